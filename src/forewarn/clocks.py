@@ -1,0 +1,103 @@
+"""The clocks: the system's, one that runs N times as fast, and one moved by hand."""
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from threading import Condition
+
+from forewarn.errors import InvalidInput
+from forewarn.ports import Bell, Clock
+
+_LONGEST_WAIT = 60.0  # seconds; the wall clock may be set while we sleep
+_FAST = re.compile(r"x(\d{1,6}(?:\.\d{1,3})?)")
+
+
+class SystemClock:
+    """The time of the machine."""
+
+    name = "system"
+    rate = 1.0
+
+    def now(self) -> datetime:
+        """The time of the machine, in UTC."""
+        return datetime.now(UTC)  # noqa: TID251  # this is the clock
+
+    def wait(self, bell: Bell, until: datetime | None) -> None:
+        """Wait for `bell` or for `until`, a minute at most."""
+        _wait(bell, until, self.now(), self.rate)
+
+
+class FastClock:
+    """A clock that runs `rate` times as fast as real time."""
+
+    def __init__(self, rate: float, start: datetime) -> None:
+        """Begin to run at `start`."""
+        self.name = f"x{rate:g}"
+        self.rate = rate
+        self._start = start
+        self._origin = time.monotonic()
+
+    def now(self) -> datetime:
+        """The start and what has passed since, `rate` times over."""
+        elapsed = time.monotonic() - self._origin
+        return self._start + timedelta(seconds=elapsed * self.rate)
+
+    def wait(self, bell: Bell, until: datetime | None) -> None:
+        """Wait for `bell` or for `until`, a minute of real time at most."""
+        _wait(bell, until, self.now(), self.rate)
+
+
+class ManualClock:
+    """A clock that stands still until it is moved."""
+
+    name = "manual"
+    rate = 1.0
+
+    def __init__(self, start: datetime) -> None:
+        """Stand at `start`."""
+        self._now = start
+        self._moved = Condition()
+
+    def now(self) -> datetime:
+        """Where the clock stands."""
+        return self._now
+
+    def move_to(self, moment: datetime) -> None:
+        """Stand at `moment`, which is not earlier than now."""
+        with self._moved:
+            if moment < self._now:
+                raise InvalidInput("a clock is never set back")
+            self._now = moment
+            self._moved.notify_all()
+
+    def wait(self, bell: Bell, until: datetime | None) -> None:
+        """Wait for `bell`; moving this clock is the business of whoever moves it."""
+        del until
+        bell.wait(_LONGEST_WAIT)
+
+
+def _wait(bell: Bell, until: datetime | None, now: datetime, rate: float) -> None:
+    seconds = _LONGEST_WAIT
+    if until is not None:
+        seconds = min(seconds, (until - now).total_seconds() / rate)
+    if seconds > 0:
+        bell.wait(seconds)
+
+
+def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Clock:
+    """Make the clock that `text` names.
+
+    A manual clock goes on where it was `kept`; a fast one never begins before
+    `last`, the latest time in the store.
+    """
+    system = SystemClock()
+    if text == "system":
+        return system
+    if text == "manual":
+        return ManualClock(kept or system.now().replace(microsecond=0))
+    match = _FAST.fullmatch(text)
+    if match is None or float(match[1]) <= 0:
+        raise InvalidInput(
+            f"no clock is called {text!r}; there are system, manual, x60"
+        )
+    return FastClock(float(match[1]), max(system.now(), last or system.now()))

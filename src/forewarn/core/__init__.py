@@ -1,0 +1,1 @@
+"""What happens; pure: no clock, no ids, no logging, no I/O."""

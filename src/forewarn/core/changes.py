@@ -1,0 +1,150 @@
+"""How the fleet changes: what is different, and what a live event forbids."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import TypeVar
+
+from forewarn.core.commands import Draft, Step
+from forewarn.core.facts import FleetChanged
+from forewarn.core.fleet import VM, Fleet, Group, Host
+from forewarn.core.maintenance import Slice
+from forewarn.core.policy import Rules
+from forewarn.errors import Conflict, InUse
+
+#: How many hosts, groups and VMs one fact tells of at most.
+_CHUNK = 1000
+
+_Named = TypeVar("_Named", Host, Group, VM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What lies between two fleets; changed things as they were and as they are."""
+
+    hosts: tuple[tuple[Host | None, Host | None], ...] = ()
+    groups: tuple[tuple[Group | None, Group | None], ...] = ()
+    vms: tuple[tuple[VM | None, VM | None], ...] = ()
+
+    @property
+    def groups_touched(self) -> frozenset[str]:
+        """Every group that is different, or has a VM that is."""
+        names = {each.name for pair in self.groups for each in pair if each}
+        names |= {each.group for pair in self.vms for each in pair if each}
+        return frozenset(names)
+
+
+def difference(current: Fleet, desired: Fleet) -> Difference:
+    """Find what must change for `current` to become `desired`."""
+    groups = {
+        name: _as_it_listens(current.groups.get(name), group)
+        for name, group in desired.groups.items()
+    }
+    return Difference(
+        hosts=tuple(_pairs(current.hosts, desired.hosts)),
+        groups=tuple(_pairs(current.groups, groups)),
+        vms=tuple(_pairs(current.vms, desired.vms)),
+    )
+
+
+def _as_it_listens(current: Group | None, desired: Group) -> Group:
+    if current is None:
+        return desired
+    return replace(
+        desired,
+        listening_since=current.listening_since,
+        last_request=current.last_request,
+    )
+
+
+def _pairs(
+    current: Mapping[str, _Named], desired: Mapping[str, _Named]
+) -> Iterator[tuple[_Named | None, _Named | None]]:
+    for name, old in current.items():
+        if name not in desired:
+            yield old, None
+    for name, new in desired.items():
+        before = current.get(name)
+        if before != new:
+            yield before, new
+
+
+def refuse_large_removal(current: Fleet, found: Difference) -> None:
+    """Refuse to remove more than a tenth of the VMs without being told so."""
+    removed = sum(1 for _, new in found.vms if new is None)
+    if removed * 10 > len(current.vms):
+        raise Conflict(
+            f"this would remove {removed} of {len(current.vms)} VMs, more than a"
+            " tenth; say so with remove (--remove) if it is meant"
+        )
+
+
+def change(
+    slice_: Slice,
+    found: Difference,
+    *,
+    by: str,
+    epoch: str,
+    now: datetime,
+    rules: Rules,
+) -> Step:
+    """Change the fleet by what was `found` different."""
+    for old_vm, new_vm in found.vms:
+        if old_vm is not None:
+            _refuse_if_listed(slice_, old_vm, new_vm)
+    for old_host, new_host in found.hosts:
+        if old_host is not None and new_host is None:
+            _refuse_if_announced_for(slice_, old_host)
+    draft = Draft(slice_)
+    draft.record(*_facts(found, by=by, epoch=epoch, now=now))
+    return draft.finish(now, rules)
+
+
+def _facts(
+    found: Difference, *, by: str, epoch: str, now: datetime
+) -> Iterator[FleetChanged]:
+    def fact(**parts: tuple[object, ...]) -> FleetChanged:
+        return FleetChanged(at=now, by=by, epoch=epoch, **parts)  # type: ignore[arg-type]  # the keys below
+
+    for vms in _chunks([old.name for old, new in found.vms if old and not new]):
+        yield fact(removed_vms=vms)
+    for groups in _chunks([old.name for old, new in found.groups if old and not new]):
+        yield fact(removed_groups=groups)
+    for hosts in _chunks([old.name for old, new in found.hosts if old and not new]):
+        yield fact(removed_hosts=hosts)
+    for new_hosts in _chunks([new for _, new in found.hosts if new]):
+        yield fact(hosts=new_hosts)
+    for new_groups in _chunks([new for _, new in found.groups if new]):
+        yield fact(groups=new_groups)
+    for new_vms in _chunks([new for _, new in found.vms if new]):
+        yield fact(vms=new_vms)
+
+
+def _chunks(things: Sequence[object]) -> Iterator[tuple[object, ...]]:
+    rest = iter(things)
+    while chunk := tuple(islice(rest, _CHUNK)):
+        yield chunk
+
+
+def _refuse_if_listed(slice_: Slice, old: VM, new: VM | None) -> None:
+    listing = [each for each in slice_.live_in(old.group) if old.name in each.vms]
+    if new is None:
+        _refuse(listing, f"VM {old.name} cannot be removed")
+    elif (old.group, old.update_domain) != (new.group, new.update_domain):
+        _refuse(listing, f"VM {old.name} cannot change its group or update domain")
+    elif old.host != new.host:
+        bound = [each for each in listing if each.host == old.host]
+        _refuse(bound, f"VM {old.name} cannot leave host {old.host}")
+
+
+def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
+    live = (each for each in slice_.maintenances.values() if each.phase.is_live)
+    bound = [each for each in live if each.host == host.name]
+    _refuse(bound, f"host {host.name} cannot be removed")
+
+
+def _refuse(listing: Iterable[object], what: str) -> None:
+    ids = ", ".join(sorted(str(getattr(each, "id", each)) for each in listing))
+    if ids:
+        raise InUse(f"{what} while maintenance is announced for it: {ids}")

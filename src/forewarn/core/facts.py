@@ -1,0 +1,212 @@
+"""What happened, in the past tense.
+
+Facts are complete: `lifecycle.apply` rebuilds the state from them alone. Each has
+a version, raised when its fields change their meaning, so that old journals can
+still be read.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, TypeAlias
+
+from forewarn.core.fleet import VM, Group, Host
+from forewarn.core.maintenance import Maintenance, Via
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetChanged:
+    """Hosts, groups and VMs came, changed or left."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str | None
+    epoch: str  # of the audiences that came into being
+    hosts: tuple[Host, ...] = ()
+    groups: tuple[Group, ...] = ()
+    vms: tuple[VM, ...] = ()
+    removed_hosts: tuple[str, ...] = ()
+    removed_groups: tuple[str, ...] = ()
+    removed_vms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListeningBegan:
+    """A silent group asked for events; its counter starts anew."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    group: str
+    epoch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announced:
+    """A maintenance was announced."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str | None
+    maintenance: str
+    announced: Maintenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """Somebody let an event go ahead."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str | None
+    via: Via
+    maintenance: str
+    event: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A maintenance started; the driver may act."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    maintenance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkBegan:
+    """The driver is about to be called."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    maintenance: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkDone:
+    """The driver did its work on some VMs."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    maintenance: str
+    vms: tuple[str, ...]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFailed:
+    """The driver failed; the maintenance is stuck."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    maintenance: str
+    vms: tuple[str, ...]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkRetried:
+    """The operator asked for another attempt at what is still to do."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str | None
+    maintenance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkEnded:
+    """The operator said that the work is done and the duration over."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str
+    maintenance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A maintenance is over; its events are gone."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    maintenance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canceled:
+    """A maintenance was called off before it started."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str | None
+    maintenance: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """The operator gave a stuck maintenance up."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str | None
+    maintenance: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """An audience has a new document."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    audience: str
+    group: str
+    epoch: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """One VM was shown one event for the first time."""
+
+    event: str
+    vm: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """VMs were shown events for the first time."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    sights: tuple[Sight, ...]
+
+
+Fact: TypeAlias = (
+    FleetChanged
+    | ListeningBegan
+    | Announced
+    | Approved
+    | Started
+    | WorkBegan
+    | WorkDone
+    | WorkFailed
+    | WorkRetried
+    | WorkEnded
+    | Completed
+    | Canceled
+    | Closed
+    | Published
+    | Seen
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A fact at its place in the journal."""
+
+    position: int
+    fact: Fact

@@ -1,0 +1,77 @@
+"""Dataclasses to plain JSON values and back, driven by their annotations.
+
+Knows what the core is made of: text, numbers, booleans, times, enums, tuples,
+mappings of text, dataclasses, and None.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+_T = TypeVar("_T")
+_Read = Callable[[Any], Any]  # plain JSON has no narrower type
+
+
+def to_plain(value: object) -> object:
+    """Turn `value` into what the json module can write."""
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, tuple):
+        return [to_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: to_plain(each) for name, each in value.items()}
+    if is_dataclass(value):
+        return {
+            field.name: to_plain(getattr(value, field.name)) for field in fields(value)
+        }
+    raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+def from_plain(kind: type[_T], plain: object) -> _T:
+    """Turn what `to_plain` wrote back into a `kind`; absent fields get defaults."""
+    made: _T = _reader(kind)(plain)  # type: ignore[arg-type]  # a class is hashable
+    return made
+
+
+@cache
+def _reader(kind: object) -> _Read:
+    if kind in (str, int, float, bool, NoneType):
+        return lambda plain: plain
+    if kind is datetime:
+        return datetime.fromisoformat
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _dataclass_reader(kind)
+    return _compound_reader(kind)
+
+
+def _compound_reader(kind: object) -> _Read:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        element = _reader(arguments[0])
+        return lambda plain: tuple(element(each) for each in plain)
+    if origin is Mapping:
+        return dict
+    if origin is UnionType:
+        one = _reader(next(each for each in arguments if each is not NoneType))
+        return lambda plain: None if plain is None else one(plain)
+    raise TypeError(f"{kind} has no plain form")
+
+
+def _dataclass_reader(kind: type) -> _Read:
+    hints = get_type_hints(kind)
+    readers = {field.name: _reader(hints[field.name]) for field in fields(kind)}
+
+    def read(plain: Any) -> object:
+        return kind(**{name: readers[name](plain[name]) for name in plain})
+
+    return read

@@ -1,0 +1,150 @@
+"""Who gets how much notice, and what keeps a due maintenance from starting."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from forewarn.core.fleet import Group
+from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
+from forewarn.protocol.types import EventSource, EventType
+
+MINIMUM_NOTICE: Mapping[EventType, timedelta] = {
+    EventType.FREEZE: timedelta(minutes=15),
+    EventType.REBOOT: timedelta(minutes=15),
+    EventType.REDEPLOY: timedelta(minutes=10),
+    EventType.PREEMPT: timedelta(seconds=30),
+    EventType.TERMINATE: timedelta(minutes=5),  # 5 to 15, set per group
+}
+
+DEFAULT_DURATION: Mapping[EventType, int] = {EventType.FREEZE: 9}  # else -1, unknown
+
+#: The longest notice and duration that are taken for meant.
+LONGEST = timedelta(days=3650)
+
+_PLANNED = frozenset({EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY})
+
+_SHOWN = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The promises that an operator may set."""
+
+    #: How long Started is shown at least, so that a program polling each second
+    #: sees it.
+    shown: Mapping[EventType, timedelta] = field(
+        default_factory=lambda: dict.fromkeys(EventType, _SHOWN)
+    )
+    #: How long after Started the driver acts.
+    lead: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A reason why a maintenance that is due does not start yet."""
+
+    kind: str
+    group: str
+    held_by: Maintenance
+    opens_at: datetime | None = None  # None: when `held_by` moves on
+
+
+def minimum_notice(kind: EventType, group: Group) -> timedelta:
+    """The least notice that `group` is promised for an event of type `kind`."""
+    if kind is EventType.TERMINATE and group.terminate_notice is not None:
+        return timedelta(seconds=group.terminate_notice)
+    return MINIMUM_NOTICE[kind]
+
+
+def is_planned(maintenance: Maintenance) -> bool:
+    """Whether the platform chose the moment, so that update domains matter."""
+    return (
+        maintenance.source is EventSource.PLATFORM
+        and maintenance.type in _PLANNED
+        and maintenance.cause is not Cause.HOST_FAILURE
+    )
+
+
+def is_due(maintenance: Maintenance, now: datetime) -> bool:
+    """Whether it may start but for gates."""
+    if maintenance.phase is not Phase.SCHEDULED:
+        return False
+    return maintenance.is_approved or now >= maintenance.not_before
+
+
+def gates(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[Gate]:
+    """Name every gate that is shut for `maintenance`, were it due."""
+    if maintenance.ignore_gates:
+        return
+    if is_planned(maintenance):
+        yield from _update_domain_gates(slice_, maintenance)
+    if maintenance.type is EventType.TERMINATE and now < maintenance.not_before:
+        yield from _coupling_gates(slice_, maintenance, now)
+
+
+def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Gate]:
+    for group in maintenance.groups:
+        for other in slice_.live_in(group):
+            if other.phase is not Phase.STARTED or other.id == maintenance.id:
+                continue
+            if not _in_same_update_domain(maintenance, other, group):
+                yield Gate(kind="update-domain", group=group, held_by=other)
+
+
+def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> bool:
+    domains = {
+        event.update_domain
+        for each in (one, other)
+        for event in each.events
+        if event.group == group
+    }
+    return len(domains) == 1 and None not in domains
+
+
+def _coupling_gates(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Gate]:
+    for other_id in maintenance.coupled:
+        other = slice_.maintenances.get(other_id)
+        if other is None or other.phase is not Phase.SCHEDULED:
+            continue
+        if not is_due(other, now):
+            opens_at = min(maintenance.not_before, other.not_before)
+            group = maintenance.groups[0]
+            yield Gate(
+                kind="terminate-coupling",
+                group=group,
+                held_by=other,
+                opens_at=opens_at,
+            )
+
+
+def work_opens_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
+    """When the driver may act; None: it has not started."""
+    if maintenance.started_at is None:
+        return None
+    return maintenance.started_at + rules.lead
+
+
+def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
+    """When it completes if its work is done by then; None: it has not started."""
+    if maintenance.started_at is None:
+        return None
+    duration = timedelta(seconds=max(maintenance.duration, 0))
+    if maintenance.completed_by is not None:
+        duration = timedelta(0)
+    return maintenance.started_at + max(duration, rules.shown[maintenance.type])
+
+
+def next_moment(
+    maintenance: Maintenance, now: datetime, rules: Rules
+) -> datetime | None:
+    """When time alone can move `maintenance` next; None: only a command can."""
+    if maintenance.phase is Phase.SCHEDULED:
+        return maintenance.not_before if now < maintenance.not_before else None
+    if maintenance.phase is not Phase.STARTED:
+        return None
+    if not maintenance.to_do:
+        return ends_at(maintenance, rules)
+    opens = work_opens_at(maintenance, rules)
+    return opens if opens is not None and now < opens else None

@@ -1,0 +1,1 @@
+"""Makes it happen: commands, timers, and the readers of the journal."""

@@ -1,0 +1,123 @@
+"""The reader that keeps each audience's document current on the metadata plane."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import assert_never
+
+from forewarn.core import facts as f
+from forewarn.core.document import document
+from forewarn.core.fleet import VM, Audience, Group
+from forewarn.core.maintenance import Slice
+from forewarn.ports import Snapshot, Store
+from forewarn.protocol.types import Document
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What one audience sees now."""
+
+    audience: Audience
+    group: Group
+    document: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """What is different on the metadata plane."""
+
+    position: int
+    shown: Sequence[Shown] = ()
+    placed: Sequence[VM] = ()
+    removed: Sequence[str] = ()
+
+
+class Documents:
+    """Reads the journal and hands updates over, in order."""
+
+    def __init__(self, store: Store, hand_over: Callable[[Update], None]) -> None:
+        """Call `hand_over` with each update; it returns when VMs can see it."""
+        self._store = store
+        self._hand_over = hand_over
+        self._lock = Lock()
+        self.position = 0
+
+    def open(self) -> None:
+        """Hand the whole present state over."""
+        with self._lock, self._store.snapshot() as snapshot:
+            slice_ = snapshot.slice(None)
+            vms = [*snapshot.fleet().vms.values()]
+            position = snapshot.position()
+            self._hand_over(Update(position=position, shown=_shown(slice_), placed=vms))
+            self.position = position
+
+    def catch_up(self, to: int | None = None) -> None:
+        """Read to the end, or at least to the position `to`."""
+        with self._lock:
+            while to is None or self.position < to:
+                entries = self._store.facts(self.position, _BATCH)
+                if not entries:
+                    return
+                with self._store.snapshot() as snapshot:
+                    update = _update(snapshot, entries)
+                self._hand_over(update)
+                self.position = update.position
+
+
+def _update(snapshot: Snapshot, entries: Sequence[f.Entry]) -> Update:
+    facts = [entry.fact for entry in entries]
+    groups = {group for fact in facts for group in _groups(fact)}
+    slice_ = snapshot.slice(groups)
+    fleet = [fact for fact in facts if isinstance(fact, f.FleetChanged)]
+    names = {vm.name for fact in fleet for vm in fact.vms}
+    settings = {group.name for fact in fleet for group in fact.groups}
+    part = snapshot.part_of_fleet(vms=names, groups=settings)
+    removed = {name for fact in fleet for name in fact.removed_vms}
+    return Update(
+        position=entries[-1].position,
+        shown=_shown(slice_),
+        placed=[vm for vm in part.vms.values() if vm.group in slice_.groups],
+        removed=[name for name in removed if name not in part.vms],
+    )
+
+
+def _shown(slice_: Slice) -> Sequence[Shown]:
+    return [
+        Shown(
+            audience=each,
+            group=slice_.groups[each.group],
+            document=document(each, slice_.live_in(each.group)),
+        )
+        for each in slice_.audiences.values()
+    ]
+
+
+def _groups(fact: f.Fact) -> Iterable[str]:
+    """The groups whose documents or members may be different after `fact`."""
+    match fact:
+        case f.Published() | f.ListeningBegan():
+            return (fact.group,)
+        case f.FleetChanged():
+            return {
+                *(group.name for group in fact.groups),
+                *(vm.group for vm in fact.vms),
+            }
+        case (
+            f.Announced()
+            | f.Approved()
+            | f.Started()
+            | f.WorkBegan()
+            | f.WorkDone()
+            | f.WorkFailed()
+            | f.WorkRetried()
+            | f.WorkEnded()
+            | f.Completed()
+            | f.Canceled()
+            | f.Closed()
+            | f.Seen()
+        ):
+            return ()  # what VMs see of these is published
+        case _:
+            assert_never(fact)

@@ -1,0 +1,374 @@
+"""Commands in, a transaction around the core, facts out.
+
+Every method that changes something follows one path: take the notes, load a slice,
+let the core decide, save, commit; then tell whoever reads the journal.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from forewarn.core import announcing, commands, policy
+from forewarn.core.announcing import Order
+from forewarn.core.commands import Step
+from forewarn.core.facts import Announced
+from forewarn.core.fleet import Audience, audience_name
+from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
+from forewarn.core.policy import Rules
+from forewarn.engine.lookup import (
+    find_maintenance,
+    find_targets,
+    find_vm,
+    with_maintenance,
+)
+from forewarn.engine.notes import Notes
+from forewarn.engine.once import Once, keep_answer, refuse_repeated
+from forewarn.errors import TooLate
+from forewarn.ports import Clock, Snapshot, Store, Transaction
+
+_T = TypeVar("_T")
+
+HEARTBEAT = "heartbeat"
+CLOCK = "clock"
+
+
+def new_id() -> str:
+    """Make an id as the wire has it: a GUID in upper case."""
+    return str(uuid.uuid4()).upper()
+
+
+class Engine:
+    """All that can be asked of the service."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        rules: Rules,
+        notes: Notes,
+        new_id: Callable[[], str] = new_id,
+    ) -> None:
+        """Keep everything in `store`, decide by `rules` and the time of `clock`."""
+        self.store = store
+        self.clock = clock
+        self.rules = rules
+        self.notes = notes
+        self.new_id = new_id
+        self.after_commit: Callable[[int], None] = lambda position: None
+
+    # --- announcing ----------------------------------------------------------
+
+    def announce(
+        self,
+        order: Order,
+        *,
+        by: str,
+        once: Once[Sequence[Maintenance]] | None = None,
+    ) -> Sequence[Maintenance]:
+        """Announce `order`; answer the maintenances in the order they will run."""
+        announcing.check(order)
+        with self.writing(once) as (transaction, now):
+            step = self._announce(transaction, order, by, now)
+            made = _announced(step)
+            keep_answer(transaction, once, made, now)
+        return made
+
+    def preview(self, order: Order, *, by: str) -> Sequence[Maintenance]:
+        """Say what `announce` would do, and change nothing."""
+        announcing.check(order)
+        with self.store.snapshot() as snapshot:
+            now = self.now(snapshot)
+            order, vms = find_targets(snapshot, order)
+            groups = {vm.group for vm in vms}
+            step = announcing.announce(
+                snapshot.slice(groups),
+                order,
+                vms,
+                by=by,
+                new_id=self.new_id,
+                now=now,
+                rules=self.rules,
+            )
+        return _announced(step)
+
+    def _announce(
+        self, transaction: Transaction, order: Order, by: str, now: datetime
+    ) -> Step:
+        order, vms = find_targets(transaction, order)
+
+        def decide(slice_: Slice) -> Step:
+            return announcing.announce(
+                slice_,
+                order,
+                vms,
+                by=by,
+                new_id=self.new_id,
+                now=now,
+                rules=self.rules,
+            )
+
+        return self.decide(transaction, {vm.group for vm in vms}, decide, now)
+
+    # --- approving -----------------------------------------------------------
+
+    def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
+        """Approve events of the audience of a VM, all or none of them."""
+        with self.writing() as (transaction, now):
+            vm = find_vm(transaction, vm_name)
+            found = [(each, transaction.maintenance(each)) for each in event_ids]
+            part = transaction.part_of_fleet(vms=[vm.name])
+            group = part.groups[vm.group]
+            audience = Audience(
+                name=audience_name(group, vm.name),
+                group=group.name,
+                vm=vm.name if group.isolated else None,
+                epoch="",
+            )
+            commands.check_may_approve(found, audience)
+            self._approve(
+                transaction, event_ids, [each for _, each in found], vm.name, now
+            )
+
+    def approve(
+        self, event_id: str, *, by: str, once: Once[Maintenance] | None = None
+    ) -> Maintenance:
+        """Approve one event on behalf of the operator."""
+        with self.writing(once) as (transaction, now):
+            found = find_maintenance(transaction, event_id)
+            found.event(event_id)
+            if not found.phase.is_live:
+                raise TooLate(f"{event_id} is over; its maintenance is {found.phase}")
+            self._approve(transaction, [event_id], [found], by, now, Via.CONTROL)
+            after = find_maintenance(transaction, event_id)
+            keep_answer(transaction, once, after, now)
+        return after
+
+    def _approve(
+        self,
+        transaction: Transaction,
+        event_ids: Sequence[str],
+        found: Iterable[Maintenance | None],
+        by: str,
+        now: datetime,
+        via: Via = Via.METADATA,
+    ) -> None:
+        waiting = [each for each in found if each and each.phase is Phase.SCHEDULED]
+        groups = {group for each in waiting for group in each.groups}
+        self.decide(
+            transaction,
+            groups,
+            lambda slice_: commands.approve(
+                slice_, event_ids, by=by, via=via, now=now, rules=self.rules
+            ),
+            now,
+        )
+
+    # --- the rest of a life --------------------------------------------------
+
+    def cancel(
+        self,
+        any_id: str,
+        *,
+        by: str,
+        reason: str | None = None,
+        once: Once[Maintenance] | None = None,
+    ) -> Maintenance:
+        """Call a maintenance off before it has started."""
+        return self._on_one(
+            any_id,
+            once,
+            lambda slice_, found, now: commands.cancel(
+                slice_, found, by=by, reason=reason, now=now, rules=self.rules
+            ),
+        )
+
+    def complete(
+        self, any_id: str, *, by: str, once: Once[Maintenance] | None = None
+    ) -> Maintenance:
+        """Take the work for done and the duration for over."""
+        return self._on_one(
+            any_id,
+            once,
+            lambda slice_, found, now: commands.complete(
+                slice_, found, by=by, now=now, rules=self.rules
+            ),
+        )
+
+    def retry(
+        self, any_id: str, *, by: str, once: Once[Maintenance] | None = None
+    ) -> Maintenance:
+        """Let the driver try again what is still to do of a stuck maintenance."""
+        return self._on_one(
+            any_id,
+            once,
+            lambda slice_, found, now: commands.retry(
+                slice_, found, by=by, now=now, rules=self.rules
+            ),
+        )
+
+    def close(
+        self,
+        any_id: str,
+        *,
+        by: str,
+        reason: str | None = None,
+        once: Once[Maintenance] | None = None,
+    ) -> Maintenance:
+        """Give a stuck maintenance up."""
+        return self._on_one(
+            any_id,
+            once,
+            lambda slice_, found, now: commands.close(
+                slice_, found, by=by, reason=reason, now=now, rules=self.rules
+            ),
+        )
+
+    def _on_one(
+        self,
+        any_id: str,
+        once: Once[Maintenance] | None,
+        command: Callable[[Slice, str, datetime], Step],
+    ) -> Maintenance:
+        with self.writing(once) as (transaction, now):
+            found = find_maintenance(transaction, any_id)
+
+            def decide(slice_: Slice) -> Step:
+                return command(with_maintenance(slice_, found), found.id, now)
+
+            self.decide(transaction, found.groups, decide, now)
+            after = find_maintenance(transaction, found.id)
+            keep_answer(transaction, once, after, now)
+        return after
+
+    # --- listening and time --------------------------------------------------
+
+    def listen(self, groups: Iterable[str]) -> None:
+        """Begin a new epoch for those of `groups` that are silent."""
+        with self.writing() as (transaction, now):
+            known = transaction.part_of_fleet(groups=groups).groups
+            self.decide(
+                transaction,
+                known,
+                lambda slice_: commands.listen(
+                    slice_, [*known], epoch=self.new_epoch(), now=now, rules=self.rules
+                ),
+                now,
+            )
+
+    def tick(self) -> None:
+        """Do what is due, until nothing is."""
+        while self._tick():
+            pass
+
+    def _tick(self) -> bool:
+        with self.store.snapshot() as snapshot:
+            if not snapshot.due(self.now(snapshot)):
+                return False
+        with self.writing() as (transaction, now):
+            due = transaction.due(now)
+            groups = {group for each in due for group in each.groups}
+            self.decide(
+                transaction,
+                groups,
+                lambda slice_: commands.tick(slice_, now, self.rules),
+                now,
+            )
+        return bool(due)
+
+    def next_moment(self) -> datetime | None:
+        """When time alone moves something next."""
+        with self.store.snapshot() as snapshot:
+            return snapshot.next_moment()
+
+    def beat(self) -> None:
+        """Write the heartbeat and the notes."""
+        with self.writing() as (transaction, now):
+            transaction.keep(HEARTBEAT, now.isoformat())
+
+    def keep_clock(self, moment: datetime, once: Once[datetime] | None = None) -> None:
+        """Remember where the manual clock stands."""
+        with self.writing(once) as (transaction, now):
+            transaction.keep(CLOCK, moment.isoformat())
+            keep_answer(transaction, once, moment, now)
+
+    def refuse_repeated(self, once: Once[_T] | None) -> None:
+        """Give the answer that was given before, without beginning anything."""
+        if once is not None:
+            with self.store.snapshot() as snapshot:
+                refuse_repeated(snapshot, once, self.now(snapshot))
+
+    def write_notes(self) -> None:
+        """Write what the metadata plane noticed, so that it can be read."""
+        if self.notes.are_there:
+            with self.writing():
+                pass
+
+    # --- the one path --------------------------------------------------------
+
+    @contextmanager
+    def writing(
+        self, once: Once[_T] | None = None
+    ) -> Iterator[tuple[Transaction, datetime]]:
+        """Open a transaction that has the notes in it; tell the readers at the end."""
+        taken = self.notes.take()
+        try:
+            with self.store.transaction() as transaction:
+                before = transaction.position()
+                now = self.now(transaction)
+                if once is not None:
+                    refuse_repeated(transaction, once, now)
+                transaction.note(taken.asked, taken.sights, now)
+                yield transaction, now
+                after = transaction.position()
+        except BaseException:
+            self.notes.give_back(taken)
+            raise
+        if after != before:
+            self.after_commit(after)
+
+    def decide(
+        self,
+        transaction: Transaction,
+        groups: Iterable[str],
+        decide: Callable[[Slice], Step],
+        now: datetime,
+    ) -> Step:
+        """Let the core decide over `groups`, widened once to all that is due there."""
+        slice_ = transaction.slice(groups)
+        step = decide(slice_)
+        wider = commands.groups_to_settle(step.slice, now) - slice_.groups.keys()
+        if wider:
+            slice_ = transaction.slice(wider | slice_.groups.keys())
+            step = decide(slice_)
+        if not step.facts:
+            step = Step(slice_)
+        self.save(transaction, slice_, step, now)
+        return step
+
+    def save(
+        self, transaction: Transaction, before: Slice, step: Step, now: datetime
+    ) -> None:
+        """Keep `step`, with the moment at which time alone moves each maintenance."""
+        moments = {
+            each.id: policy.next_moment(each, now, self.rules)
+            for each in step.slice.maintenances.values()
+        }
+        transaction.save(before, step, moments)
+
+    def new_epoch(self) -> str:
+        """Make the opaque name of an epoch."""
+        return self.new_id()[:8].lower()
+
+    def now(self, snapshot: Snapshot) -> datetime:
+        """The time; never before what has already happened."""
+        now, last = self.clock.now(), snapshot.last_at()
+        return now if last is None else max(now, last)
+
+
+def _announced(step: Step) -> Sequence[Maintenance]:
+    ids = {fact.maintenance for fact in step.facts if isinstance(fact, Announced)}
+    made = [each for each in step.slice.maintenances.values() if each.id in ids]
+    return sorted(made, key=lambda each: each.not_before)

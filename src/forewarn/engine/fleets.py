@@ -1,0 +1,200 @@
+"""Commands that change the fleet."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from forewarn.core import changes, fleet_file
+from forewarn.core.changes import Difference
+from forewarn.core.fleet import VM, Fleet, Group, Host, key
+from forewarn.core.maintenance import Slice
+from forewarn.engine.engine import Engine
+from forewarn.errors import Conflict, NotFound
+from forewarn.ports import Snapshot, Transaction
+
+#: The digest of the fleet file that was applied last; empty after another change of
+#: the whole fleet.
+DIGEST = "fleet"
+
+_Named = TypeVar("_Named", VM, Group, Host)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What a change of the fleet did."""
+
+    difference: Difference
+    warnings: tuple[str, ...] = ()
+
+
+class Fleets:
+    """Changes of the fleet, each in one transaction."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Change the fleet of `engine`."""
+        self._engine = engine
+
+    def apply(
+        self, desired: Fleet, *, by: str, remove: bool = False, digest: str = ""
+    ) -> Applied:
+        """Make `desired` the whole truth; `digest` names the file it came from."""
+        with self._engine.writing() as (transaction, now):
+            current = transaction.fleet()
+            found = changes.difference(current, desired)
+            if not remove:
+                changes.refuse_large_removal(current, found)
+            self._change(transaction, current, found, by)
+            transaction.keep(DIGEST, digest)
+            del now
+        warnings = tuple(fleet_file.warnings(desired))
+        return Applied(difference=found, warnings=warnings)
+
+    def is_applied(self, digest: str) -> bool:
+        """Whether the file with this digest was the last one applied."""
+        with self._engine.store.snapshot() as snapshot:
+            return snapshot.setting(DIGEST) == digest
+
+    def put_vm(self, vm: VM, *, by: str) -> VM:
+        """Add a VM, or change it."""
+
+        def part(snapshot: Snapshot) -> Fleet:
+            return snapshot.part_of_fleet(
+                vms=[vm.name],
+                groups=[vm.group],
+                hosts=[vm.host] if vm.host else [],
+                addresses=vm.addresses,
+            )
+
+        def change(current: Fleet) -> Fleet:
+            vms = _put(current.vms, vm)
+            return _joined(replace(current, vms=vms), f"VM {vm.name}")
+
+        after = self._alter(part, change, by)
+        return _find(after.vms, vm.name, "VM")
+
+    def put_group(self, group: Group, *, by: str) -> Group:
+        """Add a group, or change its settings."""
+
+        def change(current: Fleet) -> Fleet:
+            groups = _put(current.groups, group)
+            return _joined(replace(current, groups=groups), f"group {group.name}")
+
+        after = self._alter(
+            lambda snapshot: snapshot.part_of_fleet(groups=[group.name]), change, by
+        )
+        return _find(after.groups, group.name, "group")
+
+    def put_host(self, host: Host, *, by: str) -> Host:
+        """Add a host."""
+        after = self._alter(
+            lambda snapshot: snapshot.part_of_fleet(hosts=[host.name]),
+            lambda current: replace(current, hosts=_put(current.hosts, host)),
+            by,
+        )
+        return _find(after.hosts, host.name, "host")
+
+    def remove_vm(self, name: str, *, by: str) -> None:
+        """Take a VM out of the fleet, without an event."""
+
+        def change(current: Fleet) -> Fleet:
+            gone = _find(current.vms, name, "VM")
+            vms = {each: vm for each, vm in current.vms.items() if each != gone.name}
+            return _joined(replace(current, vms=vms), f"VM {name}")
+
+        self._alter(lambda snapshot: snapshot.part_of_fleet(vms=[name]), change, by)
+
+    def remove_group(self, name: str, *, by: str) -> None:
+        """Take an empty group out of the fleet."""
+
+        def change(current: Fleet) -> Fleet:
+            gone = _find(current.groups, name, "group")
+            members = [vm.name for vm in current.vms.values() if vm.group == gone.name]
+            _refuse_if_used(f"group {gone.name}", members)
+            groups = {n: g for n, g in current.groups.items() if n != gone.name}
+            return replace(current, groups=groups)
+
+        self._alter(lambda snapshot: snapshot.part_of_fleet(groups=[name]), change, by)
+
+    def remove_host(self, name: str, *, by: str) -> None:
+        """Take an empty host out of the fleet."""
+
+        def change(current: Fleet) -> Fleet:
+            gone = _find(current.hosts, name, "host")
+            members = [vm.name for vm in current.vms.values() if vm.host == gone.name]
+            _refuse_if_used(f"host {gone.name}", members)
+            hosts = {n: h for n, h in current.hosts.items() if n != gone.name}
+            return replace(current, hosts=hosts)
+
+        self._alter(lambda snapshot: snapshot.part_of_fleet(hosts=[name]), change, by)
+
+    def _alter(
+        self,
+        part: Callable[[Snapshot], Fleet],
+        change: Callable[[Fleet], Fleet],
+        by: str,
+    ) -> Fleet:
+        """Change a part of the fleet; the rest stays as it is."""
+        with self._engine.writing() as (transaction, _):
+            current = part(transaction)
+            desired = change(current)
+            found = changes.difference(current, desired)
+            self._change(transaction, current, found, by)
+        return desired
+
+    def _change(
+        self, transaction: Transaction, current: Fleet, found: Difference, by: str
+    ) -> None:
+        engine = self._engine
+        now = engine.now(transaction)
+        slice_ = _with_fleet(transaction.slice(found.groups_touched), current, found)
+        step = changes.change(
+            slice_,
+            found,
+            by=by,
+            epoch=engine.new_epoch(),
+            now=now,
+            rules=engine.rules,
+        )
+        engine.save(transaction, slice_, step, now)
+
+
+def _with_fleet(slice_: Slice, current: Fleet, found: Difference) -> Slice:
+    """Put into the slice what is about to change."""
+    hosts = {old.name: old for old, _ in found.hosts if old}
+    touched = found.groups_touched
+    vms = {vm.name: vm for vm in current.vms.values() if vm.group in touched}
+    return replace(slice_, hosts=hosts, vms=vms)
+
+
+def _joined(fleet: Fleet, origin: str) -> Fleet:
+    """Check a part of the fleet; drop groups that were there only for a lone VM."""
+    names = {key(vm.name) for vm in fleet.vms.values()}
+    groups: Iterable[Group] = [
+        group
+        for group in fleet.groups.values()
+        if group.declared or key(group.name) in names
+    ]
+    return fleet_file.join(fleet.hosts.values(), groups, fleet.vms.values(), origin)
+
+
+def _put(named: Mapping[str, _Named], thing: _Named) -> dict[str, _Named]:
+    """Put `thing` in the place of what had its name in any case."""
+    kept = {n: each for n, each in named.items() if key(n) != key(thing.name)}
+    if len(kept) == len(named) or thing.name not in named:
+        return {**kept, thing.name: thing}
+    return {n: (thing if n == thing.name else each) for n, each in named.items()}
+
+
+def _find(named: Mapping[str, _Named], name: str, noun: str) -> _Named:
+    for each in named.values():
+        if key(each.name) == key(name):
+            return each
+    raise NotFound(f"there is no {noun} {name}")
+
+
+def _refuse_if_used(what: str, members: list[str]) -> None:
+    if members:
+        shown = ", ".join(sorted(members)[:5])
+        raise Conflict(
+            f"{what} still has {len(members)} VMs ({shown}); move them first"
+        )

@@ -1,0 +1,54 @@
+"""Readers of the journal: at their own pace, from their own position.
+
+Waking a reader is only a hint; the journal is the truth. A reader that fails stays
+where it is and tries again.
+"""
+
+import logging
+from collections.abc import Callable
+from threading import Thread
+
+from forewarn.ports import Bell
+
+_log = logging.getLogger(__name__)
+
+_RETRY = 1.0  # seconds, after a failure
+_AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
+
+
+class Follower:
+    """A thread that lets a reader catch up whenever its bell rings."""
+
+    def __init__(self, name: str, catch_up: Callable[[], None]) -> None:
+        """Call `catch_up` from a thread called `name`."""
+        self._catch_up = catch_up
+        self._bell = Bell()
+        self._leaving = False
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def ring(self) -> None:
+        """Say that there may be something to read."""
+        self._bell.set()
+
+    def stop(self) -> None:
+        """Finish what is at hand, and end."""
+        self._leaving = True
+        self._bell.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._leaving:
+            self._bell.clear()
+            wait = _AT_THE_LATEST
+            try:
+                self._catch_up()
+            except Exception:
+                _log.exception("%s failed and will try again", self._thread.name)
+                wait = _RETRY
+            if not self._leaving:
+                self._bell.wait(wait)

@@ -1,0 +1,62 @@
+"""Finding what a request names, or saying that there is no such thing."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from forewarn.core.announcing import Order
+from forewarn.core.fleet import VM, key
+from forewarn.core.maintenance import Maintenance, Slice
+from forewarn.errors import InvalidInput, NotFound
+from forewarn.ports import Snapshot
+
+
+def find_vm(snapshot: Snapshot, name: str) -> VM:
+    """Find the VM `name`, whatever its case."""
+    found = snapshot.part_of_fleet(vms=[name]).vms
+    if not found:
+        raise NotFound(f"there is no VM {name}")
+    return next(iter(found.values()))
+
+
+def find_maintenance(snapshot: Snapshot, any_id: str) -> Maintenance:
+    """Find the maintenance with this id, or with an event of this id."""
+    found = snapshot.maintenance(any_id.upper())
+    if found is None:
+        raise NotFound(f"there is no maintenance or event {any_id}")
+    return found
+
+
+def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]:
+    """Find the VMs that `order` names; answer it with names as they are written."""
+    if order.host is not None:
+        part = snapshot.part_of_fleet(hosts=[order.host])
+        host = _exact(order.host, part.hosts, "host")
+        vms = [vm for vm in part.vms.values() if vm.host == host]
+        return replace(order, host=host), _not_empty(vms, f"host {host}")
+    if order.group is not None:
+        part = snapshot.part_of_fleet(groups=[order.group])
+        group = _exact(order.group, part.groups, "group")
+        vms = [vm for vm in part.vms.values() if vm.group == group]
+        return replace(order, group=group), _not_empty(vms, f"group {group}")
+    named = {vm.name: vm for vm in (find_vm(snapshot, each) for each in order.vms)}
+    return order, [*named.values()]
+
+
+def _exact(name: str, known: Iterable[str], noun: str) -> str:
+    for each in known:
+        if key(each) == key(name):
+            return each
+    raise NotFound(f"there is no {noun} {name}")
+
+
+def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
+    if not vms:
+        raise InvalidInput(f"{what} has no VMs; there is nobody to tell")
+    return vms
+
+
+def with_maintenance(slice_: Slice, found: Maintenance) -> Slice:
+    """Make sure that a maintenance that is over can be looked at, too."""
+    if found.id in slice_.maintenances:
+        return slice_
+    return slice_.with_maintenance(found)

@@ -1,0 +1,46 @@
+"""Requests that must not be carried out twice: the answer is kept with the deed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from forewarn.errors import InvalidInput, Repeated
+from forewarn.ports import Receipt, Snapshot, Transaction
+
+_T = TypeVar("_T")
+
+#: How long the answer to an idempotency key is kept.
+KEPT = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once(Generic[_T]):
+    """A request with an idempotency key, and how its answer reads."""
+
+    key: str
+    digest: str
+    render: Callable[[_T, Snapshot], str]
+
+
+def refuse_repeated(snapshot: Snapshot, once: Once[_T], now: datetime) -> None:
+    """Give the answer that was given before, if there was one."""
+    receipt = snapshot.receipt(once.key)
+    if receipt is None or receipt.at < now - KEPT:
+        return
+    if receipt.digest != once.digest:
+        raise InvalidInput("this Idempotency-Key was used for another request")
+    raise Repeated(receipt.answer)
+
+
+def keep_answer(
+    transaction: Transaction, once: Once[_T] | None, result: _T, now: datetime
+) -> None:
+    """Keep the answer to `once` in the transaction that carries it out."""
+    if once is None:
+        return
+    answer = once.render(result, transaction)
+    transaction.keep_receipt(
+        Receipt(key=once.key, digest=once.digest, answer=answer, at=now),
+        forget_before=now - KEPT,
+    )

@@ -1,0 +1,77 @@
+"""Every error that forewarn raises on purpose.
+
+    ForewarnError
+    ├── InvalidInput        what was asked makes no sense; ask differently
+    │   ├── TooSoon         less notice than the minimum; says the earliest time
+    │   └── Malformed       bytes on the wire that are not what the protocol says
+    ├── NotFound            no such VM, group, host, maintenance or event
+    │   └── UnknownEvent    never an event of the VM that approves it
+    ├── Repeated            was answered before; carries that answer
+    ├── Conflict            makes sense, but not now
+    │   ├── TooLate         the maintenance has passed that point of its life
+    │   └── InUse           a live event depends on what was to be changed
+    ├── Unavailable         the store cannot be written at the moment; try again
+    └── CannotStart         the service cannot start as configured
+
+Every message is a sentence that can be shown to the person who caused it.
+"""
+
+from datetime import datetime
+
+
+class ForewarnError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class InvalidInput(ForewarnError):
+    """What was asked makes no sense as it stands."""
+
+
+class TooSoon(InvalidInput):
+    """Less notice than the minimum was asked for."""
+
+    def __init__(self, message: str, earliest: datetime) -> None:
+        """Carry the `earliest` time that would have been accepted."""
+        super().__init__(message)
+        self.earliest = earliest
+
+
+class Malformed(InvalidInput):
+    """Bytes on the wire that are not what the protocol says."""
+
+
+class NotFound(ForewarnError):
+    """Nothing of that name is known."""
+
+
+class UnknownEvent(NotFound):
+    """The id was never an event of the VM that approves it."""
+
+
+class Repeated(ForewarnError):
+    """The same request was answered before."""
+
+    def __init__(self, answer: str) -> None:
+        """Carry the `answer` that was given."""
+        super().__init__("this request was answered before")
+        self.answer = answer
+
+
+class Conflict(ForewarnError):
+    """The request makes sense, but not in the present situation."""
+
+
+class TooLate(Conflict):
+    """The maintenance has passed the point of its life where this was possible."""
+
+
+class InUse(Conflict):
+    """A live event depends on what was to be changed."""
+
+
+class Unavailable(ForewarnError):
+    """The store cannot be written at the moment."""
+
+
+class CannotStart(ForewarnError):
+    """The service cannot start as configured."""

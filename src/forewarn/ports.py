@@ -1,0 +1,168 @@
+"""The seams: what the engine needs of the world around it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Event as Bell
+from typing import Protocol
+
+from forewarn.core.commands import Step
+from forewarn.core.facts import Entry, Sight
+from forewarn.core.fleet import VM, Fleet, Group, Host
+from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.protocol.types import EventType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The answer that was given to a request with an idempotency key."""
+
+    key: str
+    digest: str
+    answer: str
+    at: datetime
+
+
+class Snapshot(Protocol):
+    """The store as it was at one moment."""
+
+    def position(self) -> int:
+        """How far the journal goes."""
+
+    def last_at(self) -> datetime | None:
+        """When the last fact happened."""
+
+    def fleet(self) -> Fleet:
+        """The whole fleet."""
+
+    def part_of_fleet(
+        self,
+        *,
+        vms: Iterable[str] = (),
+        groups: Iterable[str] = (),
+        hosts: Iterable[str] = (),
+        addresses: Iterable[str] = (),
+    ) -> Fleet:
+        """What is known of these names in any case, with the members of `groups` and
+        `hosts`, and with the groups and hosts of every VM in it.
+        """
+
+    def slice(self, groups: Iterable[str] | None) -> Slice:
+        """These groups with all that is live in them; None: all groups."""
+
+    def maintenance(self, any_id: str) -> Maintenance | None:
+        """The maintenance with this id, or with an event of this id."""
+
+    def maintenances(
+        self, *, phases: Sequence[Phase], after: int, limit: int
+    ) -> Sequence[tuple[int, Maintenance]]:
+        """Maintenances in the order of announcement, with a cursor each."""
+
+    def seen(self, event: str) -> Sequence[Sight]:
+        """Who was shown the event, and when."""
+
+    def next_moment(self) -> datetime | None:
+        """When time alone moves something next."""
+
+    def due(self, now: datetime) -> Sequence[Maintenance]:
+        """What time alone moves at `now`, oldest moment first."""
+
+    def setting(self, name: str) -> str | None:
+        """What was kept under `name`."""
+
+    def receipt(self, key: str) -> Receipt | None:
+        """The receipt for an idempotency key."""
+
+
+class Transaction(Snapshot, Protocol):
+    """A snapshot that can be written; nothing is kept unless the block succeeds."""
+
+    def save(
+        self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
+    ) -> int:
+        """Keep what `step` changed since `before`; answer the journal's position."""
+
+    def note(
+        self, asked: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
+    ) -> None:
+        """Keep when groups last asked, and who was shown what."""
+
+    def keep(self, name: str, value: str) -> None:
+        """Keep `value` under `name`."""
+
+    def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
+        """Keep `receipt`; drop those older than `forget_before`."""
+
+
+class Store(Protocol):
+    """Where state and journal are kept."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Begin to write; writers are serial."""
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Look at one moment."""
+
+    def facts(self, after: int, limit: int) -> Sequence[Entry]:
+        """Read the journal."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class Clock(Protocol):
+    """What time it is for every promise that forewarn makes."""
+
+    name: str
+    rate: float
+
+    def now(self) -> datetime:
+        """The time."""
+
+    def wait(self, bell: Bell, until: datetime | None) -> None:
+        """Return on the bell, at `until`, when the clock is moved, or after a while."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a driver is asked to do."""
+
+    maintenance: str
+    type: EventType
+    host: str | None
+    vms: tuple[VM, ...]
+    duration: int
+    attempt: int  # above 1: it may have been begun before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a driver did on one VM."""
+
+    vm: str
+    failed: bool = False
+    detail: str = ""
+
+
+class Driver(Protocol):
+    """What acts on real VMs."""
+
+    def carry_out(self, work: Work) -> Iterable[Report]:
+        """Do `work` and report; what is not reported stays open."""
+
+
+__all__ = [
+    "Bell",
+    "Clock",
+    "Driver",
+    "Fleet",
+    "Group",
+    "Host",
+    "Receipt",
+    "Report",
+    "Snapshot",
+    "Store",
+    "Transaction",
+    "Work",
+]

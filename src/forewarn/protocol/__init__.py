@@ -1,0 +1,1 @@
+"""What is said on the wire; pure, standard library only."""

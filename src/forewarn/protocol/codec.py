@@ -1,0 +1,223 @@
+"""Documents, approvals and dates, to bytes and back.
+
+Writing is exact: compact JSON, the key order that real endpoints use, UTF-8.
+Reading is tolerant: real endpoints leave fields out, write dates in several
+ways, and answer an empty body where an empty document is meant.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from forewarn.errors import Malformed
+from forewarn.protocol.types import (
+    Document,
+    EventSource,
+    EventStatus,
+    EventType,
+    ScheduledEvent,
+)
+from forewarn.protocol.versions import ApiVersion, DateForm
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = (
+    "Jan",
+    "Feb",
+    "Mar",
+    "Apr",
+    "May",
+    "Jun",
+    "Jul",
+    "Aug",
+    "Sep",
+    "Oct",
+    "Nov",
+    "Dec",
+)
+
+UNKNOWN_DURATION = -1
+
+
+# --- documents ---------------------------------------------------------------
+
+
+def encode(
+    document: Document, version: ApiVersion, date_form: DateForm | None = None
+) -> bytes:
+    """Write `document` as `version` shows it; `date_form` overrides the version's."""
+    form = date_form or version.date_form
+    events = [
+        _plain_event(event, version, form)
+        for event in document.events
+        if event.type in version.types
+    ]
+    plain = {"DocumentIncarnation": document.incarnation, "Events": events}
+    return _compact(plain)
+
+
+def _plain_event(
+    event: ScheduledEvent, version: ApiVersion, form: DateForm
+) -> dict[str, object]:
+    plain: dict[str, object] = {
+        "EventId": event.id,
+        "EventStatus": event.status,
+        "EventType": event.type,
+        "ResourceType": "VirtualMachine",
+        "Resources": [
+            f"_{name}" if version.underscore and name not in event.paas else name
+            for name in event.resources
+        ],
+        "NotBefore": _not_before(event.not_before, form),
+    }
+    if version.description:
+        plain["Description"] = event.description
+    if version.source:
+        plain["EventSource"] = event.source or EventSource.PLATFORM
+    if version.duration:
+        known = event.duration is not None
+        plain["DurationInSeconds"] = event.duration if known else UNKNOWN_DURATION
+    return plain
+
+
+def _not_before(moment: datetime | None, form: DateForm) -> str:
+    if moment is None:
+        return ""
+    return rfc1123(moment) if form is DateForm.RFC1123 else iso8601(moment)
+
+
+def decode(body: bytes) -> Document:
+    """Read a document; an empty body means that nothing is scheduled."""
+    if not body.strip():
+        return Document(incarnation=0)
+    plain = _parse(body)
+    if not isinstance(plain, dict):
+        raise Malformed("the document is not a JSON object")
+    listed = plain.get("Events") or []
+    if not isinstance(listed, list):
+        raise Malformed("Events is not a list")
+    events = tuple(_event(entry) for entry in listed)
+    return Document(
+        incarnation=_whole_number(plain.get("DocumentIncarnation"), 0), events=events
+    )
+
+
+def _event(entry: object) -> ScheduledEvent:
+    if not isinstance(entry, dict) or not isinstance(entry.get("EventId"), str):
+        raise Malformed("an entry of Events has no EventId")
+    duration = _whole_number(entry.get("DurationInSeconds"), UNKNOWN_DURATION)
+    source = entry.get("EventSource")
+    resources = entry.get("Resources")
+    return ScheduledEvent(
+        id=entry["EventId"],
+        type=_word(EventType, entry.get("EventType")),
+        status=_word(EventStatus, entry.get("EventStatus")),
+        resources=tuple(map(str, resources)) if isinstance(resources, list) else (),
+        not_before=parse_date(entry.get("NotBefore")),
+        description=str(entry.get("Description") or ""),
+        source=_word(EventSource, source) if source else None,
+        duration=None if duration == UNKNOWN_DURATION else duration,
+        raw=entry,
+    )
+
+
+_Word = TypeVar("_Word", EventType, EventStatus, EventSource)
+
+
+def _word(kind: type[_Word], value: object) -> _Word | str:
+    text = str(value or "")
+    try:
+        return kind(text)
+    except ValueError:
+        return text
+
+
+def _whole_number(value: object, default: int) -> int:
+    try:
+        return int(str(value))  # old samples carry the incarnation as a string
+    except ValueError:
+        return default
+
+
+# --- approvals ---------------------------------------------------------------
+
+
+def encode_start_requests(event_ids: Iterable[str]) -> bytes:
+    """Write the body that approves `event_ids`."""
+    return _compact({"StartRequests": [{"EventId": each} for each in event_ids]})
+
+
+def decode_start_requests(body: bytes) -> tuple[str, ...]:
+    """Read the ids that a body approves: upper case, each once, in order."""
+    plain = _parse(body)
+    if not isinstance(plain, dict):
+        raise Malformed("the body is not a JSON object")
+    requests = _member(plain, "StartRequests")
+    if not isinstance(requests, list) or not requests:
+        raise Malformed("StartRequests must be a list with at least one EventId")
+    ids = [_requested_id(request) for request in requests]
+    return tuple(dict.fromkeys(ids))
+
+
+def _requested_id(request: object) -> str:
+    event_id = _member(request, "EventId") if isinstance(request, dict) else None
+    if not isinstance(event_id, str) or not event_id:
+        raise Malformed("each entry of StartRequests needs an EventId, a string")
+    return event_id.upper()
+
+
+def _member(plain: Mapping[str, object], name: str) -> object:
+    """Find `name` in `plain`, whatever its case; the exact spelling wins."""
+    if name in plain:
+        return plain[name]
+    wanted = name.lower()
+    return next((plain[key] for key in plain if key.lower() == wanted), None)
+
+
+# --- dates -------------------------------------------------------------------
+
+
+def rfc1123(moment: datetime) -> str:
+    """Write `moment` as HTTP does, in English whatever the locale."""
+    utc = moment.astimezone(UTC)
+    day, month = _DAYS[utc.weekday()], _MONTHS[utc.month - 1]
+    return f"{day}, {utc.day:02} {month} {utc.year:04} {utc:%H:%M:%S} GMT"
+
+
+def iso8601(moment: datetime) -> str:
+    """Write `moment` in UTC with whole seconds."""
+    utc = moment.astimezone(UTC)
+    return f"{utc.year:04}-{utc:%m-%dT%H:%M:%S}Z"
+
+
+def parse_date(value: object) -> datetime | None:
+    """Read a NotBefore in any form that was ever seen; None if blank or unknown."""
+    if not isinstance(value, str) or not value.strip():
+        return None
+    text = value.strip()
+    for parse in (_iso, parsedate_to_datetime):
+        try:
+            moment = parse(text)
+        except (ValueError, OverflowError):
+            continue
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return None
+
+
+def _iso(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+# --- JSON --------------------------------------------------------------------
+
+
+def _compact(plain: object) -> bytes:
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _parse(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:  # also broken UTF-8, endless digits
+        raise Malformed("the body is not valid JSON") from error

@@ -1,0 +1,1 @@
+"""Where state and journal are kept: one SQL store for every database."""

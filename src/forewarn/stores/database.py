@@ -1,0 +1,103 @@
+"""What the store needs of a database: connections, and statements as its text."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql.expression import Executable
+
+from forewarn.stores.rows import Parameters, Row
+
+
+class Cursor(Protocol):
+    """The part of the driver's cursor that is used; the same for every driver."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the last statement changed."""
+
+    def execute(self, sql: str, parameters: Parameters, /) -> object:
+        """Run one statement."""
+
+    def executemany(self, sql: str, parameters: Sequence[Parameters], /) -> object:
+        """Run one statement for each of `parameters`."""
+
+    def fetchone(self) -> Row | None:
+        """The next row."""
+
+    def fetchall(self) -> Sequence[Row]:
+        """All rows that are left."""
+
+
+class Database(Protocol):
+    """SQLite or PostgreSQL."""
+
+    dialect: Dialect
+
+    def open(self) -> None:
+        """Connect; make the tables if there are none; refuse what cannot be used."""
+
+    def writing(self) -> AbstractContextManager[Cursor]:
+        """Write alone; commit at the end of the block, roll back if it fails."""
+
+    def reading(self) -> AbstractContextManager[Cursor]:
+        """Read one consistent state."""
+
+    def close(self) -> None:
+        """Disconnect."""
+
+
+class Texts:
+    """Statements compiled to the text of one dialect, each once."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        """Compile for `dialect`."""
+        self._dialect = dialect
+        self._texts: dict[Executable, tuple[str, Parameters]] = {}
+
+    def __getitem__(self, statement: Executable) -> tuple[str, Parameters]:
+        """The text of `statement`, and the parameters that are always the same."""
+        known = self._texts.get(statement)
+        if known is None:
+            compiled = statement.compile(  # type: ignore[attr-defined]  # every Core statement has it
+                dialect=self._dialect, compile_kwargs={"render_postcompile": True}
+            )
+            fixed = {
+                name: value
+                for name, value in compiled.params.items()
+                if value is not None
+            }
+            known = self._texts[statement] = (str(compiled), fixed)
+        return known
+
+
+class Session:
+    """One cursor and the texts to run on it."""
+
+    def __init__(self, cursor: Cursor, texts: Texts) -> None:
+        """Run on `cursor`."""
+        self._cursor = cursor
+        self._texts = texts
+
+    def run(self, statement: Executable, **parameters: object) -> int:
+        """Run `statement`; answer how many rows it changed."""
+        text, fixed = self._texts[statement]
+        self._cursor.execute(text, {**fixed, **parameters})
+        return self._cursor.rowcount
+
+    def run_many(self, statement: Executable, rows: Sequence[Parameters]) -> None:
+        """Run `statement` for each of `rows`."""
+        if rows:
+            text, fixed = self._texts[statement]
+            self._cursor.executemany(text, [{**fixed, **row} for row in rows])
+
+    def row(self, statement: Executable, **parameters: object) -> Row | None:
+        """The first row that `statement` finds."""
+        self.run(statement, **parameters)
+        return self._cursor.fetchone()
+
+    def rows(self, statement: Executable, **parameters: object) -> Sequence[Row]:
+        """All rows that `statement` finds."""
+        self.run(statement, **parameters)
+        return self._cursor.fetchall()

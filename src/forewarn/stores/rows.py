@@ -1,0 +1,147 @@
+"""Rows to the core's values and back."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import get_args
+
+from forewarn.core.facts import Entry, Fact
+from forewarn.core.fleet import VM, Audience, Group, Host, key
+from forewarn.core.maintenance import Maintenance
+from forewarn.core.plain import from_plain, to_plain
+
+Row = Sequence[object]
+Parameters = Mapping[str, object]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FACTS: Mapping[str, type[Fact]] = {kind.__name__: kind for kind in get_args(Fact)}
+
+
+def micros(moment: datetime) -> int:
+    """Count `moment` in microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(count: object) -> datetime:
+    """Turn a count of microseconds back into a time."""
+    if not isinstance(count, int):
+        raise TypeError(f"{count!r} is not a count of microseconds")
+    return _EPOCH + timedelta(microseconds=count)
+
+
+def optional_micros(value: datetime | None) -> int | None:
+    """Count `value`, if there is one."""
+    return None if value is None else micros(value)
+
+
+def optional_moment(count: object) -> datetime | None:
+    """Turn `count` back into a time, if there is one."""
+    return None if count is None else moment(count)
+
+
+def body(value: object) -> str:
+    """Write `value` as JSON."""
+    return json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def entry(row: Row) -> Entry:
+    """Read a place of the journal: position, fact, body."""
+    position, kind, text = row
+    if not isinstance(position, int):
+        raise TypeError(f"{position!r} is not a position")
+    return Entry(
+        position=position, fact=from_plain(_FACTS[str(kind)], json.loads(str(text)))
+    )
+
+
+def fact_row(position: int, fact: Fact) -> Parameters:
+    """Write a place of the journal."""
+    return {
+        "position": position,
+        "at": micros(fact.at),
+        "fact": type(fact).__name__,
+        "version": fact.version,
+        "body": body(fact),
+    }
+
+
+def host(row: Row) -> Host:
+    """Read a host: body."""
+    return from_plain(Host, json.loads(str(row[0])))
+
+
+def host_row(value: Host) -> Parameters:
+    """Write a host."""
+    return {"name": value.name, "key": key(value.name), "body": body(value)}
+
+
+def group(row: Row) -> Group:
+    """Read a group: body, last request."""
+    read = from_plain(Group, json.loads(str(row[0])))
+    return replace(read, last_request=optional_moment(row[1]))
+
+
+def group_row(value: Group) -> Parameters:
+    """Write a group."""
+    return {
+        "name": value.name,
+        "key": key(value.name),
+        "last_request": optional_micros(value.last_request),
+        "body": body(replace(value, last_request=None)),
+    }
+
+
+def vm(row: Row) -> VM:
+    """Read a VM: body."""
+    return from_plain(VM, json.loads(str(row[0])))
+
+
+def vm_row(value: VM) -> Parameters:
+    """Write a VM."""
+    return {
+        "name": value.name,
+        "key": key(value.name),
+        "group": value.group,
+        "host": value.host,
+        "body": body(value),
+    }
+
+
+def audience(row: Row) -> Audience:
+    """Read an audience: its fields in order."""
+    name, group_name, vm_name, epoch, incarnation = row
+    return Audience(
+        name=str(name),
+        group=str(group_name),
+        vm=None if vm_name is None else str(vm_name),
+        epoch=str(epoch),
+        incarnation=int(str(incarnation)),
+    )
+
+
+def audience_row(value: Audience) -> Parameters:
+    """Write an audience."""
+    return {
+        "name": value.name,
+        "group": value.group,
+        "vm": value.vm,
+        "epoch": value.epoch,
+        "incarnation": value.incarnation,
+    }
+
+
+def maintenance(row: Row) -> Maintenance:
+    """Read a maintenance: ordinal, moment, body."""
+    return from_plain(Maintenance, json.loads(str(row[2])))
+
+
+def maintenance_row(value: Maintenance, at: datetime | None) -> Parameters:
+    """Write a maintenance whose next moment is `at`."""
+    return {
+        "id": value.id,
+        "phase": value.phase.value,
+        "moment": optional_micros(at),
+        "body": body(value),
+    }

@@ -1,0 +1,285 @@
+"""The store: state and journal in one database.
+
+It keeps what it is given and answers what it is asked; no rule of life is in here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from forewarn.core.commands import Step
+from forewarn.core.facts import Entry, Fact, Seen, Sight
+from forewarn.core.fleet import VM, Fleet, Group, Host, key
+from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.ports import Receipt, Snapshot, Transaction
+from forewarn.stores import rows
+from forewarn.stores import statements as sql
+from forewarn.stores.database import Database, Session, Texts
+from forewarn.stores.saving import save_slice
+
+_Value = TypeVar("_Value")
+
+
+class SqlStore:
+    """State and journal in a `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        """Keep everything in `database`; `open` connects."""
+        self._database = database
+        self._texts = Texts(database.dialect)
+
+    def open(self) -> None:
+        """Connect."""
+        self._database.open()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Begin to write; writers are serial."""
+        with self._database.writing() as cursor:
+            yield SqlTransaction(Session(cursor, self._texts))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Look at one moment."""
+        with self._database.reading() as cursor:
+            yield SqlSnapshot(Session(cursor, self._texts))
+
+    def facts(self, after: int, limit: int) -> Sequence[Entry]:
+        """Read the journal."""
+        with self._database.reading() as cursor:
+            session = Session(cursor, self._texts)
+            found = session.rows(sql.FACTS, after=after, most=limit)
+        return [rows.entry(row) for row in found]
+
+
+class SqlSnapshot:
+    """The store as it is in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        """Ask by `session`."""
+        self._session = session
+        self._counter = self._read_counter()
+
+    def _read_counter(self) -> tuple[int, datetime | None, int]:
+        row = self._session.row(sql.COUNTER)
+        if row is None:
+            raise LookupError("the counter is missing")
+        position, last_at, ordinal = row
+        return int(str(position)), rows.optional_moment(last_at), int(str(ordinal))
+
+    def position(self) -> int:
+        """How far the journal goes."""
+        return self._counter[0]
+
+    def last_at(self) -> datetime | None:
+        """When the last fact happened."""
+        return self._counter[1]
+
+    def fleet(self) -> Fleet:
+        """The whole fleet."""
+        hosts = map(rows.host, self._session.rows(sql.HOSTS))
+        groups = map(rows.group, self._session.rows(sql.GROUPS))
+        vms = map(rows.vm, self._session.rows(sql.VMS))
+        return _fleet(hosts, groups, vms)
+
+    def part_of_fleet(
+        self,
+        *,
+        vms: Iterable[str] = (),
+        groups: Iterable[str] = (),
+        hosts: Iterable[str] = (),
+        addresses: Iterable[str] = (),
+    ) -> Fleet:
+        """What is known of these names, and what belongs to it."""
+        found_groups = [*self._named(sql.GROUP, rows.group, groups)]
+        found_hosts = [*self._named(sql.HOST, rows.host, hosts)]
+        at = [self._session.row(sql.VM_AT, of=address) for address in addresses]
+        names = [*vms, *(str(row[0]) for row in at if row is not None)]
+        found_vms = [*self._named(sql.VM, rows.vm, names)]
+        for statement, owners in (
+            (sql.VMS_OF_GROUP, [each.name for each in found_groups]),
+            (sql.VMS_OF_HOST, [each.name for each in found_hosts]),
+        ):
+            for owner in owners:
+                members = self._session.rows(statement, of=owner)
+                found_vms.extend(map(rows.vm, members))
+        of_vms = {vm.group for vm in found_vms}
+        on_hosts = {vm.host for vm in found_vms if vm.host is not None}
+        return _fleet(
+            [*found_hosts, *self._named(sql.HOST, rows.host, sorted(on_hosts))],
+            [*found_groups, *self._named(sql.GROUP, rows.group, sorted(of_vms))],
+            found_vms,
+        )
+
+    def _named(
+        self,
+        statement: sql.Statement,
+        read: Callable[[rows.Row], _Value],
+        names: Iterable[str],
+    ) -> Iterator[_Value]:
+        for name in names:
+            row = self._session.row(statement, of=key(name))
+            if row is not None:
+                yield read(row)
+
+    def slice(self, groups: Iterable[str] | None) -> Slice:
+        """These groups with all that is live in them; None: all groups."""
+        if groups is None:
+            audiences = self._session.rows(sql.AUDIENCES)
+            live = self._session.rows(sql.LIVE)
+            found = [rows.group(row) for row in self._session.rows(sql.GROUPS)]
+        else:
+            audiences, live, found = [], [], []
+            for name in sorted(set(groups)):
+                found.extend(self._named(sql.GROUP, rows.group, [name]))
+                audiences.extend(self._session.rows(sql.AUDIENCES_OF_GROUP, of=name))
+                live.extend(self._session.rows(sql.LIVE_IN_GROUP, of=name))
+        in_order = {int(str(row[0])): row for row in live}
+        maintenances = [rows.maintenance(in_order[each]) for each in sorted(in_order)]
+        return Slice(
+            groups={group.name: group for group in found},
+            audiences={each.name: each for each in map(rows.audience, audiences)},
+            maintenances={each.id: each for each in maintenances},
+        )
+
+    def maintenance(self, any_id: str) -> Maintenance | None:
+        """The maintenance with this id, or with an event of this id."""
+        row = self._session.row(sql.MAINTENANCE, of=any_id)
+        row = row or self._session.row(sql.MAINTENANCE_OF_EVENT, of=any_id)
+        return None if row is None else rows.maintenance(row)
+
+    def maintenances(
+        self, *, phases: Sequence[Phase], after: int, limit: int
+    ) -> Sequence[tuple[int, Maintenance]]:
+        """Maintenances in the order of announcement, with a cursor each."""
+        found: list[rows.Row] = []
+        if not phases:
+            found = [*self._session.rows(sql.MAINTENANCES, after=after, most=limit)]
+        for phase in phases:
+            of = phase.value
+            found += self._session.rows(
+                sql.MAINTENANCES_IN_PHASE, of=of, after=after, most=limit
+            )
+        in_order = {int(str(row[0])): row for row in found}
+        return [
+            (each, rows.maintenance(in_order[each]))
+            for each in sorted(in_order)[:limit]
+        ]
+
+    def seen(self, event: str) -> Sequence[Sight]:
+        """Who was shown the event, and when."""
+        return [
+            Sight(event=str(row[0]), vm=str(row[1]), at=rows.moment(row[2]))
+            for row in self._session.rows(sql.SEEN, of=event)
+        ]
+
+    def next_moment(self) -> datetime | None:
+        """When time alone moves something next."""
+        row = self._session.row(sql.NEXT_MOMENT)
+        return None if row is None else rows.optional_moment(row[0])
+
+    def due(self, now: datetime) -> Sequence[Maintenance]:
+        """What time alone moves at `now`, oldest moment first."""
+        found = self._session.rows(sql.DUE, until=rows.micros(now))
+        return [rows.maintenance(row) for row in found]
+
+    def setting(self, name: str) -> str | None:
+        """What was kept under `name`."""
+        row = self._session.row(sql.SETTING, of=name)
+        return None if row is None else str(row[0])
+
+    def receipt(self, key: str) -> Receipt | None:
+        """The receipt for an idempotency key."""
+        row = self._session.row(sql.RECEIPT, of=key)
+        if row is None:
+            return None
+        key, digest, answer, at = (str(row[0]), str(row[1]), str(row[2]), row[3])
+        return Receipt(key=key, digest=digest, answer=answer, at=rows.moment(at))
+
+
+class SqlTransaction(SqlSnapshot):
+    """A snapshot that can be written."""
+
+    def save(
+        self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
+    ) -> int:
+        """Keep what `step` changed since `before`; answer the journal's position."""
+        position, last_at, ordinal = self._counter
+        ordinal = save_slice(self._session, before, step.slice, moments, ordinal)
+        self._counter = (position, last_at, ordinal)
+        self._append(step.facts)
+        return self._counter[0]
+
+    def note(
+        self, asked: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
+    ) -> None:
+        """Keep when groups last asked, and who was shown what."""
+        self._session.run_many(
+            sql.SET_ASKED,
+            [{"of": name, "asked": rows.micros(when)} for name, when in asked.items()],
+        )
+        fresh = self._fresh(sights)
+        if fresh:
+            self._session.run_many(
+                sql.ADD_SEEN,
+                [
+                    {"event": each.event, "vm": each.vm, "at": rows.micros(each.at)}
+                    for each in fresh
+                ],
+            )
+            self._append([Seen(at=at, sights=tuple(fresh))])
+
+    def _fresh(self, sights: Sequence[Sight]) -> list[Sight]:
+        known = {
+            (old.event, old.vm)
+            for event in {each.event for each in sights}
+            for old in self.seen(event)
+        }
+        fresh = {(each.event, each.vm): each for each in reversed(sights)}
+        return [each for pair, each in reversed(fresh.items()) if pair not in known]
+
+    def keep(self, name: str, value: str) -> None:
+        """Keep `value` under `name`."""
+        self._session.run(sql.DROP_SETTING, of=name)
+        self._session.run(sql.ADD_SETTING, name=name, value=value)
+
+    def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
+        """Keep `receipt`; drop those older than `forget_before`."""
+        self._session.run(sql.DROP_RECEIPTS, before=rows.micros(forget_before))
+        self._session.run(
+            sql.ADD_RECEIPT,
+            key=receipt.key,
+            digest=receipt.digest,
+            answer=receipt.answer,
+            at=rows.micros(receipt.at),
+        )
+
+    def _append(self, facts: Sequence[Fact]) -> None:
+        position, last_at, ordinal = self._counter
+        written = [
+            rows.fact_row(number, fact)
+            for number, fact in enumerate(facts, position + 1)
+        ]
+        self._session.run_many(sql.ADD_FACT, written)
+        times = [fact.at for fact in facts]
+        last_at = max([*times, last_at] if last_at else times, default=last_at)
+        self._counter = (position + len(facts), last_at, ordinal)
+        self._session.run(
+            sql.SET_COUNTER,
+            to=self._counter[0],
+            last=rows.optional_micros(last_at),
+            next=ordinal,
+        )
+
+
+def _fleet(hosts: Iterable[Host], groups: Iterable[Group], vms: Iterable[VM]) -> Fleet:
+    return Fleet(
+        hosts={each.name: each for each in hosts},
+        groups={each.name: each for each in groups},
+        vms={each.name: each for each in vms},
+    )

@@ -1,0 +1,186 @@
+"""SQLite: one writer, readers that never wait for it, and a file held by a lock."""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import Empty, LifoQueue
+from threading import RLock
+
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from forewarn.errors import CannotStart, Unavailable
+from forewarn.stores import statements, tables
+from forewarn.stores.database import Cursor, Session, Texts
+
+Connect = Callable[[str], sqlite3.Connection]
+
+MEMORY = ":memory:"
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """Connect to the database in `path`."""
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+class Sqlite:
+    """A database in a file, or in memory."""
+
+    def __init__(self, path: str, connect: Connect = connect) -> None:
+        """Use the file `path`, or `MEMORY`, by connections that `connect` makes."""
+        self.dialect = sqlite.dialect(paramstyle="named")
+        self._path = path
+        self._connect = connect
+        self._lock = RLock()  # in memory there is one connection, also for readers
+        self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
+        self._writer: sqlite3.Connection | None = None
+        self._held: int | None = None
+
+    def open(self) -> None:
+        """Hold the file, connect, and make the tables if there are none."""
+        if self._path != MEMORY:
+            self._hold()
+        try:
+            self._writer = self._ready_connection()
+            self._check_stamp()
+        except sqlite3.Error as error:
+            self.close()
+            raise CannotStart(
+                f"{self._path} cannot be used as a database: {error}"
+            ) from error
+        except CannotStart:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Disconnect and let go of the file."""
+        with self._lock:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+            with suppress(Empty):
+                while True:
+                    self._idle.get_nowait().close()
+            if self._held is not None:
+                os.close(self._held)
+                self._held = None
+
+    @contextmanager
+    def writing(self) -> Iterator[Cursor]:
+        """Write alone; commit at the end, roll back if the block fails."""
+        with self._lock, _translated():
+            connection = self._open_writer()
+            cursor = connection.cursor()
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    if connection.in_transaction:
+                        cursor.execute("ROLLBACK")
+                raise
+            finally:
+                cursor.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Cursor]:
+        """Read one consistent state."""
+        if self._path == MEMORY:
+            with self._lock:
+                cursor = self._open_writer().cursor()
+                try:
+                    yield cursor
+                finally:
+                    cursor.close()
+            return
+        with _translated():
+            connection = self._take()
+            try:
+                cursor = connection.cursor()
+                cursor.execute("BEGIN")
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                connection.close()
+                raise
+            cursor.close()
+            self._idle.put(connection)
+
+    def _take(self) -> sqlite3.Connection:
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            return self._ready_connection()
+
+    def _open_writer(self) -> sqlite3.Connection:
+        if self._writer is None:
+            raise Unavailable("the store is closed")
+        return self._writer
+
+    def _ready_connection(self) -> sqlite3.Connection:
+        connection = self._connect(self._path)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA busy_timeout=5000")
+        return connection
+
+    def _hold(self) -> None:
+        lock = f"{self._path}-lock"  # a lock on the file itself would disturb SQLite's
+        try:
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+            self._held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise CannotStart(
+                f"{self._path} is in use by another forewarn; stop it, or choose"
+                " another file with --store"
+            ) from None
+        except OSError as error:
+            self.close()
+            raise CannotStart(
+                f"{lock} cannot be written: {error.strerror}; choose another place"
+                " with --store"
+            ) from error
+
+    def _check_stamp(self) -> None:
+        with self.writing() as cursor:
+            cursor.execute("SELECT count(*) FROM sqlite_master", {})
+            row = cursor.fetchone()
+            session = Session(cursor, Texts(self.dialect))
+            if row is not None and row[0] == 0:
+                self._make_tables(cursor, session)
+            try:
+                found = session.row(statements.STAMP)
+            except sqlite3.OperationalError:
+                raise CannotStart(
+                    f"{self._path} is a database of another program"
+                ) from None
+            if found is None or found[0] != tables.STAMP:
+                raise CannotStart(
+                    f"{self._path} was made by a newer forewarn (layout"
+                    f" {found and found[0]}, this one knows {tables.STAMP}); upgrade"
+                    " forewarn, or choose another file with --store"
+                )
+
+    def _make_tables(self, cursor: Cursor, session: Session) -> None:
+        for table in tables.metadata.sorted_tables:
+            cursor.execute(str(CreateTable(table).compile(dialect=self.dialect)), {})
+            for index in sorted(table.indexes, key=lambda each: str(each.name)):
+                text = str(CreateIndex(index).compile(dialect=self.dialect))
+                cursor.execute(text, {})
+        session.run(statements.ADD_STAMP, version_num=tables.STAMP)
+        session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what SQLite says of a full or broken disk into our own error."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise Unavailable(f"the store cannot be used now: {error}") from error

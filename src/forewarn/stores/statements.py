@@ -1,0 +1,157 @@
+"""Every statement, named after the question it answers.
+
+They are compiled once for a database and then run on the driver's own cursor, with
+parameters by name.
+"""
+
+from sqlalchemy import (
+    Table,
+    bindparam,
+    delete,
+    false,
+    func,
+    insert,
+    select,
+    true,
+    update,
+)
+from sqlalchemy.sql.expression import Executable, Insert, Update
+
+from forewarn.stores import tables as t
+
+p = bindparam
+
+# --- reading -----------------------------------------------------------------
+
+STAMP = select(t.stamp.c.version_num)
+COUNTER = select(t.counter.c.position, t.counter.c.last_at, t.counter.c.ordinal)
+SETTING = select(t.settings.c.value).where(t.settings.c.name == p("of"))
+
+FACTS = (
+    select(t.journal.c.position, t.journal.c.fact, t.journal.c.body)
+    .where(t.journal.c.position > p("after"))
+    .order_by(t.journal.c.position)
+    .limit(p("most"))
+)
+
+HOSTS = select(t.hosts.c.body).order_by(t.hosts.c.ordinal)
+HOST = select(t.hosts.c.body).where(t.hosts.c.key == p("of"))
+
+_GROUP = (t.groups.c.body, t.groups.c.last_request)
+GROUPS = select(*_GROUP).order_by(t.groups.c.ordinal)
+GROUP = select(*_GROUP).where(t.groups.c.key == p("of"))
+
+VMS = select(t.vms.c.body).order_by(t.vms.c.ordinal)
+VM = select(t.vms.c.body).where(t.vms.c.key == p("of"))
+VM_AT = select(t.addresses.c.vm).where(t.addresses.c.address == p("of"))
+VMS_OF_GROUP = VMS.where(t.vms.c.group == p("of"))
+VMS_OF_HOST = VMS.where(t.vms.c.host == p("of"))
+
+_AUDIENCE = (
+    t.audiences.c.name,
+    t.audiences.c.group,
+    t.audiences.c.vm,
+    t.audiences.c.epoch,
+    t.audiences.c.incarnation,
+)
+AUDIENCES = select(*_AUDIENCE)
+AUDIENCES_OF_GROUP = select(*_AUDIENCE).where(t.audiences.c.group == p("of"))
+
+_MAINTENANCE = (
+    t.maintenances.c.ordinal,
+    t.maintenances.c.moment,
+    t.maintenances.c.body,
+)
+LIVE = (
+    select(*_MAINTENANCE)
+    .where(t.maintenances.c.phase.in_(["SCHEDULED", "STARTED"]))
+    .order_by(t.maintenances.c.ordinal)
+)
+LIVE_IN_GROUP = (
+    select(*_MAINTENANCE)
+    .join(t.involved, t.involved.c.maintenance == t.maintenances.c.id)
+    .where(t.involved.c.group == p("of"), t.involved.c.live == true())
+    .order_by(t.maintenances.c.ordinal)
+)
+MAINTENANCE = select(*_MAINTENANCE).where(t.maintenances.c.id == p("of"))
+MAINTENANCE_OF_EVENT = (
+    select(*_MAINTENANCE)
+    .join(t.events, t.events.c.maintenance == t.maintenances.c.id)
+    .where(t.events.c.id == p("of"))
+)
+MAINTENANCES = (
+    select(*_MAINTENANCE)
+    .where(t.maintenances.c.ordinal > p("after"))
+    .order_by(t.maintenances.c.ordinal)
+    .limit(p("most"))
+)
+MAINTENANCES_IN_PHASE = MAINTENANCES.where(t.maintenances.c.phase == p("of"))
+NEXT_MOMENT = select(func.min(t.maintenances.c.moment))
+DUE = (
+    select(*_MAINTENANCE)
+    .where(t.maintenances.c.moment <= p("until"))
+    .order_by(t.maintenances.c.moment, t.maintenances.c.ordinal)
+)
+
+SEEN = (
+    select(t.seen.c.event, t.seen.c.vm, t.seen.c.at)
+    .where(t.seen.c.event == p("of"))
+    .order_by(t.seen.c.at, t.seen.c.vm)
+)
+RECEIPT = select(
+    t.receipts.c.key, t.receipts.c.digest, t.receipts.c.answer, t.receipts.c.at
+).where(t.receipts.c.key == p("of"))
+
+# --- writing -----------------------------------------------------------------
+
+
+def _change(table: Table, by: str) -> Update:
+    """Set every column but the ordinal and `by`, where `by` is the parameter `of`."""
+    kept = {by, "ordinal"}
+    columns: dict[str, object] = {
+        c.name: p(c.name) for c in table.columns if c.name not in kept
+    }
+    return update(table).where(table.c[by] == p("of")).values(columns)
+
+
+ADD_STAMP: Insert = insert(t.stamp)
+ADD_COUNTER = insert(t.counter)
+SET_COUNTER = update(t.counter).values(
+    position=p("to"), last_at=p("last"), ordinal=p("next")
+)
+ADD_FACT = insert(t.journal)
+DROP_SETTING = delete(t.settings).where(t.settings.c.name == p("of"))
+ADD_SETTING = insert(t.settings)
+
+ADD_HOST, SET_HOST = insert(t.hosts), _change(t.hosts, "name")
+DROP_HOST = delete(t.hosts).where(t.hosts.c.name == p("of"))
+ADD_GROUP, SET_GROUP = insert(t.groups), _change(t.groups, "name")
+DROP_GROUP = delete(t.groups).where(t.groups.c.name == p("of"))
+SET_ASKED = (
+    update(t.groups).where(t.groups.c.name == p("of")).values(last_request=p("asked"))
+)
+ADD_VM, SET_VM = insert(t.vms), _change(t.vms, "name")
+DROP_VM = delete(t.vms).where(t.vms.c.name == p("of"))
+ADD_ADDRESS = insert(t.addresses)
+DROP_ADDRESSES = delete(t.addresses).where(t.addresses.c.vm == p("of"))
+ADD_AUDIENCE, SET_AUDIENCE = insert(t.audiences), _change(t.audiences, "name")
+DROP_AUDIENCE = delete(t.audiences).where(t.audiences.c.name == p("of"))
+
+ADD_MAINTENANCE, SET_MAINTENANCE = (
+    insert(t.maintenances),
+    _change(t.maintenances, "id"),
+)
+SET_MOMENT = (
+    update(t.maintenances).where(t.maintenances.c.id == p("of")).values(moment=p("to"))
+)
+ADD_INVOLVED = insert(t.involved)
+SET_OVER = (
+    update(t.involved).where(t.involved.c.maintenance == p("of")).values(live=false())
+)
+ADD_EVENT = insert(t.events)
+ADD_SEEN = insert(t.seen)
+ADD_RECEIPT = insert(t.receipts)
+DROP_RECEIPTS = delete(t.receipts).where(t.receipts.c.at < p("before"))
+DROP_RECEIPT = delete(t.receipts).where(t.receipts.c.key == p("of"))
+
+Statement = Executable
