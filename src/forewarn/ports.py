@@ -48,6 +48,15 @@ class Snapshot(Protocol):
         `hosts`, and with the groups and hosts of every VM in it.
         """
 
+    def hosts(self, *, after: str, limit: int) -> Sequence[Host]:
+        """Hosts by name, those after the name `after`."""
+
+    def groups(self, *, after: str, limit: int) -> Sequence[Group]:
+        """Groups by name, those after the name `after`."""
+
+    def vms(self, *, after: str, limit: int) -> Sequence[VM]:
+        """VMs by name, those after the name `after`."""
+
     def slice(self, groups: Iterable[str] | None) -> Slice:
         """These groups with all that is live in them; None: all groups."""
 

@@ -31,7 +31,8 @@ class Update:
     position: int
     shown: Sequence[Shown] = ()
     placed: Sequence[VM] = ()
-    removed: Sequence[str] = ()
+    removed: Sequence[str] = ()  # VMs
+    regrouped: Sequence[str] = ()  # groups that came, changed or left
 
 
 class Documents:
@@ -80,6 +81,7 @@ def _update(snapshot: Snapshot, entries: Sequence[f.Entry]) -> Update:
         shown=_shown(slice_),
         placed=[vm for vm in part.vms.values() if vm.group in slice_.groups],
         removed=[name for name in removed if name not in part.vms],
+        regrouped=[*settings, *(n for fact in fleet for n in fact.removed_groups)],
     )
 
 

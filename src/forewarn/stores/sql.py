@@ -127,6 +127,21 @@ class SqlSnapshot:
             if row is not None:
                 yield read(row)
 
+    def hosts(self, *, after: str, limit: int) -> Sequence[Host]:
+        """Hosts by name, those after the name `after`."""
+        found = self._session.rows(sql.HOSTS_PAGE, after=key(after), most=limit)
+        return [rows.host(row) for row in found]
+
+    def groups(self, *, after: str, limit: int) -> Sequence[Group]:
+        """Groups by name, those after the name `after`."""
+        found = self._session.rows(sql.GROUPS_PAGE, after=key(after), most=limit)
+        return [rows.group(row) for row in found]
+
+    def vms(self, *, after: str, limit: int) -> Sequence[VM]:
+        """VMs by name, those after the name `after`."""
+        found = self._session.rows(sql.VMS_PAGE, after=key(after), most=limit)
+        return [rows.vm(row) for row in found]
+
     def slice(self, groups: Iterable[str] | None) -> Slice:
         """These groups with all that is live in them; None: all groups."""
         if groups is None:

@@ -10,6 +10,7 @@ from queue import Empty, LifoQueue
 from threading import RLock
 
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from forewarn.errors import CannotStart, Unavailable
@@ -31,7 +32,7 @@ class Sqlite:
 
     def __init__(self, path: str, connect: Connect = connect) -> None:
         """Use the file `path`, or `MEMORY`, by connections that `connect` makes."""
-        self.dialect = sqlite.dialect(paramstyle="named")
+        self.dialect: Dialect = sqlite.dialect(paramstyle="named")
         self._path = path
         self._connect = connect
         self._lock = RLock()  # in memory there is one connection, also for readers

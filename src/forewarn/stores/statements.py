@@ -47,6 +47,25 @@ VM_AT = select(t.addresses.c.vm).where(t.addresses.c.address == p("of"))
 VMS_OF_GROUP = VMS.where(t.vms.c.group == p("of"))
 VMS_OF_HOST = VMS.where(t.vms.c.host == p("of"))
 
+HOSTS_PAGE = (
+    select(t.hosts.c.body)
+    .where(t.hosts.c.key > p("after"))
+    .order_by(t.hosts.c.key)
+    .limit(p("most"))
+)
+GROUPS_PAGE = (
+    select(*_GROUP)
+    .where(t.groups.c.key > p("after"))
+    .order_by(t.groups.c.key)
+    .limit(p("most"))
+)
+VMS_PAGE = (
+    select(t.vms.c.body)
+    .where(t.vms.c.key > p("after"))
+    .order_by(t.vms.c.key)
+    .limit(p("most"))
+)
+
 _AUDIENCE = (
     t.audiences.c.name,
     t.audiences.c.group,

@@ -1,0 +1,158 @@
+"""`forewarn serve`: the service itself."""
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+from forewarn.config import SETTINGS, Config, Setting, Sources, load
+from forewarn.errors import CannotStart, ForewarnError, InvalidInput
+
+_EXAMPLE = """\
+example:
+  forewarn serve --fleet fleet.toml
+  forewarn serve --store memory --clock manual --metadata 127.0.0.1:0
+
+Every option can also be given in the environment, as FOREWARN_ and its name, or
+in the file that --config names.
+"""
+
+
+def register(
+    subcommands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
+    """Add the command."""
+    parser = subcommands.add_parser(
+        "serve",
+        help="run the service",
+        description="Run the metadata plane for VMs and the control plane for you.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for setting in SETTINGS:
+        if setting.flag:
+            _add(parser, setting)
+    parser.add_argument(
+        "--config", metavar="FILE", help="a TOML file with settings [FOREWARN_CONFIG]"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the addresses as one JSON object"
+    )
+    parser.set_defaults(run=run)
+
+
+def _add(parser: argparse.ArgumentParser, setting: Setting) -> None:
+    default = setting.shown_default or setting.default
+    text = f"{setting.help} [{setting.variable}; default: {default}]"
+    if setting.default is False:
+        parser.add_argument(
+            setting.option, action="store_const", const=True, default=None, help=text
+        )
+    elif isinstance(setting.default, list):
+        parser.add_argument(
+            setting.option, action="append", metavar=setting.metavar, help=text
+        )
+    else:
+        parser.add_argument(setting.option, metavar=setting.metavar, help=text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until told to stop."""
+    try:
+        config = _config(arguments)
+    except InvalidInput as error:
+        sys.stderr.write(f"forewarn: {error}\n")
+        return 2
+    _log_to_stderr(config)
+    try:
+        return _serve(config, as_json=arguments.json)
+    except ForewarnError as error:
+        sys.stderr.write(f"forewarn: {error}\n")
+        return 1
+
+
+def _config(arguments: argparse.Namespace) -> Config:
+    name = arguments.config or os.environ.get("FOREWARN_CONFIG")
+    file: dict[str, object] = {}
+    if name:
+        try:
+            file = tomllib.loads(Path(name).read_text())
+        except OSError as error:
+            raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"{name} is not valid TOML: {error}") from error
+    return load(
+        Sources(
+            flags=vars(arguments),
+            environment=os.environ,
+            file=file,
+            file_name=name or "config",
+        )
+    )
+
+
+def _serve(config: Config, *, as_json: bool) -> int:
+    try:
+        from forewarn.compose import System, admin_token
+    except ModuleNotFoundError as error:
+        raise CannotStart(
+            f"serve needs the server extra ({error.name} is missing):"
+            " pip install 'forewarn[server]'"
+        ) from error
+    stop = Event()
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        stop.set()
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, leave)
+    token = admin_token(config, os.environ.get("FOREWARN_TOKEN"))
+    with System(config, token) as system:
+        sys.stdout.write(_addresses(system.metadata, system.control, as_json=as_json))
+        sys.stdout.flush()
+        stop.wait()
+    return 0
+
+
+def _addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> str:
+    if as_json:
+        return json.dumps({"metadata": [*metadata], "control": control}) + "\n"
+    lines = [f"metadata  {each}" for each in metadata]
+    return "\n".join([*lines, f"control   {control}"]) + "\n"
+
+
+# --- the log -----------------------------------------------------------------
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "at": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _log_to_stderr(config: Config) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    if config.log_format == "json":
+        handler.setFormatter(_JsonLines())
+    else:
+        handler.setFormatter(
+            logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+        )
+    logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)

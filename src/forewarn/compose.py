@@ -1,0 +1,275 @@
+"""From a configuration to a running system; only here are concrete classes named."""
+
+import gc
+import hashlib
+import logging
+import os
+import secrets
+import socket
+import tomllib
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+
+from forewarn.clocks import make_clock
+from forewarn.config import Address, Config
+from forewarn.core import fleet_file
+from forewarn.core.policy import Rules
+from forewarn.drivers import DRIVERS
+from forewarn.engine.documents import Documents
+from forewarn.engine.engine import CLOCK, Engine
+from forewarn.engine.fleets import Fleets
+from forewarn.engine.journal import Follower
+from forewarn.engine.notes import Notes
+from forewarn.engine.timers import Advance, Timers
+from forewarn.engine.works import Works
+from forewarn.errors import CannotStart, ForewarnError
+from forewarn.ports import Clock
+from forewarn.server.auth import Tokens
+from forewarn.server.identity import Directory
+from forewarn.server.metadata import Desk
+from forewarn.server.plane import MetadataPlane
+from forewarn.server.responses import Stamp
+from forewarn.stores.sql import SqlStore
+from forewarn.stores.sqlite import MEMORY, Sqlite
+
+_log = logging.getLogger(__name__)
+
+_LEAD = 2.0  # seconds between Started and the driver
+_SQLITE = "sqlite:///"
+
+
+class System:
+    """The whole service in one process."""
+
+    def __init__(self, config: Config, token: str) -> None:
+        """Be what `config` says; `open` starts it."""
+        self._config = config
+        self._token = token
+        self._cleanup = ExitStack()
+        self.metadata: Sequence[str] = ()
+        self.control = ""
+
+    def __enter__(self) -> "System":
+        """Start."""
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop, in the opposite order of the start."""
+        self._cleanup.close()
+
+    def open(self) -> None:
+        """Start both planes; return when they answer."""
+        with ExitStack() as cleanup:
+            self._open(cleanup)
+            self._cleanup = cleanup.pop_all()
+
+    def _open(self, cleanup: ExitStack) -> None:
+        config = self._config
+        listening = [_listen(each, cleanup) for each in config.metadata]
+        controlling = _listen(config.control, cleanup)
+        store = _open_store(config.store)
+        cleanup.callback(store.close)
+        clock = _make_clock(config, store)
+        notes = Notes()
+        engine = Engine(store, clock, rules=_rules(config, clock), notes=notes)
+        fleets = Fleets(engine)
+        if config.fleet is not None:
+            _apply_fleet(fleets, config.fleet)
+        directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
+        desk = Desk(
+            directory,
+            notes,
+            Stamp(clock.now(), clock.name),
+            date_form=config.not_before_2017_03_01,
+        )
+        plane = MetadataPlane(listening, desk, engine, clock)
+        documents = Documents(store, plane.hand_over)
+        documents.open()
+        gc.collect()
+        gc.freeze()  # a collection over a large fleet would pause every answer
+        plane.start()
+        cleanup.callback(plane.stop)
+        self._open_control(cleanup, controlling, engine, fleets, documents, plane)
+        self.metadata = [f"http://{_bound(each)}" for each in listening]
+        self.control = f"http://{_bound(controlling)}"
+
+    def _open_control(
+        self,
+        cleanup: ExitStack,
+        controlling: socket.socket,
+        engine: Engine,
+        fleets: Fleets,
+        documents: Documents,
+        plane: MetadataPlane,
+    ) -> None:
+        # Imported late: FastAPI takes half a second, and VMs can be answered by now.
+        from forewarn.server.control.app import make_app
+        from forewarn.server.control.asked import Parts
+        from forewarn.server.control.journal import Streams
+        from forewarn.server.control.runner import ControlPlane
+
+        streams = Streams()
+        works = Works(engine, documents, DRIVERS[self._config.driver]())
+        followers = [
+            Follower("documents", documents.catch_up),
+            Follower("works", works.catch_up),
+        ]
+        timers = Timers(engine, followers[1].ring)
+
+        def after_commit(position: int) -> None:
+            try:
+                documents.catch_up(position)
+            except ForewarnError:
+                _log.exception("documents will catch up later")
+                followers[0].ring()
+            followers[1].ring()
+            timers.ring()
+            streams.ring()
+
+        def read_to_end() -> None:
+            documents.catch_up()
+            plane.restamp()
+            works.catch_up()
+
+        engine.after_commit = after_commit
+        parts = Parts(
+            engine=engine,
+            fleets=fleets,
+            advance=Advance(engine, read_to_end),
+            tokens=Tokens({self._token: "admin"}),
+            documents_position=lambda: documents.position,
+        )
+        control = ControlPlane([controlling], make_app(parts, streams), streams)
+        threads: list[Follower | Timers | ControlPlane] = [*followers, timers, control]
+        for each in threads:
+            each.start()
+            cleanup.callback(each.stop)
+
+
+# --- parts -------------------------------------------------------------------
+
+
+def _listen(address: Address, cleanup: ExitStack) -> socket.socket:
+    """Bind `address`; IPv4 and IPv6 are bound apart."""
+    try:
+        found = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, where = found[0]
+        made = socket.socket(family, kind, protocol)
+        cleanup.callback(made.close)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(where)
+        made.listen(4096)
+    except OSError as error:
+        raise CannotStart(
+            f"{address} cannot be listened on: {error.strerror or error}; choose"
+            " another address with --metadata or --control"
+        ) from error
+    return made
+
+
+def _bound(listening: socket.socket) -> Address:
+    host, port = listening.getsockname()[:2]
+    return Address(str(host), int(port))
+
+
+def _open_store(url: str) -> SqlStore:
+    if url == "memory":
+        path = MEMORY
+    elif url.startswith(_SQLITE) and len(url) > len(_SQLITE):
+        path = url.removeprefix(_SQLITE)
+    else:
+        raise CannotStart(f"--store: expected sqlite:///PATH or memory, not {url!r}")
+    store = SqlStore(Sqlite(path))
+    store.open()
+    return store
+
+
+def _make_clock(config: Config, store: SqlStore) -> Clock:
+    with store.snapshot() as snapshot:
+        kept, last = snapshot.setting(CLOCK), snapshot.last_at()
+    at = None if kept is None else datetime.fromisoformat(kept)
+    clock = make_clock(config.clock, kept=at, last=last)
+    if last is not None and clock.now() < last:
+        _log.warning(
+            "the clock says %s, but the journal goes to %s: until then facts bear that"
+            " time",
+            clock.now().isoformat(),
+            last.isoformat(),
+        )
+    return clock
+
+
+def _rules(config: Config, clock: Clock) -> Rules:
+    """Promises to programs that poll in real time last `rate` times as long."""
+    default = 0.0 if config.driver == "nothing" else _LEAD
+    lead = default if config.lead is None else config.lead
+    return Rules(
+        lead=timedelta(seconds=lead * clock.rate),
+        shown={
+            kind: timedelta(seconds=seconds * clock.rate)
+            for kind, seconds in config.shown.items()
+        },
+    )
+
+
+def _apply_fleet(fleets: Fleets, name: str) -> None:
+    try:
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise CannotStart(f"{name} cannot be read: {error.strerror}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if fleets.is_applied(digest):
+        return
+    try:
+        data = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CannotStart(f"{name} is not valid TOML: {error}") from error
+    fleet = fleet_file.read_fleet(data, name)
+    applied = fleets.apply(fleet, by="serve --fleet", digest=digest)
+    for warning in applied.warnings:
+        _log.warning("%s", warning)
+
+
+def admin_token(config: Config, given: str | None) -> str:
+    """Take the token that was given, or the one in the file, made if need be."""
+    if given:
+        return given
+    path = config.state_directory / "token"
+    try:
+        config.state_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _kept_token(path)
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be written: {error.strerror}") from error
+    token = secrets.token_urlsafe(32)
+    with os.fdopen(made, "w") as file:
+        file.write(f"{token}\n")
+    return token
+
+
+def _kept_token(path: Path) -> str:
+    try:
+        token = path.read_text().strip()
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be read: {error.strerror}") from error
+    if not token:
+        raise CannotStart(f"{path} is empty; remove it, and a new token is made")
+    return token

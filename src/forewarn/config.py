@@ -1,0 +1,334 @@
+"""The service's settings: flags win over the environment, that over the file.
+
+`SETTINGS` is the one list: the command line, the environment, the file and the
+reference page are all made from it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from forewarn.errors import InvalidInput
+from forewarn.protocol.types import EventType
+from forewarn.protocol.versions import DateForm
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_LOOPBACK = ("127.", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Write it as it is given."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect to it."""
+        return self.host.startswith(_LOOPBACK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything that can be set."""
+
+    metadata: tuple[Address, ...]
+    control: Address
+    store: str
+    fleet: str | None
+    clock: str
+    driver: str
+    default_vm: str | None
+    open: bool
+    log_format: str
+    log_level: str
+    lead: float | None  # seconds; None: 2, or 0 where the driver does nothing
+    shown: Mapping[EventType, float]  # seconds
+    not_before_2017_03_01: DateForm
+    state_directory: Path
+
+    @property
+    def is_open(self) -> bool:
+        """Whether callers may say which VM they speak for."""
+        return self.open or all(each.is_loopback for each in self.metadata)
+
+
+# --- how values are written --------------------------------------------------
+
+_Read = Callable[[object, str], Any]
+
+
+def _wrong(place: str, expected: str, value: object) -> InvalidInput:
+    return InvalidInput(f"{place}: expected {expected}, not {value!r}")
+
+
+def _text(value: object, place: str) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise _wrong(place, "text", value)
+
+
+def _one_of(*known: str) -> _Read:
+    def read(value: object, place: str) -> str:
+        if isinstance(value, str) and value.lower() in known:
+            return value.lower()
+        raise _wrong(place, "one of " + ", ".join(known), value)
+
+    return read
+
+
+def _flag(value: object, place: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
+        return value.lower() in _TRUE
+    raise _wrong(place, "true or false", value)
+
+
+def _seconds(value: object, place: str) -> float:
+    try:
+        number = float(value) if isinstance(value, str | int | float) else -1.0
+    except ValueError:
+        number = -1.0
+    if isinstance(value, bool) or not 0 <= number <= 86_400:
+        raise _wrong(place, "a number of seconds from 0 to 86400", value)
+    return number
+
+
+def _address(value: object, place: str) -> Address:
+    host, colon, port = str(value).rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    number = int(port) if port.isascii() and port.isdigit() else -1
+    if isinstance(value, str) and colon and host and 0 <= number <= 65535:
+        return Address(host, number)
+    raise _wrong(place, "an address such as 127.0.0.1:8254", value)
+
+
+def _addresses(value: object, place: str) -> tuple[Address, ...]:
+    several = value.split(",") if isinstance(value, str) else value
+    if not isinstance(several, list | tuple) or not several:
+        raise _wrong(place, "one or more addresses", value)
+    return tuple(
+        _address(each.strip() if isinstance(each, str) else each, place)
+        for each in several
+    )
+
+
+# --- what can be set ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting, and every way to give it."""
+
+    name: str  # of the field; also the flag's, with dashes
+    key: str  # in the file: section.name
+    default: object
+    read: _Read
+    help: str
+    metavar: str = ""
+    flag: bool = True  # whether there is a flag for it
+    shown_default: str = ""
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return f"FOREWARN_{self.name.upper()}"
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+def _shown_settings() -> Iterator[Setting]:
+    for kind in EventType:
+        yield Setting(
+            name=f"shown_{kind.lower()}",
+            key=f"shown.{kind.lower()}",
+            default=5,
+            read=_seconds,
+            flag=False,
+            help=f"How many seconds a {kind} is shown as Started at least.",
+        )
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        name="metadata",
+        key="metadata.listen",
+        default=["127.0.0.1:8254"],
+        read=_addresses,
+        metavar="HOST:PORT",
+        help="Where VMs ask for their events; may be repeated. Port 0: any free one.",
+        shown_default="127.0.0.1:8254",
+    ),
+    Setting(
+        name="control",
+        key="control.listen",
+        default="127.0.0.1:8255",
+        read=_address,
+        metavar="HOST:PORT",
+        help="Where operators reach the API.",
+    ),
+    Setting(
+        name="store",
+        key="store.url",
+        default=None,
+        read=_text,
+        metavar="URL",
+        help="Where state is kept: sqlite:///PATH, or memory.",
+        shown_default="a file in the state directory",
+    ),
+    Setting(
+        name="fleet",
+        key="fleet.file",
+        default=None,
+        read=_text,
+        metavar="FILE",
+        help="A fleet file to apply at the start if it has changed.",
+        shown_default="the fleet in the store",
+    ),
+    Setting(
+        name="clock",
+        key="clock.mode",
+        default="system",
+        read=_text,
+        metavar="system|xN|manual",
+        help="The clock that notice and durations run on.",
+    ),
+    Setting(
+        name="driver",
+        key="driver.name",
+        default="nothing",
+        read=_one_of("nothing", "operator"),
+        metavar="nothing|operator",
+        help="What acts on VMs when a maintenance starts.",
+    ),
+    Setting(
+        name="default_vm",
+        key="metadata.default_vm",
+        default=None,
+        read=_text,
+        metavar="NAME",
+        help="The VM that unknown callers speak for, where the plane is open.",
+        shown_default="the first VM of the fleet",
+    ),
+    Setting(
+        name="open",
+        key="metadata.open",
+        default=False,
+        read=_flag,
+        help="Let callers say which VM they speak for although others can connect.",
+        shown_default="only on loopback",
+    ),
+    Setting(
+        name="log_format",
+        key="log.format",
+        default="text",
+        read=_one_of("text", "json"),
+        metavar="text|json",
+        help="How the log on stderr is written.",
+    ),
+    Setting(
+        name="log_level",
+        key="log.level",
+        default="info",
+        read=_one_of("debug", "info", "warning", "error"),
+        metavar="LEVEL",
+        help="How much is logged: debug, info, warning or error.",
+    ),
+    Setting(
+        name="lead",
+        key="driver.lead",
+        default=None,
+        read=_seconds,
+        flag=False,
+        help="How many seconds after Started the driver acts.",
+        shown_default="2; 0 where the driver does nothing",
+    ),
+    *_shown_settings(),
+    Setting(
+        name="not_before_2017_03_01",
+        key="protocol.not_before_2017_03_01",
+        default="iso8601",
+        read=_one_of("iso8601", "rfc1123"),
+        flag=False,
+        help="How api-version 2017-03-01 writes NotBefore.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where settings may come from."""
+
+    flags: Mapping[str, object] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    file: Mapping[str, object] = field(default_factory=dict)
+    file_name: str = "config"
+
+
+def load(sources: Sources) -> Config:
+    """Put the settings together."""
+    _refuse_unknown(sources)
+    values = {each.name: _value(each, sources) for each in SETTINGS}
+    shown = {kind: values.pop(f"shown_{kind.lower()}") for kind in EventType}
+    values["not_before_2017_03_01"] = DateForm(values["not_before_2017_03_01"])
+    directory = state_directory(sources.environment)
+    values["store"] = values["store"] or f"sqlite:///{directory / 'forewarn.db'}"
+    return Config(**values, shown=shown, state_directory=directory)
+
+
+def _value(setting: Setting, sources: Sources) -> Any:
+    flag = sources.flags.get(setting.name)
+    if flag is not None:
+        return setting.read(flag, setting.option)
+    variable = sources.environment.get(setting.variable)
+    if variable:
+        return setting.read(variable, setting.variable)
+    section, _, name = setting.key.partition(".")
+    table = sources.file.get(section)
+    if isinstance(table, dict) and name in table:
+        place = f"{sources.file_name}: {setting.key}"
+        return setting.read(table[name], place)
+    if setting.default is None:
+        return None
+    return setting.read(setting.default, setting.name)
+
+
+def _refuse_unknown(sources: Sources) -> None:
+    known: dict[str, list[str]] = {}
+    for setting in SETTINGS:
+        section, _, name = setting.key.partition(".")
+        known.setdefault(section, []).append(name)
+    for section, table in sources.file.items():
+        place = f"{sources.file_name}: [{section}]"
+        if section not in known:
+            raise InvalidInput(f"{place} is unknown; known are {', '.join(known)}")
+        if not isinstance(table, dict):
+            raise InvalidInput(f"{place} must be a table")
+        for name in table:
+            if name not in known[section]:
+                names = ", ".join(known[section])
+                raise InvalidInput(f"{place} has no key {name!r}; known are {names}")
+
+
+def state_directory(environment: Mapping[str, str]) -> Path:
+    """Where the store and the token are kept."""
+    own = environment.get("FOREWARN_STATE_DIR")
+    if own:
+        return Path(own)
+    shared = environment.get("XDG_STATE_HOME")
+    if shared:
+        return Path(shared) / "forewarn"
+    home = environment.get("HOME")
+    return (Path(home) if home else Path.home()) / ".local" / "state" / "forewarn"

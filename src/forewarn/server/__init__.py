@@ -1,0 +1,1 @@
+"""The HTTP side: the metadata plane for VMs, the control plane for operators."""

@@ -1,0 +1,1 @@
+"""The operator's API, /v1/...: one module a noun."""

@@ -1,0 +1,39 @@
+"""The control plane as an application."""
+
+from fastapi import FastAPI
+
+from forewarn import __version__
+from forewarn.server.control import (
+    clock,
+    docs,
+    fleet,
+    health,
+    journal,
+    maintenances,
+    problems,
+)
+from forewarn.server.control.asked import Parts
+from forewarn.server.control.journal import Streams
+
+_DESCRIPTION = (
+    "Announce maintenance, see who was told and who has approved, change the fleet."
+    " Every request but those for health carries a bearer token. Times are RFC 3339"
+    " in UTC, durations whole seconds; errors are RFC 9457 problems."
+)
+
+
+def make_app(parts: Parts, streams: Streams) -> FastAPI:
+    """Put the application together."""
+    app = FastAPI(
+        title="forewarn control API",
+        version=__version__,
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.parts = parts
+    app.state.streams = streams
+    problems.install(app)
+    for module in (health, maintenances, fleet, journal, clock, docs):
+        app.include_router(module.router)
+    return app

@@ -1,0 +1,102 @@
+"""What every route needs to know: who asks, and whether he has asked before."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Header, Request
+from starlette.exceptions import HTTPException
+
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleets import Fleets
+from forewarn.engine.once import Once
+from forewarn.engine.timers import Advance
+from forewarn.ports import Snapshot
+from forewarn.server.auth import Tokens
+
+_T = TypeVar("_T")
+_LONGEST_KEY = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of the service that routes use."""
+
+    engine: Engine
+    fleets: Fleets
+    advance: Advance
+    tokens: Tokens
+    documents_position: Callable[[], int]
+
+
+def parts(request: Request) -> Parts:
+    """Find the service behind `request`."""
+    found = request.app.state.parts
+    if not isinstance(found, Parts):
+        raise TypeError("the application was not put together")
+    return found
+
+
+def caller(request: Request, service: Annotated[Parts, Depends(parts)]) -> str:
+    """Find out who asks; refuse who cannot show a token."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    name = service.tokens.name_of(token.strip()) if scheme.lower() == "bearer" else None
+    if name is None:
+        raise HTTPException(
+            401,
+            "a bearer token is needed; the first start of `forewarn serve` writes one"
+            " to the file `token` in its state directory",
+            {"WWW-Authenticate": "Bearer"},
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request that changes something."""
+
+    by: str
+    key: str | None
+    digest: str
+
+    def once(
+        self, status: int, render: Callable[[_T, Snapshot], str]
+    ) -> Once[_T] | None:
+        """Remember the answer under the idempotency key, if there is one."""
+        if self.key is None:
+            return None
+        return Once(
+            key=self.key,
+            digest=self.digest,
+            render=lambda result, snapshot: f"{status}\n{render(result, snapshot)}",
+        )
+
+
+async def asked(
+    request: Request,
+    by: Annotated[str, Depends(caller)],
+    idempotency_key: Annotated[
+        str | None,
+        Header(description="Same key and body within 24 h: same answer, done once."),
+    ] = None,
+) -> Asked:
+    """Take down what was asked."""
+    if idempotency_key is not None and not 0 < len(idempotency_key) <= _LONGEST_KEY:
+        raise HTTPException(
+            422, f"an Idempotency-Key has 1 to {_LONGEST_KEY} characters"
+        )
+    digest = hashlib.sha256(f"{by} {request.method} {request.url.path}\n".encode())
+    digest.update(await request.body())
+    return Asked(by=by, key=idempotency_key, digest=digest.hexdigest())
+
+
+async def raw_body(request: Request) -> bytes:
+    """Read the body; whoever parses it does so off the loop."""
+    return await request.body()
+
+
+Service = Annotated[Parts, Depends(parts)]
+Caller = Annotated[str, Depends(caller)]
+Change = Annotated[Asked, Depends(asked)]
+Body = Annotated[bytes, Depends(raw_body)]

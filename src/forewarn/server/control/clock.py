@@ -1,0 +1,54 @@
+"""The clock: what time it is, and moving it where it is moved by hand."""
+
+import json
+from datetime import datetime, timedelta
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+
+from forewarn.errors import InvalidInput
+from forewarn.ports import Snapshot
+from forewarn.server.control.asked import Caller, Change, Service
+from forewarn.server.control.maintenances import moment
+from forewarn.server.control.views import Json, rfc3339
+
+router = APIRouter(tags=["clock"])
+
+_MOST_SECONDS = 10 * 366 * 24 * 3600
+
+
+class Step(BaseModel):
+    """How far to move the clock: by seconds, or to a time."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seconds: StrictInt | None = Field(None, ge=0, le=_MOST_SECONDS)
+    to: StrictStr | None = Field(None, description="RFC 3339 with a zone")
+
+
+@router.get("/v1/clock")
+def show_clock(service: Service, by: Caller) -> Json:
+    """Tell the time of the service."""
+    del by
+    clock = service.engine.clock
+    return {"clock": clock.name, "now": rfc3339(clock.now())}
+
+
+@router.post("/v1/clock/advance")
+def advance(service: Service, asked: Change, body: Step) -> Json:
+    """Move a manual clock, deadline by deadline."""
+
+    def render(now: datetime, snapshot: Snapshot) -> str:
+        del snapshot
+        return json.dumps(_view(now))
+
+    once = asked.once(200, render)
+    if (body.seconds is None) == (body.to is None):
+        raise InvalidInput("give either seconds or to")
+    if body.seconds is not None:
+        return _view(service.advance.by(timedelta(seconds=body.seconds), once))
+    return _view(service.advance.to(moment(body.to or "", "to"), once))
+
+
+def _view(now: datetime) -> Json:
+    return {"clock": "manual", "now": rfc3339(now)}

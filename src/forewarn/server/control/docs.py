@@ -1,0 +1,51 @@
+"""/docs: the API for people, made from its own description; nothing is fetched."""
+
+from collections.abc import Iterator
+from html import escape
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+router = APIRouter()
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
+       padding: 0 1rem; color: #1a1a1a; background: #fff; }
+h2 { margin-top: 2rem; text-transform: capitalize; }
+code { font: 15px ui-monospace, monospace; }
+dt { margin-top: .8rem; } dd { margin: 0 0 0 1rem; color: #444; }
+.method { display: inline-block; min-width: 4.5rem; font-weight: 600; }
+@media (prefers-color-scheme: dark) {
+  body { color: #eee; background: #16181d; } dd { color: #bbb; } a { color: #8ab4ff; }
+}
+"""
+
+
+@router.get("/docs", include_in_schema=False)
+def docs(request: Request) -> HTMLResponse:
+    """Show the API."""
+    spec = request.app.openapi()
+    sections = "".join(_sections(spec["paths"]))
+    title = escape(spec["info"]["title"])
+    return HTMLResponse(
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+        f"<h1>{title}</h1><p>{escape(spec['info']['description'])}</p>"
+        '<p>For programs: <a href="/openapi.json">openapi.json</a>.</p>'
+        f"{sections}</html>"
+    )
+
+
+def _sections(paths: dict[str, dict[str, dict[str, object]]]) -> Iterator[str]:
+    tags: dict[str, list[str]] = {}
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            tag = str((operation.get("tags") or ["other"])[0])  # type: ignore[index]  # a list by the specification
+            text = escape(str(operation.get("description", "")))
+            line = (
+                f'<dt><code><span class="method">{method.upper()}</span>'
+                f"{escape(path)}</code></dt><dd>{text}</dd>"
+            )
+            tags.setdefault(tag, []).append(line)
+    for tag, lines in tags.items():
+        yield f"<h2>{escape(tag)}</h2><dl>{''.join(lines)}</dl>"

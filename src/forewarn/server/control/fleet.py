@@ -1,0 +1,199 @@
+"""Hosts, groups and VMs."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from forewarn.core import fleet_file
+from forewarn.core.fleet import Fleet, key
+from forewarn.errors import InvalidInput, NotFound
+from forewarn.server.control.asked import Body, Caller, Service
+from forewarn.server.control.pages import After, Limit, page
+from forewarn.server.control.views import (
+    Json,
+    applied_view,
+    group_view,
+    host_view,
+    vm_view,
+)
+
+router = APIRouter(tags=["fleet"])
+
+_T = TypeVar("_T")
+
+_FLEET_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        each: {"type": "array", "items": {"type": "object"}}
+                        for each in ("hosts", "groups", "vms")
+                    },
+                }
+            }
+        },
+    }
+}
+_ITEM_BODY = {
+    "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}
+}
+
+
+@router.put("/v1/fleet", openapi_extra=_FLEET_BODY)
+def put_fleet(
+    service: Service,
+    by: Caller,
+    body: Body,
+    remove: Annotated[bool, Query(description="Allow removing many VMs.")] = False,
+) -> Json:
+    """Make the body the whole truth about hosts, groups and VMs."""
+    fleet = fleet_file.read_fleet(_parsed(body))
+    return applied_view(service.fleets.apply(fleet, by=by, remove=remove))
+
+
+# --- VMs ---------------------------------------------------------------------
+
+
+@router.get("/v1/vms")
+def list_vms(
+    service: Service, by: Caller, limit: Limit = 100, after: After = None
+) -> Json:
+    """List VMs by name."""
+    del by
+    with service.engine.store.snapshot() as snapshot:
+        found = snapshot.vms(after=after or "", limit=limit + 1)
+    return page(found, limit, vm_view, lambda vm: vm.name)
+
+
+@router.get("/v1/vms/{name}")
+def get_vm(service: Service, by: Caller, name: str) -> Json:
+    """Show one VM."""
+    del by
+    return vm_view(_only(_part(service, vms=[name]).vms, name, "VM"))
+
+
+@router.put("/v1/vms/{name}", openapi_extra=_ITEM_BODY)
+def put_vm(service: Service, by: Caller, name: str, body: Body) -> Json:
+    """Add a VM, or change it."""
+    vm = fleet_file.read_vm(_named(body, name), f"VM {name}")
+    return vm_view(service.fleets.put_vm(vm, by=by))
+
+
+@router.delete("/v1/vms/{name}", status_code=204)
+def delete_vm(service: Service, by: Caller, name: str) -> Response:
+    """Take a VM out of the fleet, without an event."""
+    service.fleets.remove_vm(name, by=by)
+    return Response(status_code=204)
+
+
+# --- groups ------------------------------------------------------------------
+
+
+@router.get("/v1/groups")
+def list_groups(
+    service: Service, by: Caller, limit: Limit = 100, after: After = None
+) -> Json:
+    """List groups by name."""
+    del by
+    service.engine.write_notes()
+    with service.engine.store.snapshot() as snapshot:
+        found = snapshot.groups(after=after or "", limit=limit + 1)
+    return page(found, limit, group_view, lambda group: group.name)
+
+
+@router.get("/v1/groups/{name}")
+def get_group(service: Service, by: Caller, name: str) -> Json:
+    """Show one group."""
+    del by
+    service.engine.write_notes()
+    return group_view(_only(_part(service, groups=[name]).groups, name, "group"))
+
+
+@router.put("/v1/groups/{name}", openapi_extra=_ITEM_BODY)
+def put_group(service: Service, by: Caller, name: str, body: Body) -> Json:
+    """Add a group, or change its settings."""
+    group = fleet_file.read_group(_named(body, name), f"group {name}")
+    return group_view(service.fleets.put_group(group, by=by))
+
+
+@router.delete("/v1/groups/{name}", status_code=204)
+def delete_group(service: Service, by: Caller, name: str) -> Response:
+    """Take an empty group out of the fleet."""
+    service.fleets.remove_group(name, by=by)
+    return Response(status_code=204)
+
+
+# --- hosts -------------------------------------------------------------------
+
+
+@router.get("/v1/hosts")
+def list_hosts(
+    service: Service, by: Caller, limit: Limit = 100, after: After = None
+) -> Json:
+    """List hosts by name."""
+    del by
+    with service.engine.store.snapshot() as snapshot:
+        found = snapshot.hosts(after=after or "", limit=limit + 1)
+    return page(found, limit, host_view, lambda host: host.name)
+
+
+@router.get("/v1/hosts/{name}")
+def get_host(service: Service, by: Caller, name: str) -> Json:
+    """Show one host."""
+    del by
+    return host_view(_only(_part(service, hosts=[name]).hosts, name, "host"))
+
+
+@router.put("/v1/hosts/{name}", openapi_extra=_ITEM_BODY)
+def put_host(service: Service, by: Caller, name: str, body: Body) -> Json:
+    """Add a host."""
+    host = fleet_file.read_host(_named(body, name), f"host {name}")
+    return host_view(service.fleets.put_host(host, by=by))
+
+
+@router.delete("/v1/hosts/{name}", status_code=204)
+def delete_host(service: Service, by: Caller, name: str) -> Response:
+    """Take an empty host out of the fleet."""
+    service.fleets.remove_host(name, by=by)
+    return Response(status_code=204)
+
+
+# --- bodies ------------------------------------------------------------------
+
+
+def _parsed(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise InvalidInput("the body is not valid JSON") from None
+
+
+def _named(body: bytes, name: str) -> Mapping[str, object]:
+    """Read a body that has no name, or the one of its path."""
+    table = _parsed(body) if body.strip() else {}
+    if not isinstance(table, dict):
+        raise InvalidInput("the body is not a JSON object")
+    inside = table.get("name")
+    if inside is None:
+        return {**table, "name": name}
+    if not isinstance(inside, str) or key(inside) != key(name):
+        raise InvalidInput(f"the body names {inside!r}, the path {name!r}")
+    return table
+
+
+def _part(service: Service, **names: list[str]) -> Fleet:
+    with service.engine.store.snapshot() as snapshot:
+        return snapshot.part_of_fleet(**names)
+
+
+def _only(named: Mapping[str, _T], name: str, noun: str) -> _T:
+    for each, thing in named.items():
+        if key(each) == key(name):
+            return thing
+    raise NotFound(f"there is no {noun} {name}")

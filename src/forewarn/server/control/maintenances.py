@@ -1,0 +1,291 @@
+"""Maintenances and events."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+from forewarn.core.announcing import Order
+from forewarn.core.maintenance import Event, Maintenance, Phase
+from forewarn.engine.lookup import find_maintenance
+from forewarn.errors import InvalidInput, NotFound
+from forewarn.ports import Snapshot
+from forewarn.protocol.types import EventSource, EventType
+from forewarn.server.control.asked import Caller, Change, Service
+from forewarn.server.control.pages import After, Limit, number, page
+from forewarn.server.control.views import (
+    Json,
+    SeenBy,
+    event_view,
+    maintenance_view,
+    preview_view,
+)
+
+router = APIRouter(tags=["maintenances"])
+
+_Word = TypeVar("_Word", bound=StrEnum)
+_MOST_SECONDS = 10**12  # more is no number of seconds that anybody means
+
+
+class Announcement(BaseModel):
+    """What is to be announced."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: StrictStr = Field(description="Freeze, Reboot, Redeploy, Preempt, Terminate")
+    vms: list[StrictStr] | None = Field(None, description="names of VMs")
+    host: StrictStr | None = Field(None, description="all VMs of a host, as one act")
+    group: StrictStr | None = Field(None, description="all VMs of a group")
+    notice_seconds: StrictInt | None = Field(None, ge=0, le=_MOST_SECONDS)
+    not_before: StrictStr | None = Field(None, description="RFC 3339 with a zone")
+    duration_seconds: StrictInt | None = Field(None, description="-1: unknown")
+    description: StrictStr | None = Field(None, max_length=1000)
+    source: StrictStr | None = Field(None, description="Platform or User")
+    reason: StrictStr | None = Field(None, max_length=1000)
+    emergency: StrictBool | None = None
+    ignore_gates: StrictBool | None = None
+
+
+class Reason(BaseModel):
+    """Why something is called off or given up."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: StrictStr | None = Field(None, max_length=1000)
+
+
+# --- maintenances ------------------------------------------------------------
+
+
+@router.post("/v1/maintenances", status_code=201)
+def announce(service: Service, asked: Change, body: Announcement) -> Json:
+    """Announce maintenance; several acts are several maintenances."""
+
+    def render(made: Sequence[Maintenance], snapshot: Snapshot) -> str:
+        del snapshot
+        return json.dumps(_announced(made))
+
+    once = asked.once(201, render)
+    return _announced(service.engine.announce(_order(body), by=asked.by, once=once))
+
+
+@router.post("/v1/maintenances/preview")
+def preview(service: Service, by: Caller, body: Announcement) -> Json:
+    """Show what would be announced; nothing is changed."""
+    made = service.engine.preview(_order(body), by=by)
+    return {"maintenances": [preview_view(each) for each in made]}
+
+
+@router.get("/v1/maintenances")
+def list_maintenances(
+    service: Service,
+    by: Caller,
+    phase: Annotated[list[str] | None, Query(description="may be repeated")] = None,
+    limit: Limit = 100,
+    after: After = None,
+) -> Json:
+    """List maintenances in the order of announcement."""
+    del by
+    phases = [_word(Phase, each, "phase") for each in phase or ()]
+    service.engine.write_notes()
+    with service.engine.store.snapshot() as snapshot:
+        found = snapshot.maintenances(
+            phases=phases, after=number(after), limit=limit + 1
+        )
+        return page(
+            found,
+            limit,
+            lambda each: maintenance_view(each[1], _seen_by(snapshot)),
+            lambda each: each[0],
+        )
+
+
+@router.get("/v1/maintenances/{id}")
+def get_maintenance(service: Service, by: Caller, id: str) -> Json:
+    """Show a maintenance, by its own id or that of one of its events."""
+    del by
+    service.engine.write_notes()
+    with service.engine.store.snapshot() as snapshot:
+        return _view(find_maintenance(snapshot, id), snapshot)
+
+
+@router.post("/v1/maintenances/{id}/cancel")
+def cancel(
+    service: Service, asked: Change, id: str, body: Reason | None = None
+) -> Json:
+    """Call a maintenance off; only possible before it has started."""
+    reason = body.reason if body else None
+    once = asked.once(200, _render)
+    done = service.engine.cancel(id, by=asked.by, reason=reason, once=once)
+    return _shown(service, done)
+
+
+@router.post("/v1/maintenances/{id}/complete")
+def complete(service: Service, asked: Change, id: str) -> Json:
+    """Say that the work is done and the duration over."""
+    once = asked.once(200, _render)
+    return _shown(service, service.engine.complete(id, by=asked.by, once=once))
+
+
+@router.post("/v1/maintenances/{id}/retry")
+def retry(service: Service, asked: Change, id: str) -> Json:
+    """Let the driver try again what is still to do of a stuck maintenance."""
+    once = asked.once(200, _render)
+    return _shown(service, service.engine.retry(id, by=asked.by, once=once))
+
+
+@router.post("/v1/maintenances/{id}/close")
+def close(service: Service, asked: Change, id: str, body: Reason | None = None) -> Json:
+    """Give a stuck maintenance up."""
+    reason = body.reason if body else None
+    once = asked.once(200, _render)
+    done = service.engine.close(id, by=asked.by, reason=reason, once=once)
+    return _shown(service, done)
+
+
+# --- events ------------------------------------------------------------------
+
+
+@router.get("/v1/events")
+def list_events(
+    service: Service,
+    by: Caller,
+    phase: Annotated[list[str] | None, Query(description="may be repeated")] = None,
+    limit: Limit = 100,
+    after: After = None,
+) -> Json:
+    """List events in the order of announcement."""
+    del by
+    phases = [_word(Phase, each, "phase") for each in phase or ()]
+    service.engine.write_notes()
+    with service.engine.store.snapshot() as snapshot:
+        found = _events(snapshot, phases, after, limit + 1)
+        return page(
+            found,
+            limit,
+            lambda each: event_view(each[1], each[2], _seen_by(snapshot)),
+            lambda each: each[0],
+        )
+
+
+@router.get("/v1/events/{id}")
+def get_event(service: Service, by: Caller, id: str) -> Json:
+    """Show an event."""
+    del by
+    service.engine.write_notes()
+    with service.engine.store.snapshot() as snapshot:
+        found = find_maintenance(snapshot, id)
+        return event_view(found, _event(found, id), _seen_by(snapshot))
+
+
+@router.post("/v1/events/{id}/approve")
+def approve(service: Service, asked: Change, id: str) -> Json:
+    """Approve an event on behalf of the operator."""
+
+    def render(found: Maintenance, snapshot: Snapshot) -> str:
+        return json.dumps(event_view(found, _event(found, id), _seen_by(snapshot)))
+
+    once = asked.once(200, render)
+    found = service.engine.approve(id.upper(), by=asked.by, once=once)
+    with service.engine.store.snapshot() as snapshot:
+        return event_view(found, _event(found, id), _seen_by(snapshot))
+
+
+# --- reading and showing -----------------------------------------------------
+
+
+def _order(body: Announcement) -> Order:
+    notice = body.notice_seconds
+    return Order(
+        type=_word(EventType, body.type, "type"),
+        vms=tuple(body.vms or ()),
+        host=body.host,
+        group=body.group,
+        notice=None if notice is None else timedelta(seconds=notice),
+        not_before=None if body.not_before is None else moment(body.not_before),
+        duration=body.duration_seconds,
+        description=body.description,
+        source=None
+        if body.source is None
+        else _word(EventSource, body.source, "source"),
+        reason=body.reason,
+        emergency=bool(body.emergency),
+        ignore_gates=bool(body.ignore_gates),
+    )
+
+
+def moment(text: str, name: str = "not_before") -> datetime:
+    """Read a time, which must have a zone."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        read = None
+    if read is None or read.tzinfo is None or "T" not in text.upper():
+        raise InvalidInput(
+            f"{name}: expected a time with a zone, such as 2026-01-31T12:00:00Z,"
+            f" not {text!r}"
+        )
+    return read
+
+
+def _word(kind: type[_Word], text: str, name: str) -> _Word:
+    for each in kind:
+        if each.value.lower() == text.lower():
+            return each
+    known = ", ".join(each.value for each in kind)
+    raise InvalidInput(f"{name}: expected one of {known}, not {text!r}")
+
+
+def _announced(made: Sequence[Maintenance]) -> Json:
+    return {"maintenances": [maintenance_view(each) for each in made]}
+
+
+def _seen_by(snapshot: Snapshot) -> SeenBy:
+    return lambda event: [sight.vm for sight in snapshot.seen(event)]
+
+
+def _view(found: Maintenance, snapshot: Snapshot) -> Json:
+    return maintenance_view(found, _seen_by(snapshot))
+
+
+def _render(found: Maintenance, snapshot: Snapshot) -> str:
+    return json.dumps(_view(found, snapshot))
+
+
+def _shown(service: Service, found: Maintenance) -> Json:
+    with service.engine.store.snapshot() as snapshot:
+        return _view(found, snapshot)
+
+
+def _event(found: Maintenance, event_id: str) -> Event:
+    for event in found.events:
+        if event.id == event_id.upper():
+            return event
+    raise NotFound(f"{event_id} is a maintenance; name one of its events")
+
+
+def _events(
+    snapshot: Snapshot, phases: Sequence[Phase], after: str | None, limit: int
+) -> list[tuple[str, Maintenance, Event]]:
+    """Events after the cursor, which counts maintenances and events in them."""
+    first, _, skipped = (after or "0.0").partition(".")
+    position, skip = number(first), number(skipped or "0")
+    begin = position - 1 if skip else position
+    found: list[tuple[str, Maintenance, Event]] = []
+    while len(found) < limit:
+        listed = snapshot.maintenances(phases=phases, after=begin, limit=limit)
+        for ordinal, each in listed:
+            start = skip if ordinal == position else 0
+            found += [
+                (f"{ordinal}.{i}", each, event)
+                for i, event in enumerate(each.events, 1)
+                if i > start
+            ]
+            begin = ordinal
+        if len(listed) < limit:
+            break
+    return found[:limit]

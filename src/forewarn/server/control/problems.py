@@ -1,0 +1,104 @@
+"""Errors as RFC 9457 problems: one sentence each, for the person who reads it."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from forewarn.errors import (
+    CannotStart,
+    Conflict,
+    ForewarnError,
+    InvalidInput,
+    NotFound,
+    Repeated,
+    TooSoon,
+    Unavailable,
+)
+from forewarn.server.control.views import rfc3339
+
+_log = logging.getLogger(__name__)
+
+_STATUS: Sequence[tuple[type[ForewarnError], int]] = (
+    (InvalidInput, 422),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Unavailable, 503),
+    (CannotStart, 500),
+)
+_FAILED = "the service failed; its log says why"
+
+
+def problem(
+    status: int, detail: str, headers: Mapping[str, str] | None = None, **more: object
+) -> JSONResponse:
+    """Make a problem."""
+    title = HTTPStatus(status).phrase
+    content = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+    }
+    return JSONResponse(
+        {**content, **more},
+        status,
+        media_type="application/problem+json",
+        headers=dict(headers or {}),
+    )
+
+
+def answer_again(answer: str) -> Response:
+    """Give an answer that was kept: its status, a line end, its body."""
+    status, _, body = answer.partition("\n")
+    return Response(body, int(status), media_type="application/json")
+
+
+def install(app: FastAPI) -> None:
+    """Let every error of `app` be a problem."""
+    app.add_exception_handler(ForewarnError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _failed)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    del request
+    if isinstance(error, Repeated):
+        return answer_again(error.answer)
+    status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+    more = {"earliest": rfc3339(error.earliest)} if isinstance(error, TooSoon) else {}
+    headers = {"Retry-After": "5"} if status == 503 else {}
+    return problem(status, str(error), headers, **more)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    del request
+    if not isinstance(error, RequestValidationError):
+        return problem(500, _FAILED)
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return problem(400, "the body is not valid JSON")
+    where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return problem(422, f"{where}: {message[:1].lower()}{message[1:]}")
+
+
+def _http(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        return problem(500, _FAILED)
+    detail = str(error.detail)
+    if error.status_code == 404 and detail == "Not Found":
+        detail = f"there is nothing at {request.url.path}; /docs lists what there is"
+    if error.status_code == 405:
+        detail = f"{request.method} is not possible at {request.url.path}"
+    return problem(error.status_code, detail, error.headers)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem(500, _FAILED)

@@ -1,0 +1,201 @@
+"""HTTP/1.1 for the metadata plane: a connection as a state machine without I/O.
+
+Bytes go in, bytes come out. Whoever owns the socket writes what `receive` and
+`resume` answer, starts what `deferred` names, and closes when `state` says so.
+
+1. Answers are given in the order of the requests. While one is deferred, what
+   arrives is kept, not looked at.
+2. After an error that leaves the stream out of step, nothing more is answered.
+3. Nothing here reads a clock or knows a socket.
+"""
+
+from enum import Enum, auto
+from typing import Generic, Protocol, TypeVar
+
+from forewarn.server.chunks import Chunks, too_large
+from forewarn.server.requests import (
+    MOST_BODY,
+    MOST_HEAD,
+    BadRequest,
+    Request,
+    parse_head,
+)
+from forewarn.server.responses import CONTINUE, Response, error
+
+_END = b"\r\n\r\n"
+_MOST_WAITING = 256 * 1024  # of requests sent before the last was answered
+_MOST_MEMO = 4096
+_LONGEST_MEMO = 1024
+
+_Deferred = TypeVar("_Deferred")
+_Named = TypeVar("_Named", covariant=True)
+
+
+class State(Enum):
+    """What the connection waits for."""
+
+    IDLE = auto()  #: the first byte of a request
+    HEAD = auto()  #: the rest of a head
+    BODY = auto()  #: the rest of a body
+    BUSY = auto()  #: the answer that is being made
+    DRAIN = auto()  #: the end of input that nobody reads any more
+    CLOSED = auto()  #: nothing; close it once all is written
+
+
+class Application(Protocol[_Named]):
+    """Who answers requests."""
+
+    def answer(self, request: Request, body: bytes) -> bytes | _Named:
+        """Answer at once, or name what must be done first."""
+
+    def refuse(self, response: Response) -> bytes:
+        """Write the last answer of a connection."""
+
+
+class Memo:
+    """Heads that were read before; only what is a pure function of the bytes."""
+
+    def __init__(self) -> None:
+        """Begin with an empty memory."""
+        self._known: dict[bytes, Request] = {}
+
+    def read(self, head: bytes) -> Request:
+        """Read `head`, or remember it."""
+        known = self._known.get(head)
+        if known is None:
+            known = parse_head(head)
+            if len(head) <= _LONGEST_MEMO:
+                if len(self._known) >= _MOST_MEMO:
+                    self._known.clear()
+                self._known[head] = known
+        return known
+
+
+class Connection(Generic[_Deferred]):
+    """One connection."""
+
+    __slots__ = (
+        "_application",
+        "_body",
+        "_buffer",
+        "_chunks",
+        "_memo",
+        "_request",
+        "deferred",
+        "state",
+    )
+
+    def __init__(self, application: Application[_Deferred], memo: Memo) -> None:
+        """Let `application` answer."""
+        self.state = State.IDLE
+        self.deferred: _Deferred | None = None
+        self._application = application
+        self._memo = memo
+        self._body = b""
+        self._buffer = b""
+        self._request: Request | None = None
+        self._chunks: Chunks | None = None
+
+    @property
+    def request(self) -> Request:
+        """The request whose answer is deferred."""
+        if self._request is None:
+            raise LookupError("no answer is deferred")
+        return self._request
+
+    @property
+    def body(self) -> bytes:
+        """The body of the request whose answer is deferred."""
+        return self._body
+
+    def receive(self, data: bytes) -> bytes:
+        """Take what has arrived; answer what is to be written."""
+        if self.state in (State.DRAIN, State.CLOSED):
+            return b""
+        self._buffer = self._buffer + data if self._buffer else data
+        if self.state is State.BUSY:
+            if len(self._buffer) > _MOST_WAITING:
+                self.state = State.CLOSED
+            return b""
+        return self._go_on()
+
+    def resume(self, answer: bytes | _Deferred) -> bytes:
+        """Give the answer that was deferred, and go on with what has arrived."""
+        if self.state is not State.BUSY:
+            return b""
+        self.deferred = None
+        written = self._give(answer)
+        return written if self.state is State.BUSY else written + self._go_on()
+
+    def fail(self, response: Response) -> bytes:
+        """Answer for the last time."""
+        self.state = State.DRAIN
+        self._buffer = b""
+        return self._application.refuse(response)
+
+    def _go_on(self) -> bytes:
+        written: list[bytes] = []
+        try:
+            while self.state not in (State.BUSY, State.DRAIN, State.CLOSED):
+                step = self._step()
+                if step is None:
+                    break
+                written.append(step)
+        except BadRequest as problem:
+            written.append(self.fail(problem.response))
+        return written[0] if len(written) == 1 else b"".join(written)
+
+    def _step(self) -> bytes | None:
+        """Make one step; None: more bytes are needed."""
+        if self._request is None:
+            return self._take_head()
+        return self._take_body(self._request)
+
+    def _take_head(self) -> bytes | None:
+        if self.state is State.IDLE:
+            self._buffer = self._buffer.lstrip(b"\r\n")
+        end = self._buffer.find(_END)
+        if end < 0 or end > MOST_HEAD:
+            if len(self._buffer) > MOST_HEAD:
+                raise BadRequest(error(431, f"The head is over {MOST_HEAD} bytes"))
+            self.state = State.HEAD if self._buffer else State.IDLE
+            return None
+        head, self._buffer = self._buffer[: end + 4], self._buffer[end + 4 :]
+        request = self._memo.read(head)
+        if request.length > MOST_BODY:
+            raise BadRequest(too_large())
+        self._request = request
+        if not request.length and not request.is_chunked:
+            self._body = b""
+            return self._give(self._application.answer(request, b""))
+        self.state = State.BODY
+        self._chunks = Chunks() if request.is_chunked else None
+        asked = request.expects_continue and not self._buffer
+        return CONTINUE if asked else b""
+
+    def _take_body(self, request: Request) -> bytes | None:
+        if self._chunks is not None:
+            whole, self._buffer = self._chunks.take(self._buffer)
+            if not whole:
+                return None
+            body, self._chunks = self._chunks.body, None
+        else:
+            if len(self._buffer) < request.length:
+                return None
+            body = self._buffer[: request.length]
+            self._buffer = self._buffer[request.length :]
+        self._body = body
+        return self._give(self._application.answer(request, body))
+
+    def _give(self, answer: bytes | _Deferred) -> bytes:
+        if not isinstance(answer, bytes):
+            self.deferred = answer
+            self.state = State.BUSY
+            return b""
+        is_last = self._request is not None and self._request.is_last
+        self._request = None
+        if is_last:
+            self.state = State.DRAIN if self._buffer else State.CLOSED
+        else:
+            self.state = State.IDLE
+        return answer

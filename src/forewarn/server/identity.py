@@ -1,0 +1,139 @@
+"""Which VM is asking? And what does it see?
+
+All of this belongs to the metadata loop: only that loop changes it, and so the
+answer to a GET needs no lock.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from ipaddress import ip_address
+
+from forewarn.core.fleet import SILENCE, VM, Group, Listening, audience_name, key
+from forewarn.engine.documents import Shown, Update
+from forewarn.protocol.codec import encode
+from forewarn.protocol.types import Document
+from forewarn.protocol.versions import ApiVersion, DateForm
+from forewarn.server.responses import Stamp, not_modified_tail, tail
+
+
+class Shelf:
+    """One audience's document, and its bytes in each version that was asked for."""
+
+    __slots__ = ("asked", "document", "group", "not_modified", "stamp", "tag", "tails")
+
+    def __init__(self, shown: Shown) -> None:
+        """Hold what is `shown`."""
+        self.stamp: Stamp | None = None  # of the last request
+        self.asked: datetime | None = None  # None: never
+        self.show(shown)
+
+    def show(self, shown: Shown) -> None:
+        """Hold what is `shown` from now on."""
+        audience, last = shown.audience, shown.group.last_request
+        self.group: Group = shown.group
+        self.document: Document = shown.document
+        self.tag: str = f"{audience.epoch}.{audience.incarnation}"
+        self.not_modified: bytes = not_modified_tail(self.tag)
+        self.tails: dict[str, bytes] = {}
+        if last is not None and (self.asked is None or last > self.asked):
+            self.asked = last
+
+    def is_silent(self, now: datetime) -> bool:
+        """Whether the group has to begin listening before it is answered."""
+        if self.group.listening is Listening.ALWAYS:
+            return False
+        return self.asked is None or now - self.asked >= SILENCE
+
+    def tail(self, version: ApiVersion, date_form: DateForm | None) -> bytes:
+        """The document's bytes in `version`, made when they are first asked for."""
+        made = tail(self.tag, encode(self.document, version, date_form))
+        self.tails[version.name] = made
+        return made
+
+
+class Seat:
+    """One VM on the metadata plane."""
+
+    __slots__ = ("seen", "shelf", "vm")
+
+    def __init__(self, vm: VM, shelf: Shelf) -> None:
+        """Let `vm` read from `shelf`."""
+        self.vm = vm
+        self.shelf = shelf
+        self.seen: str | None = None  # the tag of the last document it was shown
+
+
+class Directory:
+    """All VMs by name and by address."""
+
+    def __init__(self, *, is_open: bool, default_vm: str | None = None) -> None:
+        """In an open directory callers may say which VM they speak for."""
+        self.is_open = is_open
+        self._default_vm = default_vm
+        self._shelves: dict[str, Shelf] = {}
+        self._by_name: dict[str, Seat] = {}
+        self._by_address: dict[str, Seat] = {}
+
+    def seat(self, address: str, named: str | None) -> Seat | None:
+        """Find the VM that asks from `address`, or for the VM `named`."""
+        if named is not None:
+            return self._by_name.get(key(named))
+        seat = self._by_address.get(address)
+        if seat is None and self.is_open:
+            return self._default()
+        return seat
+
+    def _default(self) -> Seat | None:
+        if self._default_vm is not None:
+            return self._by_name.get(key(self._default_vm))
+        return next(iter(self._by_name.values()), None)
+
+    def update(self, update: Update) -> None:
+        """Take in what is different."""
+        for name in update.removed:
+            self._leave(self._by_name.pop(key(name), None))
+        self._drop(update.regrouped, {each.audience.name for each in update.shown})
+        for shown in update.shown:
+            shelf = self._shelves.get(shown.audience.name)
+            if shelf is None:
+                self._shelves[shown.audience.name] = Shelf(shown)
+            else:
+                shelf.show(shown)
+        groups = {shown.group.name: shown.group for shown in update.shown}
+        for vm in update.placed:
+            self._place(vm, groups[vm.group])
+
+    def _drop(self, groups: Iterable[str], but: set[str]) -> None:
+        """Drop the audiences of `groups` that there are no more."""
+        gone = set(groups)
+        if gone:
+            self._shelves = {
+                name: shelf
+                for name, shelf in self._shelves.items()
+                if shelf.group.name not in gone or name in but
+            }
+
+    def _place(self, vm: VM, group: Group) -> None:
+        shelf = self._shelves[audience_name(group, vm.name)]
+        seat = self._by_name.get(key(vm.name))
+        if seat is None:
+            seat = self._by_name[key(vm.name)] = Seat(vm, shelf)
+        else:
+            self._leave(seat)
+            seat.vm, seat.shelf, seat.seen = vm, shelf, None
+        for address in vm.addresses:
+            self._by_address[address] = seat
+
+    def _leave(self, seat: Seat | None) -> None:
+        if seat is not None:
+            for address in seat.vm.addresses:
+                if self._by_address.get(address) is seat:
+                    del self._by_address[address]
+
+
+def plain_address(host: str) -> str:
+    """Write a peer's address as the fleet file does: IPv4-mapped ones as IPv4."""
+    if ":" not in host:
+        return host
+    address = ip_address(host.partition("%")[0])
+    return str(getattr(address, "ipv4_mapped", None) or address)
