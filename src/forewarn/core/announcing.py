@@ -259,12 +259,11 @@ def _wanted(order: Order, now: datetime, earliest: datetime) -> datetime:
 def _starts_at_once(
     slice_: Slice, order: Order, act: _Act, cause: Cause, now: datetime
 ) -> bool:
-    if order.emergency:
-        return order.notice is None and order.not_before is None
-    if cause not in _AUTO_APPROVED:
-        return False
-    group = slice_.groups[act.events[0][0].group]
-    return _AUTO_APPROVED[cause] in group.auto_approve or not group.is_listening(now)
+    if cause in _AUTO_APPROVED:
+        group = slice_.groups[act.events[0][0].group]
+        if _AUTO_APPROVED[cause] in group.auto_approve or not group.is_listening(now):
+            return True
+    return order.emergency and order.notice is None and order.not_before is None
 
 
 def _approvals_by_policy(

@@ -133,7 +133,7 @@ def _refuse_if_listed(slice_: Slice, old: VM, new: VM | None) -> None:
         _refuse(listing, f"VM {old.name} cannot be removed")
     elif (old.group, old.update_domain) != (new.group, new.update_domain):
         _refuse(listing, f"VM {old.name} cannot change its group or update domain")
-    elif old.host != new.host:
+    elif old.host is not None and old.host != new.host:
         bound = [each for each in listing if each.host == old.host]
         _refuse(bound, f"VM {old.name} cannot leave host {old.host}")
 

@@ -113,7 +113,7 @@ def cancel(
     draft = Draft(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.CANCELED:
-        return Step(slice_)
+        return tick(slice_, now, rules)
     if maintenance.phase is Phase.STARTED:
         raise TooLate(f"{maintenance_id} has started; complete or close it")
     _refuse_if_over(maintenance, "canceled")
@@ -128,7 +128,7 @@ def complete(
     draft = Draft(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.COMPLETED:
-        return Step(slice_)
+        return tick(slice_, now, rules)
     if maintenance.phase is Phase.SCHEDULED:
         raise TooLate(f"{maintenance_id} has not started; cancel it")
     _refuse_if_over(maintenance, "completed")
@@ -189,10 +189,10 @@ def report_work(
     draft = Draft(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is not Phase.STARTED:
-        return Step(slice_)
+        return tick(slice_, now, rules)
     concerned = tuple(vm for vm in vms if vm in maintenance.to_do)
     if not concerned:
-        return Step(slice_)
+        return tick(slice_, now, rules)
     kind = f.WorkFailed if failed else f.WorkDone
     draft.record(kind(at=now, maintenance=maintenance_id, vms=concerned, detail=detail))
     return draft.finish(now, rules)
@@ -207,9 +207,6 @@ def listen(
         if slice_.groups[name].is_listening(now):
             continue
         draft.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
-        for audience in draft.slice.audiences.values():
-            if audience.group == name and view(audience, slice_.live_in(name)):
-                draft.record(_published(audience, 1, now))
     return draft.finish(now, rules)
 
 
@@ -228,25 +225,28 @@ def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
     )
 
 
-def groups_to_settle(slice_: Slice, now: datetime) -> frozenset[str]:
-    """The groups that must be in the slice for everything due in it to start."""
+def groups_to_settle(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
+    """The groups that must be at hand for everything due in the slice to move on."""
     return frozenset(
         group
-        for maintenance in slice_.maintenances.values()
-        if policy.is_due(maintenance, now)
-        for group in maintenance.groups
+        for each in slice_.maintenances.values()
+        if policy.is_due(each, now) or policy.is_ending(each, now, rules)
+        for group in each.groups
     )
+
+
+def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
+    """Whether all groups of `maintenance` are in the slice, so that it may move on."""
+    return slice_.groups.keys() >= set(maintenance.groups)
 
 
 # --- settle and publish ------------------------------------------------------
 
 
 def _settle(draft: Draft, now: datetime, rules: Rules) -> None:
-    for maintenance in draft.slice.maintenances.values():
-        if maintenance.phase is Phase.STARTED and not maintenance.to_do:
-            end = policy.ends_at(maintenance, rules)
-            if end is not None and now >= end:
-                draft.record(f.Completed(at=now, maintenance=maintenance.id))
+    for each in draft.slice.maintenances.values():
+        if policy.is_ending(each, now, rules) and is_at_hand(draft.slice, each):
+            draft.record(f.Completed(at=now, maintenance=each.id))
     queued: set[str] = set()  # groups where an older one is due but held
     for maintenance in _due(draft.slice, now):
         planned = policy.is_planned(maintenance) and not maintenance.ignore_gates
@@ -264,8 +264,8 @@ def _due(slice_: Slice, now: datetime) -> list[Maintenance]:
 
 
 def _is_held(slice_: Slice, maintenance: Maintenance, now: datetime) -> bool:
-    if not slice_.groups.keys() >= set(maintenance.groups):
-        return True  # not all of its groups are at hand; its own command starts it
+    if not is_at_hand(slice_, maintenance):
+        return True  # the next tick starts it
     return next(policy.gates(slice_, maintenance, now), None) is not None
 
 
@@ -279,9 +279,10 @@ def _publish(draft: Draft, now: datetime) -> None:
     }
     for audience in tuple(draft.slice.audiences.values()):
         earlier = before.audiences.get(audience.name)
-        if earlier is not None and audience.group not in touched:
+        is_new = earlier is None or earlier.epoch != audience.epoch
+        if not is_new and audience.group not in touched:
             continue
-        seen = () if earlier is None else _view(before, audience)
+        seen = () if is_new else _view(before, audience)
         if _view(draft.slice, audience) != seen:
             draft.record(_published(audience, audience.incarnation + 1, now))
 

@@ -117,10 +117,11 @@ def key(name: str) -> str:
     return name.lower()
 
 
-def natural(name: str) -> tuple[tuple[int, int | str], ...]:
-    """Order names as people do: web-2 before web-10."""
+def natural(name: str) -> tuple[object, ...]:
+    """Order names as people do: web-2 before web-10; different names never tie."""
     parts = _DIGITS.split(name.lower())
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts)
+    numbered = ((0, int(part)) if part.isdigit() else (1, part) for part in parts)
+    return (*numbered, (2, name))
 
 
 def audiences_of(group: Group, vms: Iterable[VM], epoch: str) -> Iterator[Audience]:

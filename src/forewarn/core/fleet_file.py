@@ -142,7 +142,7 @@ _TABLES = ("hosts", "groups", "vms")
 _FIELDS = {"terminate_notice_seconds": "terminate_notice"}
 #: Keys that only the service knows; taken and ignored, so that what was read can be
 #: written back.
-_READ_ONLY = frozenset({"listening_since", "last_request"})
+_READ_ONLY = frozenset({"listening_since", "last_request"})  # of a group
 
 
 def _read(
@@ -150,7 +150,8 @@ def _read(
 ) -> dict[str, object]:
     if not isinstance(table, dict):
         raise _wrong(place, "a table", table)
-    unknown = [name for name in table if name not in readers and name not in _READ_ONLY]
+    ignored = _READ_ONLY if readers is _GROUP else frozenset()
+    unknown = [name for name in table if name not in readers and name not in ignored]
     if unknown:
         known = ", ".join(readers)
         raise InvalidInput(f"{place}: unknown key {unknown[0]!r}; known are {known}")

@@ -122,7 +122,7 @@ def _worked(slice_: Slice, fact: _Work) -> Maintenance:
         case f.WorkDone():
             return replace(maintenance, done=maintenance.done + fact.vms)
         case f.WorkFailed():
-            return replace(maintenance, stuck_since=fact.at)
+            return replace(maintenance, stuck_since=maintenance.stuck_since or fact.at)
         case f.WorkRetried():
             return replace(maintenance, stuck_since=None)
         case f.WorkEnded():

@@ -72,6 +72,17 @@ def is_due(maintenance: Maintenance, now: datetime) -> bool:
     return maintenance.is_approved or now >= maintenance.not_before
 
 
+def is_ending(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
+    """Whether its work is done and it was shown for long enough."""
+    end = ends_at(maintenance, rules)
+    return (
+        maintenance.phase is Phase.STARTED
+        and not maintenance.to_do
+        and end is not None
+        and now >= end
+    )
+
+
 def gates(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[Gate]:
     """Name every gate that is shut for `maintenance`, were it due."""
     if maintenance.ignore_gates:

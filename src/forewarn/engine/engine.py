@@ -21,7 +21,7 @@ from forewarn.engine.lookup import (
     find_maintenance,
     find_targets,
     find_vm,
-    with_maintenance,
+    having,
 )
 from forewarn.engine.notes import Notes
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
@@ -136,6 +136,7 @@ class Engine:
         self, event_id: str, *, by: str, once: Once[Maintenance] | None = None
     ) -> Maintenance:
         """Approve one event on behalf of the operator."""
+        event_id = event_id.upper()
         with self.writing(once) as (transaction, now):
             found = find_maintenance(transaction, event_id)
             found.event(event_id)
@@ -236,9 +237,9 @@ class Engine:
             found = find_maintenance(transaction, any_id)
 
             def decide(slice_: Slice) -> Step:
-                return command(with_maintenance(slice_, found), found.id, now)
+                return command(slice_, found.id, now)
 
-            self.decide(transaction, found.groups, decide, now)
+            self.decide(transaction, found.groups, decide, now, having(found))
             after = find_maintenance(transaction, found.id)
             keep_answer(transaction, once, after, now)
         return after
@@ -335,26 +336,32 @@ class Engine:
         groups: Iterable[str],
         decide: Callable[[Slice], Step],
         now: datetime,
+        complete: Callable[[Slice], Slice] = lambda slice_: slice_,
     ) -> Step:
-        """Let the core decide over `groups`, widened once to all that is due there."""
-        slice_ = transaction.slice(groups)
+        """Let the core decide over `groups`, widened once to all that is due there.
+
+        `complete` puts into the slice what the decision needs beside the groups.
+        """
+        slice_ = complete(transaction.slice(groups))
         step = decide(slice_)
-        wider = commands.groups_to_settle(step.slice, now) - slice_.groups.keys()
-        if wider:
-            slice_ = transaction.slice(wider | slice_.groups.keys())
+        wanted = commands.groups_to_settle(step.slice, now, self.rules)
+        if not wanted <= slice_.groups.keys() | step.slice.groups.keys():
+            slice_ = complete(transaction.slice(wanted | slice_.groups.keys()))
             step = decide(slice_)
-        if not step.facts:
-            step = Step(slice_)
-        self.save(transaction, slice_, step, now)
+        self._save(transaction, slice_, step, now)
         return step
 
-    def save(
+    def _save(
         self, transaction: Transaction, before: Slice, step: Step, now: datetime
     ) -> None:
-        """Keep `step`, with the moment at which time alone moves each maintenance."""
+        """Keep `step`, with the moment at which time alone moves each maintenance.
+
+        One that is not wholly at hand keeps its moment: the tick will see to it.
+        """
         moments = {
             each.id: policy.next_moment(each, now, self.rules)
             for each in step.slice.maintenances.values()
+            if commands.is_at_hand(step.slice, each)
         }
         transaction.save(before, step, moments)
 

@@ -136,26 +136,24 @@ class Fleets:
         """Change a part of the fleet; the rest stays as it is."""
         with self._engine.writing() as (transaction, _):
             current = part(transaction)
-            desired = change(current)
-            found = changes.difference(current, desired)
+            found = changes.difference(current, change(current))
             self._change(transaction, current, found, by)
-        return desired
+            return part(transaction)
 
     def _change(
         self, transaction: Transaction, current: Fleet, found: Difference, by: str
     ) -> None:
         engine = self._engine
-        now = engine.now(transaction)
-        slice_ = _with_fleet(transaction.slice(found.groups_touched), current, found)
-        step = changes.change(
-            slice_,
-            found,
-            by=by,
-            epoch=engine.new_epoch(),
-            now=now,
-            rules=engine.rules,
+        now, epoch = engine.now(transaction), engine.new_epoch()
+        engine.decide(
+            transaction,
+            found.groups_touched,
+            lambda slice_: changes.change(
+                slice_, found, by=by, epoch=epoch, now=now, rules=engine.rules
+            ),
+            now,
+            lambda slice_: _with_fleet(slice_, current, found),
         )
-        engine.save(transaction, slice_, step, now)
 
 
 def _with_fleet(slice_: Slice, current: Fleet, found: Difference) -> Slice:
@@ -168,21 +166,21 @@ def _with_fleet(slice_: Slice, current: Fleet, found: Difference) -> Slice:
 
 def _joined(fleet: Fleet, origin: str) -> Fleet:
     """Check a part of the fleet; drop groups that were there only for a lone VM."""
-    names = {key(vm.name) for vm in fleet.vms.values()}
+    used = {vm.group for vm in fleet.vms.values()}
     groups: Iterable[Group] = [
-        group
-        for group in fleet.groups.values()
-        if group.declared or key(group.name) in names
+        group for group in fleet.groups.values() if group.declared or group.name in used
     ]
     return fleet_file.join(fleet.hosts.values(), groups, fleet.vms.values(), origin)
 
 
 def _put(named: Mapping[str, _Named], thing: _Named) -> dict[str, _Named]:
-    """Put `thing` in the place of what had its name in any case."""
-    kept = {n: each for n, each in named.items() if key(n) != key(thing.name)}
-    if len(kept) == len(named) or thing.name not in named:
-        return {**kept, thing.name: thing}
-    return {n: (thing if n == thing.name else each) for n, each in named.items()}
+    """Put `thing` last, in the place of what has its name in any case.
+
+    What is known by a name keeps it as it was first written.
+    """
+    known = next((each for each in named if key(each) == key(thing.name)), thing.name)
+    kept = {name: each for name, each in named.items() if name != known}
+    return {**kept, known: replace(thing, name=known)}
 
 
 def _find(named: Mapping[str, _Named], name: str, noun: str) -> _Named:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from threading import Thread
 
+from forewarn.errors import Unavailable
 from forewarn.ports import Bell
 
 _log = logging.getLogger(__name__)
@@ -16,12 +17,38 @@ _RETRY = 1.0  # seconds, after a failure
 _AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
 
 
+class Complaints:
+    """Logs a failure that repeats itself only once."""
+
+    def __init__(self, name: str) -> None:
+        """Speak for the thread `name`."""
+        self._name = name
+        self._last: str | None = None
+
+    def about(self, error: Exception) -> None:
+        """Log `error`, unless it is the one from before."""
+        said, self._last = self._last, repr(error)
+        if said == self._last:
+            return
+        if isinstance(error, Unavailable):
+            _log.error("%s: %s; trying again", self._name, error)
+        else:
+            _log.error("%s failed; trying again", self._name, exc_info=error)
+
+    def end(self) -> None:
+        """Log that it works again, if it did not."""
+        if self._last is not None:
+            self._last = None
+            _log.info("%s: works again", self._name)
+
+
 class Follower:
     """A thread that lets a reader catch up whenever its bell rings."""
 
     def __init__(self, name: str, catch_up: Callable[[], None]) -> None:
         """Call `catch_up` from a thread called `name`."""
         self._catch_up = catch_up
+        self._complaints = Complaints(name)
         self._bell = Bell()
         self._leaving = False
         self._thread = Thread(target=self._run, name=name, daemon=True)
@@ -47,8 +74,9 @@ class Follower:
             wait = _AT_THE_LATEST
             try:
                 self._catch_up()
-            except Exception:
-                _log.exception("%s failed and will try again", self._thread.name)
+                self._complaints.end()
+            except Exception as error:
+                self._complaints.about(error)
                 wait = _RETRY
             if not self._leaving:
                 self._bell.wait(wait)

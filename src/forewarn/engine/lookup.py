@@ -1,6 +1,6 @@
 """Finding what a request names, or saying that there is no such thing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from forewarn.core.announcing import Order
@@ -55,8 +55,12 @@ def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
     return vms
 
 
-def with_maintenance(slice_: Slice, found: Maintenance) -> Slice:
-    """Make sure that a maintenance that is over can be looked at, too."""
-    if found.id in slice_.maintenances:
-        return slice_
-    return slice_.with_maintenance(found)
+def having(found: Maintenance) -> Callable[[Slice], Slice]:
+    """Make sure that `found` can be looked at in a slice, also if it is over."""
+
+    def complete(slice_: Slice) -> Slice:
+        if found.id in slice_.maintenances:
+            return slice_
+        return slice_.with_maintenance(found)
+
+    return complete

@@ -1,6 +1,5 @@
 """Time passes: deadlines, the heartbeat, and the manual clock's `advance`."""
 
-import logging
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -8,11 +7,10 @@ from threading import Lock, Thread
 
 from forewarn.clocks import ManualClock
 from forewarn.engine.engine import Engine
+from forewarn.engine.journal import Complaints
 from forewarn.engine.once import Once
 from forewarn.errors import Conflict, InvalidInput
 from forewarn.ports import Bell
-
-_log = logging.getLogger(__name__)
 
 _HEARTBEAT = 10.0  # seconds of real time
 _RETRY = 1.0  # seconds of real time, after a failure
@@ -30,7 +28,7 @@ class Timers:
         self._done = done
         self._bell = Bell()
         self._leaving = False
-        self._is_manual = isinstance(engine.clock, ManualClock)
+        self._complaints = Complaints("timers")
         self._thread = Thread(target=self._run, name="timers", daemon=True)
 
     def start(self) -> None:
@@ -59,21 +57,21 @@ class Timers:
                 if self._leaving:
                     return
                 until = self._tick()
-            except Exception:
+                self._complaints.end()
+            except Exception as error:
                 if self._leaving:
                     return
-                _log.exception("timers failed and will try again")
+                self._complaints.about(error)
                 self._bell.wait(_RETRY)
-                continue
-            self._engine.clock.wait(self._bell, until)
+            else:
+                self._engine.clock.wait(self._bell, until)
 
     def _tick(self) -> datetime:
         """Do what is due; answer until when nothing is."""
         clock = self._engine.clock
         until = clock.now() + timedelta(seconds=_HEARTBEAT * clock.rate)
-        if self._is_manual:
-            self._bell.wait(_HEARTBEAT)
-            return clock.now()
+        if isinstance(clock, ManualClock):
+            return until
         self._engine.tick()
         self._done()
         following = self._engine.next_moment()

@@ -5,14 +5,14 @@ leads to another attempt, never to work that is forgotten.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from forewarn.core import commands
 from forewarn.core.maintenance import Phase
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import Engine
-from forewarn.engine.lookup import find_maintenance, with_maintenance
+from forewarn.engine.lookup import find_maintenance, having
 from forewarn.ports import Driver, Report, Work
 
 _log = logging.getLogger(__name__)
@@ -32,12 +32,15 @@ class Works:
         self._handed: set[str] = set()  # by this process, and not failed
 
     def catch_up(self) -> None:
-        """Hand over all work that is open; return when the driver has."""
+        """Hand over all work that is open; return when none is."""
         with self._lock:
-            wanted = self._open()
-            self._handed &= set(wanted)
-            for maintenance_id in wanted:
-                if maintenance_id not in self._handed:
+            while True:
+                open_now = self._open()
+                self._handed &= set(open_now)
+                wanted = [each for each in open_now if each not in self._handed]
+                if not wanted:
+                    return
+                for maintenance_id in wanted:
                     self._carry_out(maintenance_id)
 
     def _carry_out(self, maintenance_id: str) -> None:
@@ -47,24 +50,36 @@ class Works:
             return
         self._handed.add(maintenance_id)
         try:
+            for reports in self._reports(work):
+                self._take_down(work, reports)
+        except BaseException:
+            self._handed.discard(maintenance_id)  # not taken down: try again
+            raise
+
+    def _reports(self, work: Work) -> Iterator[Sequence[Report]]:
+        """Let the driver act; its failure is a report, too."""
+        try:
             reports = self._driver.carry_out(work)
             if isinstance(reports, Sequence):
-                self._report_together(work, reports)
+                yield reports
             else:
                 for report in reports:
-                    self._report(work, [report.vm], report)
+                    yield [report]
         except Exception as error:
-            _log.exception("the driver failed on %s", maintenance_id)
-            left = [vm.name for vm in work.vms]
-            self._report(work, left, Report(vm="", failed=True, detail=repr(error)))
+            _log.exception("the driver failed on %s", work.maintenance)
+            yield [
+                Report(vm=vm.name, failed=True, detail=repr(error)) for vm in work.vms
+            ]
 
-    def _report_together(self, work: Work, reports: Sequence[Report]) -> None:
-        done = [report.vm for report in reports if not report.failed]
-        if done:
-            self._report(work, done, Report(vm="", detail=reports[0].detail))
-        for report in reports:
-            if report.failed:
-                self._report(work, [report.vm], report)
+    def _take_down(self, work: Work, reports: Sequence[Report]) -> None:
+        kinds = {(report.failed, report.detail) for report in reports}
+        for failed, detail in sorted(kinds):
+            vms = [
+                each.vm
+                for each in reports
+                if (each.failed, each.detail) == (failed, detail)
+            ]
+            self._report(work, vms, failed=failed, detail=detail)
 
     def _open(self) -> Sequence[str]:
         engine, found, after = self._engine, [], 0
@@ -90,16 +105,14 @@ class Works:
                 transaction,
                 found.groups,
                 lambda slice_: commands.begin_work(
-                    with_maintenance(slice_, found),
-                    found.id,
-                    now=now,
-                    rules=engine.rules,
+                    slice_, found.id, now=now, rules=engine.rules
                 ),
                 now,
+                having(found),
             )
-            if not step.facts:
-                return None
             begun = step.slice.maintenance(found.id)
+            if begun.attempt == found.attempt:
+                return None
             known = transaction.part_of_fleet(vms=begun.to_do).vms
         return Work(
             maintenance=begun.id,
@@ -110,23 +123,26 @@ class Works:
             attempt=begun.attempt,
         )
 
-    def _report(self, work: Work, vms: Sequence[str], report: Report) -> None:
+    def _report(
+        self, work: Work, vms: Sequence[str], *, failed: bool, detail: str
+    ) -> None:
         engine = self._engine
-        if report.failed:
-            self._handed.discard(work.maintenance)
         with engine.writing() as (transaction, now):
             found = find_maintenance(transaction, work.maintenance)
-            engine.decide(
+            step = engine.decide(
                 transaction,
                 found.groups,
                 lambda slice_: commands.report_work(
-                    with_maintenance(slice_, found),
+                    slice_,
                     found.id,
                     vms=vms,
-                    failed=report.failed,
-                    detail=report.detail,
+                    failed=failed,
+                    detail=detail,
                     now=now,
                     rules=engine.rules,
                 ),
                 now,
+                having(found),
             )
+            if step.slice.maintenance(found.id).stuck_since is not None:
+                self._handed.discard(found.id)

@@ -18,9 +18,18 @@ def save_slice(
     before: Slice,
     after: Slice,
     moments: Mapping[str, datetime | None],
+    moved: Mapping[str, datetime | None],
     ordinal: int,
 ) -> int:
-    """Write what is different; number what is new from `ordinal` on."""
+    """Write what is different; number what is new from `ordinal` on.
+
+    `moments` are those of all maintenances in `after`, `moved` those that differ
+    from what is in the store.
+    """
+    session.run_many(
+        sql.SET_MOMENT,
+        [{"of": name, "to": rows.optional_micros(at)} for name, at in moved.items()],
+    )
     session.run_many(sql.DROP_ADDRESSES, _vms_that_changed(before, after))
     for drop, old, new in (
         (sql.DROP_VM, before.vms.keys(), after.vms.keys()),
@@ -100,12 +109,10 @@ def _put_maintenances(
     ordinal: int,
 ) -> int:
     for each in after.maintenances.values():
-        moment = moments.get(each.id)
         known = before.maintenances.get(each.id)
         if known is each:
-            session.run(sql.SET_MOMENT, of=each.id, to=rows.optional_micros(moment))
             continue
-        row = rows.maintenance_row(each, moment)
+        row = rows.maintenance_row(each, moments.get(each.id))
         if known is not None:
             session.run(sql.SET_MAINTENANCE, of=each.id, **row)
         else:

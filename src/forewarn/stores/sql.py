@@ -64,6 +64,7 @@ class SqlSnapshot:
         """Ask by `session`."""
         self._session = session
         self._counter = self._read_counter()
+        self._moments: dict[str, datetime | None] = {}  # as they are in the store
 
     def _read_counter(self) -> tuple[int, datetime | None, int]:
         row = self._session.row(sql.COUNTER)
@@ -155,12 +156,17 @@ class SqlSnapshot:
                 audiences.extend(self._session.rows(sql.AUDIENCES_OF_GROUP, of=name))
                 live.extend(self._session.rows(sql.LIVE_IN_GROUP, of=name))
         in_order = {int(str(row[0])): row for row in live}
-        maintenances = [rows.maintenance(in_order[each]) for each in sorted(in_order)]
+        maintenances = [self._loaded(in_order[each]) for each in sorted(in_order)]
         return Slice(
             groups={group.name: group for group in found},
             audiences={each.name: each for each in map(rows.audience, audiences)},
             maintenances={each.id: each for each in maintenances},
         )
+
+    def _loaded(self, row: rows.Row) -> Maintenance:
+        read = rows.maintenance(row)
+        self._moments[read.id] = rows.optional_moment(row[1])
+        return read
 
     def maintenance(self, any_id: str) -> Maintenance | None:
         """The maintenance with this id, or with an event of this id."""
@@ -225,8 +231,16 @@ class SqlTransaction(SqlSnapshot):
     ) -> int:
         """Keep what `step` changed since `before`; answer the journal's position."""
         position, last_at, ordinal = self._counter
-        ordinal = save_slice(self._session, before, step.slice, moments, ordinal)
+        different = {
+            name: moment
+            for name, moment in moments.items()
+            if name not in self._moments or self._moments[name] != moment
+        }
+        ordinal = save_slice(
+            self._session, before, step.slice, moments, different, ordinal
+        )
         self._counter = (position, last_at, ordinal)
+        self._moments.update(moments)
         self._append(step.facts)
         return self._counter[0]
 
@@ -275,6 +289,8 @@ class SqlTransaction(SqlSnapshot):
         )
 
     def _append(self, facts: Sequence[Fact]) -> None:
+        if not facts:
+            return
         position, last_at, ordinal = self._counter
         written = [
             rows.fact_row(number, fact)

@@ -45,9 +45,11 @@ class Sqlite:
         if self._path != MEMORY:
             self._hold()
         try:
-            self._writer = self._ready_connection()
+            self._writer = self._connect(self._path)
+            self._refuse_foreign(self._writer)
+            _prepare(self._writer)
             self._check_stamp()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, Unavailable) as error:
             self.close()
             raise CannotStart(
                 f"{self._path} cannot be used as a database: {error}"
@@ -112,22 +114,25 @@ class Sqlite:
             self._idle.put(connection)
 
     def _take(self) -> sqlite3.Connection:
+        self._open_writer()
         try:
             return self._idle.get_nowait()
         except Empty:
-            return self._ready_connection()
+            connection = self._connect(self._path)
+            _prepare(connection)
+            return connection
 
     def _open_writer(self) -> sqlite3.Connection:
         if self._writer is None:
             raise Unavailable("the store is closed")
         return self._writer
 
-    def _ready_connection(self) -> sqlite3.Connection:
-        connection = self._connect(self._path)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA busy_timeout=5000")
-        return connection
+    def _refuse_foreign(self, connection: sqlite3.Connection) -> None:
+        """Leave a database of another program as it is."""
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        names = {name for (name,) in rows}
+        if names and not names >= {tables.stamp.name, tables.counter.name}:
+            raise CannotStart(f"{self._path} is a database of another program")
 
     def _hold(self) -> None:
         lock = f"{self._path}-lock"  # a lock on the file itself would disturb SQLite's
@@ -155,12 +160,7 @@ class Sqlite:
             session = Session(cursor, Texts(self.dialect))
             if row is not None and row[0] == 0:
                 self._make_tables(cursor, session)
-            try:
-                found = session.row(statements.STAMP)
-            except sqlite3.OperationalError:
-                raise CannotStart(
-                    f"{self._path} is a database of another program"
-                ) from None
+            found = session.row(statements.STAMP)
             if found is None or found[0] != tables.STAMP:
                 raise CannotStart(
                     f"{self._path} was made by a newer forewarn (layout"
@@ -176,6 +176,12 @@ class Sqlite:
                 cursor.execute(text, {})
         session.run(statements.ADD_STAMP, version_num=tables.STAMP)
         session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA busy_timeout=5000")
 
 
 @contextmanager

@@ -1,0 +1,148 @@
+"""How long things take in the real program: start, announce to visible, approve.
+
+Run by `scripts/bench`. The disk's own fsync is measured in the same run, because an
+approval waits for it; compare figures of one run only.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+_DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
+_EVENTS = "/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01"
+_ROUNDS = 200
+_STARTS = 5
+_TOKEN = "benchmark"  # of a service that lives for seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A running service."""
+
+    process: subprocess.Popen[str]
+    metadata: HTTPConnection
+    control: HTTPConnection
+    started_in: float
+
+
+@contextmanager
+def program(folder: Path) -> Iterator[Program]:
+    """Run the service with its files in `folder`."""
+    command = [sys.executable, "-m", "forewarn", "serve", "--json"]
+    command += ["--fleet", str(_DEMO), "--metadata", "127.0.0.1:0"]
+    command += ["--control", "127.0.0.1:0"]
+    environment = {
+        **os.environ,
+        "FOREWARN_STATE_DIR": str(folder),
+        "FOREWARN_TOKEN": _TOKEN,
+        "FOREWARN_SHOWN_REBOOT": "0",
+    }
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        if process.stdout is None:
+            raise RuntimeError("the service has no output")
+        addresses = json.loads(process.stdout.readline())
+        metadata = _connect(addresses["metadata"][0])
+        control = _connect(addresses["control"])
+        _ask(metadata, "GET", _EVENTS.format(vm="web-0"))
+        _ask(control, "GET", "/healthz")
+        yield Program(process, metadata, control, time.perf_counter() - begun)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _connect(address: str) -> HTTPConnection:
+    return HTTPConnection(urlsplit(address).netloc, timeout=10)
+
+
+def _ask(
+    connection: HTTPConnection, method: str, path: str, body: object = None
+) -> bytes:
+    headers = {"Metadata": "true", "Authorization": f"Bearer {_TOKEN}"}
+    headers["Content-Type"] = "application/json"
+    text = None if body is None else json.dumps(body)
+    connection.request(method, path, text, headers)
+    response = connection.getresponse()
+    answer = response.read()
+    if response.status >= 300:
+        raise RuntimeError(f"{method} {path}: {response.status} {answer!r}")
+    return answer
+
+
+def _announce_and_approve(service: Program) -> tuple[float, float]:
+    """Announce a reboot, see it, approve it; answer how long each of both took."""
+    body = {"type": "Reboot", "vms": ["db-0"]}
+    path = _EVENTS.format(vm="db-0")
+    begun = time.perf_counter()
+    made = json.loads(_ask(service.control, "POST", "/v1/maintenances", body))
+    event = made["maintenances"][0]["events"][0]["id"]
+    while event.encode() not in _ask(service.metadata, "GET", path):
+        pass
+    seen = time.perf_counter()
+    _ask(service.metadata, "POST", path, {"StartRequests": [{"EventId": event}]})
+    approved = time.perf_counter()
+    while event.encode() in _ask(service.metadata, "GET", path):
+        time.sleep(0.001)
+    return seen - begun, approved - seen
+
+
+def _fsync_rate(folder: Path) -> list[float]:
+    """How long the disk takes to keep a small write."""
+    taken = []
+    with (folder / "fsync").open("wb", buffering=0) as file:
+        for _ in range(_ROUNDS):
+            begun = time.perf_counter()
+            file.write(b"x" * 512)
+            os.fsync(file.fileno())
+            taken.append(time.perf_counter() - begun)
+    return taken
+
+
+def _resident(process: subprocess.Popen[str]) -> int:
+    """Memory of the service, in kB."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return next(int(x.split()[1]) for x in status.splitlines() if "VmRSS" in x)
+
+
+def _line(what: str, seconds: list[float]) -> str:
+    in_order = sorted(seconds)
+    half, most = statistics.median(in_order), in_order[int(len(in_order) * 0.99)]
+    return f"{what:<28} p50 {half * 1000:8.2f} ms   p99 {most * 1000:8.2f} ms"
+
+
+def main() -> None:
+    """Measure and print."""
+    starts = []
+    for _ in range(_STARTS):
+        with tempfile.TemporaryDirectory() as folder, program(Path(folder)) as service:
+            starts.append(service.started_in)
+    with tempfile.TemporaryDirectory() as folder, program(Path(folder)) as service:
+        pairs = [_announce_and_approve(service) for _ in range(_ROUNDS)]
+        resident = _resident(service.process)
+        synced = _fsync_rate(Path(folder))
+    for line in (
+        _line("start to both planes", starts),
+        _line("announce to visible", [visible for visible, _ in pairs]),
+        _line("approve to 200", [approved for _, approved in pairs]),
+        _line("one fsync of this disk", synced),
+        f"{'resident memory':<28} {resident / 1024:.0f} MB",
+    ):
+        sys.stdout.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Writes the reference pages from the program itself: settings, commands, API.
+
+Run by `scripts/reference`; a test fails when the pages are out of date.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+from forewarn.cli import COMMANDS
+from forewarn.config import SETTINGS, Setting
+from forewarn.server.control.app import make_app
+from forewarn.server.control.asked import Parts
+from forewarn.server.control.journal import Streams
+
+FOLDER = Path(__file__).parent / "reference"
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "fleet": ("apply", "show", "export"),
+    "events": ("list", "show", "approve", "cancel", "complete", "retry", "close"),
+    "clock": ("show", "advance"),
+}
+
+
+def pages() -> Mapping[str, str]:
+    """Make all pages."""
+    return {
+        "settings.md": "\n".join(_settings()),
+        "commands.md": "\n".join(_commands()),
+        "api.md": "\n".join(_api()),
+    }
+
+
+def _settings() -> Iterator[str]:
+    yield "# Settings of the service"
+    yield ""
+    yield "Made by `scripts/reference`; do not edit."
+    yield ""
+    yield "A flag of `forewarn serve` wins over the environment, the environment over"
+    yield "the TOML file that `--config` names, the file over the default. The token"
+    yield "for the control API comes from `FOREWARN_TOKEN`, or from the file `token` in"
+    yield "the state directory: `$FOREWARN_STATE_DIR`, else `$XDG_STATE_HOME/forewarn`,"
+    yield "else `~/.local/state/forewarn`."
+    yield ""
+    yield "| flag | environment | in the file | default | what it does |"
+    yield "|---|---|---|---|---|"
+    for setting in SETTINGS:
+        yield _setting(setting)
+    yield ""
+
+
+def _setting(setting: Setting) -> str:
+    flag = f"`{setting.option}`" if setting.flag else ""
+    section, _, name = setting.key.partition(".")
+    default = setting.shown_default or f"`{_shown(setting.default)}`"
+    cells = (flag, f"`{setting.variable}`", f"`[{section}] {name}`", default)
+    return f"| {' | '.join(cells)} | {setting.help} |"
+
+
+def _shown(default: object) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _commands() -> Iterator[str]:
+    yield "# Commands"
+    yield ""
+    yield "Made by `scripts/reference`; do not edit."
+    for command in COMMANDS:
+        yield from _help(command)
+        for word in _WORDS.get(command, ()):
+            yield from _help(command, word)
+    yield ""
+
+
+def _help(*words: str) -> Iterator[str]:
+    yield ""
+    yield f"{'#' * (len(words) + 1)} forewarn {' '.join(words)}"
+    yield ""
+    yield "```text"
+    yield subprocess.run(
+        [sys.executable, "-m", "forewarn", *words, "--help"],
+        env={"COLUMNS": "80", "PATH": os.environ.get("PATH", "")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.rstrip()
+    yield "```"
+
+
+def _api() -> Iterator[str]:
+    spec = make_app(cast(Parts, None), Streams()).openapi()
+    yield "# Control API"
+    yield ""
+    yield "Made by `scripts/reference`; do not edit."
+    yield ""
+    yield spec["info"]["description"]
+    yield ""
+    yield "| method | path | what it does |"
+    yield "|---|---|---|"
+    for path, methods in spec["paths"].items():
+        for method, operation in methods.items():
+            text = " ".join(operation["description"].split())
+            yield f"| {method.upper()} | `{path}` | {text} |"
+    yield ""
+    yield from _schema("Announcement", spec["components"]["schemas"]["Announcement"])
+
+
+def _schema(name: str, schema: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    yield f"## {name}"
+    yield ""
+    yield "| key | meaning |"
+    yield "|---|---|"
+    for key, about in schema["properties"].items():
+        text = cast(Mapping[str, object], about).get("description", "")
+        yield f"| `{key}` | {text} |"
+    yield ""
+
+
+def main() -> None:
+    """Write all pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

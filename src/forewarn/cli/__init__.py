@@ -1,0 +1,104 @@
+"""The command line: one module for each noun, each of which registers itself.
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage; 130 after Ctrl-C and 141 when
+nobody reads the output any more, as shells have it. A person never sees a traceback.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import PurePath
+from traceback import extract_tb
+
+from forewarn import __version__
+from forewarn.cli import options
+from forewarn.cli.options import WrongUsage
+from forewarn.cli.tables import complain
+from forewarn.errors import ForewarnError
+
+#: In the order in which one needs them.
+_COMMANDS = ("serve", "fleet", "announce", "events", "journal", "clock")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out one command; answer the exit code."""
+    words = [*sys.argv[1:]] if argv is None else [*argv]
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _drop_output()
+        return 141
+    except WrongUsage as error:
+        complain(str(error))
+        return 2
+    except ForewarnError as error:
+        complain(str(error))
+        return 1
+    except OSError as error:
+        _drop_output()
+        complain(str(error))
+        return 1
+    except Exception as error:  # the top of the thread
+        complain(_bug(error))
+        return 1
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    try:
+        args = _parser(words).parse_args(words)
+    except SystemExit as done:  # argparse has said why
+        return done.code if isinstance(done.code, int) else 1
+    options.settle(args)
+    code: int = args.run(args)
+    return code
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Build the parser, with no more than is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="forewarn",
+        description="Give every machine in a fleet fair warning before it is touched.",
+        epilog="Every option can also be given in the environment: --url as"
+        " FOREWARN_URL. `forewarn COMMAND --help` says more.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"forewarn {__version__}"
+    )
+    subcommands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", dest="command", required=True
+    )
+    for name in _asked_for(words):
+        import_module(f"forewarn.cli.{name}").register(subcommands)
+    return parser
+
+
+def _asked_for(words: Sequence[str]) -> Sequence[str]:
+    """Choose the commands worth importing."""
+    first = words[0] if words else ""
+    if first == "--version":
+        return ()
+    return [first] if first in _COMMANDS else _COMMANDS
+
+
+def _drop_output() -> None:
+    """Keep the interpreter from writing again, at its exit, what cannot be written."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return  # not a file, so nothing is left over
+
+
+def _bug(error: Exception) -> str:
+    where = extract_tb(error.__traceback__)[-1]
+    place = f"{PurePath(where.filename).name}:{where.lineno}"
+    return (
+        f"this should not have happened, please report it: {type(error).__name__}:"
+        f" {error} ({place}, version {__version__})"
+    )

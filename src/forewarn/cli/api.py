@@ -1,0 +1,220 @@
+"""The control API, asked over HTTP; every trouble becomes a sentence.
+
+    ForewarnError
+    ├── Refused         the service answered, and said no
+    └── Unreachable     there was no answer
+        └── Lost        the connection broke; whether anything was done is unknown
+
+A request that is lost is sent again, once: what is not idempotent by itself carries
+an idempotency key, so nothing is done twice.
+"""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from http.client import HTTPException, HTTPResponse, IncompleteRead
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from uuid import uuid4
+
+from forewarn import __version__
+from forewarn.cli.answers import Misunderstood, answer
+from forewarn.cli.options import WrongUsage, state_directory
+from forewarn.errors import ForewarnError
+
+_PAGE = 1000  # the most that the service gives at once
+_TIMEOUT = 60.0  # seconds for one answer
+
+
+class Refused(ForewarnError):
+    """The service answered, and said no."""
+
+    def __init__(self, message: str, status: int) -> None:
+        """Carry the HTTP `status`."""
+        super().__init__(message)
+        self.status = status
+
+
+class Unreachable(ForewarnError):
+    """There was no answer."""
+
+
+class Lost(Unreachable):
+    """The connection broke; whether anything was done is unknown."""
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirect would carry the token to somebody else."""
+
+    def redirect_request(self, *args: object, **kwargs: object) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The control API at `url`."""
+
+    url: str
+    token: str | None  # None: none was found
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        timeout: float = _TIMEOUT,
+    ) -> object:
+        """Send one request, a second time if it is lost, and read the JSON answered."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": "application/json"}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        if method == "POST":
+            headers["Idempotency-Key"] = str(uuid4())
+        request = self._request(method, path, headers, data)
+        try:
+            return self._exchange(request, timeout)
+        except Lost:
+            return self._exchange(request, timeout)
+
+    def items(
+        self, path: str, query: Sequence[tuple[str, str]] = ()
+    ) -> Iterator[object]:
+        """Read a list to its end, page by page."""
+        after: str | None = dict(query).get("after")
+        fixed = [(name, value) for name, value in query if name != "after"]
+        while True:
+            pairs = [*fixed, ("limit", str(_PAGE))]
+            if after is not None:
+                pairs.append(("after", after))
+            page = answer(self.request("GET", f"{path}?{urlencode(pairs)}"))
+            yield from page.list("items")
+            following = page.text("next")
+            if following is None or following == after:
+                return
+            after = following
+
+    def now(self) -> datetime:
+        """Ask for the service's time; it need not be that of this machine."""
+        found = answer(self.request("GET", "/v1/clock")).time("now")
+        if found is None:
+            raise Misunderstood("the service did not say what time it is")
+        return found
+
+    @contextmanager
+    def stream(
+        self, path: str, *, after: int, timeout: float
+    ) -> Iterator[Iterable[bytes]]:
+        """Read server-sent events line by line, from behind position `after`."""
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+        request = self._request("GET", path, headers)
+        with self._troubles(timeout), _open(request, timeout) as response:
+            yield response
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        data: bytes | None = None,
+    ) -> Request:
+        request = Request(f"{self.url}{path}", data=data, method=method)
+        for name, value in headers.items():
+            request.add_header(name, value)
+        request.add_header("User-Agent", f"forewarn/{__version__}")
+        if self.token is not None:
+            request.add_header("Authorization", f"Bearer {self.token}")
+        return request
+
+    def _exchange(self, request: Request, timeout: float) -> object:
+        with self._troubles(timeout), _open(request, timeout) as response:
+            body = response.read()
+        try:
+            return json.loads(body) if body else None
+        except (ValueError, RecursionError) as error:
+            raise Misunderstood(
+                f"{self.url} does not answer as forewarn does; is --url right?"
+            ) from error
+
+    @contextmanager
+    def _troubles(self, timeout: float) -> Iterator[None]:
+        try:
+            yield
+        except HTTPError as error:
+            with error:
+                raise self._refusal(error) from None
+        except URLError as error:
+            raise self._trouble(error.reason, timeout) from error
+        except (OSError, HTTPException) as error:
+            raise self._trouble(error, timeout) from error
+
+    def _refusal(self, error: HTTPError) -> Refused:
+        if error.code == 401:
+            had = "was not accepted" if self.token else "is needed"
+            return Refused(
+                f"a token {had}; it is taken from --token, else $FOREWARN_TOKEN, else"
+                f" the file {state_directory() / 'token'}",
+                error.code,
+            )
+        said = _said(error)
+        return Refused(said or f"{self.url} answered {error}", error.code)
+
+    def _trouble(self, reason: object, timeout: float) -> Unreachable:
+        if isinstance(reason, ConnectionRefusedError):
+            return Unreachable(
+                f"nothing answers at {self.url}; is `forewarn serve` running? (--url)"
+            )
+        if isinstance(reason, TimeoutError):
+            return Unreachable(f"{self.url} did not answer within {timeout:g} s")
+        if isinstance(reason, ConnectionError | IncompleteRead):
+            return Lost(f"the connection to {self.url} broke before it had answered")
+        if isinstance(reason, HTTPException):
+            return Unreachable(f"what answers at {self.url} does not speak HTTP")
+        return Unreachable(f"{self.url} cannot be reached: {reason}")
+
+
+def api_of(args: Namespace) -> Api:
+    """Find the service that the command is meant for."""
+    given: str = args.token or ""
+    token = given.strip() or _kept_token()
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise WrongUsage("the token has characters that no token has")
+    return Api(args.url, token)
+
+
+def segment(text: str) -> str:
+    """Write `text` as one segment of a path."""
+    return quote(text, safe="")
+
+
+def _kept_token() -> str | None:
+    path = state_directory() / "token"
+    try:
+        return path.read_text("utf-8", "replace").strip() or None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise WrongUsage(f"the token in {path} cannot be read: {error}") from error
+
+
+def _open(request: Request, timeout: float) -> HTTPResponse:
+    opener = build_opener(ProxyHandler({}), _NoRedirects)
+    response: HTTPResponse = opener.open(request, timeout=timeout)
+    return response
+
+
+def _said(error: HTTPError) -> str | None:
+    """Find the sentence in a problem of RFC 9457."""
+    try:
+        plain = json.loads(error.read())
+    except (OSError, HTTPException, ValueError):
+        return None
+    if not isinstance(plain, dict):
+        return None
+    said = plain.get("detail") or plain.get("title")
+    return said if isinstance(said, str) else None

@@ -1,0 +1,77 @@
+"""`forewarn clock`: what time it is for the service, and moving it on."""
+
+import argparse
+from datetime import datetime
+
+from forewarn.cli.answers import answer
+from forewarn.cli.api import api_of
+from forewarn.cli.options import Subcommands, add_command, add_noun
+from forewarn.cli.tables import moment, write, write_json
+from forewarn.cli.values import read_duration, read_time
+
+_TIMEOUT = 3600.0  # seconds; everything that falls due on the way is done first
+
+_ADVANCE = """\
+Move the manual clock on, by a duration (15m, 1h30m) or to a time
+(2026-01-31T12:15:00Z). Everything that falls due on the way happens, in order,
+before the command returns. Only a service that was started with --clock manual
+can be moved."""
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `clock show` and `clock advance`."""
+    commands = add_noun(
+        subcommands,
+        "clock",
+        summary="show the service's clock, or move it on",
+        example="forewarn clock advance 15m",
+    )
+    add_command(
+        commands,
+        "show",
+        show,
+        summary="show what time it is for the service",
+        description="Show the service's clock, which need not be this machine's.",
+        example="forewarn clock show",
+    )
+    parser = add_command(
+        commands,
+        "advance",
+        advance,
+        summary="move a manual clock on",
+        description=_ADVANCE,
+        example="forewarn clock advance 15m",
+    )
+    parser.add_argument(
+        "to", metavar="DURATION|TIME", type=_read, help="how far, or to when"
+    )
+
+
+def show(args: argparse.Namespace) -> int:
+    """Show the service's clock."""
+    _show(api_of(args).request("GET", "/v1/clock"), json=args.json)
+    return 0
+
+
+def advance(args: argparse.Namespace) -> int:
+    """Move the service's clock."""
+    to: int | datetime = args.to
+    body: dict[str, object] = (
+        {"seconds": to} if isinstance(to, int) else {"to": to.isoformat()}
+    )
+    api = api_of(args)
+    plain = api.request("POST", "/v1/clock/advance", body, timeout=_TIMEOUT)
+    _show(plain, json=args.json)
+    return 0
+
+
+def _read(text: str) -> int | datetime:
+    return read_time(text) if "-" in text else read_duration(text)
+
+
+def _show(plain: object, *, json: bool | None) -> None:
+    if json:
+        write_json(plain)
+        return
+    found = answer(plain)
+    write(f"{moment(found.time('now')) or 'unknown'} ({found.text('clock')} clock)")

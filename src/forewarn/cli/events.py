@@ -1,0 +1,248 @@
+"""`forewarn events`: what is announced and under way, and what to do about it.
+
+An id is that of a maintenance or of one of its events, in any case.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.cli.answers import Event, Maintenance, event, maintenance, target
+from forewarn.cli.api import Api, api_of, segment
+from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
+from forewarn.cli.tables import fields, moment, span, table, when, write, write_json
+
+_LIVE = (("phase", "SCHEDULED"), ("phase", "STARTED"))
+
+_REASON = Option(flag="--reason", metavar="TEXT", help="why; kept in the journal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verb:
+    """A command that changes one maintenance."""
+
+    summary: str
+    description: str
+    options: tuple[Option, ...] = ()
+
+
+_VERBS: Mapping[str, _Verb] = {
+    "cancel": _Verb(
+        summary="call a maintenance off before it has started",
+        description="Call a maintenance off. What has started can only be completed"
+        " or closed.",
+        options=(_REASON,),
+    ),
+    "complete": _Verb(
+        summary="say that the work of a started maintenance is done",
+        description="Say that the work is done and the duration over; the event goes"
+        "\naway as soon as it has been shown long enough to be seen.",
+    ),
+    "retry": _Verb(
+        summary="try again what the driver failed at",
+        description="Let the driver try again what is still to do of a maintenance"
+        " that is stuck.",
+    ),
+    "close": _Verb(
+        summary="give up a maintenance that is stuck",
+        description="Give up a maintenance that is stuck: it ends as FAILED, and its"
+        " events go away.",
+        options=(_REASON,),
+    ),
+}
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `events list`, `show`, `approve`, `cancel`, `complete`, `retry`, `close`."""
+    commands = add_noun(
+        subcommands,
+        "events",
+        summary="see and change what is announced and under way",
+        example="forewarn events list",
+    )
+    _register_list(commands)
+    _register_one(
+        commands,
+        "show",
+        "show all about one maintenance",
+        "Show one maintenance and its events: who is told, who has seen it, who has"
+        "\napproved.",
+    )
+    _register_one(
+        commands,
+        "approve",
+        "let an event go ahead now",
+        "Approve an event in the name of its VMs. With the id of a maintenance all of"
+        "\nits events are approved; it starts when nobody is left to approve.",
+    )
+    for name, verb in _VERBS.items():
+        _register_one(commands, name, verb.summary, verb.description, verb.options)
+
+
+def _register_list(commands: Subcommands) -> None:
+    parser = add_command(
+        commands,
+        "list",
+        list_,
+        summary="list what is announced and under way",
+        description="List every maintenance that is announced or under way.",
+        example="forewarn events list --all",
+    )
+    add(
+        parser,
+        Option(flag="--all", switch=True, help="list also those that are over"),
+    )
+
+
+def _register_one(
+    commands: Subcommands,
+    name: str,
+    summary: str,
+    description: str,
+    options: tuple[Option, ...] = (),
+) -> None:
+    parser = add_command(
+        commands,
+        name,
+        {"show": show, "approve": approve}.get(name, change),
+        summary=summary,
+        description=description,
+        example=f"forewarn events {name} 0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F",
+    )
+    parser.add_argument(
+        "id", metavar="ID", help="of the maintenance, or of one of its events"
+    )
+    add(parser, *options)
+
+
+# --- commands ----------------------------------------------------------------
+
+
+def list_(args: argparse.Namespace) -> int:
+    """List maintenances, by default the live ones."""
+    api = api_of(args)
+    found = list(api.items("/v1/maintenances", () if args.all else _LIVE))
+    if args.json:
+        write_json(found)
+        return 0
+    if not found:
+        write("nothing is known" if args.all else "nothing is announced or under way")
+        return 0
+    now = api.now()
+    rows = [_row(maintenance(each), now) for each in found]
+    write(table(("ID", "EVENT", "NOT BEFORE", "VMS"), rows))
+    return 0
+
+
+def show(args: argparse.Namespace) -> int:
+    """Show one maintenance."""
+    api = api_of(args)
+    plain = api.request("GET", _path(args.id))
+    if args.json:
+        write_json(plain)
+        return 0
+    found, now = maintenance(plain), api.now()
+    write(f"{found.title}, {found.phase}")
+    write(fields(_about(found, now)))
+    for each in found.events:
+        write(f"event {each.id} of group {each.group}")
+        write(fields(_about_event(each, now)))
+    return 0
+
+
+def approve(args: argparse.Namespace) -> int:
+    """Approve one event, or all events of a maintenance."""
+    api = api_of(args)
+    found = maintenance(api.request("GET", _path(args.id)))
+    meant = _meant(found.events, args.id)
+    answers = [_approve(api, each) for each in meant]
+    if args.json:
+        write_json(answers)
+        return 0
+    for each in map(event, answers):
+        write(f"approved: event {each.id} of group {each.group}")
+    _say(maintenance(api.request("GET", _path(args.id))))
+    return 0
+
+
+def change(args: argparse.Namespace) -> int:
+    """Cancel, complete, retry or close."""
+    verb: str = args.events_command
+    reason: str | None = getattr(args, "reason", None)
+    body = {} if reason is None else {"reason": reason}
+    plain = api_of(args).request("POST", f"{_path(args.id)}/{verb}", body)
+    if args.json:
+        write_json(plain)
+    else:
+        _say(maintenance(plain))
+    return 0
+
+
+def _path(any_id: str) -> str:
+    return f"/v1/maintenances/{segment(any_id)}"
+
+
+def _meant(events: Sequence[Event], any_id: str) -> Sequence[Event]:
+    """Choose the event of that id, or else all that are not gone, or else all."""
+    named = [each for each in events if (each.id or "").upper() == any_id.upper()]
+    return named or [each for each in events if each.status is not None] or events
+
+
+def _approve(api: Api, meant: Event) -> object:
+    return api.request("POST", f"/v1/events/{segment(meant.id or '')}/approve")
+
+
+# --- what is shown -----------------------------------------------------------
+
+
+def _say(found: Maintenance) -> None:
+    left = len(found.events) - found.approved
+    waits = found.phase == "SCHEDULED" and left
+    still = f"; {left} of {len(found.events)} events not approved" if waits else ""
+    write(f"{found.title} is {found.phase}{still} ({found.id})")
+
+
+def _row(found: Maintenance, now: datetime) -> tuple[str, str, str, str]:
+    words = [found.type, found.phase]
+    if found.stuck_since and found.phase == "STARTED":
+        words.append("stuck")
+    if found.phase == "SCHEDULED":
+        words.append(f"approved {found.approved}/{len(found.events)}")
+    return (
+        found.id or "",
+        " ".join(words),
+        when(found.not_before, now) or "",
+        target(found.host, found.vms),
+    )
+
+
+def _about(found: Maintenance, now: datetime) -> Iterator[tuple[str, str | None]]:
+    yield "id", found.id
+    yield "source", f"{found.source} ({found.cause})"
+    yield "host", found.host
+    yield "VMs", ", ".join(found.vms)
+    yield "not before", when(found.not_before, now)
+    unknown = found.duration is None or found.duration < 0
+    yield "duration", "unknown" if unknown else span(found.duration or 0)
+    yield "description", found.description or None
+    yield "reason", found.reason
+    yield "announced", when(found.announced_at, now)
+    yield "started", when(found.started_at, now)
+    yield "stuck since", when(found.stuck_since, now)
+    yield "ended", when(found.ended_at, now)
+
+
+def _about_event(found: Event, now: datetime) -> Iterator[tuple[str, str | None]]:
+    yield "resources", ", ".join(found.resources)
+    yield "status", found.status or "gone"
+    yield "approved", _approval(found, now)
+    seen = [f"{vm} ({moment(at)})" if at else vm for vm, at in found.seen_by]
+    yield "seen by", ", ".join(seen) or "nobody yet"
+
+
+def _approval(found: Event, now: datetime) -> str:
+    if found.approved_at is None:
+        return "not yet" if found.status == "Scheduled" else "by nobody"
+    who = f"by {found.approved_by}" if found.approved_by else "by nobody"
+    return f"{who} via {found.approved_via}, {when(found.approved_at, now)}"

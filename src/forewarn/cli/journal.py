@@ -1,0 +1,151 @@
+"""`forewarn journal`: what happened, fact by fact."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+
+from forewarn.cli.answers import Answer, answer, target
+from forewarn.cli.api import Api, api_of
+from forewarn.cli.options import Option, Subcommands, add, add_command
+from forewarn.cli.stream import follow
+from forewarn.cli.tables import count, moment, paragraph, some, write
+from forewarn.cli.values import read_number
+
+_DESCRIPTION = """\
+Show the journal: every fact, in order, with its position. With --json each fact
+is one line of JSON. --follow shows what there is and then waits for more; it
+survives a restart of the service, and ends with Ctrl-C."""
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `journal`."""
+    parser = add_command(
+        subcommands,
+        "journal",
+        journal,
+        summary="show what happened, fact by fact",
+        description=_DESCRIPTION,
+        example="forewarn journal --follow --after 120",
+    )
+    add(
+        parser,
+        Option(flag="--follow", switch=True, help="wait for more when all is shown"),
+        Option(
+            flag="--after",
+            metavar="N",
+            read=read_number,
+            default=0,
+            help="begin behind this position",
+        ),
+    )
+
+
+def journal(args: argparse.Namespace) -> int:
+    """Show the journal, and what is added to it."""
+    api = api_of(args)
+    for plain in _entries(api, args.after, args.follow):
+        entry = answer(plain)
+        write(json.dumps(plain, ensure_ascii=False) if args.json else describe(entry))
+        if args.follow:
+            sys.stdout.flush()
+    return 0
+
+
+def _entries(api: Api, after: int, following: bool) -> Iterator[object]:
+    last = after
+    for plain in api.items("/v1/journal", [("after", str(after))]):
+        last = answer(plain).number("position") or last
+        yield plain
+    if following:
+        yield from follow(api, last)
+
+
+def describe(entry: Answer) -> str:
+    """Tell one entry in a line or two."""
+    fact = entry.text("fact") or "?"
+    about = _ABOUT.get(fact, _nothing)(entry)
+    subject = entry.text("event") or entry.text("maintenance")
+    parts = [
+        f"{entry.text('position'):>5}",
+        moment(entry.time("at")) or "",
+        fact,
+        subject,
+        about,
+        f"by {entry.text('by')}" if entry.text("by") else None,
+        f"via {entry.text('via')}" if entry.text("via") else None,
+    ]
+    return paragraph("  ".join(part for part in parts if part), indent=7)
+
+
+# --- what is particular to a fact --------------------------------------------
+
+
+def _nothing(entry: Answer) -> str:
+    del entry
+    return ""
+
+
+def _fleet_changed(entry: Answer) -> str:
+    came = _named(entry, "")
+    left = _named(entry, "removed_")
+    return "; ".join([*came, *(f"removed {each}" for each in left)])
+
+
+def _named(entry: Answer, prefix: str) -> Iterator[str]:
+    for key, noun in (("hosts", "host"), ("groups", "group"), ("vms", "VM")):
+        listed = entry.list(f"{prefix}{key}")
+        names = [
+            (Answer(each).text("name") or "?") if isinstance(each, dict) else str(each)
+            for each in listed
+        ]
+        if names:
+            yield f"{count(len(names), noun)} ({some(names)})"
+
+
+def _announced(entry: Answer) -> str:
+    made = entry.part("announced") or entry
+    about = f"{made.text('type')} of {target(made.text('host'), made.names('vms'))}"
+    not_before = moment(made.time("not_before"))
+    return f"{about}, not before {not_before}" if not_before else about
+
+
+def _group(entry: Answer) -> str:
+    return f"group {entry.text('group')}"
+
+
+def _reason(entry: Answer) -> str:
+    return entry.text("reason") or ""
+
+
+def _attempt(entry: Answer) -> str:
+    return f"attempt {entry.text('attempt')}"
+
+
+def _work(entry: Answer) -> str:
+    detail = entry.text("detail")
+    return some(entry.names("vms")) + (f": {detail}" if detail else "")
+
+
+def _published(entry: Answer) -> str:
+    return f"{entry.text('audience')}, incarnation {entry.text('incarnation')}"
+
+
+def _seen(entry: Answer) -> str:
+    sights = entry.parts("sights")
+    return some([f"{each.text('event')} by {each.text('vm')}" for each in sights], 2)
+
+
+_ABOUT: Mapping[str, Callable[[Answer], str]] = {
+    "FleetChanged": _fleet_changed,
+    "ListeningBegan": _group,
+    "Announced": _announced,
+    "Approved": _group,
+    "WorkBegan": _attempt,
+    "WorkDone": _work,
+    "WorkFailed": _work,
+    "Canceled": _reason,
+    "Closed": _reason,
+    "Published": _published,
+    "Seen": _seen,
+}

@@ -1,0 +1,74 @@
+"""Following the journal: server-sent events, resumed when the connection is lost."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from forewarn.cli.answers import Misunderstood
+from forewarn.cli.api import Api, Refused, Unreachable
+from forewarn.cli.tables import complain
+
+#: Seconds between attempts; the last one is repeated.
+BACKOFF = (0, 1, 2, 5, 10, 30)
+
+_SILENCE = 90.0  # seconds; the service sends a comment more often than that
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """One server-sent event."""
+
+    id: str | None  # None: the event has none
+    data: str
+
+
+def follow(
+    api: Api, after: int, pause: Callable[[float], None] = time.sleep
+) -> Iterator[object]:
+    """Read the journal behind `after` as it grows, for ever."""
+    attempt = 0
+    while True:
+        try:
+            with api.stream("/v1/stream", after=after, timeout=_SILENCE) as lines:
+                for sent in read(lines):
+                    position = int(sent.id) if sent.id and sent.id.isdecimal() else 0
+                    if position > after:
+                        after, attempt = position, 0
+                        yield _entry(sent.data)
+        except Refused as refusal:
+            if refusal.status < 500:
+                raise
+        except Unreachable:
+            pass
+        wait = BACKOFF[min(attempt, len(BACKOFF) - 1)]
+        attempt += 1
+        later = f"again in {wait} s" if wait else "again"
+        complain(f"the connection was lost after position {after}; trying {later}")
+        pause(wait)
+
+
+def read(lines: Iterable[bytes]) -> Iterator[Sent]:
+    """Take server-sent events apart; an unfinished one at the end is dropped."""
+    last: str | None = None
+    data: list[str] = []
+    for raw in lines:
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        if not line:
+            if data:
+                yield Sent(id=last, data="\n".join(data))
+            data = []
+            continue
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "id":
+            last = value
+        elif name == "data":
+            data.append(value)
+
+
+def _entry(data: str) -> object:
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise Misunderstood("the stream sent an entry that is not JSON") from error

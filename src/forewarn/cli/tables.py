@@ -1,0 +1,183 @@
+"""What people see: lines, tables of plain text, times, and JSON."""
+
+import json
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+_GAP = "  "
+_NARROWEST = 80  # columns that every terminal has
+_SLIMMEST = 8  # a column with broken words
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+_HARD_SPACE = "\xa0"  # no line ends here
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+
+
+# --- writing -----------------------------------------------------------------
+
+
+def write(text: str) -> None:
+    """Write one line or several to standard output."""
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    sys.stdout.write(f"{shown}\n")
+
+
+def complain(text: str) -> None:
+    """Write a sentence to standard error."""
+    sys.stderr.write(f"forewarn: {clean(text)}\n")
+    sys.stderr.flush()
+
+
+def write_json(plain: object) -> None:
+    """Write `plain` as JSON that a person can read, too."""
+    write(json.dumps(plain, indent=2, ensure_ascii=False))
+
+
+def clean(text: str) -> str:
+    """Take out what would move the cursor or break the line."""
+    return _CONTROL.sub(" ", text)
+
+
+def columns() -> int:
+    """Say how wide a line may be."""
+    return max(_NARROWEST, shutil.get_terminal_size().columns)
+
+
+# --- tables ------------------------------------------------------------------
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Lay out `rows` below `header`, no wider than the terminal.
+
+    A column that is empty in every row is left out.
+    """
+    cells = [[clean(cell) for cell in row] for row in (header, *rows)]
+    by_column = [column for column in zip(*cells, strict=True) if any(column[1:])]
+    widths = _widths(by_column)
+    rows_left = zip(*by_column, strict=True)
+    return "\n".join(line for row in rows_left for line in _lines(row, widths))
+
+
+def _widths(by_column: Sequence[Sequence[str]]) -> list[int]:
+    widths = [max(map(len, column)) for column in by_column]
+    words = [max(map(_longest_word, column)) for column in by_column]
+    room = columns() - len(_GAP) * (len(widths) - 1)
+    while sum(widths) > room:
+        loose = [i for i, width in enumerate(widths) if width > words[i]]
+        # Only if no space is left to break at is a word broken, and an id, which
+        # stands first, as the last of them.
+        tight = [i for i, width in enumerate(widths) if i > 0 and width > _SLIMMEST]
+        widest = max(loose or tight or [0], key=lambda i: widths[i])
+        widths[widest] -= 1
+    return widths
+
+
+def _longest_word(cell: str) -> int:
+    return max(map(len, cell.split(" ")))
+
+
+def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
+    wrapped = [
+        _wrap(cell, width) or [""] for cell, width in zip(row, widths, strict=True)
+    ]
+    for number in range(max(map(len, wrapped))):
+        parts = [
+            (lines[number] if number < len(lines) else "").ljust(width)
+            for lines, width in zip(wrapped, widths, strict=True)
+        ]
+        yield _GAP.join(parts).rstrip()
+
+
+def fields(pairs: Iterable[tuple[str, str | None]]) -> str:
+    """Lay out names and values, one below the other; leave out what is None."""
+    known = [(name, clean(value)) for name, value in pairs if value is not None]
+    margin = len(_GAP) * 2 + max((len(name) for name, _ in known), default=0)
+    lines = []
+    for name, value in known:
+        first, *rest = _wrap(value, columns() - margin) or [""]
+        lines.append(f"{_GAP}{name}".ljust(margin) + first)
+        lines += [" " * margin + line for line in rest]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def paragraph(text: str, indent: int = 4) -> str:
+    """Wrap `text` between words; lines after the first are indented."""
+    return textwrap.fill(
+        clean(text),
+        columns(),
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    short = len(text) <= width
+    lines = [text] if short else textwrap.wrap(text, width, break_on_hyphens=False)
+    return [line.replace(_HARD_SPACE, " ") for line in lines]
+
+
+def unbroken(text: str) -> str:
+    """Let no line of a table end within `text`."""
+    return text.replace(" ", _HARD_SPACE)
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """List `names`, at `most` that many."""
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def count(number: int, noun: str) -> str:
+    """Say how many of `noun` there are."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# --- times -------------------------------------------------------------------
+
+
+def moment(time: datetime | None) -> str | None:
+    """Show a time, always in UTC."""
+    if time is None:
+        return None
+    return f"{time.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')}Z"
+
+
+def when(time: datetime | None, now: datetime) -> str | None:
+    """Show a time and how far it is from `now`, the service's time."""
+    if time is None:
+        return None
+    return f"{moment(time)} ({unbroken(distance(time, now))})"
+
+
+def distance(time: datetime, now: datetime) -> str:
+    """Say how far `time` is from `now`."""
+    seconds = round((time - now).total_seconds())
+    if seconds == 0:
+        return "now"
+    shown = span(_rounded(abs(seconds)))
+    return f"in {shown}" if seconds > 0 else f"{shown} ago"
+
+
+def _rounded(seconds: int) -> int:
+    """Drop what does not matter at that distance."""
+    step = 1 if seconds < 10 * _MINUTE else _MINUTE if seconds < _DAY else _HOUR
+    return (seconds + step // 2) // step * step
+
+
+def span(seconds: int) -> str:
+    """Show a duration."""
+    parts = []
+    rest = seconds
+    for size, unit in _UNITS:
+        if rest >= size:
+            parts.append(f"{rest // size}{unit}")
+        rest %= size
+    return " ".join(parts) or "0s"

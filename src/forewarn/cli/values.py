@@ -1,0 +1,116 @@
+"""Values as people write them on the command line."""
+
+import argparse
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from urllib.parse import SplitResult, urlsplit
+
+from forewarn.protocol.types import EventSource, EventType
+
+_TRUTH: Mapping[str, bool] = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
+
+_DURATION = re.compile(
+    "".join(rf"(?:([0-9]{{1,9}}){unit})?" for unit in "dhms"), re.IGNORECASE
+)
+_SECONDS = (86_400, 3_600, 60, 1)
+
+
+def read_truth(text: str) -> bool:
+    """Read whether something is wanted."""
+    found = _TRUTH.get(text.strip().lower())
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither 1, true, yes, on nor 0, false, no, off"
+        )
+    return found
+
+
+def read_number(text: str) -> int:
+    """Read a whole number that is not negative."""
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+
+
+def read_duration(text: str) -> int:
+    """Read a duration such as 20m, 1h30m or 90; answer whole seconds."""
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return int(text)
+    found = _DURATION.fullmatch(text)
+    if not text or found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a duration; write 90, 90s, 20m, 1h30m or 1d"
+        )
+    return sum(
+        int(n or 0) * unit for n, unit in zip(found.groups(), _SECONDS, strict=True)
+    )
+
+
+def read_time(text: str) -> datetime:
+    """Read a time with its zone."""
+    try:
+        moment = datetime.fromisoformat(text.strip().upper())
+        zoned = moment.tzinfo is not None
+        utc = moment.astimezone(UTC) if zoned else moment
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a time; write it like 2026-01-31T12:15:00Z"
+        ) from error
+    if not zoned:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} has no zone; add Z for UTC, or an offset such as +02:00"
+        )
+    return utc
+
+
+def read_url(text: str) -> str:
+    """Read the address of the control API."""
+    parts = _split(text)
+    if parts is None or parts.query or parts.fragment:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an address; write it like http://127.0.0.1:8255"
+        )
+    if parts.username is not None:
+        raise argparse.ArgumentTypeError("an address takes no user; use --token")
+    return text.rstrip("/")
+
+
+def _split(text: str) -> SplitResult | None:
+    """Take an address apart; None if it is none."""
+    if not re.fullmatch(r"[!-~]+", text):
+        return None
+    try:
+        parts = urlsplit(text)
+        known = parts.scheme in ("http", "https") and parts.port != 0
+    except ValueError:
+        return None
+    return parts if known and parts.hostname else None
+
+
+def read_type(text: str) -> EventType:
+    """Read an event type, in any case."""
+    for each in EventType:
+        if each.value.lower() == text.lower():
+            return each
+    known = ", ".join(each.value for each in EventType)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is not an event type; known are {known}"
+    )
+
+
+def read_source(text: str) -> EventSource:
+    """Read an event source, in any case."""
+    for each in EventSource:
+        if each.value.lower() == text.lower():
+            return each
+    raise argparse.ArgumentTypeError(f"{text!r} is neither platform nor user")

@@ -1,0 +1,27 @@
+"""What every test of the command line needs."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.service import Service, a_service
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let nothing of the developer's own environment into a test."""
+    for name in [*os.environ]:
+        if name.startswith("FOREWARN_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("FOREWARN_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A service at noon that commands find through the environment."""
+    with a_service() as service:
+        monkeypatch.setenv("FOREWARN_URL", service.url)
+        monkeypatch.setenv("FOREWARN_TOKEN", "secret")
+        yield service

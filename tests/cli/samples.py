@@ -1,0 +1,98 @@
+"""Answers of the service to begin a test with; every argument is optional."""
+
+Json = dict[str, object]
+
+M1 = "0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F"
+M2 = "1B5C8D2F-63A4-4D7E-8F90-2C3B4D5E6F70"
+E1 = "2C6D9E30-74B5-4E8F-90A1-3D4C5E6F7081"
+E2 = "3D7EAF41-85C6-4F90-A1B2-4E5D6F708192"
+
+
+def page(*items: object, following: str | None = None) -> Json:
+    return {"items": [*items], "next": following}
+
+
+def an_event(**changed: object) -> Json:
+    event: Json = {
+        "id": E1,
+        "maintenance": M1,
+        "group": "web",
+        "resources": ["web-0", "web-1"],
+        "status": "Scheduled",
+        "approved_by": None,
+        "approved_via": None,
+        "approved_at": None,
+        "seen_by": [],
+    }
+    return {**event, **changed}
+
+
+def a_maintenance(**changed: object) -> Json:
+    maintenance: Json = {
+        "id": M1,
+        "type": "Reboot",
+        "source": "Platform",
+        "cause": "platform",
+        "phase": "SCHEDULED",
+        "host": None,
+        "vms": ["web-0", "web-1"],
+        "not_before": "2026-01-01T12:15:00Z",
+        "duration_seconds": -1,
+        "description": "Host server is undergoing maintenance.",
+        "announced_at": "2026-01-01T12:00:00Z",
+        "started_at": None,
+        "ended_at": None,
+        "stuck_since": None,
+        "reason": None,
+        "events": [an_event()],
+    }
+    return {**maintenance, **changed}
+
+
+def an_entry(position: int, fact: str, **changed: object) -> Json:
+    entry: Json = {
+        "position": position,
+        "at": "2026-01-01T12:00:00Z",
+        "fact": fact,
+        "maintenance": None,
+        "event": None,
+        "group": None,
+        "by": None,
+        "via": None,
+    }
+    return {**entry, **changed}
+
+
+def a_vm(name: str, **changed: object) -> Json:
+    vm: Json = {
+        "name": name,
+        "group": name,
+        "host": None,
+        "update_domain": None,
+        "fault_domain": None,
+        "zone": None,
+        "addresses": [],
+        "spot": False,
+        "paas": False,
+        "tags": {},
+        "size": None,
+        "location": None,
+        "resource_group": None,
+        "subscription": None,
+        "vm_id": None,
+    }
+    return {**vm, **changed}
+
+
+def a_group(name: str, **changed: object) -> Json:
+    group: Json = {
+        "name": name,
+        "kind": "standalone",
+        "listening": "on-demand",
+        "terminate_notice_seconds": None,
+        "auto_approve": [],
+        "isolated": False,
+        "listening_since": None,
+        "last_request": None,
+    }
+    return {**group, **changed}

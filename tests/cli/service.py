@@ -1,0 +1,145 @@
+"""A service to talk to: real HTTP, and answers that the test has written down."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, urlsplit
+
+Reply = Callable[[BaseHTTPRequestHandler], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request that came in."""
+
+    method: str
+    path: str
+    query: list[tuple[str, str]]
+    headers: dict[str, str]
+    body: object
+
+
+@dataclass(slots=True)
+class Service:
+    """What is answered, and what was asked."""
+
+    url: str
+    replies: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+
+    def answers(self, method: str, path: str, plain: object, status: int = 200) -> None:
+        """Answer JSON; the answer that was given last for a path is repeated."""
+        self.replies.setdefault((method, path), []).append(sending(plain, status))
+
+    def refuses(self, method: str, path: str, status: int, detail: str) -> None:
+        """Answer a problem."""
+        problem = {
+            "type": "about:blank",
+            "title": "No",
+            "status": status,
+            "detail": detail,
+        }
+        self.answers(method, path, problem, status)
+
+    def does(self, method: str, path: str, reply: Reply) -> None:
+        """Let `reply` answer."""
+        self.replies.setdefault((method, path), []).append(reply)
+
+    def is_at(self, now: str, clock: str = "manual") -> None:
+        """Tell the time."""
+        self.answers("GET", "/v1/clock", {"clock": clock, "now": now})
+
+    def only(self, method: str) -> Asked:
+        """Find the one request of that method."""
+        [found] = [each for each in self.asked if each.method == method]
+        return found
+
+
+def sending(plain: object, status: int = 200) -> Reply:
+    """Make a reply of JSON."""
+    return sending_text(json.dumps(plain), status, "application/json")
+
+
+def sending_text(text: str, status: int = 200, kind: str = "text/html") -> Reply:
+    """Make a reply of text."""
+
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        body = text.encode()
+        handler.send_response(status)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return reply
+
+
+def streaming(text: str) -> Reply:
+    """Make a reply that ends with the connection."""
+
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.end_headers()
+        handler.wfile.write(text.encode())
+
+    return reply
+
+
+def hanging_up(handler: BaseHTTPRequestHandler) -> None:
+    """Close the connection without an answer."""
+    handler.close_connection = True
+
+
+@contextmanager
+def a_service() -> Iterator[Service]:
+    """Listen on a free port until the test is over."""
+    service = Service(url="")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            _take(self, service)
+
+        def do_POST(self) -> None:
+            _take(self, service)
+
+        def do_PUT(self) -> None:
+            _take(self, service)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        service.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield service
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _take(handler: BaseHTTPRequestHandler, service: Service) -> None:
+    parts = urlsplit(handler.path)
+    body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+    method = handler.command
+    service.asked.append(
+        Asked(
+            method=method,
+            path=parts.path,
+            query=parse_qsl(parts.query),
+            headers=dict(handler.headers),
+            body=json.loads(body) if body else None,
+        )
+    )
+    replies = service.replies.get((method, parts.path))
+    if not replies:
+        refusal = {"status": 404, "detail": f"the test has no {method} {handler.path}"}
+        sending(refusal, 404)(handler)
+    else:
+        reply = replies.pop(0) if len(replies) > 1 else replies[0]
+        reply(handler)

@@ -1,0 +1,156 @@
+"""Asking the service; every trouble becomes a sentence."""
+
+import json
+import socket
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from tests.cli.samples import page
+from tests.cli.service import Service, hanging_up, sending, sending_text
+
+from forewarn import cli
+
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+
+
+def test_every_page_of_a_list_is_read(service: Service, capsys: Capture) -> None:
+    service.answers("GET", "/v1/maintenances", page({"id": "1"}, following="c/1"))
+    service.answers("GET", "/v1/maintenances", page({"id": "2"}))
+    assert cli.main(["events", "list", "--all", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"id": "1"}, {"id": "2"}]
+    first, second = service.asked
+    assert first.query == [("limit", "1000")]
+    assert second.query == [("limit", "1000"), ("after", "c/1")]
+
+
+def test_a_problem_is_told_by_its_detail(service: Service, capsys: Capture) -> None:
+    service.refuses("GET", "/v1/maintenances/X", 404, "there is no maintenance X")
+    assert cli.main(["events", "show", "X"]) == 1
+    assert capsys.readouterr().err == "forewarn: there is no maintenance X\n"
+
+
+def test_an_error_that_is_no_problem_is_told_by_its_status(
+    service: Service, capsys: Capture
+) -> None:
+    service.does("GET", "/v1/clock", sending_text("<h1>Bad gateway</h1>", 502))
+    assert cli.main(["clock", "show"]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"forewarn: {service.url} answered HTTP Error 502")
+
+
+def test_where_nothing_answers_it_is_said_so(capsys: Capture) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, not listening: nobody else gets it
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        assert cli.main(["clock", "show", "--url", url]) == 1
+    assert capsys.readouterr().err == (
+        f"forewarn: nothing answers at {url}; is `forewarn serve` running? (--url)\n"
+    )
+
+
+def test_what_is_not_forewarn_is_recognized(service: Service, capsys: Capture) -> None:
+    service.does("GET", "/v1/clock", sending_text("<h1>It works!</h1>"))
+    assert cli.main(["clock", "show"]) == 1
+    assert "does not answer as forewarn does" in capsys.readouterr().err
+
+
+def test_an_answer_of_another_shape_is_a_sentence(
+    service: Service, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/clock", [1, 2])
+    assert cli.main(["clock", "show"]) == 1
+    assert "not understood" in capsys.readouterr().err
+
+
+def test_the_token_is_found_in_the_state_directory(
+    service: Service, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    monkeypatch.delenv("FOREWARN_TOKEN")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "token").write_text("kept\n")
+    assert cli.main(["clock", "show"]) == 0
+    assert service.asked[0].headers["Authorization"] == "Bearer kept"
+
+
+def test_the_state_directory_follows_xdg(
+    service: Service, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    monkeypatch.delenv("FOREWARN_TOKEN")
+    monkeypatch.delenv("FOREWARN_STATE_DIR")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "forewarn").mkdir()
+    (tmp_path / "forewarn" / "token").write_text("xdg")
+    assert cli.main(["clock", "show"]) == 0
+    assert service.asked[0].headers["Authorization"] == "Bearer xdg"
+
+
+def test_without_a_token_it_is_said_where_one_is_looked_for(
+    service: Service, monkeypatch: Patch, tmp_path: Path, capsys: Capture
+) -> None:
+    service.refuses("GET", "/v1/clock", 401, "a bearer token is needed")
+    monkeypatch.delenv("FOREWARN_TOKEN")
+    assert cli.main(["clock", "show"]) == 1
+    assert "Authorization" not in service.asked[0].headers
+    assert capsys.readouterr().err == (
+        "forewarn: a token is needed; it is taken from --token, else $FOREWARN_TOKEN,"
+        f" else the file {tmp_path / 'state' / 'token'}\n"
+    )
+
+
+def test_a_wrong_token_is_told_apart_from_none(
+    service: Service, capsys: Capture
+) -> None:
+    service.refuses("GET", "/v1/clock", 401, "a bearer token is needed")
+    assert cli.main(["clock", "show"]) == 1
+    assert "a token was not accepted" in capsys.readouterr().err
+
+
+def test_a_token_that_cannot_be_sent_is_wrong_usage(capsys: Capture) -> None:
+    assert cli.main(["clock", "show", "--token", "a\nb"]) == 2
+    assert "no token has" in capsys.readouterr().err
+
+
+def test_a_request_that_is_lost_is_sent_again_with_the_same_key(
+    service: Service,
+) -> None:
+    service.does("POST", "/v1/maintenances", hanging_up)
+    service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    assert cli.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
+    first, second = service.asked
+    assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"]
+    assert first.body == second.body
+
+
+def test_a_request_that_is_lost_twice_is_a_sentence(
+    service: Service, capsys: Capture
+) -> None:
+    service.does("GET", "/v1/clock", hanging_up)
+    assert cli.main(["clock", "show"]) == 1
+    assert "broke before it had answered" in capsys.readouterr().err
+    assert len(service.asked) == 2
+
+
+def test_the_token_is_not_carried_to_somebody_else(
+    service: Service, capsys: Capture
+) -> None:
+    def elsewhere(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", f"{service.url}/elsewhere")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    service.does("GET", "/v1/clock", elsewhere)
+    service.does("GET", "/elsewhere", sending({"clock": "manual"}))
+    assert cli.main(["clock", "show"]) == 1
+    assert [each.path for each in service.asked] == ["/v1/clock"]
+    assert "302" in capsys.readouterr().err
+
+
+def test_proxies_are_not_asked(service: Service, monkeypatch: Patch) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    assert cli.main(["clock", "show"]) == 0

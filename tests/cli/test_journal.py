@@ -1,0 +1,102 @@
+"""`forewarn journal`."""
+
+import json
+
+import pytest
+from tests.cli.samples import E1, M1, Json, a_maintenance, a_vm, an_entry, page
+from tests.cli.service import Service, sending, streaming
+
+from forewarn import cli
+
+Capture = pytest.CaptureFixture[str]
+
+
+def sent(*entries: Json) -> str:
+    return "".join(
+        f"id: {each['position']}\nevent: {each['fact']}\ndata: {json.dumps(each)}\n\n"
+        for each in entries
+    )
+
+
+def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> None:
+    started = an_entry(8, "Started", maintenance=M1)
+    service.answers("GET", "/v1/journal", page(started, following="8"))
+    service.answers("GET", "/v1/journal", page(an_entry(9, "Completed")))
+    assert cli.main(["journal", "--after", "7"]) == 0
+    assert capsys.readouterr().out == (
+        f"    8  2026-01-01 12:00:00Z  Started  {M1}\n"
+        "    9  2026-01-01 12:00:00Z  Completed\n"
+    )
+    assert [dict(each.query)["after"] for each in service.asked] == ["7", "8"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        (
+            an_entry(1, "FleetChanged", by="admin", vms=[a_vm("a")], removed_vms=["b"]),
+            "FleetChanged 1 VM (a); removed 1 VM (b) by admin",
+        ),
+        (an_entry(1, "ListeningBegan", group="web"), "ListeningBegan group web"),
+        (
+            an_entry(1, "Announced", announced=a_maintenance(host="host-a")),
+            "Reboot of host-a (web-0, web-1), not before 2026-01-01 12:15:00Z",
+        ),
+        (
+            an_entry(1, "Approved", event=E1, group="web", by="web-0", via="metadata"),
+            f"Approved {E1} group web by web-0 via metadata",
+        ),
+        (an_entry(1, "WorkBegan", attempt=2), "WorkBegan attempt 2"),
+        (
+            an_entry(1, "WorkFailed", vms=["web-0"], detail="exit 1"),
+            "WorkFailed web-0: exit 1",
+        ),
+        (an_entry(1, "Canceled", reason="rain", by="ops"), "Canceled rain by ops"),
+        (
+            an_entry(1, "Published", group="web", audience="web", incarnation=3),
+            "Published web, incarnation 3",
+        ),
+        (
+            an_entry(1, "Seen", sights=[{"event": E1, "vm": "web-0", "at": None}]),
+            f"Seen {E1} by web-0",
+        ),
+        (an_entry(1, "Unheard", shape="new"), "Unheard"),
+    ],
+)
+def test_each_fact_is_told_in_its_own_words(
+    service: Service, entry: Json, told: str, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/journal", page(entry))
+    assert cli.main(["journal"]) == 0
+    out = capsys.readouterr().out
+    assert told in " ".join(out.split())
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_json_is_one_line_for_each_fact(service: Service, capsys: Capture) -> None:
+    entries = [an_entry(1, "Started"), an_entry(2, "Completed")]
+    service.answers("GET", "/v1/journal", page(*entries))
+    assert cli.main(["journal", "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line) for line in lines] == entries
+
+
+def test_following_goes_on_where_the_connection_was_lost(
+    service: Service, capsys: Capture
+) -> None:
+    one, two, three = (an_entry(number, "Started") for number in (1, 2, 3))
+    service.answers("GET", "/v1/journal", page(one))
+    service.does("GET", "/v1/stream", streaming(f": hello\n\n{sent(two)}id: 3\ndata: "))
+    service.does("GET", "/v1/stream", streaming(sent(two, three)))
+    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    assert cli.main(["journal", "--follow", "--json"]) == 1
+    said = capsys.readouterr()
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert lines == [one, two, three]
+    assert said.err == (
+        "forewarn: the connection was lost after position 2; trying again\n"
+        "forewarn: the connection was lost after position 3; trying again\n"
+        "forewarn: enough\n"
+    )
+    streams = [each for each in service.asked if each.path == "/v1/stream"]
+    assert [each.headers["Last-Event-Id"] for each in streams] == ["1", "2", "3"]

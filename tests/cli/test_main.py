@@ -1,0 +1,116 @@
+"""The command as a process: exit codes, and never a traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.cli.samples import an_entry, page
+from tests.cli.service import Service, sending
+
+import forewarn
+from forewarn import cli
+
+SOURCE = str(Path(forewarn.__file__).parent.parent)
+
+
+def start(
+    *words: str, python: tuple[str, ...] = (), **more: str
+) -> "subprocess.Popen[str]":
+    environment: Mapping[str, str] = {**os.environ, "PYTHONPATH": SOURCE, **more}
+    return subprocess.Popen(
+        [sys.executable, *python, "-m", "forewarn", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"forewarn {forewarn.__version__}\n"
+
+
+def test_a_bare_install_has_every_command() -> None:
+    with start("--help", python=("-S",)) as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    for command in ("serve", "fleet", "announce", "events", "journal", "clock"):
+        assert f"\n    {command} " in out
+
+
+def test_a_bare_install_talks_to_a_service(service: Service) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    with start("clock", "show", python=("-S",)) as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert out == "2026-01-01 12:00:00Z (manual clock)\n"
+
+
+def test_serving_in_a_bare_install_says_what_to_install() -> None:
+    with start("serve", "--store", "memory", python=("-S",)) as process:
+        _, err = process.communicate()
+    assert process.returncode == 1
+    assert "pip install 'forewarn[server]'" in err
+    assert "Traceback" not in err
+
+
+def test_output_that_nobody_reads_ends_quietly(service: Service) -> None:
+    entries = [an_entry(number, "Started") for number in range(1, 1001)]
+    service.answers("GET", "/v1/journal", page(*entries))
+    with start("journal") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        err = process.stderr.read()
+    assert (process.returncode, err) == (141, "")
+
+
+def test_ctrl_c_ends_quietly(service: Service) -> None:
+    service.answers("GET", "/v1/journal", page(an_entry(1, "Started")))
+    service.does("GET", "/v1/stream", sending({"detail": "later"}, 503))
+    with start("journal", "--follow") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert "Started" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        err = process.stderr.read()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_a_disk_that_is_full_is_a_sentence(service: Service) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "forewarn", "clock", "show"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "forewarn: [Errno 28] No space left on device\n"
+
+
+def test_a_terminal_without_unicode_gets_everything(service: Service) -> None:
+    service.answers("GET", "/v1/journal", page(an_entry(1, "Closed", reason="café")))
+    with start("journal", "--json", PYTHONIOENCODING="ascii") as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert "caf\\xe9" in out
+
+
+def test_a_bug_is_a_sentence_that_can_be_reported(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.is_at("0001-01-01T00:00:00+14:00")  # before the first year, in UTC
+    assert cli.main(["clock", "show"]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("forewarn: this should not have happened, please report it")
+    assert "OverflowError" in err
+    assert "Traceback" not in err

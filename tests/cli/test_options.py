@@ -1,0 +1,134 @@
+"""Options, and the environment that stands in for them."""
+
+import pytest
+from tests.cli.samples import a_maintenance, page
+from tests.cli.service import Service
+
+from forewarn import cli
+
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+
+COMMANDS = [
+    "announce",
+    "clock advance",
+    "clock show",
+    "events approve",
+    "events cancel",
+    "events close",
+    "events complete",
+    "events list",
+    "events retry",
+    "events show",
+    "fleet apply",
+    "fleet export",
+    "fleet show",
+    "journal",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_an_example(
+    command: str, capsys: Capture
+) -> None:
+    assert cli.main([*command.split(), "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"example:\n  forewarn {command}" in text
+    for variable in ("$FOREWARN_URL", "$FOREWARN_TOKEN", "$FOREWARN_JSON"):
+        assert variable in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_switch_can_be_given_in_the_environment(
+    service: Service, monkeypatch: Patch, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/maintenances", page())
+    monkeypatch.setenv("FOREWARN_JSON", "Yes")
+    assert cli.main(["events", "list"]) == 0
+    assert capsys.readouterr().out == "[]\n"
+
+
+def test_a_switch_can_be_denied_in_the_environment(
+    service: Service, monkeypatch: Patch, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/maintenances", page())
+    monkeypatch.setenv("FOREWARN_JSON", "off")
+    assert cli.main(["events", "list"]) == 0
+    assert capsys.readouterr().out == "nothing is announced or under way\n"
+
+
+def test_a_switch_that_is_neither_yes_nor_no_is_wrong_usage(
+    monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("FOREWARN_ALL", "perhaps")
+    assert cli.main(["events", "list"]) == 2
+    assert capsys.readouterr().err == (
+        "forewarn: $FOREWARN_ALL: 'perhaps' is neither 1, true, yes, on nor 0, false,"
+        " no, off\n"
+    )
+
+
+def test_what_is_typed_wins_over_the_environment(
+    service: Service, monkeypatch: Patch
+) -> None:
+    service.answers("GET", "/v1/maintenances", page())
+    monkeypatch.setenv("FOREWARN_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("FOREWARN_TOKEN", "theirs")
+    words = ["events", "list", "--json", "--url", service.url, "--token", "mine"]
+    assert cli.main(words) == 0
+    assert service.asked[0].headers["Authorization"] == "Bearer mine"
+
+
+def test_a_target_that_is_typed_hides_one_in_the_environment(
+    service: Service, monkeypatch: Patch
+) -> None:
+    service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    monkeypatch.setenv("FOREWARN_HOST", "host-a")
+    assert cli.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
+    assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0"]}
+
+
+def test_a_target_in_the_environment_is_enough(
+    service: Service, monkeypatch: Patch
+) -> None:
+    service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    monkeypatch.setenv("FOREWARN_VM", "web-0, web-1")
+    assert cli.main(["announce", "reboot", "--json"]) == 0
+    assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0", "web-1"]}
+
+
+def test_two_targets_in_the_environment_are_wrong_usage(
+    monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("FOREWARN_HOST", "host-a")
+    monkeypatch.setenv("FOREWARN_GROUP", "web")
+    assert cli.main(["announce", "reboot"]) == 2
+    assert "$FOREWARN_HOST and $FOREWARN_GROUP exclude" in capsys.readouterr().err
+
+
+def test_an_empty_variable_is_no_variable(
+    service: Service, monkeypatch: Patch, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/maintenances", page(a_maintenance()))
+    monkeypatch.setenv("FOREWARN_ALL", "")
+    assert cli.main(["events", "list", "--json"]) == 0
+    asked = service.asked[0].query
+    assert ("phase", "SCHEDULED") in asked
+    assert ("phase", "STARTED") in asked
+
+
+def test_a_wrong_value_names_its_variable(monkeypatch: Patch, capsys: Capture) -> None:
+    monkeypatch.setenv("FOREWARN_NOTICE", "soon")
+    assert cli.main(["announce", "reboot", "--vm", "web-0"]) == 2
+    assert capsys.readouterr().err == (
+        "forewarn: $FOREWARN_NOTICE: 'soon' is not a duration; write 90, 90s, 20m,"
+        " 1h30m or 1d\n"
+    )
+
+
+@pytest.mark.parametrize("words", [[], ["frob"], ["events"], ["events", "frob"]])
+def test_a_command_that_is_missing_or_unknown_is_wrong_usage(
+    words: list[str], capsys: Capture
+) -> None:
+    assert cli.main(words) == 2
+    assert "usage: forewarn" in capsys.readouterr().err

@@ -1,0 +1,42 @@
+"""Following the journal over lost connections."""
+
+import json
+
+import pytest
+from tests.cli.samples import an_entry
+from tests.cli.service import Service, hanging_up, sending, streaming
+
+from forewarn.cli.api import Api, Refused
+from forewarn.cli.stream import BACKOFF, Sent, follow, read
+
+
+def test_an_event_ends_with_an_empty_line() -> None:
+    lines = [b"id: 1\r\n", b"event: Started\n", b"data: {\n", b"data: }\n", b"\n"]
+    assert list(read(lines)) == [Sent(id="1", data="{\n}")]
+
+
+def test_comments_and_unknown_fields_say_nothing() -> None:
+    lines = [b": still here\n", b"\n", b"retry: 10\n", b"\n", b"data:x\n", b"\n"]
+    assert list(read(lines)) == [Sent(id=None, data="x")]
+
+
+def test_what_is_cut_off_is_not_an_event() -> None:
+    assert list(read([b"id: 1\n", b"data: {}\n"])) == []
+
+
+def test_attempts_grow_further_apart_until_something_comes(service: Service) -> None:
+    waited: list[float] = []
+    entry = an_entry(1, "Started")
+    for _ in range(len(BACKOFF) + 1):
+        service.does("GET", "/v1/stream", hanging_up)
+    service.does(
+        "GET", "/v1/stream", streaming(f"id: 1\ndata: {json.dumps(entry)}\n\n")
+    )
+    service.does("GET", "/v1/stream", sending({"detail": "busy"}, 503))
+    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    entries = follow(Api(service.url, "secret"), 0, waited.append)
+    assert next(entries) == entry
+    assert waited == [*BACKOFF, BACKOFF[-1]]
+    with pytest.raises(Refused, match="enough"):
+        next(entries)
+    assert waited[len(BACKOFF) + 1 :] == [BACKOFF[0], BACKOFF[1]]

@@ -1,0 +1,83 @@
+"""Tables of plain text, and times."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.cli.samples import M1
+
+from forewarn.cli import tables
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_a_table_is_as_wide_as_it_must_be() -> None:
+    text = tables.table(("A", "NAME"), [("1", "web-0"), ("10", "x")])
+    assert text.splitlines() == ["A   NAME", "1   web-0", "10  x"]
+
+
+def test_a_wide_table_fits_80_columns_and_breaks_no_id() -> None:
+    vms = ", ".join(f"web-{number}" for number in range(40))
+    when = tables.when(NOON + timedelta(minutes=15), NOON) or ""
+    text = tables.table(("ID", "EVENT", "WHEN", "VMS"), [(M1, "Reboot", when, vms)])
+    assert max(map(len, text.splitlines())) <= 80
+    assert M1 in text
+    assert "(in 15m)" in text
+
+
+def test_a_word_is_broken_where_nothing_else_helps_but_not_the_id() -> None:
+    text = tables.table(("ID", "VM"), [(M1, "v" * 100)])
+    assert max(map(len, text.splitlines())) <= 80
+    assert M1 in text
+    assert text.count("v") == 100
+
+
+def test_a_wide_terminal_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = tables.table(("A", "B"), [("a " * 45, "b " * 40)])
+    assert len(text.splitlines()) == 2
+
+
+def test_a_column_without_content_is_left_out() -> None:
+    text = tables.table(("VM", "ZONE", "HOST"), [("a", "", "h"), ("b", "", "h")])
+    assert text.splitlines() == ["VM  HOST", "a   h", "b   h"]
+
+
+def test_nothing_moves_the_cursor() -> None:
+    text = tables.table(("A",), [("x\x1b[2J\ny",)])
+    assert text.splitlines() == ["A", "x [2J y"]
+
+
+def test_fields_stand_below_each_other_and_wrap() -> None:
+    text = tables.fields([("id", "1"), ("gone", None), ("told", "word " * 20)])
+    first, second, *rest = text.splitlines()
+    assert first == "  id    1"
+    assert second.startswith("  told  word")
+    assert all(line.startswith("        word") for line in rest)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_time_is_shown_in_utc_with_its_distance() -> None:
+    moment = datetime.fromisoformat("2026-01-01T14:14:00+02:00")
+    text = tables.fields([("at", tables.when(moment, NOON))])
+    assert text == "  at  2026-01-01 12:14:00Z (in 14m)"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "now"),
+        (45, "in 45s"),
+        (-180, "3m ago"),
+        (570, "in 9m 30s"),
+        (899, "in 15m"),
+        (7_500, "in 2h 5m"),
+        (-90_000, "1d 1h ago"),
+    ],
+)
+def test_distances(seconds: int, shown: str) -> None:
+    assert tables.distance(NOON + timedelta(seconds=seconds), NOON) == shown
+
+
+def test_a_long_list_is_cut() -> None:
+    assert tables.some(list("abcdef")) == "a, b, c, d, e, f"
+    assert tables.some(list("abcdefg")) == "a, b, c, d, e and 2 more"

@@ -1,0 +1,94 @@
+"""Values as people write them."""
+
+from argparse import ArgumentTypeError
+from datetime import UTC, datetime
+
+import pytest
+
+from forewarn.cli.values import read_duration, read_time, read_type, read_url
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("9s", 9),
+        ("20m", 1200),
+        ("2h", 7200),
+        ("1h30m", 5400),
+        ("1d", 86_400),
+        ("1d2h3m4s", 93_784),
+        ("90", 90),
+        ("0", 0),
+    ],
+)
+def test_durations(text: str, seconds: int) -> None:
+    assert read_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "m", "30m1h", "1.5h", "-5", "5 m", "٣m", "1w", "9" * 5000]
+)
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="is not a duration"):
+        read_duration(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-31T12:15:00Z",
+        "2026-01-31 12:15:00Z",
+        "2026-01-31t12:15:00z",
+        "2026-01-31T14:15:00+02:00",
+    ],
+)
+def test_times_are_read_in_any_zone(text: str) -> None:
+    assert read_time(text) == datetime(2026, 1, 31, 12, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["2026-01-31T12:15:00", "2026-01-31"])
+def test_a_time_without_a_zone_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="has no zone; add Z"):
+        read_time(text)
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "", "0001-01-01T00:00:00+14:00"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="is not a time"):
+        read_time(text)
+
+
+def test_an_event_type_is_known_in_any_case() -> None:
+    assert read_type("rEBOOT") == "Reboot"
+
+
+def test_an_unknown_event_type_names_the_known_ones() -> None:
+    with pytest.raises(ArgumentTypeError, match="Freeze, Reboot, Redeploy, Preempt"):
+        read_type("explode")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "127.0.0.1:8255",
+        "file:///etc/passwd",
+        "http://",
+        "http://host:port",
+        "http://host/?a=b",
+        "http://ho st",
+        "http://host\n",
+        "http://[::1",
+    ],
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="is not an address"):
+        read_url(text)
+
+
+def test_an_address_may_have_a_path_and_a_slash_at_its_end() -> None:
+    assert read_url("https://ops.example/forewarn/") == "https://ops.example/forewarn"
+
+
+def test_an_address_takes_no_password() -> None:
+    with pytest.raises(ArgumentTypeError, match="use --token"):
+        read_url("http://admin:secret@127.0.0.1")

@@ -1,0 +1,280 @@
+"""What must hold after every step, written out by hand.
+
+Nothing here asks the core: each rule is said once more, in other words, so that the
+code under test is not its own judge.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from forewarn.core.announcing import Order
+from forewarn.core.commands import Step
+from forewarn.core.fleet import VM, Audience, Group
+from forewarn.core.maintenance import Maintenance, Slice
+
+DAY = timedelta(days=1)
+
+NOTICE = {"Freeze": 900, "Reboot": 900, "Redeploy": 600, "Preempt": 30}  # seconds
+
+MOVES = {
+    ("SCHEDULED", "STARTED"),
+    ("SCHEDULED", "CANCELED"),
+    ("STARTED", "COMPLETED"),
+    ("STARTED", "FAILED"),
+}
+
+LIVE = ("SCHEDULED", "STARTED")
+
+
+@dataclass
+class Memory:
+    """What the model remembers of the commands that were given."""
+
+    approved: set[str] = field(default_factory=set)  # events
+    waits_for: dict[str, set[str]] = field(default_factory=dict)  # Terminates
+
+
+# --- one step ----------------------------------------------------------------
+
+
+def check_step(before: Slice, step: Step, now: datetime, memory: Memory) -> None:
+    """Check everything that one step may and may not do."""
+    assert bool(step.facts) == (step.slice != before)
+    assert all(fact.at == now for fact in step.facts)
+    check_constants(before, step.slice)
+    check_moves(before, step.slice)
+    check_starts(before, step.slice, now, memory)
+    check_documents(before, step.slice)
+
+
+def check_constants(before: Slice, after: Slice) -> None:
+    """What is announced stays: ids, times and resources, in their order."""
+    known = list(before.maintenances)
+    assert list(after.maintenances)[: len(known)] == known
+    for old in before.maintenances.values():
+        assert promises(after.maintenances[old.id]) == promises(old)
+
+
+def promises(maintenance: Maintenance) -> object:
+    shares = [(each.id, each.group, each.resources) for each in maintenance.events]
+    return maintenance.id, maintenance.not_before, maintenance.vms, shares
+
+
+def check_moves(before: Slice, after: Slice) -> None:
+    """A phase moves by one allowed move at a time, or stays."""
+    for old in before.maintenances.values():
+        new = after.maintenances[old.id]
+        moved = (old.phase.value, new.phase.value)
+        assert old.phase is new.phase or moved in MOVES
+
+
+def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> None:
+    """What starts had its time or its approvals, and no gate was shut."""
+    ran = [each for each in before.maintenances.values() if runs(each)]
+    for new in started(before, after):
+        approved = {each.id for each in new.events} <= memory.approved
+        assert now >= new.not_before or approved
+        assert new.started_at == now
+        if is_planned(new) and not new.ignore_gates:
+            still = [each for each in ran if runs(after.maintenances[each.id])]
+            assert not any(clash(new, other) for other in still)
+
+
+def started(before: Slice, after: Slice) -> Iterator[Maintenance]:
+    for new in after.maintenances.values():
+        old = before.maintenances.get(new.id)
+        if runs(new) and (old is None or not runs(old)):
+            yield new
+
+
+def runs(maintenance: Maintenance) -> bool:
+    return maintenance.phase.value == "STARTED"
+
+
+def is_planned(maintenance: Maintenance) -> bool:
+    return (
+        maintenance.source.value == "Platform"
+        and maintenance.type.value in ("Freeze", "Reboot", "Redeploy")
+        and maintenance.cause.value != "host-failure"
+    )
+
+
+def clash(one: Maintenance, other: Maintenance) -> bool:
+    """Whether two acts share a group, but not only one given update domain of it."""
+    for group in {each.group for each in one.events + other.events}:
+        mine = {each.update_domain for each in one.events if each.group == group}
+        theirs = {each.update_domain for each in other.events if each.group == group}
+        same = mine == theirs and len(mine) == 1 and mine != {None}
+        if mine and theirs and not same:
+            return True
+    return False
+
+
+def check_documents(before: Slice, after: Slice) -> None:
+    """An incarnation rises by one exactly when what is shown has changed."""
+    for name, audience in after.audiences.items():
+        old = before.audiences.get(name)
+        shown = seen(after, audience)
+        if old is None or old.epoch != audience.epoch:
+            assert audience.incarnation == (1 if shown else 0)
+        else:
+            risen = audience.incarnation - old.incarnation
+            assert risen == (1 if shown != seen(before, old) else 0)
+
+
+def seen(slice_: Slice, audience: Audience) -> list[object]:
+    """Everything that the wire shows to an audience."""
+    return [
+        (
+            event.id,
+            each.phase.value,
+            each.type.value,
+            event.resources,
+            "" if each.at_once or runs(each) else each.not_before,
+            each.description,
+            each.source.value,
+            each.duration,
+        )
+        for each in slice_.maintenances.values()
+        if each.phase.value in LIVE
+        for event in each.events
+        if event.group == audience.group
+        if audience.vm is None or audience.vm in event.resources
+    ]
+
+
+# --- the state ---------------------------------------------------------------
+
+
+def check_state(slice_: Slice) -> None:
+    """Planned acts never run together in two update domains of a group."""
+    planned = [
+        each
+        for each in slice_.maintenances.values()
+        if runs(each) and is_planned(each) and not each.ignore_gates
+    ]
+    for one in planned:
+        for other in planned:
+            assert one.id == other.id or not clash(one, other)
+
+
+def check_audiences(slice_: Slice) -> None:
+    """Every VM shares exactly the document it should."""
+    expected: set[tuple[str, str | None]] = set()
+    for group in slice_.groups.values():
+        members = [vm.name for vm in slice_.vms.values() if vm.group == group.name]
+        if group.isolated:
+            expected |= {(group.name, name) for name in members}
+        else:
+            expected.add((group.name, None))
+    shared = [(each.group, each.vm) for each in slice_.audiences.values()]
+    assert len(shared) == len(set(shared))
+    assert set(shared) == expected
+
+
+def check_nothing_is_left(slice_: Slice, now: datetime, memory: Memory) -> None:
+    """After a tick, whatever is due and has not started is held by a gate."""
+    order = list(slice_.maintenances)
+    due = [each for each in slice_.maintenances.values() if is_due(each, now, memory)]
+    due.sort(key=lambda each: (each.not_before, order.index(each.id)))
+    for place, one in enumerate(due):
+        held = is_coupled(slice_, one, now, memory) or is_held(slice_, one, due[:place])
+        assert held, f"{one.id} is due and nothing holds it"
+
+
+def is_due(maintenance: Maintenance, now: datetime, memory: Memory) -> bool:
+    approved = {each.id for each in maintenance.events} <= memory.approved
+    scheduled = maintenance.phase.value == "SCHEDULED"
+    return scheduled and (approved or now >= maintenance.not_before)
+
+
+def is_held(slice_: Slice, one: Maintenance, older: list[Maintenance]) -> bool:
+    if not is_planned(one) or one.ignore_gates:
+        return False
+    running = [each for each in slice_.maintenances.values() if runs(each)]
+    queue = [each for each in older if is_planned(each) and not each.ignore_gates]
+    groups = {each.group for each in one.events}
+    return any(clash(one, each) for each in running) or any(
+        groups & {event.group for event in each.events} for each in queue
+    )
+
+
+def is_coupled(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> bool:
+    if one.type.value != "Terminate" or one.ignore_gates or now >= one.not_before:
+        return False
+    others = [slice_.maintenances[each] for each in memory.waits_for.get(one.id, ())]
+    return any(
+        each.phase.value == "SCHEDULED" and not is_due(each, now, memory)
+        for each in others
+    )
+
+
+def same_state(one: Slice, other: Slice) -> bool:
+    """Whether two slices say the same, apart from when groups asked last."""
+    return without_requests(one) == without_requests(other) and list(
+        one.maintenances
+    ) == list(other.maintenances)
+
+
+def without_requests(slice_: Slice) -> Slice:
+    groups = {
+        name: replace(group, last_request=None) for name, group in slice_.groups.items()
+    }
+    return replace(slice_, groups=groups)
+
+
+# --- commands ----------------------------------------------------------------
+
+
+def check_announced(
+    order: Order, made: list[Maintenance], vms: list[VM], slice_: Slice, now: datetime
+) -> None:
+    """Each VM is told once, by an event of its group and update domain."""
+    listed = [
+        name for each in made for event in each.events for name in event.resources
+    ]
+    assert sorted(listed) == sorted(vm.name for vm in vms)
+    known = {vm.name: vm for vm in vms}
+    for maintenance in made:
+        for event in maintenance.events:
+            members = [known[name] for name in event.resources]
+            assert {vm.group for vm in members} == {event.group}
+            assert {vm.update_domain for vm in members} == {event.update_domain}
+        groups = [slice_.groups[event.group] for event in maintenance.events]
+        check_notice(order, maintenance, groups, now)
+    alone = order.source is not None and order.source.value == "User"
+    if alone or order.type.value in ("Preempt", "Terminate"):
+        assert all(len(each.vms) == 1 for each in made)
+    elif order.host is not None:
+        assert len(made) == 1
+
+
+def check_notice(
+    order: Order, made: Maintenance, groups: list[Group], now: datetime
+) -> None:
+    assert made.at_once is starts_at_once(order, groups[0], now)
+    if made.at_once:
+        assert made.not_before == now
+        return
+    seconds = [
+        group.terminate_notice or 300
+        if made.type.value == "Terminate"
+        else NOTICE[made.type.value]
+        for group in groups
+    ]
+    notice = timedelta(seconds=max(seconds)) if order.notice is None else order.notice
+    assert made.not_before.microsecond == 0
+    assert timedelta(0) <= made.not_before - (now + notice) < timedelta(seconds=1)
+
+
+def starts_at_once(order: Order, group: Group, now: datetime) -> bool:
+    if order.emergency and order.notice is None:
+        return True
+    setting = {"Reboot": "user-reboot", "Redeploy": "user-redeploy"}
+    user = order.source is not None and order.source.value == "User"
+    if not user or order.type.value not in setting:
+        return False
+    last = group.last_request
+    silent = group.listening.value != "always" and (last is None or now - last >= DAY)
+    return silent or setting[order.type.value] in group.auto_approve

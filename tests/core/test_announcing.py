@@ -1,0 +1,362 @@
+"""From an order to maintenances: notice, acts, and what starts at once."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import pytest
+from tests.core.builders import (
+    HOUR,
+    MINUTE,
+    NOON,
+    RULES,
+    SECOND,
+    a_group,
+    a_maintenance,
+    a_slice,
+    a_vm,
+    an_event,
+    an_order,
+    counting,
+)
+
+from forewarn.core import announcing
+from forewarn.core.commands import Step
+from forewarn.core.facts import Announced, Approved, Published, Started
+from forewarn.core.fleet import VM, AutoApproval, Group, Listening
+from forewarn.core.maintenance import Cause, Maintenance, Phase, Via
+from forewarn.errors import InvalidInput, TooSoon
+from forewarn.protocol.types import EventSource, EventType
+
+
+def announce(
+    order: announcing.Order,
+    *vms: VM,
+    groups: Iterable[Group] = (),
+    maintenances: Iterable[Maintenance] = (),
+    now: datetime = NOON,
+) -> Step:
+    """Announce `order` for `vms`, or for vm0 of group0."""
+    machines = vms or (a_vm(),)
+    return announcing.announce(
+        a_slice(groups=groups, vms=machines, maintenances=maintenances),
+        order,
+        machines,
+        by="ops",
+        new_id=counting(),
+        now=now,
+        rules=RULES,
+    )
+
+
+def announced(step: Step) -> list[Maintenance]:
+    """What was announced, as it stands at the end of the step."""
+    return [
+        step.slice.maintenance(fact.maintenance)
+        for fact in step.facts
+        if isinstance(fact, Announced)
+    ]
+
+
+def the_one(step: Step) -> Maintenance:
+    (maintenance,) = announced(step)
+    return maintenance
+
+
+# --- notice ------------------------------------------------------------------
+
+MINIMUM = {
+    EventType.FREEZE: 15 * MINUTE,
+    EventType.REBOOT: 15 * MINUTE,
+    EventType.REDEPLOY: 10 * MINUTE,
+    EventType.PREEMPT: 30 * SECOND,
+    EventType.TERMINATE: 5 * MINUTE,
+}
+
+
+@pytest.mark.parametrize(("type_", "notice"), MINIMUM.items())
+def test_the_notice_is_the_minimum_unless_more_is_given(
+    type_: EventType, notice: timedelta
+) -> None:
+    assert the_one(announce(an_order(type_))).not_before == NOON + notice
+
+
+@pytest.mark.parametrize(("type_", "notice"), MINIMUM.items())
+def test_more_notice_may_be_given(type_: EventType, notice: timedelta) -> None:
+    more = notice + 3 * SECOND
+    by_notice = the_one(announce(an_order(type_, notice=more)))
+    by_time = the_one(announce(an_order(type_, not_before=NOON + more)))
+    assert by_notice.not_before == by_time.not_before == NOON + more
+
+
+@pytest.mark.parametrize(("type_", "notice"), MINIMUM.items())
+def test_less_notice_is_refused_with_the_earliest_time(
+    type_: EventType, notice: timedelta
+) -> None:
+    with pytest.raises(TooSoon, match="2026-01-05T12:") as by_notice:
+        announce(an_order(type_, notice=notice - SECOND))
+    with pytest.raises(TooSoon) as by_time:
+        announce(an_order(type_, not_before=NOON + notice - SECOND))
+    assert by_notice.value.earliest == by_time.value.earliest == NOON + notice
+
+
+@pytest.mark.parametrize("past", [-SECOND, -HOUR])
+def test_a_time_that_is_past_is_refused(past: timedelta) -> None:
+    with pytest.raises(TooSoon):
+        announce(an_order(notice=past))
+    with pytest.raises(TooSoon):
+        announce(an_order(not_before=NOON + past))
+
+
+def test_a_terminate_has_the_notice_that_its_group_sets() -> None:
+    group = a_group(terminate_notice=600)
+    order = an_order(EventType.TERMINATE)
+    assert the_one(announce(order, groups=[group])).not_before == NOON + 10 * MINUTE
+    with pytest.raises(TooSoon):
+        announce(an_order(EventType.TERMINATE, notice=9 * MINUTE), groups=[group])
+
+
+def test_the_terminate_notice_of_a_group_matters_to_no_other_type() -> None:
+    group = a_group(terminate_notice=600)
+    preempt = the_one(announce(an_order(EventType.PREEMPT), groups=[group]))
+    assert preempt.not_before == NOON + 30 * SECOND
+
+
+@pytest.mark.parametrize("fraction", [1, 500_000, 999_999])
+def test_not_before_is_in_whole_seconds_rounded_up(fraction: int) -> None:
+    now = NOON + timedelta(microseconds=fraction)
+    by_default = the_one(announce(an_order(), now=now))
+    by_notice = the_one(announce(an_order(notice=15 * MINUTE), now=now))
+    by_time = the_one(announce(an_order(not_before=now + 15 * MINUTE), now=now))
+    whole = NOON + 15 * MINUTE + SECOND
+    assert by_default.not_before == by_notice.not_before == by_time.not_before == whole
+
+
+def test_the_earliest_time_is_in_whole_seconds_too() -> None:
+    with pytest.raises(TooSoon) as refused:
+        announce(an_order(notice=MINUTE), now=NOON + timedelta(microseconds=1))
+    assert refused.value.earliest == NOON + 15 * MINUTE + SECOND
+
+
+def test_ten_years_are_the_most() -> None:
+    with pytest.raises(InvalidInput, match="ten years"):
+        announce(an_order(notice=timedelta(days=3651)))
+    with pytest.raises(InvalidInput, match="ten years"):
+        announce(an_order(not_before=NOON + timedelta(days=3651)))
+
+
+# --- defaults ----------------------------------------------------------------
+
+PLATFORM, USER = EventSource.PLATFORM, EventSource.USER
+
+MAINTENANCE = "Host server is undergoing maintenance."
+RESTART = "Virtual machine is going to be restarted as requested by authorized user."
+REDEPLOYMENT = (
+    "Virtual machine is going to be redeployed as requested by authorized user."
+)
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "source", "cause", "description", "duration"),
+    [
+        (EventType.FREEZE, None, PLATFORM, Cause.PLATFORM, MAINTENANCE, 9),
+        (EventType.REBOOT, None, PLATFORM, Cause.PLATFORM, MAINTENANCE, -1),
+        (EventType.REDEPLOY, None, PLATFORM, Cause.PLATFORM, MAINTENANCE, -1),
+        (EventType.PREEMPT, None, PLATFORM, Cause.EVICTION, "", -1),
+        (EventType.TERMINATE, None, USER, Cause.SCALE_IN, "", -1),
+        (EventType.REBOOT, USER, USER, Cause.USER_RESTART, RESTART, -1),
+        (EventType.REDEPLOY, USER, USER, Cause.USER_REDEPLOY, REDEPLOYMENT, -1),
+        (EventType.PREEMPT, USER, USER, Cause.EVICTION, "", -1),
+        (EventType.TERMINATE, PLATFORM, PLATFORM, Cause.SCALE_IN, "", -1),
+    ],
+)
+def test_what_is_not_said_follows_from_type_and_source(
+    type_: EventType,
+    given: EventSource | None,
+    source: EventSource,
+    cause: Cause,
+    description: str,
+    duration: int,
+) -> None:
+    made = the_one(announce(an_order(type_, source=given)))
+    assert (made.type, made.source, made.cause) == (type_, source, cause)
+    assert (made.description, made.duration) == (description, duration)
+
+
+def test_what_is_said_is_kept() -> None:
+    order = an_order(EventType.FREEZE, duration=0, description="", reason="a disk")
+    made = the_one(announce(order))
+    assert (made.duration, made.description, made.reason) == (0, "", "a disk")
+    assert (made.announced_by, made.announced_at) == ("ops", NOON)
+
+
+def test_an_emergency_is_described_as_a_repair() -> None:
+    made = the_one(announce(an_order(emergency=True, reason="smoke")))
+    assert made.description == "Host server is undergoing an emergency repair."
+
+
+# --- refusals ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        announcing.Order(type=EventType.REBOOT),
+        an_order(vms=("vm0",), host="host0"),
+        an_order(vms=("vm0",), group="group0"),
+        an_order(host="host0", group="group0"),
+        an_order(vms=("vm0",), host="host0", group="group0"),
+    ],
+)
+def test_exactly_one_of_vms_host_and_group_is_named(order: announcing.Order) -> None:
+    with pytest.raises(InvalidInput, match="exactly one of vms, host and group"):
+        announcing.check(order)
+
+
+@pytest.mark.parametrize(
+    ("order", "complaint"),
+    [
+        (an_order(notice=HOUR, not_before=NOON + HOUR), "not both"),
+        (an_order(EventType.FREEZE, source=USER), "Freeze"),
+        (an_order(emergency=True), "reason"),
+        (an_order(emergency=True, reason=""), "reason"),
+        (an_order(emergency=True, reason="  "), "reason"),
+        (an_order(ignore_gates=True), "ignore_gates"),
+        (an_order(ignore_gates=True, reason="haste"), "ignore_gates"),
+        (an_order(duration=-2), "duration_seconds"),
+        (an_order(duration=3651 * 24 * 3600), "duration_seconds"),
+    ],
+)
+def test_an_order_that_contradicts_itself_is_refused(
+    order: announcing.Order, complaint: str
+) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        announcing.check(order)
+    with pytest.raises(InvalidInput, match=complaint):
+        announce(order)
+
+
+# --- what starts at once -----------------------------------------------------
+
+
+SILENT = a_group(listening=Listening.ON_DEMAND)
+AUTO_APPROVING = a_group(
+    auto_approve=(AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY)
+)
+
+
+@pytest.mark.parametrize("type_", [EventType.REBOOT, EventType.REDEPLOY])
+def test_a_user_operation_in_a_listening_group_gets_its_notice(
+    type_: EventType,
+) -> None:
+    made = the_one(announce(an_order(type_, source=USER)))
+    assert (made.phase, made.at_once) == (Phase.SCHEDULED, False)
+    assert made.not_before == NOON + MINIMUM[type_]
+
+
+@pytest.mark.parametrize("type_", [EventType.REBOOT, EventType.REDEPLOY])
+def test_a_user_operation_in_a_silent_group_starts_at_once(type_: EventType) -> None:
+    step = announce(an_order(type_, source=USER), groups=[SILENT])
+    made = the_one(step)
+    assert (made.phase, made.at_once) == (Phase.STARTED, True)
+    assert made.not_before == made.started_at == NOON
+    assert made.events[0].approved_at is None
+
+
+@pytest.mark.parametrize("type_", [EventType.REBOOT, EventType.REDEPLOY])
+def test_an_auto_approved_user_operation_starts_at_once(type_: EventType) -> None:
+    step = announce(an_order(type_, source=USER), groups=[AUTO_APPROVING])
+    made = the_one(step)
+    assert (made.phase, made.at_once) == (Phase.STARTED, True)
+    assert [type(fact) for fact in step.facts] == [
+        Announced,
+        Approved,
+        Started,
+        Published,
+    ]
+    assert made.events[0].approved_via is Via.POLICY
+    assert made.events[0].approved_by is None
+
+
+def test_only_the_operation_that_the_group_names_is_auto_approved() -> None:
+    group = a_group(auto_approve=(AutoApproval.USER_REDEPLOY,))
+    made = the_one(announce(an_order(source=USER), groups=[group]))
+    assert (made.phase, made.events[0].approved_at) == (Phase.SCHEDULED, None)
+
+
+@pytest.mark.parametrize("type_", MINIMUM)
+@pytest.mark.parametrize("group", [SILENT, AUTO_APPROVING])
+def test_what_the_platform_does_never_looks_at_listening_nor_auto_approval(
+    type_: EventType, group: Group
+) -> None:
+    made = the_one(announce(an_order(type_, source=PLATFORM), groups=[group]))
+    assert (made.phase, made.at_once) == (Phase.SCHEDULED, False)
+    assert made.not_before == NOON + MINIMUM[type_]
+
+
+@pytest.mark.parametrize(
+    ("ago", "phase"),
+    [(24 * HOUR - SECOND, Phase.SCHEDULED), (24 * HOUR, Phase.STARTED)],
+)
+def test_a_group_is_silent_after_a_day_without_request(
+    ago: timedelta, phase: Phase
+) -> None:
+    group = a_group(listening=Listening.ON_DEMAND, last_request=NOON - ago)
+    assert the_one(announce(an_order(source=USER), groups=[group])).phase is phase
+
+
+def test_an_emergency_without_notice_starts_at_once() -> None:
+    made = the_one(announce(an_order(emergency=True, reason="smoke")))
+    assert (made.phase, made.at_once) == (Phase.STARTED, True)
+    assert made.not_before == NOON
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        an_order(emergency=True, reason="smoke", notice=MINUTE),
+        an_order(emergency=True, reason="smoke", not_before=NOON + MINUTE),
+    ],
+)
+def test_an_emergency_may_give_less_notice_than_the_minimum(
+    order: announcing.Order,
+) -> None:
+    made = the_one(announce(order))
+    assert (made.phase, made.at_once) == (Phase.SCHEDULED, False)
+    assert made.not_before == NOON + MINUTE
+
+
+@pytest.mark.parametrize("group", [SILENT, AUTO_APPROVING])
+def test_an_emergency_does_not_delay_a_user_operation_that_starts_at_once(
+    group: Group,
+) -> None:
+    order = an_order(source=USER, emergency=True, reason="smoke", notice=MINUTE)
+    made = the_one(announce(order, groups=[group]))
+    assert (made.phase, made.at_once) == (Phase.STARTED, True)
+    assert made.not_before == NOON
+
+
+def test_an_emergency_cannot_have_begun_before_it_is_announced() -> None:
+    with pytest.raises(TooSoon):
+        announce(an_order(emergency=True, reason="smoke", notice=-SECOND))
+
+
+def test_a_shut_gate_holds_an_emergency_as_scheduled() -> None:
+    running = a_maintenance(
+        "m0", phase=Phase.STARTED, events=[an_event(update_domain=1)]
+    )
+    made = the_one(
+        announce(an_order(emergency=True, reason="smoke"), maintenances=[running])
+    )
+    assert (made.phase, made.at_once) == (Phase.SCHEDULED, True)
+    assert made.not_before == NOON
+
+
+def test_an_emergency_that_ignores_gates_starts_at_once_and_says_so() -> None:
+    running = a_maintenance(
+        "m0", phase=Phase.STARTED, events=[an_event(update_domain=1)]
+    )
+    order = an_order(emergency=True, ignore_gates=True, reason="smoke")
+    step = announce(order, maintenances=[running])
+    assert the_one(step).phase is Phase.STARTED
+    (fact,) = [fact for fact in step.facts if isinstance(fact, Announced)]
+    assert fact.announced.ignore_gates

@@ -1,0 +1,288 @@
+"""The fleet file: what is read, what is refused and where, and the way back."""
+
+import tomllib
+
+import pytest
+
+from forewarn.core.fleet import (
+    VM,
+    AutoApproval,
+    Fleet,
+    Group,
+    GroupKind,
+    Host,
+    Listening,
+)
+from forewarn.core.fleet_file import (
+    group_table,
+    host_table,
+    read_fleet,
+    read_group,
+    read_vm,
+    vm_table,
+    warnings,
+)
+from forewarn.errors import InvalidInput
+
+
+def read(text: str) -> Fleet:
+    return read_fleet(tomllib.loads(text), "fleet.toml")
+
+
+WHOLE = """
+[[hosts]]
+name = "host-a"
+
+[[groups]]
+name = "web"
+kind = "availability-set"
+listening = "always"
+terminate_notice_seconds = 600
+auto_approve = ["user-reboot", "user-redeploy"]
+isolated = true
+
+[[vms]]
+name = "web-0"
+group = "web"
+host = "host-a"
+update_domain = 0
+fault_domain = 1
+zone = "2"
+addresses = ["10.0.0.1", "fd00::1"]
+spot = true
+paas = true
+tags = { role = "front" }
+size = "large"
+location = "here"
+resource_group = "rg"
+subscription = "sub"
+vm_id = "7"
+"""
+
+
+def test_everything_that_can_be_written_is_read() -> None:
+    fleet = read(WHOLE)
+    assert fleet.hosts == {"host-a": Host(name="host-a")}
+    assert fleet.groups == {
+        "web": Group(
+            name="web",
+            kind=GroupKind.AVAILABILITY_SET,
+            listening=Listening.ALWAYS,
+            terminate_notice=600,
+            auto_approve=(AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY),
+            isolated=True,
+        )
+    }
+    assert fleet.vms == {
+        "web-0": VM(
+            name="web-0",
+            group="web",
+            host="host-a",
+            update_domain=0,
+            fault_domain=1,
+            zone="2",
+            addresses=("10.0.0.1", "fd00::1"),
+            spot=True,
+            paas=True,
+            tags={"role": "front"},
+            size="large",
+            location="here",
+            resource_group="rg",
+            subscription="sub",
+            vm_id="7",
+        )
+    }
+
+
+def test_what_is_left_out_has_a_default() -> None:
+    fleet = read('[[groups]]\nname = "web"\nkind = "scale-set"')
+    group = fleet.groups["web"]
+    assert (group.listening, group.isolated) == (Listening.ON_DEMAND, False)
+    assert (group.terminate_notice, group.auto_approve) == (None, ())
+
+
+def test_null_is_the_same_as_absent() -> None:
+    assert read_vm({"name": "vm0", "host": None, "tags": None}, "vm") == read_vm(
+        {"name": "vm0"}, "vm"
+    )
+
+
+def test_an_empty_file_is_an_empty_fleet() -> None:
+    assert read("") == Fleet()
+
+
+def test_the_order_of_the_file_is_kept() -> None:
+    fleet = read('[[vms]]\nname = "vm9"\n[[vms]]\nname = "vm1"')
+    assert list(fleet.vms) == ["vm9", "vm1"]
+
+
+# --- standalone VMs ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("group", ["", 'group = "vm0"', 'group = "VM0"'])
+def test_a_vm_without_a_group_is_in_the_group_of_its_own_name(group: str) -> None:
+    fleet = read(f'[[vms]]\nname = "vm0"\n{group}')
+    assert fleet.vms["vm0"].group == "vm0"
+    assert fleet.groups == {
+        "vm0": Group(name="vm0", kind=GroupKind.STANDALONE, declared=False)
+    }
+
+
+def test_a_standalone_group_gives_its_vm_settings() -> None:
+    fleet = read(
+        '[[vms]]\nname = "vm0"\n'
+        '[[groups]]\nname = "vm0"\nkind = "standalone"\nlistening = "always"'
+    )
+    assert fleet.groups["vm0"].listening is Listening.ALWAYS
+    assert fleet.groups["vm0"].declared
+
+
+@pytest.mark.parametrize("group", ["", 'group = "web"'])
+def test_a_vm_cannot_have_the_name_of_another_kind_of_group_it_is_in(
+    group: str,
+) -> None:
+    with pytest.raises(InvalidInput, match="VM web: the group web"):
+        read(
+            '[[groups]]\nname = "web"\nkind = "scale-set"\n'
+            f'[[vms]]\nname = "web"\n{group}'
+        )
+
+
+def test_a_standalone_group_holds_no_vm_but_its_own() -> None:
+    with pytest.raises(InvalidInput, match="VM vm1: the group vm0"):
+        read(
+            '[[groups]]\nname = "vm0"\nkind = "standalone"\n'
+            '[[vms]]\nname = "vm1"\ngroup = "vm0"'
+        )
+
+
+# --- names -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-9", "x" * 80, "-", "0"])
+def test_a_name_has_up_to_80_of_the_allowed_characters(name: str) -> None:
+    assert read_vm({"name": name}, "vm").name == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x" * 81, "a b", "a/b", "ü", "a\n", 7, True, ["a"], {"a": 1}]
+)
+@pytest.mark.parametrize("table", ["hosts", "groups", "vms"])
+def test_no_other_name_is_taken(table: str, name: object) -> None:
+    row = {"name": name, "kind": "scale-set"} if table == "groups" else {"name": name}
+    with pytest.raises(InvalidInput, match="a name of 1 to 80"):
+        read_fleet({table: [row]})
+
+
+@pytest.mark.parametrize("table", ["hosts", "groups", "vms"])
+def test_a_name_is_needed(table: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"\[\[{table}\]\] 1: name is missing"):
+        read_fleet({table: [{}]})
+
+
+@pytest.mark.parametrize("table", ["hosts", "groups", "vms"])
+def test_names_are_unique_whatever_their_case(table: str) -> None:
+    rows = [{"name": "One"}, {"name": "oNE"}]
+    if table == "groups":
+        rows = [{**row, "kind": "scale-set"} for row in rows]
+    with pytest.raises(InvalidInput, match="oNE is given twice"):
+        read_fleet({table: rows})
+
+
+def test_groups_and_hosts_are_named_in_any_case_and_kept_as_declared() -> None:
+    vm = read(
+        '[[hosts]]\nname = "Host-A"\n[[groups]]\nname = "Web"\nkind = "scale-set"\n'
+        '[[vms]]\nname = "vm0"\ngroup = "wEB"\nhost = "hOST-a"'
+    ).vms["vm0"]
+    assert (vm.group, vm.host) == ("Web", "Host-A")
+
+
+def test_a_group_that_is_not_declared_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"fleet\.toml: VM vm0: group web is not"):
+        read('[[vms]]\nname = "vm0"\ngroup = "web"')
+
+
+def test_a_host_that_is_not_declared_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"fleet\.toml: VM vm0: host host-a is not"):
+        read('[[vms]]\nname = "vm0"\nhost = "host-a"')
+
+
+# --- addresses ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("FD00:0::1", "fd00::1"),
+    ],
+)
+def test_addresses_are_kept_in_one_form(written: str, kept: str) -> None:
+    assert read_vm({"name": "vm0", "addresses": [written]}, "vm").addresses == (kept,)
+
+
+@pytest.mark.parametrize("address", ["", "10.0.0", "10.0.0.0/8", "host", 167772161])
+def test_what_is_no_address_is_refused(address: object) -> None:
+    with pytest.raises(InvalidInput, match=r"vm\.addresses\[1\]: expected an IPv4"):
+        read_vm({"name": "vm0", "addresses": ["10.0.0.1", address]}, "vm")
+
+
+@pytest.mark.parametrize("again", ["10.0.0.1", "::ffff:10.0.0.1"])
+def test_an_address_belongs_to_one_vm(again: str) -> None:
+    with pytest.raises(InvalidInput, match=r"10\.0\.0\.1 is already used by vm0"):
+        read(
+            '[[vms]]\nname = "vm0"\naddresses = ["10.0.0.1"]\n'
+            f'[[vms]]\nname = "vm1"\naddresses = ["{again}"]'
+        )
+
+
+# --- warnings and the way back -----------------------------------------------
+
+
+def placed(*domains: str) -> str:
+    vms = "".join(
+        f'[[vms]]\nname = "vm{number}"\ngroup = "web"\nhost = "host-a"\n{domain}\n'
+        for number, domain in enumerate(domains)
+    )
+    return (
+        '[[hosts]]\nname = "host-a"\n'
+        '[[groups]]\nname = "web"\nkind = "availability-set"\n' + vms
+    )
+
+
+def test_a_placement_that_defeats_the_update_domains_is_warned_about() -> None:
+    (warning,) = warnings(read(placed("update_domain = 0", "update_domain = 1")))
+    assert "host host-a" in warning
+    assert "group web" in warning
+
+
+@pytest.mark.parametrize("other", ["update_domain = 0", ""])
+def test_any_other_placement_is_fine(other: str) -> None:
+    assert warnings(read(placed("update_domain = 0", other))) == []
+
+
+@pytest.mark.parametrize(
+    "text", [WHOLE, placed("", "update_domain = 0"), '[[vms]]\nname = "vm0"']
+)
+def test_what_is_written_is_read_back(text: str) -> None:
+    fleet = read(text)
+    written = {
+        "hosts": [host_table(host) for host in fleet.hosts.values()],
+        "groups": [
+            group_table(group) for group in fleet.groups.values() if group.declared
+        ],
+        "vms": [vm_table(vm) for vm in fleet.vms.values()],
+    }
+    assert read_fleet(written) == fleet
+
+
+def test_what_only_the_service_knows_of_a_group_is_taken_and_ignored() -> None:
+    table = {**group_table(read(WHOLE).groups["web"]), "last_request": "today"}
+    assert read_group(table, "place") == read(WHOLE).groups["web"]
+
+
+def test_a_table_has_every_key_of_the_file() -> None:
+    table = vm_table(VM(name="vm0", group="vm0"))
+    assert set(table) == set(tomllib.loads(WHOLE)["vms"][0])
+    assert table["host"] is None

@@ -1,0 +1,306 @@
+"""Why a maintenance that is due does not start yet, and when it does."""
+
+from collections.abc import Iterable
+
+import pytest
+from tests.core.builders import (
+    MINUTE,
+    NOON,
+    RULES,
+    SECOND,
+    a_maintenance,
+    a_slice,
+    an_event,
+)
+
+from forewarn.core import commands, policy
+from forewarn.core import facts as f
+from forewarn.core.maintenance import Cause, Event, Maintenance, Phase, Slice, Via
+from forewarn.protocol.types import EventSource, EventType
+
+PLANNED = [EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY]
+
+
+def running(*events: Event) -> Maintenance:
+    """A maintenance that has started: in update domain 0 unless told otherwise."""
+    return a_maintenance("running", phase=Phase.STARTED, events=events)
+
+
+def due(
+    maintenance_id: str = "due",
+    *events: Event,
+    type_: EventType = EventType.REBOOT,
+    source: EventSource = EventSource.PLATFORM,
+    cause: Cause = Cause.PLATFORM,
+) -> Maintenance:
+    """A maintenance whose time has come: in update domain 1 unless told otherwise."""
+    shares = events or (an_event(f"e-{maintenance_id}", update_domain=1),)
+    return a_maintenance(
+        maintenance_id,
+        type_=type_,
+        source=source,
+        cause=cause,
+        events=shares,
+        not_before=NOON,
+    )
+
+
+def tick(*maintenances: Maintenance) -> commands.Step:
+    return commands.tick(a_slice(maintenances=maintenances), NOON, RULES)
+
+
+def started(step: commands.Step) -> list[str]:
+    """What the step started, in its order."""
+    return [fact.maintenance for fact in step.facts if isinstance(fact, f.Started)]
+
+
+# --- a: one update domain at a time ------------------------------------------
+
+
+@pytest.mark.parametrize("type_", PLANNED)
+def test_planned_maintenance_waits_for_another_update_domain(type_: EventType) -> None:
+    assert started(tick(running(), due(type_=type_))) == []
+
+
+@pytest.mark.parametrize("phase", [Phase.COMPLETED, Phase.CANCELED, Phase.FAILED])
+def test_what_is_over_holds_nothing(phase: Phase) -> None:
+    assert started(tick(a_maintenance("over", phase=phase), due())) == ["due"]
+
+
+def test_what_is_only_scheduled_holds_nothing() -> None:
+    later = a_maintenance("later", not_before=NOON + MINUTE)
+    assert started(tick(later, due())) == ["due"]
+
+
+def test_maintenance_of_the_same_update_domain_does_not_wait() -> None:
+    here = an_event("e1", update_domain=0, resources=("vm1",))
+    assert started(tick(running(), due("due", here))) == ["due"]
+
+
+def test_a_vm_without_update_domain_is_never_in_the_same() -> None:
+    nowhere = an_event("e1", update_domain=None, resources=("vm1",))
+    domainless = an_event("e0", update_domain=None)
+    assert started(tick(running(domainless), due("due", nowhere))) == []
+
+
+def test_in_one_group_only_the_same_update_domain_may_be_touched() -> None:
+    both = (
+        an_event("e1", update_domain=0, resources=("vm1",)),
+        an_event("e2", update_domain=1, resources=("vm2",)),
+    )
+    assert started(tick(running(), due("due", *both))) == []
+    assert started(tick(running(*both), due("due", an_event("e0")))) == []
+
+
+def test_a_maintenance_of_another_group_holds_nothing() -> None:
+    elsewhere = an_event("e0", group="group1", resources=("vm1",))
+    assert started(tick(running(elsewhere), due())) == ["due"]
+
+
+def test_a_shut_gate_in_one_group_holds_the_maintenance_in_all_of_them() -> None:
+    shares = (
+        an_event("e1", update_domain=1),
+        an_event("e2", group="group1", update_domain=0, resources=("vm1",)),
+    )
+    step = tick(running(), due("due", *shares))
+    assert step.slice.maintenance("due").phase is Phase.SCHEDULED
+
+
+def test_the_same_update_domain_counts_group_by_group() -> None:
+    mine = an_event("e1", update_domain=0)
+    theirs = an_event("e2", group="group1", update_domain=7, resources=("vm1",))
+    assert started(tick(running(), due("due", mine, theirs))) == ["due"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "source", "cause"),
+    [
+        (EventType.REBOOT, EventSource.USER, Cause.USER_RESTART),
+        (EventType.REDEPLOY, EventSource.USER, Cause.USER_REDEPLOY),
+        (EventType.PREEMPT, EventSource.PLATFORM, Cause.EVICTION),
+        (EventType.TERMINATE, EventSource.PLATFORM, Cause.SCALE_IN),
+        (EventType.TERMINATE, EventSource.USER, Cause.SCALE_IN),
+        (EventType.REBOOT, EventSource.PLATFORM, Cause.HOST_FAILURE),
+    ],
+)
+def test_what_the_platform_did_not_plan_is_not_held(
+    type_: EventType, source: EventSource, cause: Cause
+) -> None:
+    unplanned = due(type_=type_, source=source, cause=cause)
+    assert started(tick(running(), unplanned)) == ["due"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "source", "cause"),
+    [
+        (EventType.REBOOT, EventSource.USER, Cause.USER_RESTART),
+        (EventType.PREEMPT, EventSource.PLATFORM, Cause.EVICTION),
+        (EventType.TERMINATE, EventSource.USER, Cause.SCALE_IN),
+        (EventType.REBOOT, EventSource.PLATFORM, Cause.HOST_FAILURE),
+    ],
+)
+def test_what_the_platform_did_not_plan_holds_what_it_did(
+    type_: EventType, source: EventSource, cause: Cause
+) -> None:
+    unplanned = a_maintenance(
+        "running", type_=type_, source=source, cause=cause, phase=Phase.STARTED
+    )
+    assert started(tick(unplanned, due())) == []
+
+
+def test_degraded_hardware_is_planned_too() -> None:
+    assert started(tick(running(), due(cause=Cause.DEGRADED))) == []
+
+
+def test_an_emergency_waits_unless_it_ignores_gates() -> None:
+    shares = [an_event("e1", update_domain=1)]
+    patient = a_maintenance("due", events=shares, not_before=NOON, emergency=True)
+    urgent = a_maintenance(
+        "due", events=shares, not_before=NOON, emergency=True, ignore_gates=True
+    )
+    assert started(tick(running(), patient)) == []
+    assert started(tick(running(), urgent)) == ["due"]
+
+
+def test_an_approval_does_not_open_the_gate() -> None:
+    waiting = a_maintenance("due", events=[an_event("e1", update_domain=1)])
+    slice_ = a_slice(maintenances=[running(), waiting])
+    step = commands.approve(
+        slice_, ["e1"], by="vm0", via=Via.METADATA, now=NOON, rules=RULES
+    )
+    assert step.slice.maintenance("due").is_approved
+    assert started(step) == []
+
+
+def test_a_completion_starts_the_next_one_in_the_same_step() -> None:
+    ending = a_maintenance("running", phase=Phase.STARTED, done=("vm0",))
+    now = NOON + 5 * SECOND
+    step = commands.tick(a_slice(maintenances=[ending, due()]), now, RULES)
+    assert [type(fact) for fact in step.facts] == [f.Completed, f.Started, f.Published]
+
+
+def test_giving_up_a_stuck_one_starts_the_next_one() -> None:
+    stuck = a_maintenance("m0", phase=Phase.STARTED, stuck_since=NOON)
+    slice_ = a_slice(maintenances=[stuck, due()])
+    step = commands.close(slice_, "m0", by="ops", reason=None, now=NOON, rules=RULES)
+    assert started(step) == ["due"]
+
+
+def test_the_gate_names_what_holds_it() -> None:
+    slice_ = a_slice(maintenances=[running(), due()])
+    (gate,) = policy.gates(slice_, slice_.maintenance("due"), NOON)
+    assert (gate.kind, gate.group) == ("update-domain", "group0")
+    assert gate.held_by.id == "running"
+    assert gate.opens_at is None
+
+
+# --- the queue ---------------------------------------------------------------
+
+
+def test_of_several_due_ones_only_the_oldest_starts() -> None:
+    younger = a_maintenance(
+        "younger", not_before=NOON - MINUTE, events=[an_event("e0", update_domain=0)]
+    )
+    older = a_maintenance(
+        "older", not_before=NOON - 2 * MINUTE, events=[an_event("e1", update_domain=1)]
+    )
+    assert started(tick(younger, older)) == ["older"]
+
+
+def test_equal_ones_start_in_the_order_of_announcement() -> None:
+    first = due("first", an_event("e0", update_domain=0))
+    second = due("second", an_event("e1", update_domain=1))
+    assert started(tick(first, second)) == ["first"]
+    assert started(tick(second, first)) == ["second"]
+
+
+def queue() -> Iterable[Maintenance]:
+    """One is running in group0; an older one of both groups waits behind it."""
+    older = a_maintenance(
+        "older",
+        not_before=NOON - MINUTE,
+        events=[
+            an_event("e1", update_domain=1),
+            an_event("e2", group="group1", update_domain=0, resources=("vm1",)),
+        ],
+    )
+    return running(), older
+
+
+def test_a_younger_one_waits_behind_an_older_one_that_is_held() -> None:
+    younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
+    assert started(tick(*queue(), younger)) == []
+
+
+def test_even_one_that_no_gate_holds_waits_behind_an_older_one() -> None:
+    harmless = due("harmless", an_event("e3", update_domain=0))
+    assert started(tick(running(), harmless)) == ["harmless"]
+    assert started(tick(*queue(), harmless)) == []
+
+
+def test_the_queue_reaches_from_group_to_group() -> None:
+    younger = due(
+        "younger",
+        an_event("e3", group="group1", resources=("vm1",)),
+        an_event("e4", group="group2", resources=("vm2",)),
+    )
+    youngest = a_maintenance(
+        "youngest",
+        not_before=NOON,
+        events=[an_event("e5", group="group2", resources=("vm2",))],
+    )
+    assert started(tick(*queue(), younger, youngest)) == []
+
+
+def test_what_the_platform_did_not_plan_does_not_queue() -> None:
+    preempt = due(
+        "preempt",
+        an_event("e3", group="group1", resources=("vm1",)),
+        type_=EventType.PREEMPT,
+        cause=Cause.EVICTION,
+    )
+    assert started(tick(*queue(), preempt)) == ["preempt"]
+
+
+def test_one_that_ignores_gates_does_not_queue() -> None:
+    urgent = a_maintenance(
+        "urgent",
+        not_before=NOON,
+        emergency=True,
+        ignore_gates=True,
+        events=[an_event("e3", group="group1", resources=("vm1",))],
+    )
+    assert started(tick(*queue(), urgent)) == ["urgent"]
+
+
+def test_one_that_is_not_due_holds_no_queue() -> None:
+    waiting, older = queue()
+    patient = a_maintenance("older", events=older.events)
+    younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
+    assert started(tick(waiting, patient, younger)) == ["younger"]
+
+
+def test_canceling_the_one_in_front_lets_the_next_one_start() -> None:
+    younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
+    slice_ = a_slice(maintenances=[*queue(), younger])
+    step = commands.cancel(
+        slice_, "older", by="ops", reason=None, now=NOON, rules=RULES
+    )
+    assert started(step) == ["younger"]
+
+
+def test_a_group_that_is_not_at_hand_keeps_its_maintenance_waiting() -> None:
+    whole = a_slice(maintenances=[due("due", *queue_shares())])
+    part = Slice(
+        groups={"group0": whole.groups["group0"]},
+        vms=whole.vms,
+        audiences=whole.audiences,
+        maintenances=whole.maintenances,
+    )
+    assert started(commands.tick(part, NOON, RULES)) == []
+    assert commands.groups_to_settle(part, NOON, RULES) == {"group0", "group1"}
+    assert started(commands.tick(whole, NOON, RULES)) == ["due"]
+
+
+def queue_shares() -> tuple[Event, Event]:
+    return an_event("e1"), an_event("e2", group="group1", resources=("vm1",))

@@ -1,0 +1,354 @@
+"""Any history of commands keeps the rules of life.
+
+The machine plays the engine over one slice that holds everything; the rules that it
+checks are those of `tests.core.model`, written by hand.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+from tests.core import model
+from tests.core.builders import HOUR, MINUTE, NOON, SECOND, counting
+from tests.core.strategies import (
+    FLEET,
+    VMS,
+    group_names,
+    host_names,
+    numbers,
+    orders,
+    vm_names,
+)
+
+from forewarn.core import announcing, changes, commands, lifecycle
+from forewarn.core.announcing import Order
+from forewarn.core.commands import Step
+from forewarn.core.facts import Announced, Fact
+from forewarn.core.fleet import VM, Fleet
+from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
+from forewarn.core.policy import Rules, next_moment
+from forewarn.errors import InUse, TooLate
+from forewarn.protocol.types import EventType
+
+#: Which phases a command is for, which it leaves alone; in all others it is too late.
+DOES: Mapping[str, tuple[Phase, Phase | None]] = {
+    "cancel": (Phase.SCHEDULED, Phase.CANCELED),
+    "complete": (Phase.STARTED, Phase.COMPLETED),
+    "retry": (Phase.STARTED, None),
+    "close": (Phase.STARTED, None),
+}
+
+
+class Machine(RuleBasedStateMachine):
+    """One fleet, one clock that is moved by hand, and any commands in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = NOON
+        self.policy = Rules()
+        self.slice = Slice()
+        self.replayed = Slice()
+        self.facts: list[Fact] = []
+        self.memory = model.Memory()
+        self.new_id = counting()
+        self.is_sound = True
+
+    @initialize(lead=st.integers(0, 9), microseconds=st.integers(0, 999_999))
+    def begin(self, lead: int, microseconds: int) -> None:
+        self.policy = Rules(lead=lead * SECOND)
+        self.now = NOON + timedelta(microseconds=microseconds)
+        self.change_to(FLEET)
+
+    def take(self, step: Step) -> None:
+        """Make a step, if it keeps the rules."""
+        self.is_sound = False
+        model.check_step(self.slice, step, self.now, self.memory)
+        for fact in step.facts:
+            self.replayed = lifecycle.apply(self.replayed, fact)
+        assert model.same_state(self.replayed, step.slice)
+        self.facts += step.facts
+        self.slice = step.slice
+        self.is_sound = True
+
+    def pick(self, number: int) -> Maintenance:
+        """One of the maintenances; the latest are the most likely."""
+        known = list(self.slice.maintenances.values())
+        return known[-1 - number % len(known)]
+
+    def has_maintenances(self) -> bool:
+        return bool(self.slice.maintenances)
+
+    # --- commands ------------------------------------------------------------
+
+    @rule(order=orders())
+    def announce(self, order: Order) -> None:
+        vms = self.vms_of(order)
+        if not vms:
+            return
+        before = self.slice
+        step = announcing.announce(
+            before,
+            order,
+            vms,
+            by="ops",
+            new_id=self.new_id,
+            now=self.now,
+            rules=self.policy,
+        )
+        made = [fact.announced for fact in step.facts if isinstance(fact, Announced)]
+        model.check_announced(order, made, vms, before, self.now)
+        self.take(step)
+
+    def vms_of(self, order: Order) -> list[VM]:
+        return [
+            vm
+            for vm in self.slice.vms.values()
+            if vm.name in order.vms
+            or vm.group == order.group
+            or (vm.host == order.host and order.host is not None)
+        ]
+
+    @precondition(has_maintenances)
+    @rule(picks=st.lists(numbers, min_size=1, max_size=3))
+    def approve(self, picks: list[int]) -> None:
+        events = [event for pick in picks for event in self.pick(pick).events]
+        ids = [event.id for event in events[:: max(1, picks[0] % 3)]]
+        for each in self.slice.maintenances.values():
+            if each.phase is Phase.SCHEDULED:
+                self.remember_approvals(each, ids)
+        self.take(
+            commands.approve(
+                self.slice,
+                ids,
+                by="somebody",
+                via=Via.METADATA,
+                now=self.now,
+                rules=self.policy,
+            )
+        )
+
+    def remember_approvals(self, maintenance: Maintenance, ids: list[str]) -> None:
+        for event in maintenance.events:
+            if event.id in ids and event.id not in self.memory.approved:
+                self.memory.approved.add(event.id)
+                self.memory.waits_for[maintenance.id] = {
+                    other.id
+                    for other in self.slice.live_in(event.group)
+                    if other.type is EventType.TERMINATE
+                    and other.phase is Phase.SCHEDULED
+                    and other.events[0].id not in self.memory.approved
+                }
+
+    @precondition(has_maintenances)
+    @rule(number=numbers, what=st.sampled_from(sorted(DOES)))
+    def command(self, number: int, what: str) -> None:
+        one = self.pick(number)
+        acts_in, leaves_alone = DOES[what]
+        possible = one.phase in (acts_in, leaves_alone)
+        if what in ("retry", "close"):
+            possible = possible and one.stuck_since is not None
+        try:
+            step = self.commanded(what, one.id)
+        except TooLate:
+            assert not possible
+            return
+        assert possible
+        if one.phase is leaves_alone:
+            assert not step.facts
+        self.take(step)
+
+    def commanded(self, what: str, maintenance_id: str) -> Step:
+        slice_, now, rules = self.slice, self.now, self.policy
+        does: Mapping[str, Callable[[], Step]] = {
+            "cancel": lambda: commands.cancel(
+                slice_, maintenance_id, by="ops", reason=None, now=now, rules=rules
+            ),
+            "complete": lambda: commands.complete(
+                slice_, maintenance_id, by="ops", now=now, rules=rules
+            ),
+            "retry": lambda: commands.retry(
+                slice_, maintenance_id, by="ops", now=now, rules=rules
+            ),
+            "close": lambda: commands.close(
+                slice_, maintenance_id, by="ops", reason=None, now=now, rules=rules
+            ),
+        }
+        return does[what]()
+
+    @precondition(has_maintenances)
+    @rule(number=numbers, part=st.integers(1, 3), fails=st.booleans())
+    def work(self, number: int, part: int, fails: bool) -> None:
+        one = self.pick(number)
+        is_open = commands.is_work_open(one, self.now, self.policy)
+        step = commands.begin_work(self.slice, one.id, now=self.now, rules=self.policy)
+        self.take(step)
+        if is_open:
+            self.report(one, one.to_do[:part], fails)
+
+    def report(self, one: Maintenance, vms: tuple[str, ...], fails: bool) -> None:
+        self.take(
+            commands.report_work(
+                self.slice,
+                one.id,
+                vms=vms,
+                failed=fails,
+                now=self.now,
+                rules=self.policy,
+            )
+        )
+
+    @rule(groups=st.lists(group_names, max_size=2, unique=True))
+    def listen(self, groups: list[str]) -> None:
+        step = commands.listen(
+            self.slice, groups, epoch=self.new_id(), now=self.now, rules=self.policy
+        )
+        self.take(step)
+
+    @rule(group=group_names)
+    def ask(self, group: str) -> None:
+        """Note a request of a group that listens; this is no command."""
+        known = self.slice.groups[group]
+        if known.is_listening(self.now):
+            asked = replace(known, last_request=self.now)
+            groups = {**self.slice.groups, group: asked}
+            self.slice = replace(self.slice, groups=groups)
+
+    # --- the fleet -----------------------------------------------------------
+
+    def change_to(self, desired: Fleet) -> None:
+        current = Fleet(
+            hosts=self.slice.hosts, groups=self.slice.groups, vms=self.slice.vms
+        )
+        self.take(
+            changes.change(
+                self.slice,
+                changes.difference(current, desired),
+                by="ops",
+                epoch=self.new_id(),
+                now=self.now,
+                rules=self.policy,
+            )
+        )
+
+    def is_listed(self, vm: str) -> bool:
+        return any(
+            each.phase.is_live and vm in each.vms
+            for each in self.slice.maintenances.values()
+        )
+
+    @rule(
+        name=vm_names,
+        host=st.none() | host_names,
+        update_domain=st.sampled_from([None, 0, 1]),
+        size=st.sampled_from(["small", "large"]),
+    )
+    def put_vm(
+        self, name: str, host: str | None, update_domain: int | None, size: str
+    ) -> None:
+        group = next(vm.group for vm in VMS if vm.name == name)
+        new = VM(
+            name=name, group=group, host=host, update_domain=update_domain, size=size
+        )
+        old, listed = self.slice.vms.get(name), self.is_listed(name)
+        fleet = replace(
+            FLEET, groups=self.slice.groups, vms={**self.slice.vms, name: new}
+        )
+        try:
+            self.change_to(fleet)
+        except InUse:
+            assert listed
+        else:
+            kept = old is not None and old.update_domain == update_domain
+            assert kept or not listed
+
+    @rule(name=vm_names)
+    def remove_vm(self, name: str) -> None:
+        listed = self.is_listed(name)
+        vms = {each: vm for each, vm in self.slice.vms.items() if each != name}
+        try:
+            self.change_to(replace(FLEET, groups=self.slice.groups, vms=vms))
+        except InUse:
+            assert listed
+
+    @rule(name=group_names, isolated=st.booleans())
+    def isolate(self, name: str, isolated: bool) -> None:
+        group = replace(self.slice.groups[name], isolated=isolated)
+        groups = {**self.slice.groups, name: group}
+        self.change_to(replace(FLEET, groups=groups, vms=self.slice.vms))
+
+    # --- time ----------------------------------------------------------------
+
+    def next_moment(self) -> None:
+        """Move the clock to the next moment at which something happens by itself."""
+        moments = [
+            moment
+            for each in self.slice.maintenances.values()
+            if (moment := next_moment(each, self.now, self.policy)) is not None
+        ]
+        if moments:
+            self.now = max(self.now, min(moments))
+
+    @rule()
+    def wait_for_the_next_moment(self) -> None:
+        self.next_moment()
+
+    @rule(step=st.sampled_from([SECOND, 7 * SECOND, MINUTE, 11 * MINUTE, 25 * HOUR]))
+    def wait(self, step: timedelta) -> None:
+        self.now += step
+
+    @rule()
+    def tick(self) -> None:
+        self.take(commands.tick(self.slice, self.now, self.policy))
+        model.check_nothing_is_left(self.slice, self.now, self.memory)
+        for each in self.slice.maintenances.values():
+            moment = next_moment(each, self.now, self.policy)
+            assert moment is None or moment > self.now
+
+    # --- always --------------------------------------------------------------
+
+    @invariant()
+    def the_state_keeps_the_rules(self) -> None:
+        model.check_state(self.slice)
+        model.check_audiences(self.slice)
+
+    def teardown(self) -> None:
+        """Let time and the driver go on: everything ends."""
+        if not self.is_sound:
+            return
+        for _ in range(10 * len(self.slice.maintenances) + 10):
+            self.tick()
+            if not any(each.phase.is_live for each in self.slice.maintenances.values()):
+                break
+            self.next_moment()
+            self.do_all_work()
+        phases = {each.phase for each in self.slice.maintenances.values()}
+        assert phases <= {Phase.COMPLETED, Phase.CANCELED, Phase.FAILED}
+        assert model.same_state(lifecycle.replay(self.facts), self.slice)
+
+    def do_all_work(self) -> None:
+        for each in list(self.slice.maintenances.values()):
+            if each.stuck_since is not None:
+                self.take(self.commanded("retry", each.id))
+            if commands.is_work_open(
+                self.slice.maintenance(each.id), self.now, self.policy
+            ):
+                self.report(each, each.to_do, fails=False)
+
+
+TestAnyHistory = Machine.TestCase
+TestAnyHistory.settings = settings(
+    max_examples=200,
+    stateful_step_count=30,
+    deadline=None,
+    print_blob=True,
+    derandomize=False,
+)

@@ -1,0 +1,32 @@
+"""A service to test, started as often as a test wants and closed at its end."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.engine.system import System, a_system
+from tests.stores.things import sqlite_store
+
+from forewarn.ports import Store
+from forewarn.stores.sqlite import MEMORY
+
+#: Opens a store in a file, or in memory; it is closed when the test ends.
+OpenStore = Callable[..., Store]
+
+
+@pytest.fixture
+def open_store() -> Iterator[OpenStore]:
+    with ExitStack() as opened:
+
+        def open_one(path: object = MEMORY) -> Store:
+            store = sqlite_store(path)
+            store.open()
+            opened.callback(store.close)
+            return store
+
+        yield open_one
+
+
+@pytest.fixture
+def system(open_store: OpenStore) -> System:
+    return a_system(open_store())

@@ -1,0 +1,212 @@
+"""The manual clock: one long step and many short ones tell the same story."""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.engine.conftest import OpenStore
+from tests.engine.system import (
+    HOUR,
+    MINUTE,
+    NOON,
+    SECOND,
+    RecordingDriver,
+    System,
+    a_reboot,
+    a_system,
+    an_emergency,
+    fail,
+)
+
+from forewarn.clocks import SystemClock, make_clock
+from forewarn.core.announcing import Order
+from forewarn.core.facts import Completed, Started, WorkBegan
+from forewarn.core.maintenance import Phase
+from forewarn.core.policy import Rules
+from forewarn.drivers.operator import OperatorDriver
+from forewarn.engine.engine import CLOCK, HEARTBEAT, Engine
+from forewarn.engine.notes import Notes
+from forewarn.engine.timers import Advance
+from forewarn.errors import Conflict, InvalidInput
+from forewarn.ports import Driver, Report, Work
+from forewarn.protocol.types import EventSource, EventType
+
+#: Time enough for all that `scenario` begins.
+SPAN = 20 * MINUTE
+
+
+def scenario(system: System) -> None:
+    """Maintenances that meet: in groups, on hosts, approved, held, and in haste."""
+    system.engine.listen(["web", "lone"])
+    for order in (
+        a_reboot(host="host-a"),
+        a_reboot("web-1"),
+        a_reboot("web-2", minutes=16),
+        an_emergency("db-1"),
+        Order(type=EventType.FREEZE, vms=("lone",), duration=7),
+        Order(type=EventType.REBOOT, vms=("lone",), source=EventSource.USER),
+        Order(type=EventType.TERMINATE, vms=("iso-0", "iso-1")),
+        Order(type=EventType.PREEMPT, vms=("web-0",)),
+        Order(type=EventType.REDEPLOY, vms=("db-0",), duration=90),
+    ):
+        system.engine.announce(order, by="ops")
+    held = system.announce(a_reboot("db-1", minutes=18))
+    system.engine.approve_as_vm("db-0", [held.events[0].id])
+    terminate = next(each for each in system.maintenances() if each.vms == ("iso-0",))
+    system.engine.approve_as_vm("iso-0", [terminate.events[0].id])
+
+
+def raw_journal(path: Path) -> list[tuple[object, ...]]:
+    """The journal as it lies on the disk."""
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute(
+            "SELECT position, at, fact, version, body FROM journal ORDER BY position"
+        ).fetchall()
+
+
+def journal_of(
+    open_store: OpenStore,
+    path: Path,
+    steps: Iterable[timedelta],
+    rules: Rules | None = None,
+    driver: Driver | None = None,
+    at: datetime = NOON,
+) -> list[tuple[object, ...]]:
+    system = a_system(open_store(path), rules=rules, driver=driver, at=at)
+    scenario(system)
+    for step in steps:
+        system.advance.by(step)
+    return raw_journal(path)
+
+
+def fails_at_first(work: Work) -> Iterable[Report]:
+    if work.attempt == 1 and "db-1" in {vm.name for vm in work.vms}:
+        return fail(work)
+    return [Report(vm=vm.name) for vm in work.vms]
+
+
+WORLDS: dict[str, tuple[Rules, Callable[[], Driver | None]]] = {
+    "plain": (Rules(), lambda: None),
+    "with a lead": (Rules(lead=3 * SECOND), lambda: None),
+    "never shown": (
+        Rules(shown=dict.fromkeys(EventType, timedelta(0))),
+        lambda: None,
+    ),
+    "operator": (Rules(), OperatorDriver),
+    "failing": (Rules(), lambda: RecordingDriver(fails_at_first)),
+}
+
+
+@pytest.mark.parametrize(("rules", "driver"), WORLDS.values(), ids=WORLDS)
+def test_one_long_step_and_many_short_ones_leave_the_same_journal(
+    open_store: OpenStore,
+    tmp_path: Path,
+    rules: Rules,
+    driver: Callable[[], Driver | None],
+) -> None:
+    long = journal_of(open_store, tmp_path / "long.db", [SPAN], rules, driver())
+    short = journal_of(
+        open_store, tmp_path / "short.db", [SECOND] * 1200, rules, driver()
+    )
+    assert len(long) > 40
+    assert short == long
+
+
+@pytest.mark.parametrize("step", [SPAN / 7, MINUTE, SPAN / 311])
+def test_steps_of_any_length_leave_the_same_journal(
+    open_store: OpenStore, tmp_path: Path, step: timedelta
+) -> None:
+    at = NOON + timedelta(milliseconds=1234)  # between two seconds
+    long = journal_of(open_store, tmp_path / "long.db", [2 * SPAN], at=at)
+    count = -(-2 * SPAN // step)
+    short = journal_of(open_store, tmp_path / "short.db", [step] * count, at=at)
+    assert short == long
+
+
+def test_everything_ends_in_the_scenario(system: System) -> None:
+    scenario(system)
+    system.advance.by(SPAN)
+    assert {each.phase for each in system.maintenances()} == {Phase.COMPLETED}
+    assert len(system.facts(Completed)) == 11
+
+
+def test_deadlines_are_met_at_their_own_time(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.advance.by(24 * HOUR)
+    assert [fact.at for fact in system.facts(Started)] == [made.not_before]
+    assert [fact.at for fact in system.facts(WorkBegan)] == [made.not_before]
+    assert [fact.at for fact in system.facts(Completed)] == [
+        made.not_before + 5 * SECOND
+    ]
+
+
+def test_what_starts_at_the_target_is_done_too(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.advance.to(made.not_before)
+    assert system.maintenance(made.id).started_at == made.not_before
+    assert system.maintenance(made.id).done == ("web-0",)
+
+
+def test_work_that_a_command_opened_is_done_before_the_clock_moves(
+    system: System,
+) -> None:
+    system.announce(an_emergency("web-0"))
+    system.advance.by(HOUR)
+    assert [fact.at for fact in system.facts(WorkBegan)] == [NOON]
+
+
+def test_the_clock_stands_at_the_target_in_the_end(system: System) -> None:
+    assert system.advance.by(HOUR) == NOON + HOUR
+    assert system.clock.now() == NOON + HOUR
+    assert system.advance.to(NOON + 3 * HOUR) == NOON + 3 * HOUR
+    assert system.clock.now() == NOON + 3 * HOUR
+
+
+def test_a_step_of_nothing_is_no_step(system: System) -> None:
+    assert system.advance.by(timedelta(0)) == NOON
+    assert system.clock.now() == NOON
+
+
+@pytest.mark.parametrize("back", [SECOND, HOUR])
+def test_the_clock_is_never_set_back(system: System, back: timedelta) -> None:
+    with pytest.raises(InvalidInput, match="never set back"):
+        system.advance.by(-back)
+    with pytest.raises(InvalidInput, match="never set back"):
+        system.advance.to(NOON - back)
+    assert system.clock.now() == NOON
+
+
+def test_where_the_clock_stands_is_kept(system: System) -> None:
+    system.advance.by(HOUR)
+    with system.store.snapshot() as snapshot:
+        kept = snapshot.setting(CLOCK)
+    assert kept is not None
+    clock = make_clock("manual", kept=datetime.fromisoformat(kept), last=None)
+    assert clock.now() == NOON + HOUR
+
+
+def test_every_step_has_its_heartbeat(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.advance.by(HOUR)
+    with system.store.snapshot() as snapshot:
+        beat = snapshot.setting(HEARTBEAT)
+    assert beat is not None
+    assert datetime.fromisoformat(beat) >= made.not_before + 5 * SECOND
+
+
+def test_documents_are_current_after_an_advance(system: System) -> None:
+    system.engine.after_commit = lambda position: None
+    system.announce(a_reboot("web-0"))
+    system.advance.by(15 * MINUTE)
+    assert len(system.plane.document("web-0").events) == 1
+    system.advance.by(MINUTE)
+    assert system.plane.document("web-0").events == ()
+
+
+def test_only_a_manual_clock_can_be_advanced(open_store: OpenStore) -> None:
+    engine = Engine(open_store(), SystemClock(), rules=Rules(), notes=Notes())
+    with pytest.raises(Conflict, match="--clock manual"):
+        Advance(engine, lambda: None).by(HOUR)

@@ -1,0 +1,170 @@
+"""Approving: by a VM, all or nothing; by the operator, one event."""
+
+import pytest
+from tests.engine.system import MINUTE, NOON, SECOND, System, a_reboot, an_emergency
+
+from forewarn.core.facts import Approved, Started
+from forewarn.core.maintenance import Phase, Via
+from forewarn.errors import NotFound, TooLate, UnknownEvent
+from forewarn.protocol.types import EventStatus
+
+
+def test_an_approved_maintenance_starts_in_the_same_transaction(
+    system: System,
+) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.engine.approve_as_vm("web-0", [made.events[0].id])
+    assert system.maintenance(made.id).started_at == NOON
+    (event,) = system.plane.document("web-2").events
+    assert (event.status, event.not_before) == (EventStatus.STARTED, None)
+
+
+def test_the_journal_says_who_approved_and_how(system: System) -> None:
+    one, other = (system.announce(a_reboot(vm)) for vm in ("web-0", "db-0"))
+    system.engine.approve_as_vm("web-1", [one.events[0].id])
+    system.engine.approve(other.events[0].id, by="ops")
+    assert [(fact.by, fact.via) for fact in system.facts(Approved)] == [
+        ("web-1", Via.METADATA),
+        ("ops", Via.CONTROL),
+    ]
+
+
+def test_any_vm_of_the_audience_may_approve(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.engine.approve_as_vm("WEB-2", [made.events[0].id])
+    assert system.maintenance(made.id).events[0].approved_by == "web-2"
+
+
+def test_a_shared_host_starts_only_when_both_groups_have_approved(
+    system: System,
+) -> None:
+    made = system.announce(a_reboot(host="host-a"))
+    of = {event.group: event.id for event in made.events}
+    system.engine.approve_as_vm("web-0", [of["web"]])
+    assert system.phase(made.id) is Phase.SCHEDULED
+    system.engine.approve_as_vm("db-1", [of["db"]])
+    assert system.phase(made.id) is Phase.STARTED
+    for vm in ("web-1", "db-0"):
+        (event,) = system.plane.document(vm).events
+        assert event.status == EventStatus.STARTED
+
+
+def test_all_ids_of_one_request_are_approved_in_one_transaction(
+    system: System,
+) -> None:
+    made = [system.announce(a_reboot(vm)) for vm in ("web-0", "web-1")]
+    system.engine.approve_as_vm("web-0", [each.events[0].id for each in made])
+    kinds = [type(fact) for fact in system.journal()[-4:]]
+    assert kinds[:3] == [Approved, Approved, Started]
+
+
+@pytest.mark.parametrize("wrong", ["unknown", "of another group", "of a maintenance"])
+def test_one_id_that_is_not_its_own_refuses_all(system: System, wrong: str) -> None:
+    mine, other = (system.announce(a_reboot(vm)) for vm in ("web-0", "db-0"))
+    ids = {
+        "unknown": "NO-SUCH-ID",
+        "of another group": other.events[0].id,
+        "of a maintenance": mine.id,
+    }
+    before = system.journal()
+    with pytest.raises(UnknownEvent):
+        system.engine.approve_as_vm("web-0", [mine.events[0].id, ids[wrong]])
+    assert system.journal() == before
+    assert system.phase(mine.id) is Phase.SCHEDULED
+
+
+def test_an_isolated_vm_approves_only_what_it_sees(system: System) -> None:
+    made = system.announce(a_reboot("iso-0"))
+    with pytest.raises(UnknownEvent):
+        system.engine.approve_as_vm("iso-1", [made.events[0].id])
+    system.engine.approve_as_vm("iso-0", [made.events[0].id])
+    assert system.phase(made.id) is Phase.STARTED
+
+
+def test_an_event_that_has_started_may_be_approved_and_nothing_happens(
+    system: System,
+) -> None:
+    made = system.announce(an_emergency("web-0"))
+    before = system.journal()
+    system.engine.approve_as_vm("web-1", [made.events[0].id])
+    assert system.journal() == before
+
+
+def test_events_that_are_over_may_be_approved_with_others(system: System) -> None:
+    canceled, completed, live = (
+        system.announce(a_reboot(vm)) for vm in ("web-0", "web-1", "web-2")
+    )
+    system.engine.cancel(canceled.id, by="ops")
+    system.engine.approve(completed.events[0].id, by="ops")
+    system.advance.by(MINUTE)
+    system.engine.approve_as_vm(
+        "web-0", [each.events[0].id for each in (canceled, completed, live)]
+    )
+    assert [system.phase(each.id) for each in (canceled, completed, live)] == [
+        Phase.CANCELED,
+        Phase.COMPLETED,
+        Phase.STARTED,
+    ]
+
+
+def test_approving_twice_is_approving_once(system: System) -> None:
+    made = system.announce(a_reboot(host="host-a"))
+    (of_web,) = (event.id for event in made.events if event.group == "web")
+    for vm in ("web-0", "web-1"):
+        system.engine.approve_as_vm(vm, [of_web, of_web])
+    system.engine.approve(of_web, by="ops")
+    assert [fact.by for fact in system.facts(Approved)] == ["web-0"]
+
+
+def test_approving_nothing_changes_nothing(system: System) -> None:
+    before = system.journal()
+    system.engine.approve_as_vm("web-0", [])
+    assert system.journal() == before
+
+
+def test_an_unknown_vm_approves_nothing(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    with pytest.raises(NotFound):
+        system.engine.approve_as_vm("web-9", [made.events[0].id])
+
+
+def test_approval_that_a_gate_holds_starts_when_the_gate_opens(
+    system: System,
+) -> None:
+    system.announce(an_emergency("web-0"))
+    held = system.announce(a_reboot("web-1"))
+    system.engine.approve_as_vm("web-1", [held.events[0].id])
+    assert system.phase(held.id) is Phase.SCHEDULED
+    system.advance.by(MINUTE)
+    assert system.maintenance(held.id).started_at == NOON + 5 * SECOND
+
+
+# --- by the operator ---------------------------------------------------------
+
+
+def test_the_operator_approves_one_event_and_is_answered_the_maintenance(
+    system: System,
+) -> None:
+    made = system.announce(a_reboot("web-0"))
+    after = system.engine.approve(made.events[0].id, by="ops")
+    assert after == system.maintenance(made.id)
+    assert after.phase is Phase.STARTED
+
+
+def test_the_operator_may_write_an_id_in_any_case(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    after = system.engine.approve(made.events[0].id.lower(), by="ops")
+    assert after.phase is Phase.STARTED
+
+
+def test_the_operator_approves_events_not_maintenances(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    with pytest.raises(NotFound):
+        system.engine.approve(made.id, by="ops")
+
+
+def test_the_operator_cannot_approve_what_is_over(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.engine.cancel(made.id, by="ops")
+    with pytest.raises(TooLate):
+        system.engine.approve(made.events[0].id, by="ops")

@@ -1,0 +1,144 @@
+"""Listening: rule 12."""
+
+import pytest
+from tests.engine.system import (
+    HOUR,
+    MINUTE,
+    NOON,
+    SECOND,
+    System,
+    a_reboot,
+    an_emergency,
+)
+
+from forewarn.core.announcing import Order
+from forewarn.core.facts import ListeningBegan
+from forewarn.core.fleet import Group, GroupKind, Listening
+from forewarn.core.maintenance import Phase
+from forewarn.protocol.types import EventSource, EventType
+
+USER_RESTART = Order(type=EventType.REBOOT, vms=("web-0",), source=EventSource.USER)
+
+
+def test_the_first_request_of_a_silent_group_begins_an_epoch(system: System) -> None:
+    before = system.plane.epoch("web-0")
+    system.engine.listen(["web"])
+    assert system.plane.epoch("web-0") != before
+    assert system.plane.document("web-0").incarnation == 0
+    (fact,) = system.facts(ListeningBegan)
+    assert (fact.group, fact.at) == ("web", NOON)
+    web = system.fleet().groups["web"]
+    assert (web.listening_since, web.last_request) == (NOON, NOON)
+
+
+def test_the_incarnation_is_one_if_events_are_live(system: System) -> None:
+    for vm in ("web-0", "web-1"):
+        system.announce(a_reboot(vm))
+    assert system.plane.document("web-2").incarnation == 2
+    system.engine.listen(["web"])
+    assert system.plane.document("web-2").incarnation == 1
+    assert len(system.plane.document("web-2").events) == 2
+
+
+def test_an_isolated_vm_without_events_begins_with_zero(system: System) -> None:
+    system.announce(a_reboot("iso-0"))
+    system.engine.listen(["iso"])
+    incarnations = [system.plane.document(vm).incarnation for vm in ("iso-0", "iso-1")]
+    assert incarnations == [1, 0]
+    assert system.plane.epoch("iso-0") == system.facts(ListeningBegan)[0].epoch
+
+
+def test_a_listening_group_keeps_its_epoch(system: System) -> None:
+    system.engine.listen(["web"])
+    epoch = system.plane.epoch("web-0")
+    system.advance.by(HOUR)
+    system.engine.listen(["web"])
+    assert system.plane.epoch("web-0") == epoch
+    assert len(system.facts(ListeningBegan)) == 1
+
+
+def test_no_other_group_begins_to_listen(system: System) -> None:
+    before = system.plane.epoch("db-0")
+    system.engine.listen(["web"])
+    assert system.plane.epoch("db-0") == before
+    assert system.fleet().groups["db"].listening_since is None
+
+
+def test_several_groups_can_begin_in_one_transaction(system: System) -> None:
+    system.engine.listen(["web", "db", "web"])
+    assert {fact.group for fact in system.facts(ListeningBegan)} == {"web", "db"}
+    assert len(system.facts(ListeningBegan)) == 2
+
+
+def test_an_unknown_group_does_not_listen(system: System) -> None:
+    system.engine.listen(["gone", "web"])
+    assert [fact.group for fact in system.facts(ListeningBegan)] == ["web"]
+
+
+def test_a_group_is_silent_after_24_hours_without_a_request(system: System) -> None:
+    system.engine.listen(["web"])
+    system.advance.by(24 * HOUR - SECOND)
+    assert system.fleet().groups["web"].is_listening(system.clock.now())
+    system.advance.by(SECOND)
+    assert not system.fleet().groups["web"].is_listening(system.clock.now())
+    system.engine.listen(["web"])
+    assert len(system.facts(ListeningBegan)) == 2
+
+
+def test_a_request_in_between_keeps_it_listening(system: System) -> None:
+    system.engine.listen(["web"])
+    system.advance.by(23 * HOUR)
+    system.notes.ask("web", system.clock.now())
+    system.advance.by(23 * HOUR)
+    system.engine.listen(["web"])
+    assert len(system.facts(ListeningBegan)) == 1
+
+
+def test_incarnations_go_on_from_where_the_epoch_began(system: System) -> None:
+    system.engine.listen(["web"])
+    system.announce(a_reboot("web-0"))
+    assert system.plane.document("web-0").incarnation == 1
+    system.announce(a_reboot("web-1"))
+    assert system.plane.document("web-0").incarnation == 2
+
+
+def test_a_group_that_always_listens_never_begins(system: System) -> None:
+    web = Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
+    system.fleets.put_group(web, by="ops")
+    epoch = system.plane.epoch("web-0")
+    system.engine.listen(["web"])
+    assert not system.facts(ListeningBegan)
+    assert system.plane.epoch("web-0") == epoch
+
+
+def test_a_user_operation_on_a_silent_group_starts_at_once(system: System) -> None:
+    made = system.announce(USER_RESTART)
+    assert (made.phase, made.at_once) == (Phase.STARTED, True)
+
+
+def test_a_user_operation_on_a_listening_group_gets_its_notice(
+    system: System,
+) -> None:
+    system.engine.listen(["web"])
+    made = system.announce(USER_RESTART)
+    assert made.phase is Phase.SCHEDULED
+    assert made.not_before == NOON + 15 * MINUTE
+
+
+def test_planned_maintenance_never_looks_at_listening(system: System) -> None:
+    silent = system.announce(a_reboot("web-0"))
+    system.engine.listen(["db"])
+    listening = system.announce(a_reboot("db-0"))
+    assert silent.not_before == listening.not_before
+    assert silent.phase is listening.phase is Phase.SCHEDULED
+
+
+@pytest.mark.parametrize("vm", ["web-0", "iso-1"])
+def test_an_epoch_begins_anew_while_something_is_under_way(
+    system: System, vm: str
+) -> None:
+    system.announce(an_emergency(vm))
+    group = system.plane.vms[vm].group
+    system.engine.listen([group])
+    document = system.plane.document(vm)
+    assert (document.incarnation, len(document.events)) == (1, 1)

@@ -1,0 +1,193 @@
+"""The threads of a service: followers of the journal, and timers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from threading import Event, get_ident
+
+import pytest
+from tests.engine.conftest import OpenStore
+from tests.engine.system import FLEET, HOUR, MINUTE, NOON, a_reboot, counted
+
+from forewarn.clocks import FastClock, ManualClock
+from forewarn.core.maintenance import Phase
+from forewarn.core.policy import Rules
+from forewarn.engine.engine import HEARTBEAT, Engine
+from forewarn.engine.fleets import Fleets
+from forewarn.engine.journal import Follower
+from forewarn.engine.notes import Notes
+from forewarn.engine.timers import Timers
+from forewarn.ports import Clock, Store
+
+LONG = 10.0  # seconds; only a broken thread needs them
+
+
+@contextmanager
+def running(thread: Follower | Timers) -> Iterator[None]:
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.stop()
+
+
+def an_engine(store: Store, clock: Clock) -> Engine:
+    engine = Engine(store, clock, rules=Rules(), notes=Notes(), new_id=counted())
+    Fleets(engine).apply(FLEET, by="ops")
+    return engine
+
+
+def beat_of(store: Store) -> datetime | None:
+    with store.snapshot() as snapshot:
+        kept = snapshot.setting(HEARTBEAT)
+    return None if kept is None else datetime.fromisoformat(kept)
+
+
+# --- followers ---------------------------------------------------------------
+
+
+def test_a_follower_reads_when_it_starts() -> None:
+    read = Event()
+    with running(Follower("reader", read.set)):
+        assert read.wait(LONG)
+
+
+def test_a_follower_reads_in_a_thread_of_its_own_when_its_bell_rings() -> None:
+    threads: list[int] = []
+    reads = [Event(), Event()]
+
+    def catch_up() -> None:
+        threads.append(get_ident())
+        reads[min(len(threads), 2) - 1].set()
+
+    follower = Follower("reader", catch_up)
+    with running(follower):
+        assert reads[0].wait(LONG)
+        follower.ring()
+        assert reads[1].wait(LONG)
+    assert len(set(threads)) == 1
+    assert get_ident() not in threads
+
+
+def test_a_ring_while_it_reads_is_not_lost() -> None:
+    reads: list[Event] = [Event(), Event()]
+    go_on = Event()
+
+    def catch_up() -> None:
+        (reads[1] if reads[0].is_set() else reads[0]).set()
+        go_on.wait(LONG)
+
+    follower = Follower("reader", catch_up)
+    with running(follower):
+        assert reads[0].wait(LONG)
+        follower.ring()
+        go_on.set()
+        assert reads[1].wait(LONG)
+
+
+def test_a_follower_that_fails_tries_again() -> None:
+    failures = iter([ValueError("no")])
+    read = Event()
+
+    def catch_up() -> None:
+        for failure in failures:
+            raise failure
+        read.set()
+
+    follower = Follower("reader", catch_up)
+    with running(follower):
+        assert read.wait(LONG)
+
+
+def test_a_follower_that_has_stopped_reads_no_more() -> None:
+    reads: list[None] = []
+    follower = Follower("reader", lambda: reads.append(None))
+    with running(follower):
+        pass
+    before = len(reads)
+    follower.ring()
+    assert len(reads) == before
+
+
+def test_a_follower_that_never_started_can_be_stopped() -> None:
+    Follower("reader", lambda: None).stop()
+
+
+# --- timers ------------------------------------------------------------------
+
+
+def until(is_so: Callable[[], bool], bell: Event) -> bool:
+    """Wait until `is_so`, asked whenever `bell` rings."""
+    while not is_so():
+        bell.clear()
+        if not (is_so() or bell.wait(LONG)):
+            return False
+    return True
+
+
+def test_timers_start_what_is_due_when_it_is_due(open_store: OpenStore) -> None:
+    store, committed = open_store(), Event()
+    engine = an_engine(store, FastClock(36_000.0, NOON))  # an hour: a tenth of a second
+    timers = Timers(engine, lambda: None)
+
+    def after_commit(position: int) -> None:
+        timers.ring()
+        committed.set()
+
+    engine.after_commit = after_commit
+    with running(timers):
+        (made,) = engine.announce(a_reboot("web-0"), by="ops")
+
+        def has_started() -> bool:
+            with store.snapshot() as snapshot:
+                found = snapshot.maintenance(made.id)
+            return found is not None and found.phase is Phase.STARTED
+
+        assert until(has_started, committed)
+    with store.snapshot() as snapshot:
+        found = snapshot.maintenance(made.id)
+    assert found is not None
+    assert found.started_at is not None
+    assert found.started_at >= made.not_before
+
+
+def test_timers_say_when_they_have_ticked(open_store: OpenStore) -> None:
+    ticked = Event()
+    with running(Timers(an_engine(open_store(), FastClock(60.0, NOON)), ticked.set)):
+        assert ticked.wait(LONG)
+
+
+@pytest.mark.parametrize("clock", [ManualClock(NOON), FastClock(60.0, NOON)])
+def test_the_last_heartbeat_is_written_when_timers_stop(
+    open_store: OpenStore, clock: Clock
+) -> None:
+    store = open_store()
+    engine = an_engine(store, clock)
+    with running(Timers(engine, lambda: None)):
+        before = clock.now()
+        if isinstance(clock, ManualClock):
+            clock.move_to(NOON + MINUTE)
+            before = clock.now()
+    beat = beat_of(store)
+    assert beat is not None
+    assert beat >= before
+
+
+def test_timers_leave_a_manual_clock_to_whoever_advances_it(
+    open_store: OpenStore,
+) -> None:
+    store, clock = open_store(), ManualClock(NOON)
+    engine = an_engine(store, clock)
+    (made,) = engine.announce(a_reboot("web-0"), by="ops")
+    timers = Timers(engine, lambda: None)
+    with running(timers):
+        clock.move_to(NOON + HOUR)
+        timers.ring()
+    with store.snapshot() as snapshot:
+        found = snapshot.maintenance(made.id)
+    assert found is not None
+    assert found.phase is Phase.SCHEDULED
+
+
+def test_timers_that_never_started_can_be_stopped(open_store: OpenStore) -> None:
+    Timers(an_engine(open_store(), ManualClock(NOON)), lambda: None).stop()

@@ -1,0 +1,249 @@
+"""Time: nothing that is due is left, and nothing that will be due is forgotten."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.engine.conftest import OpenStore
+from tests.engine.system import (
+    HOUR,
+    MINUTE,
+    NOON,
+    SECOND,
+    System,
+    a_reboot,
+    a_system,
+    an_emergency,
+)
+
+from forewarn.core.announcing import Order
+from forewarn.core.facts import Completed, Started
+from forewarn.core.fleet import VM
+from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.drivers.operator import OperatorDriver
+from forewarn.protocol.types import EventType
+
+
+def is_nothing_due(system: System) -> bool:
+    with system.store.snapshot() as snapshot:
+        return not snapshot.due(system.clock.now())
+
+
+def test_a_tick_starts_what_is_due_and_nothing_else(system: System) -> None:
+    due, later = (
+        system.announce(a_reboot("web-0")),
+        system.announce(a_reboot("db-0", minutes=16)),
+    )
+    system.clock.move_to(due.not_before)
+    system.engine.tick()
+    assert system.phase(due.id) is Phase.STARTED
+    assert system.phase(later.id) is Phase.SCHEDULED
+
+
+def test_a_tick_before_not_before_starts_nothing(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.clock.move_to(made.not_before - SECOND)
+    system.engine.tick()
+    assert system.phase(made.id) is Phase.SCHEDULED
+
+
+def test_a_second_tick_does_nothing(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.clock.move_to(made.not_before)
+    system.engine.tick()
+    before = system.journal()
+    system.engine.tick()
+    assert system.journal() == before
+
+
+@pytest.mark.parametrize("minutes", [0, 14, 15, 16, 30, 60, 61, 24 * 60])
+def test_after_a_tick_nothing_is_left_that_time_would_move(
+    system: System, minutes: int
+) -> None:
+    for order in (
+        a_reboot("web-0"),
+        a_reboot("web-1"),
+        a_reboot(host="host-a", minutes=15),
+        a_reboot("lone", minutes=60),
+        an_emergency("iso-0"),
+        Order(type=EventType.TERMINATE, vms=("iso-1", "web-2")),
+    ):
+        system.engine.announce(order, by="ops")
+    system.clock.move_to(NOON + minutes * MINUTE)
+    system.engine.tick()
+    assert is_nothing_due(system)
+    following = system.engine.next_moment()
+    assert following is None or following > system.clock.now()
+
+
+def test_the_next_moment_is_that_of_the_next_start_or_end(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    assert system.engine.next_moment() == made.not_before
+    system.clock.move_to(made.not_before)
+    system.engine.tick()
+    system.works.catch_up()
+    assert system.engine.next_moment() == made.not_before + 5 * SECOND
+
+
+def test_open_work_has_no_next_moment(open_store: OpenStore) -> None:
+    system = a_system(open_store(), driver=OperatorDriver())
+    system.announce(an_emergency("web-0"))
+    system.works.catch_up()
+    assert system.engine.next_moment() is None
+
+
+def test_a_late_tick_starts_the_oldest_first(system: System) -> None:
+    younger = system.announce(a_reboot("web-0", minutes=30))
+    older = system.announce(a_reboot("web-1", minutes=20))
+    system.clock.move_to(NOON + HOUR)
+    system.engine.tick()
+    assert system.phase(older.id) is Phase.STARTED
+    assert system.phase(younger.id) is Phase.SCHEDULED
+
+
+def test_one_of_a_group_starts_when_the_other_has_ended(system: System) -> None:
+    first, second = (system.announce(a_reboot(vm)) for vm in ("web-0", "web-1"))
+    system.advance.by(HOUR)
+    assert system.maintenance(second.id).started_at == (
+        system.maintenance(first.id).ended_at
+    )
+
+
+def test_a_maintenance_over_two_groups_is_started_by_the_end_of_one_in_only_one(
+    system: System,
+) -> None:
+    holding = system.announce(an_emergency("web-1"))
+    held = system.announce(a_reboot(host="host-a"))
+    for event in held.events:
+        system.engine.approve(event.id, by="ops")
+    assert system.phase(held.id) is Phase.SCHEDULED
+    system.works.catch_up()
+    system.clock.move_to(NOON + 5 * SECOND)
+    system.engine.tick()  # loads web alone, and must see db too
+    assert system.phase(holding.id) is Phase.COMPLETED
+    assert system.phase(held.id) is Phase.STARTED
+
+
+def test_a_gate_in_either_group_holds_a_maintenance_over_both(system: System) -> None:
+    system.announce(an_emergency("web-1"))
+    system.announce(an_emergency("db-1"))
+    held = system.announce(a_reboot(host="host-a"))
+    for event in held.events:
+        system.engine.approve(event.id, by="ops")
+    web, db = (each for each in system.maintenances() if each.id != held.id)
+    system.clock.move_to(NOON + MINUTE)
+    system.engine.complete(web.id, by="ops")
+    assert system.phase(held.id) is Phase.SCHEDULED
+    system.engine.complete(db.id, by="ops")
+    assert system.phase(held.id) is Phase.STARTED
+
+
+def test_a_younger_one_waits_behind_an_older_one_that_is_held(system: System) -> None:
+    busy = system.announce(an_emergency("db-1"))
+    older = system.announce(a_reboot(host="host-a"))
+    younger = system.announce(a_reboot("web-1", minutes=16))
+    system.clock.move_to(NOON + 16 * MINUTE)
+    system.engine.tick()
+    assert system.phase(older.id) is system.phase(younger.id) is Phase.SCHEDULED
+    system.engine.complete(busy.id, by="ops")
+    system.advance.by(HOUR)
+    assert [fact.maintenance for fact in system.facts(Started)] == [
+        busy.id,
+        older.id,
+        younger.id,
+    ]
+
+
+def test_facts_never_go_back_in_time(open_store: OpenStore) -> None:
+    store = open_store()
+    a_system(store, at=NOON + HOUR).announce(a_reboot("web-0"))
+    system = a_system(store, at=NOON, fleet=None)  # the clock was set back
+    made = system.announce(a_reboot("db-0"))
+    times = [fact.at for fact in system.journal()]
+    assert times == sorted(times)
+    assert made.announced_at == NOON + HOUR
+
+
+def test_the_heartbeat_is_a_row_and_no_fact(system: System) -> None:
+    before = system.journal()
+    system.clock.move_to(NOON + MINUTE)
+    system.engine.beat()
+    assert system.journal() == before
+    with system.store.snapshot() as snapshot:
+        assert snapshot.setting("heartbeat") == (NOON + MINUTE).isoformat()
+
+
+# --- commands that come before the tick --------------------------------------
+#
+# The clock of a real service runs on while nobody ticks: for milliseconds in each
+# second, and for as long as the service was down.
+
+
+def cancel_again(system: System, over: Maintenance) -> None:
+    system.engine.cancel(over.id, by="ops")
+
+
+def approve_in_one_group(system: System, over: Maintenance) -> None:
+    made = system.announce(a_reboot("web-2", minutes=60))
+    system.engine.approve_as_vm("web-2", [made.events[0].id])
+
+
+def change_the_fleet(system: System, over: Maintenance) -> None:
+    system.fleets.put_vm(VM(name="web-9", group="web", update_domain=9), by="ops")
+
+
+def begin_to_listen(system: System, over: Maintenance) -> None:
+    system.engine.listen(["web"])
+
+
+def announce_another(system: System, over: Maintenance) -> None:
+    system.announce(a_reboot("web-2"))
+
+
+Before = Callable[[System, Maintenance], None]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        cancel_again,
+        approve_in_one_group,
+        change_the_fleet,
+        begin_to_listen,
+        announce_another,
+    ],
+)
+def test_a_command_that_comes_before_the_tick_forgets_nothing(
+    system: System, command: Before
+) -> None:
+    over = system.announce(a_reboot("web-1"))
+    system.engine.cancel(over.id, by="ops")
+    made = system.announce(a_reboot(host="host-a"))
+    system.clock.move_to(made.not_before)
+    command(system, over)
+    system.advance.by(2 * HOUR)
+    assert system.phase(made.id) is Phase.COMPLETED
+
+
+def test_completing_again_before_the_tick_forgets_nothing(system: System) -> None:
+    over = system.announce(an_emergency("web-1"))
+    system.advance.by(MINUTE)
+    made = system.announce(a_reboot(host="host-a"))
+    system.clock.move_to(made.not_before)
+    system.engine.complete(over.id, by="ops")
+    system.advance.by(HOUR)
+    assert system.phase(made.id) is Phase.COMPLETED
+
+
+def test_a_command_before_the_tick_forgets_nothing_two_groups_away(
+    system: System,
+) -> None:
+    system.fleets.put_vm(VM(name="lone", group="lone", host="host-a"), by="ops")
+    system.fleets.put_vm(VM(name="solo", group="solo", host="host-b"), by="ops")
+    far = system.announce(a_reboot(host="host-b"))  # web, db and solo
+    near = system.announce(a_reboot(host="host-a"))  # web, db and lone, after it
+    system.clock.move_to(near.not_before)
+    other = system.announce(a_reboot("lone", minutes=60))
+    system.advance.by(3 * HOUR)
+    assert {each.id for each in (near, far, other)} == {
+        fact.maintenance for fact in system.facts(Completed)
+    }

@@ -1,0 +1,285 @@
+"""Documents, approvals and dates: exact in writing, tolerant in reading."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forewarn.errors import Malformed
+from forewarn.protocol.codec import (
+    decode,
+    encode,
+    iso8601,
+    parse_date,
+    rfc1123,
+)
+from forewarn.protocol.types import (
+    Document,
+    EventSource,
+    EventStatus,
+    EventType,
+    ScheduledEvent,
+)
+from forewarn.protocol.versions import NEWEST, VERSIONS, ApiVersion
+
+MOMENT = datetime(2016, 9, 19, 18, 29, 47, tzinfo=UTC)
+
+
+def an_event(
+    *,
+    description: str = "",
+    resources: tuple[str, ...] = ("vm0",),
+    not_before: datetime | None = MOMENT,
+    duration: int | None = None,
+) -> ScheduledEvent:
+    return ScheduledEvent(
+        id="E0",
+        type=EventType.FREEZE,
+        status=EventStatus.SCHEDULED,
+        resources=resources,
+        not_before=not_before,
+        description=description,
+        source=EventSource.PLATFORM,
+        duration=duration,
+    )
+
+
+def written(event: ScheduledEvent) -> bytes:
+    return encode(Document(incarnation=1, events=(event,)), NEWEST)
+
+
+def read_event(**fields: object) -> ScheduledEvent:
+    """Read a document with one event that has these fields and an id."""
+    body = {"DocumentIncarnation": 1, "Events": [{"EventId": "E0", **fields}]}
+    (event,) = decode(json.dumps(body).encode()).events
+    return event
+
+
+# --- writing -----------------------------------------------------------------
+
+
+def test_text_is_written_as_utf_8_and_not_escaped() -> None:
+    body = written(an_event(description="Wartung für Zürich 🛠"))
+    assert "Wartung für Zürich 🛠".encode() in body
+    assert b"\\u" not in body
+
+
+def test_the_body_is_one_line_without_spaces_between_its_parts() -> None:
+    body = written(an_event(description="a\nb"))
+    assert b"\n" not in body
+    assert b'": ' not in body
+    assert b", " not in body.replace(b"Mon, 19", b"")
+
+
+def test_an_unknown_duration_is_minus_one() -> None:
+    assert written(an_event(duration=None)).endswith(b'"DurationInSeconds":-1}]}')
+
+
+def test_a_duration_of_zero_is_zero() -> None:
+    assert written(an_event(duration=0)).endswith(b'"DurationInSeconds":0}]}')
+
+
+def test_no_not_before_is_an_empty_string() -> None:
+    assert b'"NotBefore":"",' in written(an_event(not_before=None))
+
+
+def test_events_are_a_list_even_if_there_are_none() -> None:
+    assert encode(Document(incarnation=4), NEWEST) == (
+        b'{"DocumentIncarnation":4,"Events":[]}'
+    )
+
+
+# --- reading documents -------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [b"", b" ", b"\r\n"])
+def test_an_empty_body_means_that_nothing_is_scheduled(body: bytes) -> None:
+    assert decode(body) == Document(incarnation=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "incarnation"), [("5", 5), ('"5"', 5), ('"-1"', -1), ("0", 0)]
+)
+def test_an_incarnation_is_read_as_a_number_or_as_text(
+    text: str, incarnation: int
+) -> None:
+    body = f'{{"DocumentIncarnation":{text},"Events":[]}}'
+    assert decode(body.encode()).incarnation == incarnation
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"Events":null}', b'{"Events":[]}'])
+def test_missing_members_mean_that_nothing_is_scheduled(body: bytes) -> None:
+    assert decode(body) == Document(incarnation=0)
+
+
+@pytest.mark.parametrize(
+    "not_before",
+    [
+        "Mon, 19 Sep 2016 18:29:47 GMT",
+        "2016-09-19T18:29:47Z",
+        "2016-09-19T18:29:47+00:00",
+        "2016-09-19T18:29:47",
+        "2016-09-19T20:29:47+02:00",
+        "Mon, 19 Sep 2016 20:29:47 +0200",
+        "19 Sep 16 18:29:47 GMT",
+        "Monday, 19-Sep-16 18:29:47 GMT",
+        " Mon, 19 Sep 2016 18:29:47 GMT ",
+    ],
+)
+def test_a_not_before_is_read_in_every_form_that_was_seen(not_before: str) -> None:
+    assert read_event(NotBefore=not_before).not_before == MOMENT
+
+
+@pytest.mark.parametrize("not_before", ["", "  ", None, "soon", 1474309787, [], {}])
+def test_a_blank_or_strange_not_before_is_none(not_before: object) -> None:
+    assert read_event(NotBefore=not_before).not_before is None
+
+
+def test_an_event_needs_nothing_but_its_id() -> None:
+    assert read_event() == ScheduledEvent(id="E0", type="", status="", resources=())
+
+
+@pytest.mark.parametrize("member", ["Resources", "Description", "EventSource"])
+def test_null_is_read_as_absent(member: str) -> None:
+    assert read_event(**{member: None}) == read_event()
+
+
+def test_unknown_words_are_kept_as_text() -> None:
+    event = read_event(EventType="Hop", EventStatus="Completed", EventSource="Moon")
+    assert (event.type, event.status, event.source) == ("Hop", "Completed", "Moon")
+
+
+def test_known_words_are_read_as_such() -> None:
+    event = read_event(EventType="Redeploy", EventStatus="Started", EventSource="User")
+    assert event.type is EventType.REDEPLOY
+    assert event.status is EventStatus.STARTED
+    assert event.source is EventSource.USER
+
+
+def test_unknown_fields_are_kept_in_raw() -> None:
+    assert read_event(Color="red").raw == {"EventId": "E0", "Color": "red"}
+
+
+@pytest.mark.parametrize(("seconds", "duration"), [(0, 0), (9, 9), (-1, None)])
+def test_a_duration_of_minus_one_is_unknown(seconds: int, duration: int | None) -> None:
+    assert read_event(DurationInSeconds=seconds).duration == duration
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>",
+        b'{"Events":[',
+        b"\xff\xfe\xfd",
+        b"[]",
+        b"3",
+        b"null",
+        b'{"Events":"none"}',
+        b'{"Events":{"EventId":"E0"}}',
+        b'{"Events":[1]}',
+        b'{"Events":[{}]}',
+        b'{"Events":[{"EventId":7}]}',
+    ],
+)
+def test_what_is_no_document_is_malformed(body: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode(body)
+
+
+# --- there and back ----------------------------------------------------------
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+moments = st.datetimes(
+    datetime(1970, 1, 1),  # noqa: DTZ001  # the zone is the strategy's
+    datetime(9999, 12, 30),  # noqa: DTZ001
+    timezones=st.just(UTC),
+).map(lambda moment: moment.replace(microsecond=0))
+
+events = st.builds(
+    ScheduledEvent,
+    id=words,
+    type=st.sampled_from(EventType),
+    status=st.sampled_from(EventStatus),
+    resources=st.lists(words, max_size=4).map(tuple),
+    not_before=st.none() | moments,
+    description=words,
+    source=st.sampled_from(EventSource),
+    duration=st.none() | st.integers(0, 10**6),
+    paas=st.just(frozenset[str]()),
+    raw=st.just({}),
+)
+documents = st.builds(
+    Document,
+    incarnation=st.integers(0, 2**63),
+    events=st.lists(events, max_size=4).map(tuple),
+)
+
+
+def as_shown(document: Document, version: ApiVersion) -> Document:
+    """What a reader of `version` learns of `document`, written out by hand."""
+    late = {EventType.PREEMPT: "2017-11-01", EventType.TERMINATE: "2019-01-01"}
+    return replace(
+        document,
+        events=tuple(
+            replace(
+                event,
+                resources=tuple(
+                    f"_{name}" if version.name == "2017-03-01" else name
+                    for name in event.resources
+                ),
+                description=event.description if version.name >= "2019-04-01" else "",
+                source=event.source if version.name >= "2019-08-01" else None,
+                duration=event.duration if version.name >= "2020-07-01" else None,
+            )
+            for event in document.events
+            if version.name >= late.get(EventType(event.type), "")
+        ),
+    )
+
+
+@given(document=documents, version=st.sampled_from(list(VERSIONS.values())))
+def test_what_is_written_is_read_back(document: Document, version: ApiVersion) -> None:
+    assert decode(encode(document, version)) == as_shown(document, version)
+
+
+@given(body=st.binary() | st.text().map(str.encode))
+def test_reading_any_bytes_gives_a_document_or_says_that_they_are_malformed(
+    body: bytes,
+) -> None:
+    try:
+        document = decode(body)
+    except Malformed:
+        return
+    assert isinstance(document, Document)
+
+
+# --- dates -------------------------------------------------------------------
+
+
+def test_dates_are_in_english_with_a_day_of_two_digits() -> None:
+    assert rfc1123(datetime(2024, 3, 6, 9, 2, 9, tzinfo=UTC)) == (
+        "Wed, 06 Mar 2024 09:02:09 GMT"
+    )
+
+
+def test_dates_are_written_in_utc_and_whole_seconds() -> None:
+    moment = datetime(
+        2024, 1, 1, 0, 30, 0, 999_999, tzinfo=timezone(timedelta(hours=1))
+    )
+    assert rfc1123(moment) == "Sun, 31 Dec 2023 23:30:00 GMT"
+    assert iso8601(moment) == "2023-12-31T23:30:00Z"
+
+
+@given(moments)
+def test_dates_are_read_back(moment: datetime) -> None:
+    assert parse_date(rfc1123(moment)) == moment
+    assert parse_date(iso8601(moment)) == moment
+
+
+@given(st.text(alphabet="0123456789,:-+. TZGMTJanMonSep") | st.text())
+def test_no_text_is_too_strange_to_be_no_date(text: str) -> None:
+    found = parse_date(text)
+    assert found is None or found.tzinfo is not None

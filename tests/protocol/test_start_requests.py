@@ -1,0 +1,127 @@
+"""The body of a POST: which events it approves, and what is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forewarn.errors import Malformed
+from forewarn.protocol.codec import decode_start_requests, encode_start_requests
+
+
+def test_approvals_are_written_in_the_form_that_is_documented() -> None:
+    assert encode_start_requests(["A", "B"]) == (
+        b'{"StartRequests":[{"EventId":"A"},{"EventId":"B"}]}'
+    )
+
+
+def test_several_events_are_approved_in_the_order_given() -> None:
+    body = b'{"StartRequests":[{"EventId":"B"},{"EventId":"A"}]}'
+    assert decode_start_requests(body) == ("B", "A")
+
+
+def test_ids_are_read_in_upper_case_and_each_once() -> None:
+    body = b'{"StartRequests":[{"EventId":"ab-1"},{"EventId":"Ab-1"}]}'
+    assert decode_start_requests(body) == ("AB-1",)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"startrequests":[{"eventid":"A"}]}',
+        b'{"STARTREQUESTS":[{"EVENTID":"A"}]}',
+        b'{"startRequests":[{"eventId":"A"}]}',
+        b' {"StartRequests" : [ {"EventId" : "A", "More": 1} ], "Other": null}\n',
+    ],
+)
+def test_keys_are_read_in_any_case_and_others_are_ignored(body: bytes) -> None:
+    assert decode_start_requests(body) == ("A",)
+
+
+@pytest.mark.parametrize("incarnation", ["5", '"5"', "null", "-1", "[]", '"stale"'])
+def test_the_incarnation_that_old_clients_send_is_ignored(incarnation: str) -> None:
+    body = (
+        f'{{"DocumentIncarnation":{incarnation},"StartRequests":[{{"EventId":"A"}}]}}'
+    )
+    assert decode_start_requests(body.encode()) == ("A",)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b" ",
+        b"StartRequests",
+        b"EventId=A",
+        b'{"StartRequests":[{"EventId":"A"}]',
+        b"\xff\xff\xff",
+        b'{"StartRequests":[{"EventId":"\xe9"}]}',
+    ],
+)
+def test_a_body_that_is_not_json_is_malformed(body: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode_start_requests(body)
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"A"', b"5", b"null", b"true"])
+def test_a_body_that_is_no_object_is_malformed(body: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode_start_requests(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"StartRequest":[{"EventId":"A"}]}',
+        b'{"StartRequests":null}',
+        b'{"StartRequests":[]}',
+        b'{"StartRequests":{}}',
+        b'{"StartRequests":{"EventId":"A"}}',
+        b'{"StartRequests":"A"}',
+        b'{"StartRequests":1}',
+    ],
+)
+def test_without_a_list_of_start_requests_a_body_is_malformed(body: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode_start_requests(body)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "{}",
+        "null",
+        '"A"',
+        "[]",
+        '{"EventId":null}',
+        '{"EventId":5}',
+        '{"EventId":true}',
+        '{"EventId":["A"]}',
+        '{"EventId":{}}',
+        '{"EventId":""}',
+    ],
+)
+def test_one_request_without_a_text_as_id_makes_the_body_malformed(
+    request_: str,
+) -> None:
+    body = f'{{"StartRequests":[{{"EventId":"A"}},{request_}]}}'
+    with pytest.raises(Malformed):
+        decode_start_requests(body.encode())
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":', b'{"StartRequests":['])
+def test_deep_nesting_is_malformed(opening: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode_start_requests(opening * 20_000)
+
+
+def test_an_integer_without_end_is_malformed() -> None:
+    body = b'{"DocumentIncarnation":%b,"StartRequests":[{"EventId":"A"}]}'
+    with pytest.raises(Malformed):
+        decode_start_requests(body % (b"9" * 60_000))
+
+
+@given(ids=st.lists(st.uuids().map(str), min_size=1))
+def test_approvals_that_are_written_are_read_back(ids: list[str]) -> None:
+    read = decode_start_requests(encode_start_requests(ids))
+    assert read == tuple(dict.fromkeys(each.upper() for each in ids))

@@ -1,0 +1,177 @@
+"""A real service in this process, asked over real HTTP."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPMessage
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from forewarn.compose import System
+from forewarn.config import Config, Sources, load
+
+TOKEN = "t"
+
+#: The groups web and db share host-a; lone stands apart.
+FLEET = """\
+[[hosts]]
+name = "host-a"
+[[hosts]]
+name = "host-b"
+[[groups]]
+name = "web"
+kind = "availability-set"
+listening = "always"
+[[groups]]
+name = "db"
+kind = "availability-set"
+listening = "always"
+[[groups]]
+name = "empty"
+kind = "scale-set"
+[[vms]]
+name = "web-0"
+group = "web"
+host = "host-a"
+update_domain = 0
+[[vms]]
+name = "web-1"
+group = "web"
+host = "host-b"
+update_domain = 1
+[[vms]]
+name = "web-2"
+group = "web"
+update_domain = 2
+[[vms]]
+name = "db-0"
+group = "db"
+host = "host-a"
+update_domain = 0
+[[vms]]
+name = "lone"
+addresses = ["10.0.0.9"]
+tags = { role = "spare" }
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: HTTPMessage
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def detail(self) -> str:
+        """The sentence of a problem, which must be one as RFC 9457 has it."""
+        assert self.headers.get_content_type() == "application/problem+json"
+        problem = self.json
+        assert problem["status"] == self.status
+        assert {"type", "title", "detail"} <= problem.keys()
+        return str(problem["detail"])
+
+
+def ask(
+    method: str, url: str, body: bytes | None = None, **headers: str
+) -> Answer:
+    """Send one request; underscores in the names of `headers` are dashes."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = Request(url, body, named, method=method)
+    try:
+        with urlopen(request, timeout=10) as response:
+            return Answer(
+                status=response.status, headers=response.headers, body=response.read()
+            )
+    except HTTPError as error:
+        with error:
+            return Answer(status=error.code, headers=error.headers, body=error.read())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A running service, from outside."""
+
+    metadata: str
+    control: str
+    token: str = TOKEN
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        raw: bytes | None = None,
+        **headers: str,
+    ) -> Answer:
+        """Ask the control plane; `body` is sent as JSON, `raw` as it is."""
+        data = raw if body is None else json.dumps(body).encode()
+        given = {"Authorization": f"Bearer {self.token}", **headers}
+        if data is not None:
+            given.setdefault("Content_Type", "application/json")
+        return ask(method, self.control + path, data, **given)
+
+    def get(self, path: str) -> Any:
+        """Read what is at `path`, which must be there."""
+        answer = self.ask("GET", path)
+        assert answer.status == 200, answer.body
+        return answer.json
+
+    def announce(self, **body: object) -> Any:
+        """Announce what is one act: by default a Reboot."""
+        answer = self.ask("POST", "/v1/maintenances", {"type": "Reboot", **body})
+        assert answer.status == 201, answer.body
+        (made,) = answer.json["maintenances"]
+        return made
+
+    def advance(self, seconds: int) -> None:
+        """Move the clock."""
+        answer = self.ask("POST", "/v1/clock/advance", {"seconds": seconds})
+        assert answer.status == 200, answer.body
+
+    def facts(self, *kinds: str) -> list[Any]:
+        """Read the journal, or what it has of `kinds`."""
+        entries = self.get("/v1/journal?limit=1000")["items"]
+        return [each for each in entries if not kinds or each["fact"] in kinds]
+
+    def as_vm(self, vm: str, body: bytes | None = None, **headers: str) -> Answer:
+        """Read the document of `vm`, or approve with `body`."""
+        url = f"{self.metadata}/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01"
+        method = "GET" if body is None else "POST"
+        return ask(method, url, body, Metadata="true", **headers)
+
+    def document(self, vm: str) -> Any:
+        """Read the document of `vm`."""
+        return self.as_vm(vm).json
+
+
+def a_config(folder: Path, fleet: str = FLEET, **flags: object) -> Config:
+    """Settings of a service in memory, whose clock is moved by hand."""
+    file = folder / "fleet.toml"
+    file.write_text(fleet)
+    given: Mapping[str, object] = {
+        "metadata": ["127.0.0.1:0"],
+        "control": "127.0.0.1:0",
+        "store": "memory",
+        "clock": "manual",
+        "fleet": str(file),
+        **flags,
+    }
+    environment = {"FOREWARN_STATE_DIR": str(folder)}
+    return load(Sources(flags=given, environment=environment))
+
+
+@contextmanager
+def a_service(folder: Path, fleet: str = FLEET, **flags: object) -> Iterator[Service]:
+    """Serve `fleet` until the block ends."""
+    with System(a_config(folder, fleet, **flags), TOKEN) as system:
+        yield Service(metadata=system.metadata[0], control=system.control)

@@ -1,0 +1,340 @@
+"""What every store must do, whatever database it keeps things in.
+
+A module that opens stores makes a fixture `open_store`, and a class `Test...` of each
+contract here and in the modules `contract_of_...`.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import get_args
+
+import pytest
+from tests.stores.things import (
+    DB,
+    MINUTE,
+    NOON,
+    WEB,
+    a_fleet,
+    a_maintenance,
+    a_seen,
+    announced,
+    canceled,
+    completed,
+    put,
+    started,
+)
+
+from forewarn.core import facts as f
+from forewarn.core.commands import Step
+from forewarn.core.fleet import VM, Audience, Fleet, Group, GroupKind, Host
+from forewarn.core.maintenance import Phase, Slice, Via
+from forewarn.ports import Store
+
+ONE_OF_EACH: tuple[f.Fact, ...] = (
+    a_fleet(),
+    f.ListeningBegan(at=NOON, group="web", epoch="e1"),
+    announced(a_maintenance(groups=("web", "db"))),
+    f.Approved(
+        at=NOON,
+        by="web-0",
+        via=Via.METADATA,
+        maintenance="M0",
+        event="M0-web",
+        group="web",
+    ),
+    f.Published(at=NOON, audience="web", group="web", epoch="e1", incarnation=1),
+    started(),
+    f.WorkBegan(at=NOON, maintenance="M0", attempt=1),
+    f.WorkDone(at=NOON, maintenance="M0", vms=("web-0",), detail="öffnet „so“"),
+    f.WorkFailed(at=NOON, maintenance="M0", vms=("db-0",), detail="no\nluck"),
+    f.WorkRetried(at=NOON, by=None, maintenance="M0"),
+    f.WorkEnded(at=NOON, by="ops", maintenance="M0"),
+    completed(at=NOON + timedelta(microseconds=1)),
+    canceled(),
+    f.Closed(at=NOON, by="ops", maintenance="M0", reason="given up"),
+    a_seen(0),
+)
+
+
+class JournalContract:
+    """Facts in their order."""
+
+    def test_a_new_store_is_empty(self, store: Store) -> None:
+        with store.snapshot() as snapshot:
+            assert snapshot.position() == 0
+            assert snapshot.last_at() is None
+            assert snapshot.fleet() == Fleet()
+            assert snapshot.slice(None) == Slice()
+            assert snapshot.next_moment() is None
+        assert store.facts(0, 10) == []
+
+    def test_every_kind_of_fact_comes_back_as_it_was_saved(self, store: Store) -> None:
+        with store.transaction() as transaction:
+            transaction.save(Slice(), Step(Slice(), ONE_OF_EACH), {})
+        assert {type(fact) for fact in ONE_OF_EACH} == set(get_args(f.Fact))
+        assert tuple(entry.fact for entry in store.facts(0, 100)) == ONE_OF_EACH
+
+    def test_positions_have_no_gaps(self, store: Store) -> None:
+        assert put(store, a_seen(1), a_seen(2)) == 2
+        assert put(store, a_seen(3)) == 3
+        assert [entry.position for entry in store.facts(0, 10)] == [1, 2, 3]
+
+    def test_a_step_without_facts_leaves_the_position_alone(self, store: Store) -> None:
+        put(store, a_seen(1))
+        assert put(store) == 1
+
+    def test_two_saves_of_one_transaction_follow_each_other(self, store: Store) -> None:
+        with store.transaction() as transaction:
+            assert transaction.save(Slice(), Step(Slice(), (a_seen(1),)), {}) == 1
+            assert transaction.save(Slice(), Step(Slice(), (a_seen(2),)), {}) == 2
+            assert transaction.position() == 2
+        assert [entry.fact for entry in store.facts(0, 10)] == [a_seen(1), a_seen(2)]
+
+    def test_the_journal_is_read_from_any_position_on(self, store: Store) -> None:
+        put(store, *(a_seen(number) for number in range(1, 6)))
+        assert [entry.fact for entry in store.facts(3, 10)] == [a_seen(4), a_seen(5)]
+        assert store.facts(5, 10) == []
+
+    def test_no_more_facts_are_read_than_asked_for(self, store: Store) -> None:
+        put(store, *(a_seen(number) for number in range(1, 6)))
+        assert [entry.position for entry in store.facts(1, 2)] == [2, 3]
+
+    def test_the_last_time_is_that_of_the_latest_fact(self, store: Store) -> None:
+        put(store, a_seen(1, at=NOON + MINUTE))
+        put(store, a_seen(2, at=NOON))
+        with store.snapshot() as snapshot:
+            assert snapshot.last_at() == NOON + MINUTE
+
+    def test_a_snapshot_knows_the_position_of_its_moment(self, store: Store) -> None:
+        put(store, a_seen(1), a_seen(2))
+        with store.snapshot() as snapshot:
+            assert snapshot.position() == 2
+
+
+class StateContract:
+    """The fleet and its slices."""
+
+    def test_a_fleet_comes_back_in_the_order_it_was_given(self, store: Store) -> None:
+        vms = tuple(
+            VM(name=name, group="web", tags={"a": "ä"}, update_domain=0, zone="1")
+            for name in ("web-10", "web-9", "web-1")
+        )
+        put(store, a_fleet(vms=vms))
+        with store.snapshot() as snapshot:
+            fleet = snapshot.fleet()
+        assert [*fleet.hosts] == ["host-a", "host-b"]
+        assert [*fleet.groups.values()] == [WEB, DB]
+        assert [*fleet.vms.values()] == [*vms]
+
+    def test_what_is_changed_keeps_its_place(self, store: Store) -> None:
+        put(store, a_fleet())
+        put(store, a_fleet(hosts=(), groups=(), vms=(VM(name="web-0", group="web"),)))
+        with store.snapshot() as snapshot:
+            vms = snapshot.fleet().vms
+        assert [*vms] == ["web-0", "web-1", "db-0"]
+        assert vms["web-0"].host is None
+
+    def test_what_is_removed_is_gone(self, store: Store) -> None:
+        put(store, a_fleet())
+        put(
+            store,
+            f.FleetChanged(
+                at=NOON,
+                by="ops",
+                epoch="e1",
+                removed_hosts=("host-b",),
+                removed_groups=("web",),
+                removed_vms=("web-0", "web-1"),
+            ),
+        )
+        with store.snapshot() as snapshot:
+            fleet, slice_ = snapshot.fleet(), snapshot.slice(None)
+            assert not snapshot.part_of_fleet(addresses=["10.0.0.1"]).vms
+        assert ([*fleet.hosts], [*fleet.groups]) == (["host-a"], ["db"])
+        assert [*fleet.vms] == ["db-0"]
+        assert [*slice_.audiences] == ["db"]
+
+    def test_two_vms_can_swap_addresses(self, store: Store) -> None:
+        one, other = (VM(name=n, group="web", addresses=(f"10.0.0.{n}",)) for n in "12")
+        put(store, a_fleet(vms=(one, other)))
+        swapped = (
+            replace(one, addresses=other.addresses),
+            replace(other, addresses=one.addresses),
+        )
+        put(store, a_fleet(hosts=(), groups=(), vms=swapped))
+        with store.snapshot() as snapshot:
+            assert [*snapshot.part_of_fleet(addresses=["10.0.0.1"]).vms] == ["2"]
+
+    def test_an_audience_comes_back_as_it_was_published(self, store: Store) -> None:
+        isolated = Group(name="web", kind=GroupKind.SCALE_SET, isolated=True)
+        put(store, a_fleet(groups=(isolated, DB)))
+        put(
+            store,
+            f.Published(
+                at=NOON, audience="web/web-1", group="web", epoch="e7", incarnation=3
+            ),
+        )
+        with store.snapshot() as snapshot:
+            audiences = snapshot.slice(["web"]).audiences
+        assert audiences["web/web-1"] == Audience(
+            name="web/web-1", group="web", vm="web-1", epoch="e7", incarnation=3
+        )
+        assert sorted(audiences) == ["web/web-0", "web/web-1"]
+
+    def test_when_a_group_began_to_listen_is_kept(self, store: Store) -> None:
+        put(store, a_fleet(), f.ListeningBegan(at=NOON, group="web", epoch="e1"))
+        with store.snapshot() as snapshot:
+            web = snapshot.slice(["web"]).groups["web"]
+        assert (web.listening_since, web.last_request) == (NOON, NOON)
+
+    def test_a_slice_holds_its_groups_and_no_others(self, store: Store) -> None:
+        put(
+            store,
+            a_fleet(),
+            announced(a_maintenance("M0", groups=("web",))),
+            announced(a_maintenance("M1", groups=("db",))),
+            announced(a_maintenance("M2", groups=("web", "db"))),
+        )
+        with store.snapshot() as snapshot:
+            slice_ = snapshot.slice(["web"])
+        assert [*slice_.groups] == ["web"]
+        assert [*slice_.audiences] == ["web"]
+        assert [*slice_.maintenances] == ["M0", "M2"]
+
+    def test_a_slice_has_a_shared_maintenance_once_and_in_order(
+        self, store: Store
+    ) -> None:
+        put(
+            store,
+            a_fleet(),
+            announced(a_maintenance("M9", groups=("db",))),
+            announced(a_maintenance("M1", groups=("web", "db"))),
+            announced(a_maintenance("M5", groups=("web",))),
+        )
+        with store.snapshot() as snapshot:
+            assert [*snapshot.slice(["web", "db"]).maintenances] == ["M9", "M1", "M5"]
+            assert [*snapshot.slice(None).maintenances] == ["M9", "M1", "M5"]
+
+    @pytest.mark.parametrize(
+        "life",
+        [(canceled(),), (started(), completed())],
+        ids=["canceled", "completed"],
+    )
+    def test_a_slice_leaves_out_what_is_over(
+        self, store: Store, life: tuple[f.Fact, ...]
+    ) -> None:
+        put(store, a_fleet(), announced(a_maintenance()))
+        put(store, *life)
+        with store.snapshot() as snapshot:
+            assert not snapshot.slice(["web"]).maintenances
+            assert not snapshot.slice(None).maintenances
+
+    def test_a_slice_of_no_groups_is_empty(self, store: Store) -> None:
+        put(store, a_fleet(), announced(a_maintenance()))
+        with store.snapshot() as snapshot:
+            assert snapshot.slice([]) == Slice()
+
+    def test_a_maintenance_comes_back_as_it_became(self, store: Store) -> None:
+        put(store, a_fleet(), announced(a_maintenance()))
+        put(store, started(at=NOON + MINUTE))
+        with store.snapshot() as snapshot:
+            found = snapshot.maintenance("M0")
+        assert found == replace(
+            a_maintenance(), phase=Phase.STARTED, started_at=NOON + MINUTE
+        )
+
+    def test_a_maintenance_is_found_by_its_own_id_or_an_events(
+        self, store: Store
+    ) -> None:
+        both = a_maintenance(groups=("web", "db"))
+        put(store, a_fleet(), announced(both), canceled())
+        with store.snapshot() as snapshot:
+            found = [snapshot.maintenance(each) for each in ("M0", "M0-web", "M0-db")]
+            assert snapshot.maintenance("M1") is None
+        assert [each.id if each else None for each in found] == ["M0"] * 3
+
+    def test_the_members_and_places_of_a_name_in_any_case_are_found(
+        self, store: Store
+    ) -> None:
+        put(store, a_fleet())
+        with store.snapshot() as snapshot:
+            vm = snapshot.part_of_fleet(vms=["WEB-0"])
+            group = snapshot.part_of_fleet(groups=["Web"])
+            host = snapshot.part_of_fleet(hosts=["HOST-A"])
+            address = snapshot.part_of_fleet(addresses=["10.0.0.1"])
+        assert _names(vm) == ({"web-0"}, {"web"}, {"host-a"})
+        assert _names(group) == ({"web-0", "web-1"}, {"web"}, {"host-a", "host-b"})
+        assert _names(host) == ({"web-0", "db-0"}, {"web", "db"}, {"host-a"})
+        assert _names(address) == ({"web-0"}, {"web"}, {"host-a"})
+
+    def test_an_empty_group_or_host_is_found_too(self, store: Store) -> None:
+        put(store, a_fleet(vms=()))
+        with store.snapshot() as snapshot:
+            found = snapshot.part_of_fleet(groups=["web"], hosts=["host-a"])
+        assert found == Fleet(
+            groups={"web": WEB}, hosts={"host-a": Host(name="host-a")}
+        )
+
+    def test_unknown_names_are_not_found(self, store: Store) -> None:
+        put(store, a_fleet())
+        with store.snapshot() as snapshot:
+            assert Fleet() == snapshot.part_of_fleet(
+                vms=["web"], groups=["web-0"], hosts=["db"], addresses=["10.0.0.9"]
+            )
+
+
+class TimeContract:
+    """What time alone moves."""
+
+    def test_the_next_moment_is_the_earliest(self, store: Store) -> None:
+        put(
+            store,
+            a_fleet(),
+            *(announced(a_maintenance(name)) for name in ("M0", "M1", "M2")),
+            moments={"M0": NOON + 2 * MINUTE, "M1": NOON + MINUTE, "M2": None},
+        )
+        with store.snapshot() as snapshot:
+            assert snapshot.next_moment() == NOON + MINUTE
+
+    def test_what_is_due_comes_oldest_moment_first_then_as_announced(
+        self, store: Store
+    ) -> None:
+        names = ("M3", "M2", "M1", "M0")
+        moments = (NOON + MINUTE, NOON, NOON + MINUTE, NOON - MINUTE)
+        put(
+            store,
+            a_fleet(),
+            *(announced(a_maintenance(name)) for name in names),
+            moments=dict(zip(names, moments, strict=True)),
+        )
+        with store.snapshot() as snapshot:
+            due = snapshot.due(NOON + MINUTE)
+        assert [each.id for each in due] == ["M0", "M2", "M3", "M1"]
+
+    def test_a_moment_is_due_when_it_comes_and_not_before(self, store: Store) -> None:
+        put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
+        with store.snapshot() as snapshot:
+            assert not snapshot.due(NOON - timedelta(microseconds=1))
+            assert [each.id for each in snapshot.due(NOON)] == ["M0"]
+
+    def test_a_moment_can_change_though_the_maintenance_does_not(
+        self, store: Store
+    ) -> None:
+        put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
+        put(store, moments={"M0": NOON + MINUTE})
+        with store.snapshot() as snapshot:
+            assert snapshot.next_moment() == NOON + MINUTE
+            assert not snapshot.due(NOON)
+
+    def test_the_last_moment_of_a_transaction_counts(self, store: Store) -> None:
+        put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
+        with store.transaction() as transaction:
+            slice_ = transaction.slice(["web"])
+            for moment in (NOON + MINUTE, NOON):
+                transaction.save(slice_, Step(slice_), {"M0": moment})
+        with store.snapshot() as snapshot:
+            assert snapshot.next_moment() == NOON
+
+
+def _names(fleet: Fleet) -> tuple[set[str], set[str], set[str]]:
+    return set(fleet.vms), set(fleet.groups), set(fleet.hosts)

@@ -1,0 +1,84 @@
+"""The contract of a store, kept by SQLite in a file and in memory."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.stores.contract import JournalContract, StateContract, TimeContract
+from tests.stores.contract_of_notes import (
+    NotesContract,
+    RollbackContract,
+    SettingsContract,
+)
+from tests.stores.contract_of_pages import PagesContract
+from tests.stores.contract_of_writers import ReadersContract, WritersContract
+from tests.stores.things import OpenStore, a_seen, put, sqlite_store
+
+from forewarn.ports import Store
+from forewarn.stores.sqlite import MEMORY
+
+#: Where the n-th store of a test is kept.
+WAYS: dict[str, Callable[[Path, int], str]] = {
+    "file": lambda folder, number: str(folder / f"forewarn-{number}.db"),
+    "memory": lambda folder, number: MEMORY,
+}
+
+
+@pytest.fixture(params=WAYS)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenStore]:
+    place = WAYS[request.param]
+    with ExitStack() as opened:
+        number = 0
+
+        def open_one() -> Store:
+            nonlocal number
+            number += 1
+            store = sqlite_store(place(tmp_path, number))
+            store.open()
+            opened.callback(store.close)
+            return store
+
+        yield open_one
+
+
+class TestJournal(JournalContract):
+    pass
+
+
+class TestState(StateContract):
+    pass
+
+
+class TestTime(TimeContract):
+    pass
+
+
+class TestPages(PagesContract):
+    pass
+
+
+class TestNotes(NotesContract):
+    pass
+
+
+class TestSettings(SettingsContract):
+    pass
+
+
+class TestRollback(RollbackContract):
+    pass
+
+
+class TestWriters(WritersContract):
+    pass
+
+
+class TestReaders(ReadersContract):
+    pass
+
+
+def test_two_stores_know_nothing_of_each_other(open_store: OpenStore) -> None:
+    one, other = open_store(), open_store()
+    put(one, a_seen(1))
+    assert other.facts(0, 10) == []

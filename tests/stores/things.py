@@ -1,0 +1,116 @@
+"""Things to put into a store, and the one way to put them there."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+
+from forewarn.core import lifecycle
+from forewarn.core.commands import Step
+from forewarn.core.facts import (
+    Announced,
+    Canceled,
+    Completed,
+    Fact,
+    FleetChanged,
+    Seen,
+    Sight,
+    Started,
+)
+from forewarn.core.fleet import VM, Group, GroupKind, Host
+from forewarn.core.maintenance import Cause, Event, Maintenance, Phase, Slice
+from forewarn.ports import Snapshot, Store
+from forewarn.protocol.types import EventSource, EventType
+from forewarn.stores.sql import SqlStore
+from forewarn.stores.sqlite import Connect, Sqlite, connect
+
+#: Opens a new and empty store; whoever made it closes it.
+OpenStore = Callable[[], Store]
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+WEB = Group(name="web", kind=GroupKind.AVAILABILITY_SET)
+DB = Group(name="db", kind=GroupKind.AVAILABILITY_SET)
+
+
+def sqlite_store(path: object, connect: Connect = connect) -> SqlStore:
+    """A store in the file `path`, or in `MEMORY`; not yet open."""
+    return SqlStore(Sqlite(str(path), connect))
+
+
+def a_fleet(
+    *,
+    hosts: tuple[Host, ...] = (Host(name="host-a"), Host(name="host-b")),
+    groups: tuple[Group, ...] = (WEB, DB),
+    vms: tuple[VM, ...] = (
+        VM(name="web-0", group="web", host="host-a", addresses=("10.0.0.1",)),
+        VM(name="web-1", group="web", host="host-b"),
+        VM(name="db-0", group="db", host="host-a"),
+    ),
+) -> FleetChanged:
+    return FleetChanged(
+        at=NOON, by="ops", epoch="e0", hosts=hosts, groups=groups, vms=vms
+    )
+
+
+def a_maintenance(
+    name: str = "M0",
+    *,
+    groups: tuple[str, ...] = ("web",),
+    phase: Phase = Phase.SCHEDULED,
+) -> Maintenance:
+    return Maintenance(
+        id=name,
+        type=EventType.REBOOT,
+        source=EventSource.PLATFORM,
+        cause=Cause.PLATFORM,
+        vms=tuple(f"{group}-0" for group in groups),
+        not_before=NOON + 15 * MINUTE,
+        announced_at=NOON,
+        announced_by="ops",
+        phase=phase,
+        events=tuple(
+            Event(id=f"{name}-{group}", group=group, resources=(f"{group}-0",))
+            for group in groups
+        ),
+    )
+
+
+def announced(maintenance: Maintenance) -> Announced:
+    return Announced(
+        at=NOON, by="ops", maintenance=maintenance.id, announced=maintenance
+    )
+
+
+def started(name: str = "M0", at: datetime = NOON) -> Started:
+    return Started(at=at, maintenance=name)
+
+
+def completed(name: str = "M0", at: datetime = NOON) -> Completed:
+    return Completed(at=at, maintenance=name)
+
+
+def canceled(name: str = "M0", at: datetime = NOON) -> Canceled:
+    return Canceled(at=at, by="ops", maintenance=name)
+
+
+def a_seen(number: int, at: datetime = NOON) -> Seen:
+    """A fact that changes no state, told from others by `number`."""
+    return Seen(at=at, sights=(Sight(event=f"E{number}", vm="web-0", at=at),))
+
+
+def everything(snapshot: Snapshot) -> Slice:
+    """The whole live state, with the fleet in it."""
+    fleet = snapshot.fleet()
+    return replace(snapshot.slice(None), hosts=fleet.hosts, vms=fleet.vms)
+
+
+def put(
+    store: Store, *facts: Fact, moments: Mapping[str, datetime | None] | None = None
+) -> int:
+    """Let `facts` happen in one transaction; answer the journal's position."""
+    with store.transaction() as transaction:
+        before = everything(transaction)
+        after = reduce(lifecycle.apply, facts, before)
+        return transaction.save(before, Step(after, facts), moments or {})

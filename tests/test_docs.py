@@ -1,0 +1,61 @@
+"""What the documents say is true."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "forewarn"
+
+
+def test_the_reference_pages_are_what_the_program_says() -> None:
+    module = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))
+    for name, made in module["pages"]().items():
+        kept = (ROOT / "docs" / "reference" / name).read_text()
+        assert kept.split() == made.split(), f"{name} is old; run scripts/reference"
+
+
+def test_the_architecture_names_every_module_and_no_other() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    listing = text.split("```text", 1)[1].split("```", 1)[0]
+    named = set(re.findall(r"^\s*([\w/.]+\.(?:py|toml))\b", listing, re.MULTILINE))
+    there = {
+        str(path.relative_to(SOURCE))
+        for pattern in ("*.py", "*.toml")
+        for path in SOURCE.rglob(pattern)
+        if path.name != "__init__.py" or path.parent == SOURCE
+    }
+    assert _listed_paths(listing) == there
+    assert named
+
+
+def _listed_paths(listing: str) -> set[str]:
+    """Read the tree: a folder's name ends with a slash, its files are indented."""
+    found: set[str] = set()
+    folders: list[tuple[int, str]] = []
+    for line in listing.splitlines():
+        match = re.match(r"^(\s*)([\w.]+/?)(?:\s|$)", line)
+        if match is None:
+            continue
+        depth, name = len(match[1]), match[2]
+        folders = [each for each in folders if each[0] < depth]
+        if name.endswith("/"):
+            folders.append((depth, name))
+        elif name.endswith((".py", ".toml")):
+            found.add("".join(folder for _, folder in folders) + name)
+    return found
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_link_between_documents_leads_somewhere(name: str) -> None:
+    text = (ROOT / name).read_text()
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (ROOT / target).exists(), f"{name} links to {target}"
+
+
+def test_the_scripts_that_the_readme_names_can_be_run() -> None:
+    text = (ROOT / "README.md").read_text()
+    for name in set(re.findall(r"scripts/(\w+)", text)):
+        assert (ROOT / "scripts" / name).stat().st_mode & 0o111
