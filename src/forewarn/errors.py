@@ -11,7 +11,13 @@
     │   ├── TooLate         the maintenance has passed that point of its life
     │   └── InUse           a live event depends on what was to be changed
     ├── Unavailable         the store cannot be written at the moment; try again
-    └── CannotStart         the service cannot start as configured
+    ├── CannotStart         the service cannot start as configured
+    └── (of the command line)
+        ├── WrongUsage      the command was not called as it can be called
+        ├── Refused         the service answered, and said no
+        ├── Unreachable     there was no answer
+        │   └── Lost        the connection broke; what was done is unknown
+        └── Misunderstood   the answer is not what this version expects
 
 Every message is a sentence that can be shown to the person who caused it.
 """
@@ -75,3 +81,28 @@ class Unavailable(ForewarnError):
 
 class CannotStart(ForewarnError):
     """The service cannot start as configured."""
+
+
+class WrongUsage(ForewarnError):
+    """The command was not called as it can be called."""
+
+
+class Refused(ForewarnError):
+    """The service answered, and said no."""
+
+    def __init__(self, message: str, status: int) -> None:
+        """Carry the HTTP `status`."""
+        super().__init__(message)
+        self.status = status
+
+
+class Unreachable(ForewarnError):
+    """There was no answer."""
+
+
+class Lost(Unreachable):
+    """The connection broke; whether anything was done is unknown."""
+
+
+class Misunderstood(ForewarnError):
+    """The answer is not what this version of forewarn expects."""

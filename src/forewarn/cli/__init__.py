@@ -14,12 +14,11 @@ from traceback import extract_tb
 
 from forewarn import __version__
 from forewarn.cli import options
-from forewarn.cli.options import WrongUsage
 from forewarn.cli.tables import complain
-from forewarn.errors import ForewarnError
+from forewarn.errors import ForewarnError, WrongUsage
 
 #: In the order in which one needs them.
-_COMMANDS = ("serve", "fleet", "announce", "events", "journal", "clock")
+COMMANDS = ("serve", "fleet", "announce", "events", "journal", "clock")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,7 +83,7 @@ def _asked_for(words: Sequence[str]) -> Sequence[str]:
     first = words[0] if words else ""
     if first == "--version":
         return ()
-    return [first] if first in _COMMANDS else _COMMANDS
+    return [first] if first in COMMANDS else COMMANDS
 
 
 def _drop_output() -> None:

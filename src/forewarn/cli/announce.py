@@ -9,13 +9,13 @@ from forewarn.cli.api import api_of
 from forewarn.cli.options import (
     Option,
     Subcommands,
-    WrongUsage,
     add,
     add_command,
     add_one_of,
 )
 from forewarn.cli.tables import fields, some, span, when, write, write_json
 from forewarn.cli.values import read_duration, read_source, read_time, read_type
+from forewarn.errors import WrongUsage
 
 _DESCRIPTION = """\
 Announce maintenance. Every group concerned sees it as an event, gets at least

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from forewarn.cli.tables import some
-from forewarn.errors import ForewarnError
-
-
-class Misunderstood(ForewarnError):
-    """The answer is not what this version of forewarn expects."""
+from forewarn.errors import Misunderstood
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ an idempotency key, so nothing is done twice.
 """
 
 import json
+import os
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,29 +23,18 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 from uuid import uuid4
 
 from forewarn import __version__
-from forewarn.cli.answers import Misunderstood, answer
-from forewarn.cli.options import WrongUsage, state_directory
-from forewarn.errors import ForewarnError
+from forewarn.cli.answers import answer
+from forewarn.config import state_directory
+from forewarn.errors import (
+    Lost,
+    Misunderstood,
+    Refused,
+    Unreachable,
+    WrongUsage,
+)
 
 _PAGE = 1000  # the most that the service gives at once
 _TIMEOUT = 60.0  # seconds for one answer
-
-
-class Refused(ForewarnError):
-    """The service answered, and said no."""
-
-    def __init__(self, message: str, status: int) -> None:
-        """Carry the HTTP `status`."""
-        super().__init__(message)
-        self.status = status
-
-
-class Unreachable(ForewarnError):
-    """There was no answer."""
-
-
-class Lost(Unreachable):
-    """The connection broke; whether anything was done is unknown."""
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -158,7 +148,7 @@ class Api:
             had = "was not accepted" if self.token else "is needed"
             return Refused(
                 f"a token {had}; it is taken from --token, else $FOREWARN_TOKEN, else"
-                f" the file {state_directory() / 'token'}",
+                f" the file {state_directory(os.environ) / 'token'}",
                 error.code,
             )
         said = _said(error)
@@ -193,7 +183,7 @@ def segment(text: str) -> str:
 
 
 def _kept_token() -> str | None:
-    path = state_directory() / "token"
+    path = state_directory(os.environ) / "token"
     try:
         return path.read_text("utf-8", "replace").strip() or None
     except (FileNotFoundError, NotADirectoryError):

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from forewarn.cli import toml
 from forewarn.cli.answers import Answer, answer
-from forewarn.cli.api import Api, Refused, api_of
+from forewarn.cli.api import Api, api_of
 from forewarn.cli.fleet_tables import shown_fleet
 from forewarn.cli.options import (
     Option,
     Subcommands,
-    WrongUsage,
     add,
     add_command,
     add_noun,
@@ -28,6 +27,7 @@ from forewarn.cli.tables import (
     write,
     write_json,
 )
+from forewarn.errors import Refused, WrongUsage
 
 _TIMEOUT = 600.0  # seconds; a hundred thousand VMs take a while
 _NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}

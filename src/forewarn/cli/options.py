@@ -13,18 +13,13 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 from forewarn.cli.values import read_truth, read_url
-from forewarn.errors import ForewarnError
+from forewarn.errors import WrongUsage
 
 Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Run: TypeAlias = Callable[[argparse.Namespace], int]
-
-
-class WrongUsage(ForewarnError):
-    """The command was not called as it can be called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,15 +187,3 @@ def _refuse_rivals(options: list[Option]) -> None:
     if len(options) > 1:
         names = " and ".join(f"${option.variable}" for option in options)
         raise WrongUsage(f"{names} exclude each other; set one of them")
-
-
-# --- what many commands share ------------------------------------------------
-
-
-def state_directory() -> Path:
-    """Say where the service of this user keeps what it must remember."""
-    if own := os.environ.get("FOREWARN_STATE_DIR"):
-        return Path(own)
-    if home := os.environ.get("XDG_STATE_HOME"):
-        return Path(home) / "forewarn"
-    return Path(os.path.expanduser("~/.local/state/forewarn"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
+from forewarn.cli import options
 from forewarn.config import SETTINGS, Config, Setting, Sources, load
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
 
@@ -40,17 +41,15 @@ def register(
         if setting.flag:
             _add(parser, setting)
     parser.add_argument(
-        "--config", metavar="FILE", help="a TOML file with settings [FOREWARN_CONFIG]"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print the addresses as one JSON object"
+        "--config", metavar="FILE", help="a TOML file with settings [$FOREWARN_CONFIG]"
     )
     parser.set_defaults(run=run)
+    options.add(parser, options.JSON)
 
 
 def _add(parser: argparse.ArgumentParser, setting: Setting) -> None:
     default = setting.shown_default or setting.default
-    text = f"{setting.help} [{setting.variable}; default: {default}]"
+    text = f"{setting.help} [${setting.variable}; default: {default}]"
     if setting.default is False:
         parser.add_argument(
             setting.option, action="store_const", const=True, default=None, help=text
@@ -72,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     _log_to_stderr(config)
     try:
-        return _serve(config, as_json=arguments.json)
+        return _serve(config, as_json=bool(arguments.json))
     except ForewarnError as error:
         sys.stderr.write(f"forewarn: {error}\n")
         return 1

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from forewarn.cli.answers import Misunderstood
-from forewarn.cli.api import Api, Refused, Unreachable
+from forewarn.cli.api import Api
 from forewarn.cli.tables import complain
+from forewarn.errors import Misunderstood, Refused, Unreachable
 
 #: Seconds between attempts; the last one is repeated.
 BACKOFF = (0, 1, 2, 5, 10, 30)
