@@ -12,6 +12,7 @@ from typing import cast
 
 from forewarn.cli import COMMANDS
 from forewarn.config import SETTINGS, Setting
+from forewarn.server.auth import Tokens
 from forewarn.server.control.app import make_app
 from forewarn.server.control.asked import Parts
 from forewarn.server.control.journal import Streams
@@ -91,7 +92,7 @@ def _help(*words: str) -> Iterator[str]:
 
 
 def _api() -> Iterator[str]:
-    spec = make_app(cast(Parts, None), Streams()).openapi()
+    spec = make_app(cast(Parts, None), Streams(), Tokens({})).openapi()
     yield "# Control API"
     yield ""
     yield "Made by `scripts/reference`; do not edit."

@@ -149,10 +149,10 @@ class System:
             engine=engine,
             fleets=fleets,
             advance=Advance(engine, read_to_end),
-            tokens=Tokens({self._token: "admin"}),
             documents_position=lambda: documents.position,
         )
-        control = ControlPlane([controlling], make_app(parts, streams), streams)
+        app = make_app(parts, streams, Tokens({self._token: "admin"}))
+        control = ControlPlane([controlling], app, streams)
         threads: list[Follower | Timers | ControlPlane] = [*followers, timers, control]
         for each in threads:
             each.start()

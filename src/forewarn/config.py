@@ -6,6 +6,7 @@ reference page are all made from it.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from forewarn.protocol.versions import DateForm
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
-_LOOPBACK = ("127.", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,10 @@ class Address:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can connect to it."""
-        return self.host.startswith(_LOOPBACK)
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

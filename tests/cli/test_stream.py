@@ -6,8 +6,9 @@ import pytest
 from tests.cli.samples import an_entry
 from tests.cli.service import Service, hanging_up, sending, streaming
 
-from forewarn.cli.api import Api, Refused
+from forewarn.cli.api import Api
 from forewarn.cli.stream import BACKOFF, Sent, follow, read
+from forewarn.errors import Refused
 
 
 def test_an_event_ends_with_an_empty_line() -> None:

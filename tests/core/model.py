@@ -45,6 +45,7 @@ def check_step(before: Slice, step: Step, now: datetime, memory: Memory) -> None
     check_constants(before, step.slice)
     check_moves(before, step.slice)
     check_starts(before, step.slice, now, memory)
+    check_ends(before, step.slice, now)
     check_documents(before, step.slice)
 
 
@@ -72,13 +73,27 @@ def check_moves(before: Slice, after: Slice) -> None:
 def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> None:
     """What starts had its time or its approvals, and no gate was shut."""
     ran = [each for each in before.maintenances.values() if runs(each)]
+    still = [each for each in ran if runs(after.maintenances[each.id])]
     for new in started(before, after):
         approved = {each.id for each in new.events} <= memory.approved
         assert now >= new.not_before or approved
         assert new.started_at == now
+        assert not is_coupled(after, new, now, memory)
         if is_planned(new) and not new.ignore_gates:
-            still = [each for each in ran if runs(after.maintenances[each.id])]
             assert not any(clash(new, other) for other in still)
+            assert not any(is_before(other, new) for other in left(after, now, memory))
+
+
+def check_ends(before: Slice, after: Slice, now: datetime) -> None:
+    """What completes was shown for 5 s, and its work and duration are over."""
+    for old in before.maintenances.values():
+        if runs(old) and after.maintenances[old.id].phase.value == "COMPLETED":
+            new = after.maintenances[old.id]
+            assert old.started_at is not None
+            ended = new.completed_by is not None
+            seconds = 5 if ended else max(5, old.duration)
+            assert now >= old.started_at + timedelta(seconds=seconds)
+            assert ended or set(new.done) == set(new.vms)
 
 
 def started(before: Slice, after: Slice) -> Iterator[Maintenance]:
@@ -175,12 +190,23 @@ def check_audiences(slice_: Slice) -> None:
 
 def check_nothing_is_left(slice_: Slice, now: datetime, memory: Memory) -> None:
     """After a tick, whatever is due and has not started is held by a gate."""
-    order = list(slice_.maintenances)
+    for one in left(slice_, now, memory):
+        held = is_held(slice_, one, now, memory)
+        coupled = is_coupled(slice_, one, now, memory)
+        assert held or coupled, f"{one.id} is due and nothing holds it"
+
+
+def left(slice_: Slice, now: datetime, memory: Memory) -> list[Maintenance]:
+    """What is due and has not started, in the order in which it may start."""
     due = [each for each in slice_.maintenances.values() if is_due(each, now, memory)]
-    due.sort(key=lambda each: (each.not_before, order.index(each.id)))
-    for place, one in enumerate(due):
-        held = is_coupled(slice_, one, now, memory) or is_held(slice_, one, due[:place])
-        assert held, f"{one.id} is due and nothing holds it"
+    return sorted(due, key=lambda each: each.not_before)
+
+
+def is_before(one: Maintenance, other: Maintenance) -> bool:
+    """Whether `other` has to queue behind `one`, if that is due."""
+    shared = {each.group for each in one.events} & {each.group for each in other.events}
+    older = one.not_before < other.not_before
+    return is_planned(one) and not one.ignore_gates and older and bool(shared)
 
 
 def is_due(maintenance: Maintenance, now: datetime, memory: Memory) -> bool:
@@ -189,14 +215,18 @@ def is_due(maintenance: Maintenance, now: datetime, memory: Memory) -> bool:
     return scheduled and (approved or now >= maintenance.not_before)
 
 
-def is_held(slice_: Slice, one: Maintenance, older: list[Maintenance]) -> bool:
+def is_held(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> bool:
     if not is_planned(one) or one.ignore_gates:
         return False
     running = [each for each in slice_.maintenances.values() if runs(each)]
-    queue = [each for each in older if is_planned(each) and not each.ignore_gates]
+    due = left(slice_, now, memory)
+    queue = due[: [each.id for each in due].index(one.id)]
     groups = {each.group for each in one.events}
     return any(clash(one, each) for each in running) or any(
-        groups & {event.group for event in each.events} for each in queue
+        is_planned(each)
+        and not each.ignore_gates
+        and groups & {event.group for event in each.events}
+        for each in queue
     )
 
 

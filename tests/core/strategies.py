@@ -63,7 +63,7 @@ def orders(draw: st.DrawFn) -> Order:
             ),
         )
     )
-    kind = draw(st.sampled_from(EventType))
+    kind = draw(st.sampled_from([*EventType, EventType.TERMINATE]))  # they couple
     sources = [None, EventSource.PLATFORM, EventSource.USER]
     emergency = draw(st.integers(0, 3)) == 3
     return Order(

@@ -262,6 +262,28 @@ def test_what_the_platform_did_not_plan_does_not_queue() -> None:
     assert started(tick(*queue(), preempt)) == ["preempt"]
 
 
+def test_nothing_queues_behind_what_the_platform_did_not_plan() -> None:
+    later, now = NOON + 15 * MINUTE, NOON + MINUTE
+    coupled = a_maintenance(
+        "coupled",
+        type_=EventType.TERMINATE,
+        not_before=NOON + 2 * MINUTE,
+        events=[an_event("e1", approved_at=NOON)],
+        coupled=("other",),
+    )
+    other = a_maintenance(
+        "other",
+        type_=EventType.TERMINATE,
+        not_before=later,
+        events=[an_event("e2", resources=("vm1",))],
+    )
+    approved = a_maintenance(
+        "approved", not_before=later, events=[an_event("e3", approved_at=NOON)]
+    )
+    slice_ = a_slice(maintenances=[coupled, other, approved])
+    assert started(commands.tick(slice_, now, RULES)) == ["approved"]
+
+
 def test_one_that_ignores_gates_does_not_queue() -> None:
     urgent = a_maintenance(
         "urgent",

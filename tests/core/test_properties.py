@@ -118,10 +118,17 @@ class Machine(RuleBasedStateMachine):
         ]
 
     @precondition(has_maintenances)
-    @rule(picks=st.lists(numbers, min_size=1, max_size=3))
-    def approve(self, picks: list[int]) -> None:
-        events = [event for pick in picks for event in self.pick(pick).events]
-        ids = [event.id for event in events[:: max(1, picks[0] % 3)]]
+    @rule(number=numbers, part=st.slices(3))
+    def approve(self, number: int, part: slice) -> None:
+        ids = [event.id for event in self.pick(number).events[part]]
+        self.approve_events(ids)
+
+    @rule(group=group_names, part=st.slices(5))
+    def approve_what_a_group_sees(self, group: str, part: slice) -> None:
+        live = self.slice.live_in(group)
+        self.approve_events([event.id for each in live[part] for event in each.events])
+
+    def approve_events(self, ids: list[str]) -> None:
         for each in self.slice.maintenances.values():
             if each.phase is Phase.SCHEDULED:
                 self.remember_approvals(each, ids)

@@ -1,17 +1,14 @@
 """A service to test, started as often as a test wants and closed at its end."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.engine.system import System, a_system
+from tests.engine.system import OpenStore, System, a_system
 from tests.stores.things import sqlite_store
 
 from forewarn.ports import Store
 from forewarn.stores.sqlite import MEMORY
-
-#: Opens a store in a file, or in memory; it is closed when the test ends.
-OpenStore = Callable[..., Store]
 
 
 @pytest.fixture

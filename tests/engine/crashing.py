@@ -1,9 +1,11 @@
 """Connections that die before any statement one likes."""
 
-import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from forewarn.stores.sqlite import Connect
+from tests.stores.things import sqlite_store
+from tests.stores.watched import watched
 
 
 class Crash(BaseException):
@@ -15,10 +17,13 @@ class Fuse:
 
     def __init__(self, left: int | None = None) -> None:
         self._left = left  # None: never
+        self._is_out = False
         self.blown_at: str | None = None  # the first word of a statement
 
     def burn(self, sql: str) -> None:
         """Let `sql` through, or crash; after a crash nothing is let through."""
+        if self._is_out:
+            return
         if self.blown_at is None and self._left is not None:
             self._left -= 1
             if self._left < 0:
@@ -26,32 +31,21 @@ class Fuse:
         if self.blown_at is not None:
             raise Crash(self.blown_at)
 
+    @contextmanager
+    def taken_out(self) -> Iterator[None]:
+        """Let everything through, to look at what there is."""
+        self._is_out = True
+        try:
+            yield
+        finally:
+            self._is_out = False
 
-def fused(fuse: Fuse) -> Connect:
-    """Connect so that every statement burns `fuse`."""
 
-    class FusedCursor(sqlite3.Cursor):
-        def execute(
-            self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()
-        ) -> "FusedCursor":
-            fuse.burn(sql)
-            super().execute(sql, parameters)  # type: ignore[arg-type]  # as given
-            return self
+class Machine:
+    """A store in a file, on a machine that dies when its fuse blows."""
 
-        def executemany(self, sql: str, parameters: object) -> "FusedCursor":
-            fuse.burn(sql)
-            super().executemany(sql, parameters)  # type: ignore[arg-type]  # as given
-            return self
-
-    class FusedConnection(sqlite3.Connection):
-        def cursor(
-            self, factory: Callable[[sqlite3.Connection], sqlite3.Cursor] | None = None
-        ) -> sqlite3.Cursor:
-            return super().cursor(FusedCursor)
-
-    def connect(path: str) -> sqlite3.Connection:
-        return sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, factory=FusedConnection
-        )
-
-    return connect
+    def __init__(self, path: Path) -> None:
+        """Keep the store in `path`."""
+        self.path = path
+        self.fuse = Fuse()
+        self.store = sqlite_store(path, watched(lambda sql: self.fuse.burn(sql)))

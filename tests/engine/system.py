@@ -50,6 +50,9 @@ TABLES: Mapping[str, object] = {
 }
 FLEET = fleet_file.read_fleet(dict(TABLES))
 
+#: Opens a store in a file, or in memory; it is closed when the test ends.
+OpenStore = Callable[..., Store]
+
 _Kind = TypeVar("_Kind", bound=Fact)
 
 

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.engine.conftest import OpenStore
 from tests.engine.system import (
     HOUR,
     MINUTE,
     NOON,
     SECOND,
+    OpenStore,
     RecordingDriver,
     System,
     a_reboot,

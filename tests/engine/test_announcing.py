@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 
 import pytest
-from tests.engine.conftest import OpenStore
 from tests.engine.system import (
     MINUTE,
     NOON,
     SECOND,
+    OpenStore,
     System,
     a_reboot,
     a_system,
@@ -235,3 +235,11 @@ def test_a_preview_shows_what_a_gate_holds(system: System) -> None:
     (held,) = system.engine.preview(an_emergency("web-1"), by="ops")
     (free,) = system.engine.preview(an_emergency("db-0"), by="ops")
     assert (held.phase, free.phase) == (Phase.SCHEDULED, Phase.STARTED)
+
+
+def test_a_preview_knows_of_requests_that_are_only_noted(system: System) -> None:
+    order = Order(type=EventType.REBOOT, vms=("lone",), source=EventSource.USER)
+    system.notes.ask("lone", NOON)
+    (seen,) = system.engine.preview(order, by="ops")
+    made = system.announce(order)
+    assert (seen.phase, seen.at_once) == (made.phase, made.at_once)

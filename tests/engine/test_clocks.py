@@ -62,7 +62,6 @@ def test_a_fast_clock_is_called_by_its_rate(text: str, rate: float) -> None:
         "Manual",
         "xx60",
         "x1e9",
-        "x٣",
     ],
 )
 def test_no_other_clock_is_known(text: str) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.engine.conftest import OpenStore
 from tests.engine.system import (
     HOUR,
     MINUTE,
+    OpenStore,
     Plane,
     System,
     a_reboot,
@@ -164,6 +164,16 @@ def test_a_new_vm_is_placed_and_sees_what_its_group_sees(system: System) -> None
 def test_a_removed_vm_is_removed(system: System) -> None:
     system.fleets.remove_vm("web-2", by="ops")
     assert system.plane.updates[-1].removed == ["web-2"]
+
+
+def test_groups_that_came_changed_or_left_are_named(system: System) -> None:
+    app = Group(name="app", kind=GroupKind.SCALE_SET)
+    system.fleets.put_group(app, by="ops")
+    assert set(system.plane.updates[-1].regrouped) == {"app"}
+    system.fleets.put_group(replace(app, terminate_notice=300), by="ops")
+    assert set(system.plane.updates[-1].regrouped) == {"app"}
+    system.fleets.remove_group("app", by="ops")
+    assert set(system.plane.updates[-1].regrouped) == {"app"}
 
 
 def test_a_vm_that_left_and_came_back_is_there(system: System) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 
 import pytest
-from tests.engine.conftest import OpenStore
 from tests.engine.system import (
     HOUR,
     MINUTE,
     NOON,
     SECOND,
+    OpenStore,
     RecordingDriver,
     System,
     a_reboot,

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.engine.conftest import OpenStore
 from tests.engine.system import (
     FLEET,
     HOUR,
     NOON,
+    OpenStore,
     System,
     a_reboot,
     a_system,

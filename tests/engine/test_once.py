@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from tests.engine.conftest import OpenStore
 from tests.engine.system import (
     HOUR,
     MINUTE,
     NOON,
+    OpenStore,
     System,
     a_reboot,
     a_system,

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from tests.engine.conftest import OpenStore
 from tests.engine.system import (
     HOUR,
     MINUTE,
     NOON,
     SECOND,
+    OpenStore,
     System,
     a_reboot,
     a_system,

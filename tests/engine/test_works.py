@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tests.engine.conftest import OpenStore
 from tests.engine.system import (
     FLEET,
     HOUR,
@@ -12,6 +11,7 @@ from tests.engine.system import (
     NOON,
     SECOND,
     MoodyStore,
+    OpenStore,
     RecordingDriver,
     a_reboot,
     a_system,

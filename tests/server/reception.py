@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from tests.server.talk import Said, a_request, read
+
 from forewarn.core.fleet import VM, Audience, Group, GroupKind, Listening
 from forewarn.engine.documents import Shown, Update
 from forewarn.engine.notes import Notes
@@ -19,7 +21,6 @@ from forewarn.server.identity import Directory
 from forewarn.server.metadata import Deferred, Desk
 from forewarn.server.requests import parse_head
 from forewarn.server.responses import Stamp
-from tests.server.talk import Said, a_request, read
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -27,9 +28,7 @@ HOUR = timedelta(hours=1)
 
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 
-WEB = Group(
-    name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS
-)
+WEB = Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
 #: Nobody of this group has ever asked.
 QUIET = Group(name="quiet", kind=GroupKind.AVAILABILITY_SET)
 
@@ -150,6 +149,13 @@ def a_reception(
     directory = Directory(is_open=is_open, default_vm=default_vm)
     told = {each.group.name for each in documents}
     empty = [shown(group) for group in groups if group.name not in told]
-    directory.update(Update(position=0, shown=[*documents, *empty], placed=vms))
+    directory.update(
+        Update(
+            position=0,
+            shown=[*documents, *empty],
+            placed=vms,
+            first_vm=vms[0].name if vms else None,
+        )
+    )
     desk = Desk(directory, notes, Stamp(NOON, clock), date_form=date_form)
     return Reception(desk, notes)

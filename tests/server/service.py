@@ -1,10 +1,11 @@
 """A real service in this process, asked over real HTTP."""
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPMessage
+from email.message import Message
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -14,6 +15,9 @@ from forewarn.compose import System
 from forewarn.config import Config, Sources, load
 
 TOKEN = "t"
+
+#: A year that lies ahead of the manual clock, which begins at the system's time.
+YEAR = time.gmtime().tm_year + 2
 
 #: The groups web and db share host-a; lone stands apart.
 FLEET = """\
@@ -63,7 +67,7 @@ class Answer:
     """What came back."""
 
     status: int
-    headers: HTTPMessage
+    headers: Message
     body: bytes
 
     @property
@@ -80,9 +84,7 @@ class Answer:
         return str(problem["detail"])
 
 
-def ask(
-    method: str, url: str, body: bytes | None = None, **headers: str
-) -> Answer:
+def ask(method: str, url: str, body: bytes | None = None, **headers: str) -> Answer:
     """Send one request; underscores in the names of `headers` are dashes."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = Request(url, body, named, method=method)
@@ -143,21 +145,34 @@ class Service:
         entries = self.get("/v1/journal?limit=1000")["items"]
         return [each for each in entries if not kinds or each["fact"] in kinds]
 
-    def as_vm(self, vm: str, body: bytes | None = None, **headers: str) -> Answer:
+    def as_vm(
+        self,
+        vm: str,
+        body: bytes | None = None,
+        *,
+        version: str = "2020-07-01",
+        **headers: str,
+    ) -> Answer:
         """Read the document of `vm`, or approve with `body`."""
-        url = f"{self.metadata}/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01"
+        path = f"/vm/{vm}/metadata/scheduledevents?api-version={version}"
         method = "GET" if body is None else "POST"
-        return ask(method, url, body, Metadata="true", **headers)
+        return ask(method, self.metadata + path, body, Metadata="true", **headers)
+
+    def approve_as(self, vm: str, *events: str, version: str = "2020-07-01") -> Answer:
+        """Approve `events` as `vm` does."""
+        requests = [{"EventId": each} for each in events]
+        body = json.dumps({"StartRequests": requests}).encode()
+        return self.as_vm(vm, body, version=version)
 
     def document(self, vm: str) -> Any:
         """Read the document of `vm`."""
         return self.as_vm(vm).json
 
 
-def a_config(folder: Path, fleet: str = FLEET, **flags: object) -> Config:
+def a_config(folder: Path, **flags: object) -> Config:
     """Settings of a service in memory, whose clock is moved by hand."""
     file = folder / "fleet.toml"
-    file.write_text(fleet)
+    file.write_text(FLEET)
     given: Mapping[str, object] = {
         "metadata": ["127.0.0.1:0"],
         "control": "127.0.0.1:0",
@@ -171,7 +186,7 @@ def a_config(folder: Path, fleet: str = FLEET, **flags: object) -> Config:
 
 
 @contextmanager
-def a_service(folder: Path, fleet: str = FLEET, **flags: object) -> Iterator[Service]:
-    """Serve `fleet` until the block ends."""
-    with System(a_config(folder, fleet, **flags), TOKEN) as system:
+def a_service(folder: Path, **flags: object) -> Iterator[Service]:
+    """Serve the fleet, with other `flags` if need be, until the block ends."""
+    with System(a_config(folder, **flags), TOKEN) as system:
         yield Service(metadata=system.metadata[0], control=system.control)

@@ -18,9 +18,11 @@ class Echo:
     """Answers each request with its own path and body; /later has to wait."""
 
     asked: list[tuple[Request, bytes]] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)  # also of what was refused
 
     def answer(self, request: Request, body: bytes) -> bytes | str:
         self.asked.append((request, body))
+        self.methods.append(request.method)
         if request.path == "/later":
             return f"what {body.decode()} waits for"
         return self.say(request, body)
@@ -30,8 +32,9 @@ class Echo:
         response = Response(200, text)
         return STAMP.render(response, request.connection, is_head=request.is_head)
 
-    def refuse(self, response: Response) -> bytes:
-        return STAMP.render(response, CLOSE)
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
+        self.methods.append("HEAD" if is_head else "GET")
+        return STAMP.render(response, CLOSE, is_head=is_head)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,7 @@ def talk(*pieces: bytes) -> Talk:
     echo = Echo()
     connection = a_connection(echo)
     written = b"".join(connection.receive(piece) for piece in pieces)
-    return Talk(connection, echo, read(written, [r.method for r, _ in echo.asked]))
+    return Talk(connection, echo, read(written, echo.methods))
 
 
 def byte_by_byte(data: bytes) -> Iterable[bytes]:

@@ -1,10 +1,10 @@
 """Whatever arrives, and however it is cut, is answered alike and in valid HTTP."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.server.talk import a_post, a_request, in_chunks, talk
 
 #: Pieces of requests, good and bad, to be put together in any order.
@@ -37,8 +37,9 @@ PIECES = (
 
 bodies = st.binary(max_size=40)
 chunks = st.lists(st.binary(min_size=1, max_size=20), max_size=4).map(
-    lambda parts: b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
-    + b"0\r\n\r\n"
+    lambda parts: (
+        b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    )
 )
 requests = st.one_of(
     st.sampled_from(["/a", "/%41?b=c", "/later", "http://vm/"]).map(a_request),
@@ -56,7 +57,7 @@ places = st.lists(st.integers(min_value=0, max_value=600), max_size=12)
 
 def cut(stream: bytes, at: Sequence[int]) -> list[bytes]:
     ends = sorted({min(place, len(stream)) for place in at} | {0, len(stream)})
-    return [stream[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [stream[a:b] for a, b in pairwise(ends)]
 
 
 def check_alike(stream: bytes, at: Sequence[int]) -> None:

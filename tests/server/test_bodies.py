@@ -1,18 +1,10 @@
 """Bodies: with a length, in chunks, too large, and those that are asked for."""
 
 import pytest
+from tests.server.talk import a_post, a_request, byte_by_byte, in_chunks, talk
 
 from forewarn.server.http import State
 from forewarn.server.requests import MOST_BODY
-from tests.server.talk import (
-    Echo,
-    a_connection,
-    a_post,
-    a_request,
-    byte_by_byte,
-    in_chunks,
-    talk,
-)
 
 
 def body_of(data: bytes) -> bytes:
@@ -68,9 +60,9 @@ def test_a_body_over_the_limit_is_dropped_as_it_arrives() -> None:
 
 def test_a_large_body_of_a_head_is_refused_without_a_body() -> None:
     length = f"Content-Length: {MOST_BODY + 1}"
-    written = a_connection(Echo()).receive(a_request("/a", length, method="HEAD"))
-    assert written.startswith(b"HTTP/1.1 413 ")
-    assert written.endswith(b"\r\n\r\n")
+    refused = talk(a_request("/a", length, method="HEAD"))
+    assert refused.statuses == [413]
+    assert refused.said[0].body == b""
 
 
 @pytest.mark.parametrize("size", [MOST_BODY + 1, 0xFFFFFFFF])

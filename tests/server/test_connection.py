@@ -1,9 +1,6 @@
 """A connection: answers come in order, however the bytes arrive."""
 
 import pytest
-
-from forewarn.server.http import State
-from forewarn.server.responses import error
 from tests.server.talk import (
     Echo,
     a_connection,
@@ -14,6 +11,9 @@ from tests.server.talk import (
     read,
     talk,
 )
+
+from forewarn.server.http import State
+from forewarn.server.responses import error
 
 CHUNKS = b"3\r\nabc\r\n2;name=value\r\nde\r\n0\r\nTrailer: x\r\n\r\n"
 

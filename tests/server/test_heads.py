@@ -1,9 +1,9 @@
 """Heads of requests: what is read out of them, and which are refused."""
 
 import pytest
+from tests.server.talk import a_post, a_request, byte_by_byte, talk
 
 from forewarn.server.requests import MOST_HEAD, Request
-from tests.server.talk import a_post, a_request, byte_by_byte, talk
 
 
 def the_request(data: bytes) -> Request:
@@ -67,7 +67,9 @@ def test_bytes_that_are_no_text_do_not_hurt() -> None:
 # --- headers -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("line", ["Metadata: true", "metadata:True", "METADATA:  TRUE "])
+@pytest.mark.parametrize(
+    "line", ["Metadata: true", "metadata:True", "METADATA:  TRUE "]
+)
 def test_the_metadata_header_is_read_in_any_case(line: str) -> None:
     assert the_request(a_request("/a", line)).is_marked
 

@@ -3,10 +3,6 @@
 import json
 
 import pytest
-
-from forewarn.core.fleet import VM
-from forewarn.protocol.types import EventStatus, EventType
-from forewarn.protocol.versions import DateForm
 from tests.server.reception import (
     EVENTS,
     VMS,
@@ -15,6 +11,10 @@ from tests.server.reception import (
     an_event,
     shown,
 )
+
+from forewarn.core.fleet import VM
+from forewarn.protocol.types import EventStatus, EventType
+from forewarn.protocol.versions import DateForm
 
 VERSIONS = (
     "2017-03-01",
@@ -200,10 +200,10 @@ def test_a_document_that_has_not_changed_is_not_sent_again(tags: str) -> None:
     assert said.header(b"etag") == b'"e0.0"'
 
 
-OTHER = ("0", "null", '"0"', '"e0.1"', "e0", ".0", '""', "", ",", '"*"', "W/", '"e0.0')
+OTHER = ("0", "null", '"0"', '"e0.1"', "e0", ".0", '""', "", ",", '"*"', "W/")
 
 
-@pytest.mark.parametrize("tags", [tag for tag in OTHER if tag != '"e0.0'])
+@pytest.mark.parametrize("tags", OTHER)
 def test_any_other_tag_does_not_match(tags: str) -> None:
     assert a_reception().ask(EVENTS, f"If-None-Match: {tags}").status == 200
 

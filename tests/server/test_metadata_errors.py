@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import pytest
-
-from forewarn.server.metadata import Approve
 from tests.server.reception import EVENTS, a_reception
 from tests.server.talk import Said
 from tests.server.test_metadata import VERSIONS
+
+from forewarn.server.metadata import Approve
 
 GOOD = b'{"StartRequests":[{"EventId":"e0"}]}'
 UNMARKED = b'{ "error": "Bad request: . Required metadata header not specified" }'

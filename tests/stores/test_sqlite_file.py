@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,8 @@ from tests.stores.things import (
     sqlite_store,
 )
 
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart
 from forewarn.ports import Store
-from forewarn.stores.sqlite import connect
 
 SENTENCE = re.compile(r"[^\n]+")
 
@@ -87,6 +86,14 @@ def test_a_second_store_on_the_same_file_is_refused_with_one_sentence(
     assert SENTENCE.fullmatch(said)
     assert str(path) in said
     assert "in use" in said
+
+
+def test_a_second_store_on_the_same_file_by_another_name_is_refused(
+    path: Path, tmp_path: Path
+) -> None:
+    with opened(path):
+        (tmp_path / "link.db").symlink_to(path)
+        assert "in use" in refusal(tmp_path / "link.db")
 
 
 def test_the_first_store_is_not_disturbed_by_a_second_one(path: Path) -> None:
@@ -165,103 +172,3 @@ def test_a_refused_file_is_not_held(path: Path) -> None:
     path.unlink()
     with opened(path) as store:
         assert put(store, a_seen(1)) == 1
-
-
-# --- a full disk -------------------------------------------------------------
-
-
-class Disk:
-    """A disk that can be full: it lets a database have no more pages than it has."""
-
-    def __init__(self) -> None:
-        self._connections: list[sqlite3.Connection] = []
-        self._pages: int | None = None
-
-    def connect(self, path: str) -> sqlite3.Connection:
-        connection = connect(path)
-        self._connections.append(connection)
-        if self._pages is not None:
-            connection.execute(f"PRAGMA max_page_count={self._pages}")
-        return connection
-
-    def fill(self) -> None:
-        """Leave no page free."""
-        self._pages = 1  # never less than there are
-        self._limit(self._pages)
-
-    def clear(self) -> None:
-        """Leave room again."""
-        self._pages = None
-        self._limit(1_000_000)
-
-    def _limit(self, pages: int) -> None:
-        for connection in self._connections:
-            connection.execute(f"PRAGMA max_page_count={pages}")
-
-
-LARGE = [a_seen(number) for number in range(2000)]  # more than the pages in use hold
-
-
-@pytest.fixture
-def disk() -> Disk:
-    return Disk()
-
-
-@pytest.fixture
-def on_disk(path: Path, disk: Disk) -> Iterator[Store]:
-    store = sqlite_store(path, disk.connect)
-    store.open()
-    with closing(store):
-        put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
-        yield store
-
-
-def test_a_full_disk_makes_the_store_unavailable(on_disk: Store, disk: Disk) -> None:
-    disk.fill()
-    with pytest.raises(Unavailable, match=r"[^\n]+full"):
-        put(on_disk, *LARGE)
-
-
-def test_a_full_disk_changes_nothing(on_disk: Store, disk: Disk) -> None:
-    with on_disk.snapshot() as snapshot:
-        before = everything(snapshot)
-    disk.fill()
-    with pytest.raises(Unavailable):
-        put(on_disk, *LARGE)
-    with on_disk.snapshot() as snapshot:
-        assert everything(snapshot) == before
-        assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
-    assert len(on_disk.facts(0, 10)) == 2
-
-
-def test_the_store_works_again_once_there_is_room(on_disk: Store, disk: Disk) -> None:
-    disk.fill()
-    with pytest.raises(Unavailable):
-        put(on_disk, *LARGE)
-    disk.clear()
-    assert put(on_disk, *LARGE) == 2 + len(LARGE)
-    assert [entry.position for entry in on_disk.facts(0, 10_000)] == [
-        *range(1, 3 + len(LARGE))
-    ]
-
-
-def test_a_store_cannot_start_on_a_full_disk(path: Path, disk: Disk) -> None:
-    disk.fill()
-    with ExitStack() as stack:
-        store = sqlite_store(path, disk.connect)
-        stack.callback(store.close)
-        with pytest.raises(CannotStart, match=r"[^\n]+full"):
-            store.open()
-
-
-def test_a_store_that_could_not_start_on_a_full_disk_does_not_hold_the_file(
-    path: Path, disk: Disk
-) -> None:
-    disk.fill()
-    with ExitStack() as stack:
-        store = sqlite_store(path, disk.connect)
-        stack.callback(store.close)
-        with pytest.raises((CannotStart, Unavailable)):
-            store.open()
-        with opened(path) as another:
-            assert put(another, a_seen(1)) == 1

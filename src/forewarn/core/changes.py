@@ -27,6 +27,10 @@ class Difference:
     groups: tuple[tuple[Group | None, Group | None], ...] = ()
     vms: tuple[tuple[VM | None, VM | None], ...] = ()
 
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self.hosts or self.groups or self.vms)
+
     @property
     def groups_touched(self) -> frozenset[str]:
         """Every group that is different, or has a VM that is."""

@@ -36,7 +36,11 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def _wrong(place: str, expected: str, value: object) -> InvalidInput:
-    shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
+    try:
+        text = repr(value)
+    except ValueError:  # more digits than Python writes
+        text = "an endless number"
+    shown = text if len(text) <= 60 else f"{text[:57]}..."
     return InvalidInput(f"{place}: expected {expected}, not {shown}")
 
 
@@ -48,9 +52,14 @@ def read_name(value: object, place: str) -> str:
 
 
 def _text(value: object, place: str) -> str:
-    if isinstance(value, str) and len(value) <= _LONGEST_TEXT:
+    if isinstance(value, str) and len(value) <= _LONGEST_TEXT and _is_whole(value):
         return value
     raise _wrong(place, f"text of at most {_LONGEST_TEXT} characters", value)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether `text` holds no half of a character, as JSON can write it."""
+    return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def _flag(value: object, place: str) -> bool:
@@ -102,7 +111,10 @@ def _address(value: object, place: str) -> str:
 def _tags(value: object, place: str) -> dict[str, str]:
     if not isinstance(value, dict):
         raise _wrong(place, "a table of text", value)
-    return {str(name): _text(each, f"{place}.{name}") for name, each in value.items()}
+    return {
+        _text(name, place): _text(each, f"{place}.{name}")
+        for name, each in value.items()
+    }
 
 
 # --- tables ------------------------------------------------------------------

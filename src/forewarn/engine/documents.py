@@ -12,6 +12,9 @@ from forewarn.core.maintenance import Slice
 from forewarn.ports import Snapshot, Store
 from forewarn.protocol.types import Document
 
+#: The setting that holds the first VM of the fleet file.
+FIRST_VM = "first-vm"
+
 _BATCH = 500
 
 
@@ -32,7 +35,8 @@ class Update:
     shown: Sequence[Shown] = ()
     placed: Sequence[VM] = ()
     removed: Sequence[str] = ()  # VMs
-    regrouped: Sequence[str] = ()  # groups that came, changed or left
+    regrouped: frozenset[str] = frozenset()  # groups that came, changed or left
+    first_vm: str | None = None  # of the fleet; None: as before
 
 
 class Documents:
@@ -51,7 +55,14 @@ class Documents:
             slice_ = snapshot.slice(None)
             vms = [*snapshot.fleet().vms.values()]
             position = snapshot.position()
-            self._hand_over(Update(position=position, shown=_shown(slice_), placed=vms))
+            self._hand_over(
+                Update(
+                    position=position,
+                    shown=_shown(slice_),
+                    placed=vms,
+                    first_vm=_first_vm(snapshot),
+                )
+            )
             self.position = position
 
     def catch_up(self, to: int | None = None) -> None:
@@ -73,7 +84,7 @@ def _update(snapshot: Snapshot, entries: Sequence[f.Entry]) -> Update:
     slice_ = snapshot.slice(groups)
     fleet = [fact for fact in facts if isinstance(fact, f.FleetChanged)]
     names = {vm.name for fact in fleet for vm in fact.vms}
-    settings = {group.name for fact in fleet for group in fact.groups}
+    settings = frozenset(group.name for fact in fleet for group in fact.groups)
     part = snapshot.part_of_fleet(vms=names, groups=settings)
     removed = {name for fact in fleet for name in fact.removed_vms}
     return Update(
@@ -81,8 +92,17 @@ def _update(snapshot: Snapshot, entries: Sequence[f.Entry]) -> Update:
         shown=_shown(slice_),
         placed=[vm for vm in part.vms.values() if vm.group in slice_.groups],
         removed=[name for name in removed if name not in part.vms],
-        regrouped=[*settings, *(n for fact in fleet for n in fact.removed_groups)],
+        regrouped=settings.union(*(fact.removed_groups for fact in fleet)),
+        first_vm=_first_vm(snapshot) if fleet else None,
     )
+
+
+def _first_vm(snapshot: Snapshot) -> str | None:
+    """The first VM of the fleet file, or the first that there ever was."""
+    first = snapshot.setting(FIRST_VM)
+    if first is not None and snapshot.part_of_fleet(vms=[first]).vms:
+        return first
+    return next(iter(snapshot.fleet().vms), None)
 
 
 def _shown(slice_: Slice) -> Sequence[Shown]:

@@ -8,6 +8,7 @@ from forewarn.core import changes, fleet_file
 from forewarn.core.changes import Difference
 from forewarn.core.fleet import VM, Fleet, Group, Host, key
 from forewarn.core.maintenance import Slice
+from forewarn.engine.documents import FIRST_VM
 from forewarn.engine.engine import Engine
 from forewarn.errors import Conflict, NotFound
 from forewarn.ports import Snapshot, Transaction
@@ -38,14 +39,16 @@ class Fleets:
         self, desired: Fleet, *, by: str, remove: bool = False, digest: str = ""
     ) -> Applied:
         """Make `desired` the whole truth; `digest` names the file it came from."""
-        with self._engine.writing() as (transaction, now):
+        first = next(iter(desired.vms), "")
+        with self._engine.writing() as (transaction, _):
             current = transaction.fleet()
             found = changes.difference(current, desired)
             if not remove:
                 changes.refuse_large_removal(current, found)
+            if found or digest:
+                transaction.keep(FIRST_VM, first)
             self._change(transaction, current, found, by)
             transaction.keep(DIGEST, digest)
-            del now
         warnings = tuple(fleet_file.warnings(desired))
         return Applied(difference=found, warnings=warnings)
 

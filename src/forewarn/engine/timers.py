@@ -15,6 +15,9 @@ from forewarn.ports import Bell
 _HEARTBEAT = 10.0  # seconds of real time
 _RETRY = 1.0  # seconds of real time, after a failure
 
+#: The farthest that a manual clock is moved at once.
+LONGEST_ADVANCE = timedelta(days=36_500)
+
 
 class Timers:
     """A thread that does what is due when it is due, and writes the heartbeat.
@@ -90,7 +93,11 @@ class Advance:
     def by(self, step: timedelta, once: Once[datetime] | None = None) -> datetime:
         """Move the clock by `step`."""
         with self._lock:
-            return self._to(self._manual().now() + step, once)
+            try:
+                target = self._manual().now() + step
+            except OverflowError:
+                raise InvalidInput("the clock ends with the year 9999") from None
+            return self._to(target, once)
 
     def to(self, target: datetime, once: Once[datetime] | None = None) -> datetime:
         """Move the clock to `target`."""
@@ -104,6 +111,8 @@ class Advance:
             raise InvalidInput(
                 f"the clock stands at {clock.now().isoformat()} and is never set back"
             )
+        if target - clock.now() > LONGEST_ADVANCE:
+            raise InvalidInput("the clock is advanced by a hundred years at the most")
         self._read_to_end()
         while True:
             moment = engine.next_moment()

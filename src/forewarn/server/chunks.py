@@ -29,9 +29,9 @@ class Chunks:
                 if self._left:
                     return False, buffer
             line, found, rest = buffer.partition(b"\r\n")
+            if len(line.removesuffix(b"\r")) > _MOST_LINE:
+                raise _broken()
             if not found:
-                if len(line) > _MOST_LINE:
-                    raise _broken()
                 return False, buffer
             buffer = rest
             if self._take_line(line):
@@ -57,7 +57,7 @@ class Chunks:
                 raise _broken()
             return False
         size = _SIZE.fullmatch(line)
-        if size is None or len(line) > _MOST_LINE:
+        if size is None:
             raise _broken()
         length = int(size[1], 16)
         if len(self.body) + length > MOST_BODY:

@@ -48,7 +48,7 @@ class Application(Protocol[_Named]):
     def answer(self, request: Request, body: bytes) -> bytes | _Named:
         """Answer at once, or name what must be done first."""
 
-    def refuse(self, response: Response) -> bytes:
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
         """Write the last answer of a connection."""
 
 
@@ -131,7 +131,8 @@ class Connection(Generic[_Deferred]):
         """Answer for the last time."""
         self.state = State.DRAIN
         self._buffer = b""
-        return self._application.refuse(response)
+        is_head = self._request is not None and self._request.is_head
+        return self._application.refuse(response, is_head=is_head)
 
     def _go_on(self) -> bytes:
         written: list[bytes] = []
@@ -155,16 +156,16 @@ class Connection(Generic[_Deferred]):
         if self.state is State.IDLE:
             self._buffer = self._buffer.lstrip(b"\r\n")
         end = self._buffer.find(_END)
-        if end < 0 or end > MOST_HEAD:
-            if len(self._buffer) > MOST_HEAD:
-                raise BadRequest(error(431, f"The head is over {MOST_HEAD} bytes"))
+        size = end + len(_END) if end >= 0 else len(self._buffer) + 1
+        if size > MOST_HEAD:
+            raise BadRequest(error(431, f"The head is over {MOST_HEAD} bytes"))
+        if end < 0:
             self.state = State.HEAD if self._buffer else State.IDLE
             return None
-        head, self._buffer = self._buffer[: end + 4], self._buffer[end + 4 :]
-        request = self._memo.read(head)
+        head, self._buffer = self._buffer[:size], self._buffer[size:]
+        request = self._request = self._memo.read(head)
         if request.length > MOST_BODY:
             raise BadRequest(too_large())
-        self._request = request
         if not request.length and not request.is_chunked:
             self._body = b""
             return self._give(self._application.answer(request, b""))

@@ -4,7 +4,7 @@ All of this belongs to the metadata loop: only that loop changes it, and so the
 answer to a GET needs no lock.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime
 from ipaddress import ip_address
 
@@ -16,25 +16,21 @@ from forewarn.protocol.versions import ApiVersion, DateForm
 from forewarn.server.responses import Stamp, not_modified_tail, tail
 
 
-class Shelf:
-    """One audience's document, and its bytes in each version that was asked for."""
+class Hearing:
+    """One group, and when it last asked."""
 
-    __slots__ = ("asked", "document", "group", "not_modified", "stamp", "tag", "tails")
+    __slots__ = ("asked", "group", "stamp")
 
-    def __init__(self, shown: Shown) -> None:
-        """Hold what is `shown`."""
+    def __init__(self, group: Group) -> None:
+        """Know of `group` what the store knows."""
         self.stamp: Stamp | None = None  # of the last request
         self.asked: datetime | None = None  # None: never
-        self.show(shown)
+        self.know(group)
 
-    def show(self, shown: Shown) -> None:
-        """Hold what is `shown` from now on."""
-        audience, last = shown.audience, shown.group.last_request
-        self.group: Group = shown.group
-        self.document: Document = shown.document
-        self.tag: str = f"{audience.epoch}.{audience.incarnation}"
-        self.not_modified: bytes = not_modified_tail(self.tag)
-        self.tails: dict[str, bytes] = {}
+    def know(self, group: Group) -> None:
+        """Take in what the store knows by now."""
+        last = group.last_request
+        self.group: Group = group
         if last is not None and (self.asked is None or last > self.asked):
             self.asked = last
 
@@ -44,6 +40,25 @@ class Shelf:
             return False
         return self.asked is None or now - self.asked >= SILENCE
 
+
+class Shelf:
+    """One audience's document, and its bytes in each version that was asked for."""
+
+    __slots__ = ("document", "hearing", "not_modified", "tag", "tails")
+
+    def __init__(self, shown: Shown, hearing: Hearing) -> None:
+        """Hold what is `shown` to an audience of the group of `hearing`."""
+        self.hearing = hearing
+        self.show(shown)
+
+    def show(self, shown: Shown) -> None:
+        """Hold what is `shown` from now on."""
+        audience = shown.audience
+        self.document: Document = shown.document
+        self.tag: str = f"{audience.epoch}.{audience.incarnation}"
+        self.not_modified: bytes = not_modified_tail(self.tag)
+        self.tails: dict[str, bytes] = {}
+
     def tail(self, version: ApiVersion, date_form: DateForm | None) -> bytes:
         """The document's bytes in `version`, made when they are first asked for."""
         made = tail(self.tag, encode(self.document, version, date_form))
@@ -52,15 +67,17 @@ class Shelf:
 
 
 class Seat:
-    """One VM on the metadata plane."""
+    """One VM on the metadata plane, and what it was shown last."""
 
-    __slots__ = ("seen", "shelf", "vm")
+    __slots__ = ("seen", "seen_tag", "seen_version", "shelf", "vm")
 
     def __init__(self, vm: VM, shelf: Shelf) -> None:
         """Let `vm` read from `shelf`."""
         self.vm = vm
         self.shelf = shelf
-        self.seen: str | None = None  # the tag of the last document it was shown
+        self.seen: set[str] = set()  # events of the present document
+        self.seen_tag: str | None = None
+        self.seen_version: ApiVersion | None = None
 
 
 class Directory:
@@ -70,6 +87,8 @@ class Directory:
         """In an open directory callers may say which VM they speak for."""
         self.is_open = is_open
         self._default_vm = default_vm
+        self._first_vm = ""  # of the fleet file
+        self._hearings: dict[str, Hearing] = {}
         self._shelves: dict[str, Shelf] = {}
         self._by_name: dict[str, Seat] = {}
         self._by_address: dict[str, Seat] = {}
@@ -84,9 +103,7 @@ class Directory:
         return seat
 
     def _default(self) -> Seat | None:
-        if self._default_vm is not None:
-            return self._by_name.get(key(self._default_vm))
-        return next(iter(self._by_name.values()), None)
+        return self._by_name.get(key(self._default_vm or self._first_vm))
 
     def update(self, update: Update) -> None:
         """Take in what is different."""
@@ -94,24 +111,29 @@ class Directory:
             self._leave(self._by_name.pop(key(name), None))
         self._drop(update.regrouped, {each.audience.name for each in update.shown})
         for shown in update.shown:
-            shelf = self._shelves.get(shown.audience.name)
-            if shelf is None:
-                self._shelves[shown.audience.name] = Shelf(shown)
-            else:
-                shelf.show(shown)
+            self._show(shown)
         groups = {shown.group.name: shown.group for shown in update.shown}
         for vm in update.placed:
             self._place(vm, groups[vm.group])
+        if update.first_vm is not None:
+            self._first_vm = update.first_vm
 
-    def _drop(self, groups: Iterable[str], but: set[str]) -> None:
+    def _show(self, shown: Shown) -> None:
+        hearing = self._hearings.get(shown.group.name)
+        if hearing is None:
+            hearing = self._hearings[shown.group.name] = Hearing(shown.group)
+        hearing.know(shown.group)
+        shelf = self._shelves.get(shown.audience.name)
+        if shelf is None:
+            self._shelves[shown.audience.name] = Shelf(shown, hearing)
+        else:
+            shelf.show(shown)
+
+    def _drop(self, groups: Collection[str], but: set[str]) -> None:
         """Drop the audiences of `groups` that there are no more."""
-        gone = set(groups)
-        if gone:
-            self._shelves = {
-                name: shelf
-                for name, shelf in self._shelves.items()
-                if shelf.group.name not in gone or name in but
-            }
+        for name, shelf in [*self._shelves.items()] if groups else ():
+            if shelf.hearing.group.name in groups and name not in but:
+                del self._shelves[name]
 
     def _place(self, vm: VM, group: Group) -> None:
         shelf = self._shelves[audience_name(group, vm.name)]
@@ -120,7 +142,7 @@ class Directory:
             seat = self._by_name[key(vm.name)] = Seat(vm, shelf)
         else:
             self._leave(seat)
-            seat.vm, seat.shelf, seat.seen = vm, shelf, None
+            seat.vm, seat.shelf, seat.seen_tag = vm, shelf, None
         for address in vm.addresses:
             self._by_address[address] = seat
 

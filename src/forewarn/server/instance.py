@@ -61,9 +61,7 @@ def _walk(node: Node, path: Sequence[str]) -> "Node | None":
             if found is None:
                 return None
             node = node[found]
-        elif isinstance(node, list) and part.isascii() and part.isdigit():
-            if int(part) >= len(node):
-                return None
+        elif isinstance(node, list) and part in map(str, range(len(node))):
             node = node[int(part)]
         else:
             return None

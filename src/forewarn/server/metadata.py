@@ -15,7 +15,7 @@ from forewarn.errors import Malformed
 from forewarn.protocol.codec import decode_start_requests
 from forewarn.protocol.versions import INSTANCE_VERSIONS, VERSIONS, ApiVersion, DateForm
 from forewarn.server import instance
-from forewarn.server.identity import Directory, Seat, Shelf
+from forewarn.server.identity import Directory, Hearing, Seat
 from forewarn.server.requests import Request
 from forewarn.server.responses import Response, Stamp, error
 
@@ -48,11 +48,12 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadDocument:
-    """Read the document, unless it is one of `tags` ('*': any)."""
+    """Read the document, unless its tag is one of `tags`."""
 
     vm: str | None  # None: whoever asks
     version: ApiVersion
     tags: frozenset[str]
+    any_tag: bool = False  # whatever its tag is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,11 @@ def route(request: Request, *, is_open: bool) -> Route:
         allow = ", ".join(allowed)
         text = f"Method not allowed: {request.method}; allowed are {allow}"
         return Fixed(response=error(405, text, Allow=allow))
+    names = [name.lower() for name, _ in request.query]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        text = f"Bad request. Query parameter {repeated} is given more than once"
+        return Fixed(response=error(400, text))
     if parts[0] == "versions":
         return Fixed(response=instance.versions())
     return _versioned(request, vm, parts, versions)
@@ -111,11 +117,6 @@ def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
 def _versioned(
     request: Request, vm: str | None, parts: list[str], versions: list[str]
 ) -> Route:
-    names = [name.lower() for name, _ in request.query]
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        text = f"Bad request. Query parameter {repeated} is given more than once"
-        return Fixed(response=error(400, text))
     known = _KNOWN[parts[0]]
     if not versions or versions[0] not in known:
         return Fixed(response=_unknown_version(known))
@@ -126,8 +127,13 @@ def _versioned(
         )
     if request.method == "POST":
         return ApproveEvents(vm=vm)
-    tags = _tags(request.if_none_match)
-    return ReadDocument(vm=vm, version=VERSIONS[versions[0]], tags=tags)
+    tags = [part.strip() for part in (request.if_none_match or "").split(",")]
+    return ReadDocument(
+        vm=vm,
+        version=VERSIONS[versions[0]],
+        tags=frozenset(_tag(tag) for tag in tags if tag),
+        any_tag="*" in tags,
+    )
 
 
 def _unknown_version(known: tuple[str, ...]) -> Response:
@@ -140,12 +146,9 @@ def _unknown_version(known: tuple[str, ...]) -> Response:
     return Response(400, text.encode())
 
 
-def _tags(if_none_match: str | None) -> frozenset[str]:
-    """Read a list of tags: quoted, bare or weak."""
-    if if_none_match is None:
-        return frozenset()
-    each = (part.strip().removeprefix("W/") for part in if_none_match.split(","))
-    return frozenset(tag.strip('"') for tag in each)
+def _tag(text: str) -> str:
+    """Read a tag: quoted, bare or weak."""
+    return text.removeprefix("W/").strip('"')
 
 
 # --- what must be done before the answer -------------------------------------
@@ -196,13 +199,13 @@ class Desk:
         if seat is None:
             return self.write(request, _unknown(address, asked.vm))
         if isinstance(asked, ReadInstance):
-            found = instance.read(seat.vm, seat.shelf.group, asked)
+            found = instance.read(seat.vm, seat.shelf.hearing.group, asked)
             return self.write(request, found)
-        shelf, stamp = seat.shelf, self.stamp
-        if shelf.stamp is not stamp:
-            if shelf.is_silent(stamp.now):
-                return Listen(group=shelf.group.name)
-            self._note_request(shelf)
+        hearing, stamp = seat.shelf.hearing, self.stamp
+        if hearing.stamp is not stamp:
+            if hearing.is_silent(stamp.now):
+                return Listen(group=hearing.group.name)
+            self._note_request(hearing)
         if isinstance(asked, ReadDocument):
             return self._document(request, asked, seat)
         return self._approve(request, seat, body)
@@ -221,16 +224,16 @@ class Desk:
         self._routes[id(request)] = (request, found)
         return found
 
-    def _note_request(self, shelf: Shelf) -> None:
-        shelf.stamp = self.stamp
-        shelf.asked = self.stamp.now
-        self._notes.ask(shelf.group.name, self.stamp.now)
+    def _note_request(self, hearing: Hearing) -> None:
+        hearing.stamp = self.stamp
+        hearing.asked = self.stamp.now
+        self._notes.ask(hearing.group.name, self.stamp.now)
 
     def _document(self, request: Request, asked: ReadDocument, seat: Seat) -> bytes:
         shelf, stamp = seat.shelf, self.stamp
-        if seat.seen is not shelf.tag:
-            self._note_sights(seat)
-        if asked.tags and (shelf.tag in asked.tags or "*" in asked.tags):
+        if seat.seen_tag is not shelf.tag or seat.seen_version is not asked.version:
+            self._note_sights(seat, asked.version)
+        if asked.any_tag or shelf.tag in asked.tags:
             return stamp.not_modified + request.connection + shelf.not_modified
         tail = shelf.tails.get(asked.version.name)
         if tail is None:
@@ -238,10 +241,17 @@ class Desk:
             tail = shelf.tail(asked.version, form)
         return stamp.ok + request.connection + tail
 
-    def _note_sights(self, seat: Seat) -> None:
-        seat.seen = seat.shelf.tag
-        for event in seat.shelf.document.events:
-            self._notes.see(Sight(event=event.id, vm=seat.vm.name, at=self.stamp.now))
+    def _note_sights(self, seat: Seat, version: ApiVersion) -> None:
+        shown = [e for e in seat.shelf.document.events if e.type in version.types]
+        if seat.seen_tag is not seat.shelf.tag:
+            seat.seen &= {event.id for event in seat.shelf.document.events}
+        seat.seen_tag, seat.seen_version = seat.shelf.tag, version
+        for event in shown:
+            if event.id not in seat.seen:
+                seat.seen.add(event.id)
+                self._notes.see(
+                    Sight(event=event.id, vm=seat.vm.name, at=self.stamp.now)
+                )
 
     def _approve(self, request: Request, seat: Seat, body: bytes) -> bytes | Deferred:
         try:

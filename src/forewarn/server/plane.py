@@ -242,9 +242,9 @@ class Wire(asyncio.Protocol):
         """Answer for the address of this connection."""
         return self._plane.desk.answer(request, body, self._address)
 
-    def refuse(self, response: Response) -> bytes:
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
         """Write the last answer of this connection."""
-        return self._plane.desk.stamp.render(response, CLOSE)
+        return self._plane.desk.stamp.render(response, CLOSE, is_head=is_head)
 
     # --- the socket ----------------------------------------------------------
 
@@ -271,9 +271,10 @@ class Wire(asyncio.Protocol):
                 self.abort()
             return
         before = connection.state
-        self._write(connection.receive(data))
-        if connection.state is not before or connection.state is State.IDLE:
+        written = connection.receive(data)
+        if written or connection.state is not before:
             self._since = self._plane.second
+        self._write(written)
 
     def eof_received(self) -> bool:
         """Finish the answer under way, if there is one."""

@@ -83,7 +83,9 @@ def parse_head(head: bytes) -> Request:
         raise _bad("a request needs exactly one Host header")
     path, query = _split(seen.target)
     length, is_chunked = _framing(seen)
-    is_last = not parser.should_keep_alive()
+    tokens = {t.strip().lower() for t in ",".join(seen.all("connection")).split(",")}
+    stays = version == "1.1" or "keep-alive" in tokens
+    is_last = "close" in tokens or not stays
     keep = b"" if version == "1.1" else KEEP
     return Request(
         method=parser.get_method().decode("latin-1"),
@@ -94,7 +96,8 @@ def parse_head(head: bytes) -> Request:
         if_none_match=",".join(seen.all("if-none-match")) or None,
         length=length,
         is_chunked=is_chunked,
-        expects_continue=(seen.last("expect") or "").lower() == "100-continue",
+        expects_continue=version == "1.1"
+        and (seen.last("expect") or "").lower() == "100-continue",
         is_last=is_last,
         connection=CLOSE if is_last else keep,
     )
@@ -128,10 +131,10 @@ def _split(target: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
     text = _ABSOLUTE.sub("", target.decode("latin-1"), count=1)
     raw_path, _, raw_query = text.partition("#")[0].partition("?")
     path = unquote(raw_path, errors="replace")
-    if "?" in path:  # some clients escape the question mark
-        path, _, more = path.partition("?")
-        raw_query = f"{more}&{raw_query}" if raw_query else more
-    return path or "/", tuple(parse_qsl(raw_query, keep_blank_values=True))
+    path, _, more = path.partition("?")  # some clients escape the question mark
+    pairs = (part.partition("=") for part in more.split("&") if part)
+    query = parse_qsl(raw_query, keep_blank_values=True)
+    return path or "/", (*((name, value) for name, _, value in pairs), *query)
 
 
 def _framing(seen: _Headers) -> tuple[int, bool]:

@@ -1,12 +1,13 @@
 """What the store needs of a database: connections, and statements as its text."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.expression import Executable
 
+from forewarn.errors import InvalidInput
 from forewarn.stores.rows import Parameters, Row
 
 
@@ -83,14 +84,16 @@ class Session:
     def run(self, statement: Executable, **parameters: object) -> int:
         """Run `statement`; answer how many rows it changed."""
         text, fixed = self._texts[statement]
-        self._cursor.execute(text, {**fixed, **parameters})
+        with _unicode_only():
+            self._cursor.execute(text, {**fixed, **parameters})
         return self._cursor.rowcount
 
     def run_many(self, statement: Executable, rows: Sequence[Parameters]) -> None:
         """Run `statement` for each of `rows`."""
         if rows:
             text, fixed = self._texts[statement]
-            self._cursor.executemany(text, [{**fixed, **row} for row in rows])
+            with _unicode_only():
+                self._cursor.executemany(text, [{**fixed, **row} for row in rows])
 
     def row(self, statement: Executable, **parameters: object) -> Row | None:
         """The first row that `statement` finds."""
@@ -101,3 +104,14 @@ class Session:
         """All rows that `statement` finds."""
         self.run(statement, **parameters)
         return self._cursor.fetchall()
+
+
+@contextmanager
+def _unicode_only() -> Iterator[None]:
+    """Refuse text that JSON can carry but no database can keep."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            "text holds half of a character, a lone surrogate"
+        ) from error

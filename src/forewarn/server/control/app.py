@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 
 from forewarn import __version__
+from forewarn.server.auth import Tokens
 from forewarn.server.control import (
     clock,
     docs,
@@ -12,7 +13,7 @@ from forewarn.server.control import (
     maintenances,
     problems,
 )
-from forewarn.server.control.asked import Parts
+from forewarn.server.control.asked import Guard, Parts
 from forewarn.server.control.journal import Streams
 
 _DESCRIPTION = (
@@ -22,7 +23,7 @@ _DESCRIPTION = (
 )
 
 
-def make_app(parts: Parts, streams: Streams) -> FastAPI:
+def make_app(parts: Parts, streams: Streams, tokens: Tokens) -> FastAPI:
     """Put the application together."""
     app = FastAPI(
         title="forewarn control API",
@@ -31,6 +32,7 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    app.add_middleware(Guard, tokens=tokens)
     app.state.parts = parts
     app.state.streams = streams
     problems.install(app)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Header, Request
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
@@ -14,9 +16,17 @@ from forewarn.engine.once import Once
 from forewarn.engine.timers import Advance
 from forewarn.ports import Snapshot
 from forewarn.server.auth import Tokens
+from forewarn.server.control.problems import problem
 
 _T = TypeVar("_T")
 _LONGEST_KEY = 255
+
+_NO_TOKEN = problem(
+    401,
+    "a bearer token is needed; the first start of `forewarn serve` writes one to the"
+    " file `token` in its state directory",
+    {"WWW-Authenticate": "Bearer"},
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +36,6 @@ class Parts:
     engine: Engine
     fleets: Fleets
     advance: Advance
-    tokens: Tokens
     documents_position: Callable[[], int]
 
 
@@ -38,18 +47,33 @@ def parts(request: Request) -> Parts:
     return found
 
 
-def caller(request: Request, service: Annotated[Parts, Depends(parts)]) -> str:
-    """Find out who asks; refuse who cannot show a token."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    name = service.tokens.name_of(token.strip()) if scheme.lower() == "bearer" else None
-    if name is None:
-        raise HTTPException(
-            401,
-            "a bearer token is needed; the first start of `forewarn serve` writes one"
-            " to the file `token` in its state directory",
-            {"WWW-Authenticate": "Bearer"},
-        )
-    return name
+def caller(request: Request) -> str:
+    """Say who asks; the guard has found it out."""
+    return str(request.state.caller)
+
+
+class Guard:
+    """Lets nobody near /v1 who cannot show a token, whatever else is wrong."""
+
+    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
+        """Stand before `app`."""
+        self._app = app
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer 401."""
+        if scope["type"] == "http" and scope["path"].startswith("/v1"):
+            name = self._caller(Headers(scope=scope))
+            if name is None:
+                await _NO_TOKEN(scope, receive, send)
+                return
+            scope.setdefault("state", {})["caller"] = name
+        await self._app(scope, receive, send)
+
+    def _caller(self, headers: Headers) -> str | None:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        known = scheme.lower() == "bearer"
+        return self._tokens.name_of(token.strip()) if known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

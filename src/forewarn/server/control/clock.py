@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
+from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
 from forewarn.server.control.asked import Caller, Change, Service
@@ -14,7 +15,7 @@ from forewarn.server.control.views import Json, rfc3339
 
 router = APIRouter(tags=["clock"])
 
-_MOST_SECONDS = 10 * 366 * 24 * 3600
+_MOST_SECONDS = int(LONGEST_ADVANCE.total_seconds())
 
 
 class Step(BaseModel):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, TypeVar
 
@@ -220,16 +220,17 @@ def _order(body: Announcement) -> Order:
 
 def moment(text: str, name: str = "not_before") -> datetime:
     """Read a time, which must have a zone."""
+    wrong = InvalidInput(
+        f"{name}: expected a time with a zone, such as 2026-01-31T12:00:00Z,"
+        f" not {text!r}"
+    )
     try:
         read = datetime.fromisoformat(text)
-    except ValueError:
-        read = None
-    if read is None or read.tzinfo is None or "T" not in text.upper():
-        raise InvalidInput(
-            f"{name}: expected a time with a zone, such as 2026-01-31T12:00:00Z,"
-            f" not {text!r}"
-        )
-    return read
+        if read.tzinfo is None or "T" not in text.upper():
+            raise wrong
+        return read.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise wrong from None
 
 
 def _word(kind: type[_Word], text: str, name: str) -> _Word:

@@ -83,6 +83,10 @@ def _invalid(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return problem(400, "the body is not valid JSON")
+    if first["type"] in ("model_attributes_type", "dict_type", "missing") and (
+        len(first["loc"]) == 1
+    ):
+        return problem(422, "send a JSON object, with Content-Type: application/json")
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     message = str(first["msg"]).removeprefix("Value error, ")
     return problem(422, f"{where}: {message[:1].lower()}{message[1:]}")

@@ -1,0 +1,159 @@
+"""The real program in a process of its own; only what was started here is ended."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.server.service import TOKEN, Service
+
+import forewarn
+
+DEMO = Path(forewarn.__file__).parent / "demo.toml"
+
+_DEADLINE = 20.0  # seconds for a start or an end; it takes one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """`forewarn serve`, running."""
+
+    service: Service
+    metadata: tuple[str, ...]
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "stderr").read_text()
+
+    def kill(self) -> None:
+        """Kill it as a power cut would."""
+        self.process.kill()
+        self.process.wait(_DEADLINE)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
+        """Ask it to end; answer its exit code, and how many seconds it took."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        code = self.process.wait(_DEADLINE)
+        return code, time.monotonic() - began
+
+    def rest_of_stdout(self) -> bytes:
+        """What it wrote behind the addresses; only once it has ended."""
+        assert self.process.stdout is not None
+        return self.process.stdout.read()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A command that has run to its end."""
+
+    code: int
+    out: str
+    err: str
+
+
+def environment_of(folder: Path, **more: str | None) -> dict[str, str]:
+    """An environment with nothing of ours but what is given; None takes away."""
+    given: Mapping[str, str | None] = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "FOREWARN_STATE_DIR": str(folder / "state"),
+        "FOREWARN_TOKEN": TOKEN,
+        **more,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def run(folder: Path, *words: str, **environment: str | None) -> Ended:
+    """Run `forewarn` with `words` to its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "forewarn", *words],
+        env=environment_of(folder, **environment),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_DEADLINE,
+        check=False,
+    )
+    return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    *options: str,
+    fleet: Path | None = DEMO,
+    as_json: bool = True,
+    **environment: str | None,
+) -> Iterator[Program]:
+    """Serve `fleet` on free ports, from a store in `folder`, until the block ends."""
+    command = [sys.executable, "-m", "forewarn", "serve"]
+    command += ["--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0"]
+    command += [] if fleet is None else ["--fleet", str(fleet)]
+    command += ["--json"] if as_json else []
+    with (folder / "stderr").open("ab") as log:
+        process = subprocess.Popen(
+            [*command, *options],
+            env=environment_of(folder, **environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
+    try:
+        yield _program(folder, process, environment.get("FOREWARN_TOKEN", TOKEN))
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _program(
+    folder: Path, process: subprocess.Popen[bytes], token: str | None
+) -> Program:
+    metadata, control = _addresses(folder, process)
+    if token is None:
+        token = (folder / "state" / "token").read_text().strip()
+    service = Service(metadata=metadata[0], control=control, token=token)
+    return Program(
+        service=service, metadata=tuple(metadata), folder=folder, process=process
+    )
+
+
+def _addresses(
+    folder: Path, process: subprocess.Popen[bytes]
+) -> tuple[Sequence[str], str]:
+    """Read what it prints when both planes answer: JSON, or a line for each."""
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], _DEADLINE)
+    line = process.stdout.readline() if ready else b""
+    assert line, (folder / "stderr").read_text()
+    if line.startswith(b"{"):
+        printed = json.loads(line)
+        assert printed.keys() == {"metadata", "control"}
+        return printed["metadata"], printed["control"]
+    second = process.stdout.readline()
+    (first_word, metadata), (second_word, control) = (
+        each.decode().split() for each in (line, second)
+    )
+    assert (first_word, second_word) == ("metadata", "control")
+    return [metadata], control
+
+
+def until(is_true: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Ask again and again until it is so; fail after some `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(0.01)

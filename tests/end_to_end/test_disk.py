@@ -1,0 +1,84 @@
+"""A full disk: what must be written is refused for a while, what is read goes on."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.end_to_end.program import Program, serving
+
+#: The group lone is silent until it asks for the first time.
+FLEET = """\
+[[groups]]
+name = "web"
+kind = "availability-set"
+listening = "always"
+[[vms]]
+name = "web-0"
+group = "web"
+[[vms]]
+name = "lone"
+"""
+
+
+@contextmanager
+def a_full_disk(program: Program) -> Iterator[None]:
+    """Let no file of the program grow."""
+    pid = program.process.pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_survived(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(FLEET)
+    with serving(tmp_path, "--clock", "manual", fleet=fleet) as program:
+        service = program.service
+        made = service.announce(vms=["web-0"])
+        event = made["events"][0]["id"]
+        before = service.as_vm("web-0")
+
+        with a_full_disk(program):
+            approval = service.approve_as("web-0", event)
+            assert approval.status == 503
+            assert int(approval.headers["Retry-After"]) > 0
+            assert "error" in approval.json
+            first = service.as_vm("lone")
+            assert first.status == 503
+            assert int(first.headers["Retry-After"]) > 0
+            assert service.as_vm("web-0").body == before.body
+            tag = before.headers["ETag"]
+            assert service.as_vm("web-0", If_None_Match=tag).status == 304
+            announcement = {"type": "Reboot", "vms": ["web-0"]}
+            refused = service.ask("POST", "/v1/maintenances", announcement)
+            assert refused.status == 503
+            assert int(refused.headers["Retry-After"]) > 0
+            assert refused.detail
+
+        assert service.approve_as("web-0", event).status == 200
+        assert service.as_vm("lone").status == 200
+        assert len(service.facts("Approved")) == 1
+        assert len(service.facts("Announced")) == 1
+        positions = [each["position"] for each in service.facts()]
+        assert positions == [*range(1, len(positions) + 1)]
+        service.advance(5)
+        assert service.document("web-0")["Events"] == []
+
+
+def test_on_a_full_disk_an_operator_can_still_look(tmp_path: Path) -> None:
+    with serving(tmp_path, "--clock", "manual") as program:
+        service = program.service
+        made = service.announce(vms=["web-0"])
+        with a_full_disk(program):
+            service.document("web-0")
+            paths = ("vms", "groups", "hosts", "maintenances", "events", "journal")
+            answers = {path: service.ask("GET", f"/v1/{path}") for path in paths}
+            shown = service.ask("GET", f"/v1/maintenances/{made['id']}")
+        assert {path: answer.status for path, answer in answers.items()} == (
+            dict.fromkeys(paths, 200)
+        )
+        assert shown.status == 200

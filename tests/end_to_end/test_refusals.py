@@ -1,0 +1,158 @@
+"""Starts that cannot be: one sentence, the right exit code, never a traceback."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import Ended, run
+
+PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
+
+
+def check_sentence(ended: Ended, code: int, *words: str) -> None:
+    """Check that it ended with `code` and said why in one sentence with `words`."""
+    assert ended.out == ""
+    assert ended.err.startswith("forewarn: ")
+    assert ended.err.count("\n") == 1
+    assert ended.err.endswith("\n")
+    for word in words:
+        assert word in ended.err
+    assert ended.code == code
+
+
+# --- options -----------------------------------------------------------------
+
+WRONG_OPTIONS = {
+    "--clock": "sundial",
+    "--store": "oracle://db",
+    "--driver": "magic",
+    "--metadata": "nowhere",
+    "--log-level": "loud",
+}
+
+
+@pytest.mark.parametrize("option", WRONG_OPTIONS)
+def test_a_wrong_value_of_an_option_is_wrong_usage(tmp_path: Path, option: str) -> None:
+    value = WRONG_OPTIONS[option]
+    ended = run(tmp_path, "serve", *PORTS, option, value)
+    check_sentence(ended, 2, value)
+
+
+def test_a_wrong_value_in_the_environment_names_the_variable(tmp_path: Path) -> None:
+    ended = run(tmp_path, "serve", *PORTS, FOREWARN_SHOWN_REBOOT="soon")
+    check_sentence(ended, 2, "FOREWARN_SHOWN_REBOOT", "soon")
+
+
+def test_an_unknown_option_is_wrong_usage(tmp_path: Path) -> None:
+    ended = run(tmp_path, "serve", "--colour", "red")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--colour" in ended.err
+    assert "Traceback" not in ended.err
+
+
+# --- files -------------------------------------------------------------------
+
+WRONG_CONFIGS = {
+    "no TOML": (b"[clock", "not valid TOML"),
+    "no text": (b"\xff\xfe", "not valid TOML"),
+    "an unknown key": (b"[clock]\nname = 1\n", "name"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_CONFIGS)
+def test_a_wrong_config_is_wrong_usage(tmp_path: Path, wrong: str) -> None:
+    content, word = WRONG_CONFIGS[wrong]
+    (tmp_path / "forewarn.toml").write_bytes(content)
+    ended = run(tmp_path, "serve", *PORTS, "--config", "forewarn.toml")
+    check_sentence(ended, 2, "forewarn.toml", word)
+
+
+@pytest.mark.parametrize("name", ["missing.toml", "."])
+def test_a_config_that_cannot_be_read_is_wrong_usage(tmp_path: Path, name: str) -> None:
+    ended = run(tmp_path, "serve", *PORTS, "--config", name)
+    check_sentence(ended, 2, f"{name} cannot be read")
+
+
+WRONG_FLEETS = {
+    "no TOML": (b"[[vms", "not valid TOML"),
+    "no text": (b"\xff\xfe", "not valid TOML"),
+    "an undeclared group": (b"[[vms]]\nname = 'a'\ngroup = 'b'\n", "group b"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_FLEETS)
+def test_a_wrong_fleet_is_refused_with_file_and_place(
+    tmp_path: Path, wrong: str
+) -> None:
+    content, word = WRONG_FLEETS[wrong]
+    (tmp_path / "fleet.toml").write_bytes(content)
+    ended = run(tmp_path, "serve", *PORTS, "--store", "memory", "--fleet", "fleet.toml")
+    check_sentence(ended, 1, "fleet.toml", word)
+
+
+@pytest.mark.parametrize("name", ["missing.toml"])
+def test_a_fleet_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
+    ended = run(tmp_path, "serve", *PORTS, "--store", "memory", "--fleet", name)
+    check_sentence(ended, 1, f"{name} cannot be read")
+
+
+# --- stores ------------------------------------------------------------------
+
+
+def serve_from(folder: Path, name: str) -> Ended:
+    return run(folder, "serve", *PORTS, "--store", f"sqlite:///{folder / name}")
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.db").write_bytes(b"Dear diary, " * 1000)
+    check_sentence(serve_from(tmp_path, "notes.db"), 1, "notes.db")
+    assert (tmp_path / "notes.db").read_bytes().startswith(b"Dear diary, ")
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE notes (text)")
+    other.close()
+    check_sentence(serve_from(tmp_path, "other.db"), 1, "other.db", "another program")
+
+
+def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    run(tmp_path, "serve", *PORTS, "--fleet", "missing.toml")
+    path = tmp_path / "state" / "forewarn.db"
+    with sqlite3.connect(path) as newer:
+        newer.execute("UPDATE alembic_version SET version_num = '9999'")
+    newer.close()
+    ended = run(tmp_path, "serve", *PORTS)
+    check_sentence(ended, 1, "forewarn.db", "newer forewarn", "9999")
+
+
+def test_a_folder_in_the_place_of_the_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder.db").mkdir()
+    check_sentence(serve_from(tmp_path, "folder.db"), 1, "folder.db")
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check_sentence(serve_from(tmp_path, "file/forewarn.db"), 1, "file")
+
+
+# --- the rest ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1:0", "no-such-host.invalid:0"])
+def test_an_address_that_is_not_ours_is_refused(tmp_path: Path, address: str) -> None:
+    ended = run(tmp_path, "serve", *PORTS[2:], "--metadata", address)
+    check_sentence(ended, 1, address)
+
+
+def test_a_state_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    ended = run(tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None)
+    check_sentence(ended, 1, "state")
+
+
+def test_an_empty_token_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "token").touch()
+    ended = run(tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None)
+    check_sentence(ended, 1, "token", "empty")

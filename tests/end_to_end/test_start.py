@@ -1,0 +1,93 @@
+"""How the program starts: what it prints, what it keeps, what it takes."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import DEMO, Program, run, serving
+from tests.server.service import ask
+
+PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
+
+
+def test_a_first_start_makes_a_token_that_only_its_owner_reads(tmp_path: Path) -> None:
+    with serving(tmp_path, FOREWARN_TOKEN=None) as program:
+        file = tmp_path / "state" / "token"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        made = program.service.token
+        assert len(made) >= 32
+        assert program.service.ask("GET", "/v1/vms").status == 200
+        program.stop()
+        assert made not in program.log
+    with serving(tmp_path, FOREWARN_TOKEN=None) as program:
+        assert program.service.token == made
+        assert program.service.ask("GET", "/v1/vms").status == 200
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """A program that was told its token, and its options in three ways."""
+    folder = tmp_path_factory.mktemp("given")
+    config = folder / "forewarn.toml"
+    config.write_text('[clock]\nmode = "x60"\n[driver]\nname = "operator"\n')
+    options = ("--config", str(config), "--default-vm", "db-0")
+    with serving(
+        folder,
+        *options,
+        fleet=None,
+        FOREWARN_CLOCK="manual",
+        FOREWARN_FLEET=str(DEMO),
+    ) as program:
+        yield program
+
+
+def test_a_token_that_is_given_is_not_written(given: Program) -> None:
+    assert given.service.ask("GET", "/v1/vms").status == 200
+    assert ask("GET", f"{given.service.control}/v1/vms").status == 401
+    assert not (given.folder / "state" / "token").exists()
+
+
+def test_options_come_from_the_line_the_environment_and_a_file(given: Program) -> None:
+    assert given.service.get("/v1/clock")["clock"] == "manual"
+    assert given.service.get("/v1/vms/web-0")["name"] == "web-0"
+    path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+    answer = ask("GET", given.metadata[0] + path, Metadata="true")
+    assert answer.body == b"db-0"
+    made = given.service.announce(vms=["db-0"])
+    given.service.advance(15 * 60 + 60)
+    path = f"/v1/maintenances/{made['id']}"
+    assert given.service.get(path)["phase"] == "STARTED"
+
+
+def test_the_store_is_a_file_in_the_state_directory(given: Program) -> None:
+    assert (given.folder / "state" / "forewarn.db").is_file()
+
+
+def test_a_second_server_on_the_same_file_does_not_start(given: Program) -> None:
+    second = run(given.folder, "serve", *PORTS)
+    assert (second.code, second.out) == (1, "")
+    assert second.err.startswith("forewarn: ")
+    assert "in use by another forewarn" in second.err
+    assert second.err.count("\n") == 1
+    assert given.service.as_vm("web-0").status == 200
+
+
+@pytest.mark.parametrize("option", ["--metadata", "--control"])
+def test_a_port_that_is_taken_is_named(given: Program, option: str) -> None:
+    planes = {"--metadata": given.metadata[0], "--control": given.service.control}
+    address = planes[option].removeprefix("http://")
+    ports = {"--metadata": "127.0.0.1:0", "--control": "127.0.0.1:0", option: address}
+    words = [word for pair in ports.items() for word in pair]
+    second = run(given.folder, "serve", "--store", "memory", *words)
+    assert (second.code, second.out) == (1, "")
+    assert second.err.startswith(f"forewarn: {address} cannot be listened on")
+    assert second.err.count("\n") == 1
+
+
+def test_the_addresses_are_printed_for_people_too(tmp_path: Path) -> None:
+    with serving(tmp_path, "--store", "memory", as_json=False) as program:
+        assert program.service.as_vm("web-0").status == 200
+        program.stop()
+        assert program.rest_of_stdout() == b""
+    assert not (tmp_path / "state").exists()

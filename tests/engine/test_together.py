@@ -1,0 +1,103 @@
+"""Many threads use one service at once."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from threading import Barrier
+
+import pytest
+from tests.engine.system import (
+    HOUR,
+    OpenStore,
+    System,
+    a_reboot,
+    a_system,
+    an_emergency,
+)
+from tests.engine.truths import check
+
+from forewarn.core.announcing import Order
+from forewarn.core.facts import Announced, Approved
+from forewarn.core.fleet import VM
+from forewarn.core.maintenance import Maintenance
+from forewarn.errors import Conflict
+from forewarn.protocol.types import EventType
+
+THREADS = 6
+TURNS = 8
+LONG = 60.0  # seconds; only a deadlock needs them
+
+
+def announce_something(system: System, random: Random, by: str) -> Maintenance:
+    order = random.choice(
+        (
+            a_reboot(host="host-a"),
+            a_reboot(f"web-{random.randint(0, 2)}"),
+            an_emergency("lone"),
+            Order(type=EventType.PREEMPT, vms=("iso-0", "iso-1")),
+        )
+    )
+    return system.engine.announce(order, by=by)[0]
+
+
+def do_something_about(system: System, made: Maintenance, random: Random) -> None:
+    event = made.events[0]
+    vm = VM(name=f"new-{random.randint(0, 9)}", group=random.choice(["web", "iso"]))
+    deeds: tuple[Callable[[], object], ...] = (
+        lambda: system.engine.cancel(made.id, by="ops"),
+        lambda: system.engine.listen([event.group]),
+        lambda: system.engine.approve_as_vm(event.resources[0], [event.id]),
+        lambda: system.fleets.put_vm(vm, by="ops"),
+        system.read_to_end,
+    )
+    with suppress(Conflict):  # another thread was faster
+        random.choice(deeds)()
+
+
+def all_together(system: System, seed: int) -> None:
+    """Let threads announce, approve, cancel, change the fleet and read, at random."""
+    barrier = Barrier(THREADS)
+
+    def command(number: int) -> None:
+        random = Random(THREADS * seed + number)
+        barrier.wait(LONG)
+        for turn in range(TURNS):
+            made = announce_something(system, random, by=f"{number}-{turn}")
+            do_something_about(system, made, random)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(command, number) for number in range(THREADS)]:
+            done.result(LONG)
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+@pytest.mark.parametrize("seed", range(2))
+def test_threads_that_command_at_once_lose_and_invent_nothing(
+    open_store: OpenStore, tmp_path: Path, seed: int, is_file: bool
+) -> None:
+    system = a_system(open_store(tmp_path / "forewarn.db") if is_file else open_store())
+    all_together(system, seed)
+    check(system, [], [], f"seed {seed}")
+    assert {fact.by for fact in system.facts(Announced)} == {
+        f"{number}-{turn}" for number in range(THREADS) for turn in range(TURNS)
+    }
+    system.advance.by(24 * HOUR)
+    check(system, [], [], f"seed {seed}")
+    assert not any(each.phase.is_live for each in system.maintenances())
+
+
+def test_when_all_approve_at_once_the_journal_has_it_once(system: System) -> None:
+    made = system.announce(a_reboot(host="host-a"))
+    of_web = next(event.id for event in made.events if event.group == "web")
+    barrier = Barrier(THREADS)
+
+    def approve(number: int) -> None:
+        barrier.wait(LONG)
+        system.engine.approve_as_vm(f"web-{number % 3}", [of_web])
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(approve, number) for number in range(THREADS)]:
+            done.result(LONG)
+    assert [fact.event for fact in system.facts(Approved)] == [of_web]

@@ -1,0 +1,120 @@
+"""What is true of a store at every moment, whatever has happened to it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tests.engine.system import Plane, System
+
+from forewarn.core import facts as f
+from forewarn.core import lifecycle
+from forewarn.core.fleet import Group
+from forewarn.core.maintenance import Phase
+from forewarn.engine.documents import Documents
+from forewarn.ports import Work
+
+#: What happens to a maintenance at most once.
+ONCE_IN_A_LIFE = (
+    f.Announced,
+    f.Started,
+    f.WorkEnded,
+    f.Completed,
+    f.Canceled,
+    f.Closed,
+)
+
+BySomebody = (
+    f.Announced | f.Approved | f.WorkEnded | f.Canceled | f.WorkRetried | f.Closed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a command that has returned left behind: `count` facts of a `kind`."""
+
+    kind: type[BySomebody]
+    by: str
+    count: int
+
+
+def check(
+    system: System, promises: Sequence[Promise], works: Sequence[Work], story: str
+) -> None:
+    """Assert every truth; `story` says whose it is."""
+    entries = system.store.facts(0, 1_000_000)
+    facts = [entry.fact for entry in entries]
+    positions = [entry.position for entry in entries]
+    assert positions == [*range(1, len(entries) + 1)], f"{story}: gaps in {positions}"
+    check_state(system, facts, story)
+    check_moments(system, story)
+    check_documents(system, story)
+    check_lives(facts, story)
+    for promise in promises:
+        kept = sum(
+            isinstance(fact, promise.kind) and fact.by == promise.by for fact in facts
+        )
+        assert kept == promise.count, f"{story}: {promise} is there {kept} times"
+    attempts = Counter((work.maintenance, work.attempt) for work in works)
+    assert set(attempts.values()) <= {1}, f"{story}: {attempts.most_common(1)}"
+
+
+def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
+    """The journal, replayed, gives the state that was saved."""
+    replayed = lifecycle.replay(facts)
+    with system.store.snapshot() as snapshot:
+        fleet, live = snapshot.fleet(), snapshot.slice(None)
+        assert snapshot.position() == len(facts), f"{story}: the counter is wrong"
+    for what, told, kept in (
+        ("hosts", replayed.hosts, fleet.hosts),
+        ("groups", _unasked(replayed.groups), _unasked(fleet.groups)),
+        ("VMs", replayed.vms, fleet.vms),
+        ("audiences", replayed.audiences, live.audiences),
+        (
+            "maintenances",
+            [*replayed.maintenances.values()],
+            system.maintenances(),
+        ),
+    ):
+        assert told == kept, f"{story}: the journal tells of other {what}"
+
+
+def _unasked(groups: Mapping[str, Group]) -> Mapping[str, Group]:
+    """Groups without their last request, which is noted and not journaled."""
+    return {name: replace(each, last_request=None) for name, each in groups.items()}
+
+
+def check_moments(system: System, story: str) -> None:
+    """What waits for its time will be found when the time has come."""
+    with system.store.snapshot() as snapshot:
+        now = system.engine.now(snapshot)
+        for each in snapshot.slice(None).maintenances.values():
+            if each.phase is Phase.SCHEDULED and each.not_before > now:
+                found = {due.id for due in snapshot.due(each.not_before)}
+                assert each.id in found, f"{story}: {each.id} would be forgotten"
+
+
+def check_documents(system: System, story: str) -> None:
+    """Documents kept current are those that a new reader makes."""
+    plane = Plane()
+    Documents(system.store, plane.hand_over).open()
+    system.documents.catch_up()
+    assert system.plane.seen_by_all() == plane.seen_by_all(), f"{story}: documents"
+
+
+def check_lives(facts: Iterable[f.Fact], story: str) -> None:
+    """Nothing happens twice that happens once, and time goes on."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    last = None
+    for fact in facts:
+        assert last is None or last <= fact.at, f"{story}: {fact} comes too late"
+        last = fact.at
+        if isinstance(fact, ONCE_IN_A_LIFE):
+            seen[type(fact), fact.maintenance] += 1
+        if isinstance(fact, f.Approved):
+            seen[f.Approved, fact.event] += 1
+        if isinstance(fact, f.Published):
+            seen[f.Published, fact.audience, fact.epoch, fact.incarnation] += 1
+        if isinstance(fact, f.Seen):
+            seen.update((each.event, each.vm) for each in fact.sights)
+    twice = [what for what, count in seen.items() if count > 1]
+    assert not twice, f"{story}: {twice} happened twice"

@@ -1,0 +1,184 @@
+"""The control plane as a whole: who may ask, how it refuses, what it says of itself."""
+
+import re
+
+import pytest
+from tests.server.service import Service, ask
+
+#: Every path of the API, with what can be done there.
+PATHS = {
+    "/v1/vms": {"get"},
+    "/v1/vms/{name}": {"get", "put", "delete"},
+    "/v1/groups": {"get"},
+    "/v1/groups/{name}": {"get", "put", "delete"},
+    "/v1/hosts": {"get"},
+    "/v1/hosts/{name}": {"get", "put", "delete"},
+    "/v1/fleet": {"put"},
+    "/v1/maintenances": {"get", "post"},
+    "/v1/maintenances/preview": {"post"},
+    "/v1/maintenances/{id}": {"get"},
+    "/v1/maintenances/{id}/cancel": {"post"},
+    "/v1/maintenances/{id}/complete": {"post"},
+    "/v1/maintenances/{id}/retry": {"post"},
+    "/v1/maintenances/{id}/close": {"post"},
+    "/v1/events": {"get"},
+    "/v1/events/{id}": {"get"},
+    "/v1/events/{id}/approve": {"post"},
+    "/v1/journal": {"get"},
+    "/v1/stream": {"get"},
+    "/v1/clock": {"get"},
+    "/v1/clock/advance": {"post"},
+    "/healthz": {"get"},
+    "/readyz": {"get"},
+}
+GUARDED = [
+    (method.upper(), path)
+    for path, methods in PATHS.items()
+    for method in sorted(methods)
+    if path.startswith("/v1/")
+]
+
+
+# --- who may ask -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "path"), GUARDED)
+def test_without_a_token_nothing_is_shown(
+    shared: Service, method: str, path: str
+) -> None:
+    body = None if method == "GET" else b"{}"
+    answer = ask(method, shared.control + path, body)
+    assert answer.status == 401
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert "token" in answer.detail
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["Bearer wrong", "Bearer", "Bearer ", "Basic t", "t", "Bearer tt", "Bearer \xff"],
+)
+def test_a_wrong_token_is_as_none(shared: Service, authorization: str) -> None:
+    url = f"{shared.control}/v1/vms"
+    assert ask("GET", url, Authorization=authorization).status == 401
+
+
+def test_the_word_bearer_is_read_in_any_case(shared: Service) -> None:
+    url = f"{shared.control}/v1/vms"
+    assert ask("GET", url, Authorization="bearer t").status == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_needs_no_token(shared: Service, path: str) -> None:
+    assert ask("GET", shared.control + path).status == 200
+
+
+def test_without_a_token_a_body_is_not_looked_at(shared: Service) -> None:
+    url = f"{shared.control}/v1/maintenances"
+    assert ask("POST", url, b"nonsense", Content_Type="application/json").status == 401
+
+
+# --- how it refuses ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v2/vms", "/v1/nothing", "/metadata"])
+def test_an_unknown_path_is_a_problem_that_names_it(shared: Service, path: str) -> None:
+    answer = shared.ask("GET", path)
+    assert answer.status == 404
+    assert path in answer.detail
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/v1/vms"), ("DELETE", "/v1/fleet"), ("PATCH", "/v1/vms/web-0")],
+)
+def test_a_method_that_is_not_possible_is_a_problem(
+    shared: Service, method: str, path: str
+) -> None:
+    answer = shared.ask(method, path, {})
+    assert answer.status == 405
+    assert method in answer.detail
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/vms/nobody",
+        "/v1/groups/nobody",
+        "/v1/hosts/nobody",
+        "/v1/maintenances/nobody",
+        "/v1/events/nobody",
+    ],
+)
+def test_a_thing_that_is_not_there_is_named(shared: Service, path: str) -> None:
+    answer = shared.ask("GET", path)
+    assert answer.status == 404
+    assert "nobody" in answer.detail
+
+
+@pytest.mark.parametrize("command", ["cancel", "complete", "retry", "close"])
+def test_a_command_for_a_maintenance_that_is_not_there_is_refused(
+    shared: Service, command: str
+) -> None:
+    assert shared.ask("POST", f"/v1/maintenances/nobody/{command}").status == 404
+
+
+def test_an_approval_of_an_event_that_is_not_there_is_refused(shared: Service) -> None:
+    assert shared.ask("POST", "/v1/events/nobody/approve").status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/maintenances"),
+        ("POST", "/v1/maintenances/preview"),
+        ("POST", "/v1/clock/advance"),
+        ("PUT", "/v1/fleet"),
+        ("PUT", "/v1/vms/web-0"),
+    ],
+)
+@pytest.mark.parametrize(
+    "body", [b"{", b"nonsense", b"\xff", b"[" * 100_000, b"9" * 10_000]
+)
+def test_a_body_that_is_not_json_is_refused(
+    shared: Service, method: str, path: str, body: bytes
+) -> None:
+    answer = shared.ask(method, path, raw=body)
+    assert answer.status in (400, 422)
+    assert answer.detail
+
+
+@pytest.mark.parametrize("body", [b"null", b"[]", b'"text"', b"1"])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/v1/maintenances"), ("PUT", "/v1/fleet")]
+)
+def test_a_body_that_is_no_object_is_refused(
+    shared: Service, method: str, path: str, body: bytes
+) -> None:
+    answer = shared.ask(method, path, raw=body)
+    assert answer.status == 422
+    assert answer.detail
+
+
+# --- what it says of itself --------------------------------------------------
+
+
+def test_the_description_lists_every_path(shared: Service) -> None:
+    listed = shared.get("/openapi.json")["paths"]
+    assert {path: set(methods) for path, methods in listed.items()} == PATHS
+
+
+def test_the_page_for_people_lists_every_path(shared: Service) -> None:
+    page = shared.ask("GET", "/docs")
+    assert page.headers.get_content_type() == "text/html"
+    assert all(path in page.body.decode() for path in PATHS)
+
+
+def test_the_page_for_people_fetches_nothing_from_elsewhere(shared: Service) -> None:
+    page = shared.ask("GET", "/docs").body.decode()
+    assert re.findall(r"""(?:https?:)?//[^\s"'<>]+""", page) == []
+    assert re.findall(r"@import|<script|<iframe|url\(", page) == []
+
+
+def test_a_healthy_service_is_alive_and_ready(shared: Service) -> None:
+    assert shared.get("/healthz") == {"status": "ok"}
+    assert shared.get("/readyz") == {"status": "ready"}

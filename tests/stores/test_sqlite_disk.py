@@ -1,0 +1,163 @@
+"""A store whose disk is full, or answers with errors for a while."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from tests.stores.things import (
+    NOON,
+    a_fleet,
+    a_maintenance,
+    a_seen,
+    announced,
+    everything,
+    put,
+    sqlite_store,
+)
+from tests.stores.watched import watched
+
+from forewarn.errors import CannotStart, Unavailable
+from forewarn.ports import Store
+
+
+class Disk:
+    """A disk that can be full, and that can fail at statements of one kind."""
+
+    def __init__(self) -> None:
+        self._connections: list[sqlite3.Connection] = []
+        self._pages: int | None = None
+        self.fails_at: str | None = None  # the first word of a statement
+
+    def connect(self, path: str) -> sqlite3.Connection:
+        connection = watched(self._before)(path)
+        self._connections.append(connection)
+        if self._pages is not None:
+            connection.execute(f"PRAGMA max_page_count={self._pages}")
+        return connection
+
+    def _before(self, sql: str) -> None:
+        if sql.split()[0] == self.fails_at:
+            raise sqlite3.OperationalError("disk I/O error")
+
+    def fill(self) -> None:
+        """Leave no page free."""
+        self._limit(1)  # never less than there are
+
+    def clear(self) -> None:
+        """Leave room again."""
+        self._limit(1_000_000)
+
+    def _limit(self, pages: int) -> None:
+        self._pages = pages
+        for connection in self._connections:
+            connection.execute(f"PRAGMA max_page_count={pages}")
+
+
+LARGE = [a_seen(number) for number in range(2000)]  # more than the pages in use hold
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "forewarn.db"
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+@pytest.fixture
+def on_disk(path: Path, disk: Disk) -> Iterator[Store]:
+    store = sqlite_store(path, disk.connect)
+    store.open()
+    with closing(store):
+        put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
+        yield store
+
+
+def test_a_full_disk_makes_the_store_unavailable(on_disk: Store, disk: Disk) -> None:
+    disk.fill()
+    with pytest.raises(Unavailable, match=r"[^\n]+full"):
+        put(on_disk, *LARGE)
+
+
+def test_a_full_disk_changes_nothing(on_disk: Store, disk: Disk) -> None:
+    with on_disk.snapshot() as snapshot:
+        before = everything(snapshot)
+    disk.fill()
+    with pytest.raises(Unavailable):
+        put(on_disk, *LARGE)
+    with on_disk.snapshot() as snapshot:
+        assert everything(snapshot) == before
+        assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
+    assert len(on_disk.facts(0, 10)) == 2
+
+
+def test_the_store_works_again_once_there_is_room(on_disk: Store, disk: Disk) -> None:
+    disk.fill()
+    with pytest.raises(Unavailable):
+        put(on_disk, *LARGE)
+    disk.clear()
+    assert put(on_disk, *LARGE) == 2 + len(LARGE)
+    assert [entry.position for entry in on_disk.facts(0, 10_000)] == [
+        *range(1, 3 + len(LARGE))
+    ]
+
+
+def test_a_store_cannot_start_on_a_full_disk(path: Path, disk: Disk) -> None:
+    disk.fill()
+    with ExitStack() as stack:
+        store = sqlite_store(path, disk.connect)
+        stack.callback(store.close)
+        with pytest.raises(CannotStart, match=r"[^\n]+full"):
+            store.open()
+
+
+def test_a_store_that_could_not_start_on_a_full_disk_does_not_hold_the_file(
+    path: Path, disk: Disk
+) -> None:
+    disk.fill()
+    with ExitStack() as stack:
+        store = sqlite_store(path, disk.connect)
+        stack.callback(store.close)
+        with pytest.raises((CannotStart, Unavailable)):
+            store.open()
+        another = sqlite_store(path)
+        stack.callback(another.close)
+        another.open()
+        assert put(another, a_seen(1)) == 1
+
+
+# --- a disk that fails for a while -------------------------------------------
+
+
+@pytest.mark.parametrize("statement", ["BEGIN", "UPDATE", "COMMIT"])
+def test_a_write_that_fails_changes_nothing_and_can_be_tried_again(
+    on_disk: Store, disk: Disk, statement: str
+) -> None:
+    disk.fails_at = statement
+    with pytest.raises(Unavailable, match="disk I/O error"):
+        put(on_disk, a_seen(1))
+    disk.fails_at = None
+    with on_disk.snapshot() as snapshot:
+        assert snapshot.position() == 2
+    assert put(on_disk, a_seen(1)) == 3
+
+
+def test_a_rollback_that_fails_does_not_hide_why(on_disk: Store, disk: Disk) -> None:
+    disk.fails_at = "ROLLBACK"
+    with pytest.raises(LookupError, match="why"), on_disk.transaction():
+        raise LookupError("why")
+
+
+@pytest.mark.parametrize("statement", ["BEGIN", "SELECT", "COMMIT"])
+def test_a_read_that_fails_can_be_tried_again(
+    on_disk: Store, disk: Disk, statement: str
+) -> None:
+    disk.fails_at = statement
+    with pytest.raises(Unavailable, match="disk I/O error"):
+        on_disk.facts(0, 10)
+    disk.fails_at = None
+    assert len(on_disk.facts(0, 10)) == 2

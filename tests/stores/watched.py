@@ -1,0 +1,38 @@
+"""Connections on which something happens before every statement."""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+
+from forewarn.stores.sqlite import Connect
+
+Values = Mapping[str, str | int | None]
+
+
+def watched(before: Callable[[str], None]) -> Connect:
+    """Connect so that `before` is called with each statement; it may raise."""
+
+    class Cursor(sqlite3.Cursor):
+        def execute(  # type: ignore[override]  # only what the store hands over
+            self, sql: str, parameters: Values | tuple[()] = ()
+        ) -> "Cursor":
+            before(sql)
+            super().execute(sql, parameters)
+            return self
+
+        def executemany(  # type: ignore[override]  # only what the store hands over
+            self, sql: str, parameters: Sequence[Values]
+        ) -> "Cursor":
+            before(sql)
+            super().executemany(sql, parameters)
+            return self
+
+    class Connection(sqlite3.Connection):
+        def cursor(self, factory: object = None) -> Cursor:  # type: ignore[override]  # one kind only
+            return super().cursor(Cursor)
+
+    def connect(path: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, factory=Connection
+        )
+
+    return connect

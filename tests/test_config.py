@@ -1,0 +1,228 @@
+"""The settings: where they come from, who wins, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from forewarn.config import SETTINGS, Address, Config, Sources, load
+from forewarn.errors import InvalidInput
+from forewarn.protocol.types import EventType
+from forewarn.protocol.versions import DateForm
+
+HOME = {"HOME": "/home/ops"}
+
+
+def from_flags(**flags: object) -> Config:
+    return load(Sources(flags=flags, environment=HOME))
+
+
+def from_environment(**variables: str) -> Config:
+    return load(Sources(environment={**HOME, **variables}))
+
+
+def from_file(file: dict[str, object]) -> Config:
+    return load(Sources(environment=HOME, file=file, file_name="forewarn.toml"))
+
+
+# --- defaults ----------------------------------------------------------------
+
+
+def test_the_planes_listen_on_loopback_by_default() -> None:
+    config = from_flags()
+    assert config.metadata == (Address("127.0.0.1", 8254),)
+    assert config.control == Address("127.0.0.1", 8255)
+
+
+def test_the_defaults_are_those_of_the_design() -> None:
+    config = from_flags()
+    assert (config.clock, config.driver) == ("system", "nothing")
+    assert (config.fleet, config.default_vm, config.lead) == (None, None, None)
+    assert set(config.shown.values()) == {5}
+    assert config.not_before_2017_03_01 is DateForm.ISO8601
+
+
+@pytest.mark.parametrize(
+    ("environment", "directory"),
+    [
+        ({"FOREWARN_STATE_DIR": "/own", "XDG_STATE_HOME": "/xdg"}, "/own"),
+        ({"XDG_STATE_HOME": "/xdg"}, "/xdg/forewarn"),
+        ({"XDG_STATE_HOME": ""}, "/home/ops/.local/state/forewarn"),
+        ({}, "/home/ops/.local/state/forewarn"),
+    ],
+)
+def test_the_state_directory_is_found(
+    environment: dict[str, str], directory: str
+) -> None:
+    config = from_environment(**environment)
+    assert config.state_directory == Path(directory)
+    assert config.store == f"sqlite:///{directory}/forewarn.db"
+
+
+# --- who wins ----------------------------------------------------------------
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file() -> None:
+    sources = Sources(
+        flags={"clock": "manual"},
+        environment={**HOME, "FOREWARN_CLOCK": "x60", "FOREWARN_DRIVER": "operator"},
+        file={
+            "clock": {"mode": "system"},
+            "driver": {"name": "nothing"},
+            "log": {"level": "error"},
+        },
+    )
+    config = load(sources)
+    assert (config.clock, config.driver) == ("manual", "operator")
+    assert config.log_level == "error"
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_an_empty_variable_is_as_none(setting: object) -> None:
+    variable = getattr(setting, "variable", "")
+    assert from_environment(**{variable: ""}) == from_flags()
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_a_flag_that_was_not_given_is_as_none(setting: object) -> None:
+    name = getattr(setting, "name", "")
+    assert from_flags(**{name: None}) == from_flags()
+
+
+@pytest.mark.parametrize("kind", EventType)
+def test_how_long_started_is_shown_can_be_set_for_each_type(kind: EventType) -> None:
+    config = from_environment(**{f"FOREWARN_SHOWN_{kind.upper()}": "0.2"})
+    assert config.shown[kind] == 0.2
+    assert config == from_file({"shown": {kind.lower(): 0.2}})
+
+
+def test_the_dates_of_the_oldest_version_can_be_set_in_the_file() -> None:
+    config = from_file({"protocol": {"not_before_2017_03_01": "rfc1123"}})
+    assert config.not_before_2017_03_01 is DateForm.RFC1123
+
+
+def test_the_lead_can_be_set_in_the_file() -> None:
+    assert from_file({"driver": {"lead": 3}}).lead == 3
+
+
+# --- addresses ---------------------------------------------------------------
+
+
+def test_the_metadata_plane_may_listen_on_several_addresses() -> None:
+    expected = (Address("127.0.0.1", 0), Address("::1", 80))
+    assert from_flags(metadata=["127.0.0.1:0", "[::1]:80"]).metadata == expected
+    given = "127.0.0.1:0, [::1]:80"
+    assert from_environment(FOREWARN_METADATA=given).metadata == expected
+    listed: dict[str, object] = {"metadata": {"listen": ["127.0.0.1:0", "[::1]:80"]}}
+    assert from_file(listed).metadata == expected
+
+
+def test_an_ipv6_address_is_written_in_brackets() -> None:
+    assert str(Address("::1", 80)) == "[::1]:80"
+
+
+ADDRESSES = ("", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:http", "vm:65536")
+
+
+@pytest.mark.parametrize("text", [*ADDRESSES, "vm:-1", "vm:+1", "vm:8_0", "vm:²"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"--control: expected an address such as"):
+        from_flags(control=text)
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"]
+)
+def test_on_loopback_the_plane_is_open(address: str) -> None:
+    assert from_flags(metadata=[address]).is_open
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "0.0.0.0:1",
+        "169.254.169.254:80",
+        "[::]:1",
+        "[fd00::1]:1",
+        "[::1:2]:1",
+        "[::1f]:1",
+        "localhost.example.com:1",
+        "127.example.com:1",
+    ],
+)
+def test_where_others_can_connect_the_plane_is_closed(address: str) -> None:
+    assert not from_flags(metadata=[address]).is_open
+
+
+def test_one_address_that_others_reach_closes_the_plane() -> None:
+    assert not from_flags(metadata=["127.0.0.1:1", "10.0.0.1:1"]).is_open
+
+
+def test_the_plane_can_be_opened_on_purpose() -> None:
+    assert from_flags(metadata=["10.0.0.1:1"], open=True).is_open
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open"), [("1", True), ("Yes", True), ("off", False), ("false", False)]
+)
+def test_a_switch_is_read_from_the_environment(text: str, is_open: bool) -> None:
+    config = from_environment(FOREWARN_METADATA="10.0.0.1:1", FOREWARN_OPEN=text)
+    assert config.is_open is is_open
+
+
+# --- refused -----------------------------------------------------------------
+
+WRONG = {
+    "driver": "magic",
+    "log_format": "xml",
+    "log_level": "loud",
+    "open": "perhaps",
+    "lead": "-1",
+    "shown_reboot": "soon",
+    "not_before_2017_03_01": "roman",
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_refused_with_the_name_of_its_variable(name: str) -> None:
+    variable = f"FOREWARN_{name.upper()}"
+    with pytest.raises(InvalidInput, match=variable):
+        from_environment(**{variable: WRONG[name]})
+
+
+@pytest.mark.parametrize(
+    "seconds", ["-0.1", "86401", "nan", "inf", "-inf", "1e9", "", [], True, None, {}]
+)
+def test_what_is_no_number_of_seconds_is_refused(seconds: object) -> None:
+    with pytest.raises(InvalidInput, match=r"forewarn\.toml: shown\.reboot: expected"):
+        from_file({"shown": {"reboot": seconds}})
+
+
+@pytest.mark.parametrize("value", [1, True, [], {}, ""])
+def test_what_is_no_text_is_refused(value: object) -> None:
+    with pytest.raises(InvalidInput, match=r"fleet\.file: expected text"):
+        from_file({"fleet": {"file": value}})
+
+
+@pytest.mark.parametrize("value", [1, [], {}, [1], ["nowhere"]])
+def test_what_are_no_addresses_is_refused(value: object) -> None:
+    with pytest.raises(InvalidInput, match=r"metadata\.listen: expected"):
+        from_file({"metadata": {"listen": value}})
+
+
+def test_an_unknown_section_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(InvalidInput, match=r"\[metdata\] is unknown; known are"):
+        from_file({"metdata": {}})
+
+
+def test_an_unknown_key_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(InvalidInput, match=r"no key 'port'; known are listen"):
+        from_file({"metadata": {"port": 1}})
+
+
+def test_a_section_must_be_a_table() -> None:
+    with pytest.raises(InvalidInput, match=r"\[clock\] must be a table"):
+        from_file({"clock": "manual"})
+
+
+def test_other_variables_do_not_matter() -> None:
+    assert from_environment(FOREWARN_URL="x", FOREWARN_TOKEN="t") == from_flags()
