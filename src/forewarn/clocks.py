@@ -92,9 +92,16 @@ def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Cl
         return system
     if text == "manual":
         return ManualClock(kept or system.now().replace(microsecond=0))
+    return FastClock(rate_of(text), max(system.now(), last or system.now()))
+
+
+def rate_of(text: str) -> float:
+    """Say how fast the clock runs that `text` names."""
+    if text in ("system", "manual"):
+        return 1.0
     match = _FAST.fullmatch(text)
     if match is None or float(match[1]) <= 0:
         raise InvalidInput(
             f"no clock is called {text!r}; there are system, manual, x60"
         )
-    return FastClock(float(match[1]), max(system.now(), last or system.now()))
+    return float(match[1])

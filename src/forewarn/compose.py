@@ -8,13 +8,13 @@ import secrets
 import socket
 import tomllib
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 
 from forewarn.clocks import make_clock
-from forewarn.config import Address, Config
+from forewarn.config import SQLITE, Address, Config
 from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers import DRIVERS
@@ -38,7 +38,6 @@ from forewarn.stores.sqlite import MEMORY, Sqlite
 _log = logging.getLogger(__name__)
 
 _LEAD = 2.0  # seconds between Started and the driver
-_SQLITE = "sqlite:///"
 
 
 class System:
@@ -190,12 +189,7 @@ def _bound(listening: socket.socket) -> Address:
 
 
 def _open_store(url: str) -> SqlStore:
-    if url == "memory":
-        path = MEMORY
-    elif url.startswith(_SQLITE) and len(url) > len(_SQLITE):
-        path = url.removeprefix(_SQLITE)
-    else:
-        raise CannotStart(f"--store: expected sqlite:///PATH or memory, not {url!r}")
+    path = MEMORY if url == "memory" else url.removeprefix(SQLITE)
     store = SqlStore(Sqlite(path))
     store.open()
     return store
@@ -253,23 +247,25 @@ def admin_token(config: Config, given: str | None) -> str:
         return given
     path = config.state_directory / "token"
     try:
-        config.state_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _kept_token(path)
-    except OSError as error:
-        raise CannotStart(f"{path} cannot be written: {error.strerror}") from error
-    token = secrets.token_urlsafe(32)
-    with os.fdopen(made, "w") as file:
-        file.write(f"{token}\n")
-    return token
-
-
-def _kept_token(path: Path) -> str:
-    try:
+        if not path.exists():
+            _make_token(path)
         token = path.read_text().strip()
-    except OSError as error:
-        raise CannotStart(f"{path} cannot be read: {error.strerror}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotStart(f"the token in {path} cannot be used: {error}") from error
     if not token:
         raise CannotStart(f"{path} is empty; remove it, and a new token is made")
     return token
+
+
+def _make_token(path: Path) -> None:
+    """Write a token; whole or not at all, and never over another."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"token-{os.getpid()}")
+    try:
+        made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(made, "w") as file:
+            file.write(f"{secrets.token_urlsafe(32)}\n")
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink(missing_ok=True)

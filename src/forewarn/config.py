@@ -10,9 +10,13 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from forewarn.clocks import rate_of
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm
+
+#: How the URL of a SQLite file begins.
+SQLITE = "sqlite:///"
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
@@ -77,6 +81,22 @@ def _text(value: object, place: str) -> str:
     if isinstance(value, str) and value:
         return value
     raise _wrong(place, "text", value)
+
+
+def _clock(value: object, place: str) -> str:
+    text = _text(value, place)
+    try:
+        rate_of(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from None
+    return text
+
+
+def _store(value: object, place: str) -> str:
+    text = _text(value, place)
+    if text == "memory" or (text.startswith(SQLITE) and len(text) > len(SQLITE)):
+        return text
+    raise _wrong(place, f"{SQLITE}PATH or memory", value)
 
 
 def _one_of(*known: str) -> _Read:
@@ -186,7 +206,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="store",
         key="store.url",
         default=None,
-        read=_text,
+        read=_store,
         metavar="URL",
         help="Where state is kept: sqlite:///PATH, or memory.",
         shown_default="a file in the state directory",
@@ -204,7 +224,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="clock",
         key="clock.mode",
         default="system",
-        read=_text,
+        read=_clock,
         metavar="system|xN|manual",
         help="The clock that notice and durations run on.",
     ),

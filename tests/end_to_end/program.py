@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 from tests.server.service import TOKEN, Service
 
@@ -29,22 +31,27 @@ class Program:
     metadata: tuple[str, ...]
     folder: Path
     process: subprocess.Popen[bytes]
+    scribe: Thread  # writes down what it logs; ends with it
 
     @property
     def log(self) -> str:
+        """What it has logged; all of it, once it has ended."""
         return (self.folder / "stderr").read_text()
 
     def kill(self) -> None:
         """Kill it as a power cut would."""
         self.process.kill()
         self.process.wait(_DEADLINE)
+        self.scribe.join(_DEADLINE)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
         """Ask it to end; answer its exit code, and how many seconds it took."""
         began = time.monotonic()
         self.process.send_signal(number)
         code = self.process.wait(_DEADLINE)
-        return code, time.monotonic() - began
+        took = time.monotonic() - began
+        self.scribe.join(_DEADLINE)
+        return code, took
 
     def rest_of_stdout(self) -> bytes:
         """What it wrote behind the addresses; only once it has ended."""
@@ -75,6 +82,26 @@ def environment_of(folder: Path, **more: str | None) -> dict[str, str]:
 
 def run(folder: Path, *words: str, **environment: str | None) -> Ended:
     """Run `forewarn` with `words` to its end."""
+    return _run(folder, words, environment)
+
+
+def run_on_a_full_disk(folder: Path, *words: str, **environment: str | None) -> Ended:
+    """Run `forewarn` where no file can grow beyond its first byte."""
+    limits = (1, 1)
+    return _run(
+        folder,
+        words,
+        environment,
+        lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
+    )
+
+
+def _run(
+    folder: Path,
+    words: Sequence[str],
+    environment: Mapping[str, str | None],
+    prepare: Callable[[], None] | None = None,
+) -> Ended:
     done = subprocess.run(
         [sys.executable, "-m", "forewarn", *words],
         env=environment_of(folder, **environment),
@@ -84,6 +111,7 @@ def run(folder: Path, *words: str, **environment: str | None) -> Ended:
         text=True,
         timeout=_DEADLINE,
         check=False,
+        preexec_fn=prepare,
     )
     return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
 
@@ -101,33 +129,46 @@ def serving(
     command += ["--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0"]
     command += [] if fleet is None else ["--fleet", str(fleet)]
     command += ["--json"] if as_json else []
-    with (folder / "stderr").open("ab") as log:
-        process = subprocess.Popen(
-            [*command, *options],
-            env=environment_of(folder, **environment),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-        )
-    try:
-        yield _program(folder, process, environment.get("FOREWARN_TOKEN", TOKEN))
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+    process = subprocess.Popen(
+        [*command, *options],
+        env=environment_of(folder, **environment),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    scribe = Thread(target=_write_down, args=(process, folder / "stderr"))
+    scribe.start()
+    with process:  # closes the pipes
+        try:
+            token = environment.get("FOREWARN_TOKEN", TOKEN)
+            yield _program(folder, process, scribe, token)
+        finally:
+            process.kill()
+            scribe.join()
+
+
+def _write_down(process: subprocess.Popen[bytes], path: Path) -> None:
+    """Keep what is logged; by a pipe, so that a full disk does not matter."""
+    assert process.stderr is not None
+    with path.open("ab", buffering=0) as log:
+        for line in process.stderr:
+            log.write(line)
 
 
 def _program(
-    folder: Path, process: subprocess.Popen[bytes], token: str | None
+    folder: Path, process: subprocess.Popen[bytes], scribe: Thread, token: str | None
 ) -> Program:
     metadata, control = _addresses(folder, process)
     if token is None:
         token = (folder / "state" / "token").read_text().strip()
     service = Service(metadata=metadata[0], control=control, token=token)
     return Program(
-        service=service, metadata=tuple(metadata), folder=folder, process=process
+        service=service,
+        metadata=tuple(metadata),
+        folder=folder,
+        process=process,
+        scribe=scribe,
     )
 
 

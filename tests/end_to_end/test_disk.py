@@ -1,11 +1,12 @@
 """A full disk: what must be written is refused for a while, what is read goes on."""
 
+import json
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.end_to_end.program import Program, serving
+from tests.end_to_end.program import Program, run_on_a_full_disk, serving
 
 #: The group lone is silent until it asks for the first time.
 FLEET = """\
@@ -36,7 +37,8 @@ def a_full_disk(program: Program) -> Iterator[None]:
 def test_a_full_disk_is_survived(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.toml"
     fleet.write_text(FLEET)
-    with serving(tmp_path, "--clock", "manual", fleet=fleet) as program:
+    options = ("--clock", "manual", "--log-format", "json")
+    with serving(tmp_path, *options, fleet=fleet) as program:
         service = program.service
         made = service.announce(vms=["web-0"])
         event = made["events"][0]["id"]
@@ -67,6 +69,7 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
         assert positions == [*range(1, len(positions) + 1)]
         service.advance(5)
         assert service.document("web-0")["Events"] == []
+        assert all("message" in json.loads(line) for line in program.log.splitlines())
 
 
 def test_on_a_full_disk_an_operator_can_still_look(tmp_path: Path) -> None:
@@ -82,3 +85,14 @@ def test_on_a_full_disk_an_operator_can_still_look(tmp_path: Path) -> None:
             dict.fromkeys(paths, 200)
         )
         assert shown.status == 200
+
+
+def test_a_first_start_on_a_full_disk_leaves_no_half_of_a_token(tmp_path: Path) -> None:
+    ports = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
+    words = ("serve", *ports, "--store", "memory")
+    refused = run_on_a_full_disk(tmp_path, *words, FOREWARN_TOKEN=None)
+    assert refused.code == 1
+    assert refused.err.startswith("forewarn: ")
+    assert "token" in refused.err
+    with serving(tmp_path, "--store", "memory", FOREWARN_TOKEN=None) as program:
+        assert len(program.service.token) >= 32

@@ -151,6 +151,14 @@ def test_a_state_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> Non
     check_sentence(ended, 1, "state")
 
 
+def test_a_token_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "token").write_bytes(b"\xff\xfe")
+    ended = run(tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None)
+    check_sentence(ended, 1, "state/token")
+    assert "should not have happened" not in ended.err
+
+
 def test_an_empty_token_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "token").touch()

@@ -1,10 +1,11 @@
 """Lists in pages, and requests that are carried out once."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.server.service import Service, a_service
+from tests.server.service import Answer, Service, a_service
 
 LISTS = ("vms", "groups", "hosts", "maintenances", "events", "journal")
 
@@ -133,6 +134,17 @@ def test_a_request_with_a_key_is_carried_out_once(service: Service) -> None:
     )
     assert (second.status, second.json) == (first.status, first.json)
     assert second.headers.get_content_type() == "application/json"
+    assert len(service.get("/v1/maintenances")["items"]) == 1
+
+
+def test_a_key_that_is_used_many_times_at_once_is_used_once(service: Service) -> None:
+    def announce(_: int) -> Answer:
+        return service.ask("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = [*pool.map(announce, range(8))]
+    assert {each.status for each in answers} == {201}
+    assert all(each.json == answers[0].json for each in answers)
     assert len(service.get("/v1/maintenances")["items"]) == 1
 
 

@@ -2,6 +2,7 @@
 
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
@@ -203,6 +204,27 @@ def test_one_vm_keeps_an_isolated_group_listening_for_all(service: Service) -> N
     path = "/vm/iso-1/metadata/scheduledevents?api-version=2020-07-01"
     data = f"GET {path} HTTP/1.1\r\nHost: vm\r\nMetadata: true\r\n\r\n".encode()
     assert b" 200 OK" in raw(service, data).partition(b"\r\n")[0]
+
+
+def test_a_group_that_came_back_begins_anew(service: Service) -> None:
+    service.document("lone")
+    service.ask("DELETE", "/v1/vms/lone")
+    service.ask("PUT", "/v1/vms/lone", {})
+    service.document("lone")
+    assert len(service.facts("ListeningBegan")) == 2
+    assert service.get("/v1/groups/lone")["last_request"] is not None
+
+
+def test_many_who_ask_first_at_once_begin_one_listening(service: Service) -> None:
+    names = [f"vm-{number}" for number in range(16)]
+    for name in names:
+        service.ask("PUT", f"/v1/vms/{name}", {"group": "empty"})
+    with ThreadPoolExecutor(16) as pool:
+        answers = [*pool.map(service.as_vm, names)]
+    assert {(each.status, each.headers["ETag"]) for each in answers} == {
+        (200, answers[0].headers["ETag"])
+    }
+    assert len(service.facts("ListeningBegan")) == 1
 
 
 def test_a_user_who_restarts_a_silent_vm_need_not_wait(service: Service) -> None:

@@ -6,7 +6,7 @@ let the core decide, save, commit; then tell whoever reads the journal.
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TypeVar
 
@@ -25,7 +25,7 @@ from forewarn.engine.lookup import (
 )
 from forewarn.engine.notes import Notes
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
-from forewarn.errors import TooLate
+from forewarn.errors import TooLate, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
 _T = TypeVar("_T")
@@ -79,6 +79,7 @@ class Engine:
     def preview(self, order: Order, *, by: str) -> Sequence[Maintenance]:
         """Say what `announce` would do, and change nothing."""
         announcing.check(order)
+        self.write_notes()
         with self.store.snapshot() as snapshot:
             now = self.now(snapshot)
             order, vms = find_targets(snapshot, order)
@@ -302,9 +303,9 @@ class Engine:
                 refuse_repeated(snapshot, once, self.now(snapshot))
 
     def write_notes(self) -> None:
-        """Write what the metadata plane noticed, so that it can be read."""
+        """Write what the plane noticed, if possible, so that it can be read."""
         if self.notes.are_there:
-            with self.writing():
+            with suppress(Unavailable), self.writing():
                 pass
 
     # --- the one path --------------------------------------------------------
