@@ -25,7 +25,7 @@ from forewarn.engine.journal import Follower
 from forewarn.engine.notes import Notes
 from forewarn.engine.timers import Advance, Timers
 from forewarn.engine.works import Works
-from forewarn.errors import CannotStart, ForewarnError
+from forewarn.errors import CannotStart, Conflict, ForewarnError
 from forewarn.ports import Clock
 from forewarn.server.auth import Tokens
 from forewarn.server.identity import Directory
@@ -236,15 +236,23 @@ def _apply_fleet(fleets: Fleets, name: str) -> None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CannotStart(f"{name} is not valid TOML: {error}") from error
     fleet = fleet_file.read_fleet(data, name)
-    applied = fleets.apply(fleet, by="serve --fleet", digest=digest)
+    try:
+        applied = fleets.apply(fleet, by="serve --fleet", digest=digest)
+    except Conflict as error:
+        raise CannotStart(
+            f"{name} cannot be applied: {error}. Start without --fleet, and use"
+            f" `forewarn fleet apply {name}`"
+        ) from error
     for warning in applied.warnings:
         _log.warning("%s", warning)
 
 
 def admin_token(config: Config, given: str | None) -> str:
     """Take the token that was given, or the one in the file, made if need be."""
-    if given:
-        return given
+    if given and given.strip():
+        if not given.isascii():
+            raise CannotStart("FOREWARN_TOKEN must be plain ASCII")
+        return given.strip()
     path = config.state_directory / "token"
     try:
         if not path.exists():

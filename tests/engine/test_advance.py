@@ -179,6 +179,15 @@ def test_the_clock_is_never_set_back(system: System, back: timedelta) -> None:
     assert system.clock.now() == NOON
 
 
+@pytest.mark.parametrize("step", [timedelta(days=36_501), timedelta.max])
+def test_the_clock_is_not_moved_beyond_all_measure(
+    system: System, step: timedelta
+) -> None:
+    with pytest.raises(InvalidInput):
+        system.advance.by(step)
+    assert system.clock.now() == NOON
+
+
 def test_where_the_clock_stands_is_kept(system: System) -> None:
     system.advance.by(HOUR)
     with system.store.snapshot() as snapshot:

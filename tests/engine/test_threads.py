@@ -63,6 +63,7 @@ def test_a_follower_reads_in_a_thread_of_its_own_when_its_bell_rings() -> None:
         assert reads[0].wait(LONG)
         follower.ring()
         assert reads[1].wait(LONG)
+    assert len(threads) == 2
     assert len(set(threads)) == 1
     assert get_ident() not in threads
 

@@ -8,7 +8,7 @@ import pytest
 from tests.server.service import FLEET, TOKEN, YEAR, Service, a_config, a_service, ask
 
 from forewarn.compose import System
-from forewarn.errors import CannotStart, Conflict, InvalidInput
+from forewarn.errors import CannotStart, InvalidInput
 
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 LONE = '[[vms]]\nname = "lone"\n'
@@ -108,7 +108,7 @@ def test_a_fleet_file_leaves_incarnations_and_events_alone(tmp_path: Path) -> No
 def test_a_fleet_file_that_removes_too_much_is_refused(tmp_path: Path) -> None:
     with kept(tmp_path):
         pass
-    with pytest.raises(Conflict, match="4 of 5 VMs"), kept(tmp_path, LONE):
+    with pytest.raises(CannotStart, match="4 of 5 VMs"), kept(tmp_path, LONE):
         pass
     with kept(tmp_path) as service:
         assert len(service.get("/v1/vms")["items"]) == 5

@@ -18,7 +18,7 @@ from tests.stores.things import (
 from forewarn.core import lifecycle
 from forewarn.core.commands import Step
 from forewarn.core.facts import Seen, Sight
-from forewarn.errors import Unavailable
+from forewarn.errors import InvalidInput, Unavailable
 from forewarn.ports import Receipt, Store
 
 DAY = timedelta(hours=24)
@@ -175,6 +175,14 @@ class RollbackContract:
             _write_everything_and_fail(store, ValueError("no"))
         assert put(store, a_seen(1)) == 3
         assert [entry.position for entry in store.facts(0, 10)] == [1, 2, 3]
+
+    def test_text_that_no_database_can_keep_is_refused(self, store: Store) -> None:
+        with pytest.raises(InvalidInput), store.transaction() as transaction:
+            transaction.keep("clock", "half of a character: \ud83d")
+        with pytest.raises(InvalidInput), store.transaction() as transaction:
+            transaction.note({}, [a_sight("\ud83d")], NOON)
+        with store.snapshot() as snapshot:
+            assert (snapshot.setting("clock"), snapshot.position()) == (None, 0)
 
     def test_a_snapshot_that_fails_does_no_harm(self, store: Store) -> None:
         with pytest.raises(ValueError, match="no"), store.snapshot():

@@ -20,6 +20,7 @@ from tests.stores.things import (
 
 from forewarn.errors import CannotStart
 from forewarn.ports import Store
+from forewarn.stores.sqlite import connect
 
 SENTENCE = re.compile(r"[^\n]+")
 
@@ -107,6 +108,23 @@ def test_closing_gives_the_file_free(path: Path) -> None:
     for position in (1, 2, 3):
         with opened(path) as store:
             assert put(store, a_seen(position)) == position
+
+
+def test_every_connection_waits_for_the_disk(path: Path) -> None:
+    made: list[sqlite3.Connection] = []
+
+    def remembered(path: str) -> sqlite3.Connection:
+        made.append(connect(path))
+        return made[-1]
+
+    store = sqlite_store(path, remembered)
+    store.open()
+    with closing(store):
+        store.facts(0, 1)
+        assert len(made) == 2
+        for connection in made:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
 # --- what is refused ---------------------------------------------------------

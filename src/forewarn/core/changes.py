@@ -80,7 +80,7 @@ def refuse_large_removal(current: Fleet, found: Difference) -> None:
     if removed * 10 > len(current.vms):
         raise Conflict(
             f"this would remove {removed} of {len(current.vms)} VMs, more than a"
-            " tenth; say so with remove (--remove) if it is meant"
+            " tenth; say so with --remove (remove=true) if it is meant"
         )
 
 

@@ -36,6 +36,7 @@ class Update:
     placed: Sequence[VM] = ()
     removed: Sequence[str] = ()  # VMs
     regrouped: frozenset[str] = frozenset()  # groups that came, changed or left
+    ungrouped: frozenset[str] = frozenset()  # groups that left; they may be back
     first_vm: str | None = None  # of the fleet; None: as before
 
 
@@ -85,6 +86,7 @@ def _update(snapshot: Snapshot, entries: Sequence[f.Entry]) -> Update:
     fleet = [fact for fact in facts if isinstance(fact, f.FleetChanged)]
     names = {vm.name for fact in fleet for vm in fact.vms}
     settings = frozenset(group.name for fact in fleet for group in fact.groups)
+    ungrouped = frozenset(name for fact in fleet for name in fact.removed_groups)
     part = snapshot.part_of_fleet(vms=names, groups=settings)
     removed = {name for fact in fleet for name in fact.removed_vms}
     return Update(
@@ -92,7 +94,8 @@ def _update(snapshot: Snapshot, entries: Sequence[f.Entry]) -> Update:
         shown=_shown(slice_),
         placed=[vm for vm in part.vms.values() if vm.group in slice_.groups],
         removed=[name for name in removed if name not in part.vms],
-        regrouped=settings.union(*(fact.removed_groups for fact in fleet)),
+        regrouped=settings | ungrouped,
+        ungrouped=ungrouped,
         first_vm=_first_vm(snapshot) if fleet else None,
     )
 

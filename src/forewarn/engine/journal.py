@@ -45,12 +45,18 @@ class Complaints:
 class Follower:
     """A thread that lets a reader catch up whenever its bell rings."""
 
-    def __init__(self, name: str, catch_up: Callable[[], None]) -> None:
-        """Call `catch_up` from a thread called `name`."""
+    def __init__(
+        self,
+        name: str,
+        catch_up: Callable[[], None],
+        wait: Callable[[Bell], object] = lambda bell: bell.wait(_AT_THE_LATEST),
+    ) -> None:
+        """Call `catch_up` from a thread called `name`, then `wait` for the bell."""
         self._catch_up = catch_up
+        self._wait = wait
         self._complaints = Complaints(name)
         self._bell = Bell()
-        self._leaving = False
+        self._leaving = Bell()
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -58,25 +64,24 @@ class Follower:
         self._thread.start()
 
     def ring(self) -> None:
-        """Say that there may be something to read."""
+        """Say that there may be something to do."""
         self._bell.set()
 
     def stop(self) -> None:
         """Finish what is at hand, and end."""
-        self._leaving = True
+        self._leaving.set()
         self._bell.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._leaving:
+        while not self._leaving.is_set():
             self._bell.clear()
-            wait = _AT_THE_LATEST
             try:
                 self._catch_up()
                 self._complaints.end()
+                if not self._leaving.is_set():  # its ring may have been cleared
+                    self._wait(self._bell)
             except Exception as error:
                 self._complaints.about(error)
-                wait = _RETRY
-            if not self._leaving:
-                self._bell.wait(wait)
+                self._bell.wait(_RETRY)

@@ -2,18 +2,18 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
-from threading import Lock, Thread
+from threading import Lock
 
 from forewarn.clocks import ManualClock
 from forewarn.engine.engine import Engine
-from forewarn.engine.journal import Complaints
+from forewarn.engine.journal import Follower
 from forewarn.engine.once import Once
-from forewarn.errors import Conflict, InvalidInput
+from forewarn.errors import Conflict, InvalidInput, Unavailable
 from forewarn.ports import Bell
 
 _HEARTBEAT = 10.0  # seconds of real time
-_RETRY = 1.0  # seconds of real time, after a failure
 
 #: The farthest that a manual clock is moved at once.
 LONGEST_ADVANCE = timedelta(days=36_500)
@@ -29,56 +29,39 @@ class Timers:
         """Tick `engine`; call `done` after each tick."""
         self._engine = engine
         self._done = done
-        self._bell = Bell()
-        self._leaving = False
-        self._complaints = Complaints("timers")
-        self._thread = Thread(target=self._run, name="timers", daemon=True)
+        self._beaten = float("-inf")
+        self._follower = Follower("timers", self._turn, self._wait)
 
     def start(self) -> None:
         """Begin to watch the clock."""
-        self._thread.start()
+        self._follower.start()
 
     def ring(self) -> None:
         """Say that the next deadline may have changed."""
-        self._bell.set()
+        self._follower.ring()
 
     def stop(self) -> None:
         """End, with a last heartbeat."""
-        self._leaving = True
-        self._bell.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._follower.stop()
+        with suppress(Unavailable):
+            self._engine.beat()
 
-    def _run(self) -> None:
-        beaten = float("-inf")
-        while True:
-            self._bell.clear()
-            try:
-                if self._leaving or time.monotonic() - beaten >= _HEARTBEAT:
-                    self._engine.beat()
-                    beaten = time.monotonic()
-                if self._leaving:
-                    return
-                until = self._tick()
-                self._complaints.end()
-            except Exception as error:
-                if self._leaving:
-                    return
-                self._complaints.about(error)
-                self._bell.wait(_RETRY)
-            else:
-                self._engine.clock.wait(self._bell, until)
+    def _turn(self) -> None:
+        if time.monotonic() - self._beaten >= _HEARTBEAT:
+            self._engine.beat()
+            self._beaten = time.monotonic()
+        if not isinstance(self._engine.clock, ManualClock):
+            self._engine.tick()
+            self._done()
 
-    def _tick(self) -> datetime:
-        """Do what is due; answer until when nothing is."""
+    def _wait(self, bell: Bell) -> None:
+        """Wait for the next deadline or heartbeat, whichever is first."""
         clock = self._engine.clock
         until = clock.now() + timedelta(seconds=_HEARTBEAT * clock.rate)
-        if isinstance(clock, ManualClock):
-            return until
-        self._engine.tick()
-        self._done()
         following = self._engine.next_moment()
-        return until if following is None else min(until, following)
+        if following is not None and not isinstance(clock, ManualClock):
+            until = min(until, following)
+        clock.wait(bell, until)
 
 
 class Advance:

@@ -109,6 +109,8 @@ class Directory:
         """Take in what is different."""
         for name in update.removed:
             self._leave(self._by_name.pop(key(name), None))
+        for name in update.ungrouped:
+            self._hearings.pop(name, None)
         self._drop(update.regrouped, {each.audience.name for each in update.shown})
         for shown in update.shown:
             self._show(shown)
@@ -127,6 +129,7 @@ class Directory:
         if shelf is None:
             self._shelves[shown.audience.name] = Shelf(shown, hearing)
         else:
+            shelf.hearing = hearing
             shelf.show(shown)
 
     def _drop(self, groups: Collection[str], but: set[str]) -> None:

@@ -267,8 +267,8 @@ class Wire(asyncio.Protocol):
         connection = self._connection
         if connection.state is State.DRAIN:
             self._drained += len(data)
-            if self._drained > _MOST_DRAINED:
-                self.abort()
+            if self._drained > _MOST_DRAINED and self._transport is not None:
+                self._transport.pause_reading()  # the sweep ends it
             return
         before = connection.state
         written = connection.receive(data)

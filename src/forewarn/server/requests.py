@@ -85,8 +85,9 @@ def parse_head(head: bytes) -> Request:
     length, is_chunked = _framing(seen)
     tokens = {t.strip().lower() for t in ",".join(seen.all("connection")).split(",")}
     stays = version == "1.1" or "keep-alive" in tokens
-    is_last = "close" in tokens or not stays
-    keep = b"" if version == "1.1" else KEEP
+    is_old = version == "1.0"
+    is_last = "close" in tokens or not stays or (is_old and is_chunked)
+    keep = KEEP if is_old else b""
     return Request(
         method=parser.get_method().decode("latin-1"),
         path=path,
@@ -96,7 +97,7 @@ def parse_head(head: bytes) -> Request:
         if_none_match=",".join(seen.all("if-none-match")) or None,
         length=length,
         is_chunked=is_chunked,
-        expects_continue=version == "1.1"
+        expects_continue=not is_old
         and (seen.last("expect") or "").lower() == "100-continue",
         is_last=is_last,
         connection=CLOSE if is_last else keep,

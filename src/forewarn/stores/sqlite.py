@@ -137,7 +137,7 @@ class Sqlite:
     def _hold(self) -> None:
         lock = f"{self._path}-lock"  # a lock on the file itself would disturb SQLite's
         try:
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,6 +1,5 @@
 """The clock: what time it is, and moving it where it is moved by hand."""
 
-import json
 from datetime import datetime, timedelta
 
 from fastapi import APIRouter
@@ -11,7 +10,7 @@ from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
 from forewarn.server.control.asked import Caller, Change, Service
 from forewarn.server.control.maintenances import moment
-from forewarn.server.control.views import Json, rfc3339
+from forewarn.server.control.views import Json, rfc3339, written
 
 router = APIRouter(tags=["clock"])
 
@@ -41,7 +40,7 @@ def advance(service: Service, asked: Change, body: Step) -> Json:
 
     def render(now: datetime, snapshot: Snapshot) -> str:
         del snapshot
-        return json.dumps(_view(now))
+        return written(_view(now))
 
     once = asked.once(200, render)
     if (body.seconds is None) == (body.to is None):

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from forewarn.core import fleet_file
 from forewarn.core.fleet import Fleet, key
-from forewarn.errors import InvalidInput, NotFound
+from forewarn.errors import InvalidInput, Malformed, NotFound
 from forewarn.server.control.asked import Body, Caller, Service
 from forewarn.server.control.pages import After, Limit, page
 from forewarn.server.control.views import (
@@ -171,7 +171,7 @@ def _parsed(body: bytes) -> object:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise InvalidInput("the body is not valid JSON") from None
+        raise Malformed("the body is not valid JSON") from None
 
 
 def _named(body: bytes, name: str) -> Mapping[str, object]:

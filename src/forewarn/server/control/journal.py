@@ -88,8 +88,8 @@ def stream(
 
 async def _follow(store: Store, streams: Streams, position: int) -> AsyncIterator[str]:
     bell = streams.join()
-    yield ": the journal of forewarn\n\n"
     try:
+        yield ": the journal of forewarn\n\n"
         while not streams.is_closed:
             bell.clear()
             entries = await run_in_threadpool(store.facts, position, _BATCH)

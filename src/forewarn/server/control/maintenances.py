@@ -1,6 +1,5 @@
 """Maintenances and events."""
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -23,6 +22,7 @@ from forewarn.server.control.views import (
     event_view,
     maintenance_view,
     preview_view,
+    written,
 )
 
 router = APIRouter(tags=["maintenances"])
@@ -67,7 +67,7 @@ def announce(service: Service, asked: Change, body: Announcement) -> Json:
 
     def render(made: Sequence[Maintenance], snapshot: Snapshot) -> str:
         del snapshot
-        return json.dumps(_announced(made))
+        return written(_announced(made))
 
     once = asked.once(201, render)
     return _announced(service.engine.announce(_order(body), by=asked.by, once=once))
@@ -187,7 +187,7 @@ def approve(service: Service, asked: Change, id: str) -> Json:
     """Approve an event on behalf of the operator."""
 
     def render(found: Maintenance, snapshot: Snapshot) -> str:
-        return json.dumps(event_view(found, _event(found, id), _seen_by(snapshot)))
+        return written(event_view(found, _event(found, id), _seen_by(snapshot)))
 
     once = asked.once(200, render)
     found = service.engine.approve(id.upper(), by=asked.by, once=once)
@@ -254,7 +254,7 @@ def _view(found: Maintenance, snapshot: Snapshot) -> Json:
 
 
 def _render(found: Maintenance, snapshot: Snapshot) -> str:
-    return json.dumps(_view(found, snapshot))
+    return written(_view(found, snapshot))
 
 
 def _shown(service: Service, found: Maintenance) -> Json:

@@ -14,6 +14,7 @@ from forewarn.errors import (
     Conflict,
     ForewarnError,
     InvalidInput,
+    Malformed,
     NotFound,
     Repeated,
     TooSoon,
@@ -24,6 +25,7 @@ from forewarn.server.control.views import rfc3339
 _log = logging.getLogger(__name__)
 
 _STATUS: Sequence[tuple[type[ForewarnError], int]] = (
+    (Malformed, 400),
     (InvalidInput, 422),
     (NotFound, 404),
     (Conflict, 409),

@@ -1,5 +1,6 @@
 """What the control API shows: the core's values as JSON."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -17,6 +18,11 @@ Json = dict[str, object]
 SeenBy = Callable[[str], Sequence[str]]
 
 _ENTRY = ("maintenance", "event", "group", "by", "via")
+
+
+def written(view: Json) -> str:
+    """Write `view` as every answer is written."""
+    return json.dumps(view, ensure_ascii=False, separators=(",", ":"))
 
 
 def rfc3339(moment: datetime | None) -> str | None:
