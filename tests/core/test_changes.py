@@ -10,13 +10,11 @@ from tests.core.builders import (
     a_maintenance,
     a_slice,
     a_vm,
-    an_event,
 )
 
 from forewarn.core import changes
 from forewarn.core.changes import Difference, difference
 from forewarn.core.commands import Step
-from forewarn.core.document import view
 from forewarn.core.facts import FleetChanged, Published
 from forewarn.core.fleet import VM, Fleet, Group, GroupKind, Host, Listening
 from forewarn.core.maintenance import Phase, Slice
@@ -263,38 +261,6 @@ def test_a_move_touches_no_maintenance_announced_for_vms_or_a_group(
     step = change_vm(slice_, a_vm(host=here), a_vm(host=there))
     assert step.slice.vms["vm0"].host == there
     assert step.slice.maintenance("m0") == slice_.maintenance("m0")
-
-
-# --- withdrawing -------------------------------------------------------------
-
-not_built = pytest.mark.xfail(
-    raises=InUse, reason="rule 14 is not built yet: who is listed cannot leave"
-)
-
-
-@not_built
-def test_when_all_vms_of_its_only_event_have_left_a_maintenance_is_canceled() -> None:
-    slice_ = a_slice(maintenances=[a_maintenance("m0")])
-    step = change_vm(slice_, a_vm(), None)
-    assert step.slice.maintenance("m0").phase is Phase.CANCELED
-
-
-@not_built
-def test_resources_stay_while_one_of_them_is_left() -> None:
-    events = [an_event("e0", resources=("vm0", "vm1"))]
-    slice_ = a_slice(maintenances=[a_maintenance("m0", events=events)])
-    step = change_vm(slice_, a_vm("vm0"), None)
-    (event,) = view(step.slice.audiences["group0"], step.slice.maintenances.values())
-    assert event.resources == ("vm0", "vm1")
-
-
-@not_built
-def test_who_leaves_the_host_leaves_the_maintenance_announced_for_it() -> None:
-    slice_ = a_slice(
-        vms=[a_vm(host="host0")], maintenances=[a_maintenance("m0", host="host0")]
-    )
-    step = change_vm(slice_, a_vm(host="host0"), a_vm(host=None))
-    assert step.slice.maintenance("m0").phase is Phase.CANCELED
 
 
 # --- isolation ---------------------------------------------------------------

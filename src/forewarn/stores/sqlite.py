@@ -135,7 +135,8 @@ class Sqlite:
             raise CannotStart(f"{self._path} is a database of another program")
 
     def _hold(self) -> None:
-        lock = f"{self._path}-lock"  # a lock on the file itself would disturb SQLite's
+        # Beside the file, because a lock on the file itself would disturb SQLite's.
+        lock = f"{Path(self._path).resolve()}-lock"
         try:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
