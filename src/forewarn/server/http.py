@@ -42,6 +42,9 @@ class State(Enum):
     CLOSED = auto()  #: nothing; close it once all is written
 
 
+_IDLE = State.IDLE  # looking it up in the class costs more than the comparison
+
+
 class Application(Protocol[_Named]):
     """Who answers requests."""
 
@@ -58,6 +61,8 @@ class Memo:
     def __init__(self) -> None:
         """Begin with an empty memory."""
         self._known: dict[bytes, Request] = {}
+        #: Those that are whole requests, because they have no body.
+        self.whole: dict[bytes, Request] = {}
 
     def read(self, head: bytes) -> Request:
         """Read `head`, or remember it."""
@@ -65,10 +70,16 @@ class Memo:
         if known is None:
             known = parse_head(head)
             if len(head) <= _LONGEST_MEMO:
-                if len(self._known) >= _MOST_MEMO:
-                    self._known.clear()
-                self._known[head] = known
+                self._keep(head, known)
         return known
+
+    def _keep(self, head: bytes, request: Request) -> None:
+        if len(self._known) >= _MOST_MEMO:
+            self._known.clear()
+            self.whole.clear()
+        self._known[head] = request
+        if not request.has_body:
+            self.whole[head] = request
 
 
 class Connection(Generic[_Deferred]):
@@ -110,6 +121,15 @@ class Connection(Generic[_Deferred]):
 
     def receive(self, data: bytes) -> bytes:
         """Take what has arrived; answer what is to be written."""
+        if self.state is _IDLE and not self._buffer:
+            request = self._memo.whole.get(data)
+            if request is not None:  # nearly always: pollers repeat themselves
+                self._request, self._body = request, b""
+                answer = self._application.answer(request, b"")
+                if isinstance(answer, bytes) and not request.is_last:
+                    self._request = None
+                    return answer
+                return self._give(answer)
         if self.state in (State.DRAIN, State.CLOSED):
             return b""
         self._buffer = self._buffer + data if self._buffer else data
@@ -166,7 +186,7 @@ class Connection(Generic[_Deferred]):
         request = self._request = self._memo.read(head)
         if request.length > MOST_BODY:
             raise BadRequest(too_large())
-        if not request.length and not request.is_chunked:
+        if not request.has_body:
             self._body = b""
             return self._give(self._application.answer(request, b""))
         self.state = State.BODY

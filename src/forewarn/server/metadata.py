@@ -188,22 +188,28 @@ class Desk:
         self.stamp = stamp
         self._notes = notes
         self._date_forms = {_EXEMPT: date_form}
-        self._routes: dict[int, tuple[Request, Route]] = {}
 
     def answer(self, request: Request, body: bytes, address: str) -> bytes | Deferred:
         """Answer the caller at `address`, or name what must be done first."""
-        asked = self._route(request)
+        asked = request.route
+        if type(asked) is ReadDocument:
+            seat = self.directory.seat(address, asked.vm)
+            if seat is not None and seat.shelf.hearing.stamp is self.stamp:
+                return self._document(request, asked, seat)  # the hot path
+        return self._answer(request, body, address)
+
+    def _answer(self, request: Request, body: bytes, address: str) -> bytes | Deferred:
+        asked = request.route = route(request, is_open=self.directory.is_open)
         if isinstance(asked, Fixed):
             return self.write(request, asked.response)
         seat = self.directory.seat(address, asked.vm)
         if seat is None:
             return self.write(request, _unknown(address, asked.vm))
+        hearing = seat.shelf.hearing
         if isinstance(asked, ReadInstance):
-            found = instance.read(seat.vm, seat.shelf.hearing.group, asked)
-            return self.write(request, found)
-        hearing, stamp = seat.shelf.hearing, self.stamp
-        if hearing.stamp is not stamp:
-            if hearing.is_silent(stamp.now):
+            return self.write(request, instance.read(seat.vm, hearing.group, asked))
+        if hearing.stamp is not self.stamp:
+            if hearing.is_silent(self.stamp.now):
                 return Listen(group=hearing.group.name)
             self._note_request(hearing)
         if isinstance(asked, ReadDocument):
@@ -214,16 +220,6 @@ class Desk:
         """Write `response` to `request`."""
         return self.stamp.render(response, request.connection, is_head=request.is_head)
 
-    def _route(self, request: Request) -> Route:
-        known = self._routes.get(id(request))
-        if known is not None and known[0] is request:
-            return known[1]
-        if len(self._routes) >= 4096:
-            self._routes.clear()
-        found = route(request, is_open=self.directory.is_open)
-        self._routes[id(request)] = (request, found)
-        return found
-
     def _note_request(self, hearing: Hearing) -> None:
         hearing.stamp = self.stamp
         hearing.asked = self.stamp.now
@@ -233,7 +229,7 @@ class Desk:
         shelf, stamp = seat.shelf, self.stamp
         if seat.seen_tag is not shelf.tag or seat.seen_version is not asked.version:
             self._note_sights(seat, asked.version)
-        if asked.any_tag or shelf.tag in asked.tags:
+        if asked.tags and (asked.any_tag or shelf.tag in asked.tags):
             return stamp.not_modified + request.connection + shelf.not_modified
         tail = shelf.tails.get(asked.version.name)
         if tail is None:

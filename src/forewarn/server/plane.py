@@ -33,6 +33,8 @@ _MOST_DRAINED = 1024 * 1024
 _LAST_ANSWERS = 2.0  # seconds that a stop waits for answers under way
 _POOL = 4
 
+_IDLE = State.IDLE  # looking it up in the class costs more than the comparison
+
 _BUSY = error(503, "The service cannot write at the moment; try again", Retry_After="5")
 _BROKEN = error(500, "The service failed; its log says why")
 _TOO_SLOW = error(408, "The request took too long to arrive")
@@ -265,14 +267,24 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Give bytes to the connection."""
         connection = self._connection
-        if connection.state is State.DRAIN:
+        before = connection.state
+        if before is _IDLE and self._transport is not None:
+            written = connection.receive(data)
+            if written and connection.state is _IDLE:  # the hot path
+                self._since = self._plane.second
+                self._transport.write(written)
+                return
+            self._settle(before, written)
+            return
+        if before is State.DRAIN:
             self._drained += len(data)
             if self._drained > _MOST_DRAINED and self._transport is not None:
                 self._transport.pause_reading()  # the sweep ends it
             return
-        before = connection.state
-        written = connection.receive(data)
-        if written or connection.state is not before:
+        self._settle(before, connection.receive(data))
+
+    def _settle(self, before: State, written: bytes) -> None:
+        if written or self._connection.state is not before:
             self._since = self._plane.second
         self._write(written)
 

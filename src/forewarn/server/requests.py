@@ -1,7 +1,7 @@
 """The head of a request, from bytes to what the metadata plane looks at."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
 import httptools
@@ -25,9 +25,9 @@ class BadRequest(Exception):
         self.response = response
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Request:
-    """The head of a request; a pure function of its bytes."""
+    """The head of a request; a pure function of its bytes, so it may be kept."""
 
     method: str
     path: str
@@ -40,6 +40,13 @@ class Request:
     expects_continue: bool = False
     is_last: bool = False  # the connection ends after the answer
     connection: bytes = b""  # the line about it in the answer
+    #: What it asks for, once whoever answers has found out.
+    route: object = field(default=None, compare=False)
+
+    @property
+    def has_body(self) -> bool:
+        """Whether something follows the head."""
+        return self.length > 0 or self.is_chunked
 
     @property
     def is_head(self) -> bool:
