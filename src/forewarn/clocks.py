@@ -69,8 +69,8 @@ class ManualClock:
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
         """Wait for `bell`; moving this clock is the business of whoever moves it."""
-        del until
-        bell.wait(_MANUAL_WAIT)
+        if until is None or until > self._now:
+            bell.wait(_MANUAL_WAIT)
 
 
 def _wait(bell: Bell, until: datetime | None, now: datetime, rate: float) -> None:

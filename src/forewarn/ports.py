@@ -130,7 +130,7 @@ class Clock(Protocol):
         """The time."""
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Return on the bell, at `until`, when the clock is moved, or after a while."""
+        """Return on the bell, at `until`, or after a while; look again then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

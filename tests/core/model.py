@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from forewarn.core.announcing import Order
 from forewarn.core.commands import Step
+from forewarn.core.facts import ListeningBegan
 from forewarn.core.fleet import VM, Audience, Group
 from forewarn.core.maintenance import Maintenance, Slice
 
@@ -47,6 +48,7 @@ def check_step(before: Slice, step: Step, now: datetime, memory: Memory) -> None
     check_starts(before, step.slice, now, memory)
     check_ends(before, step.slice, now)
     check_documents(before, step.slice)
+    check_epochs(before, step)
 
 
 def check_constants(before: Slice, after: Slice) -> None:
@@ -136,6 +138,15 @@ def check_documents(before: Slice, after: Slice) -> None:
         else:
             risen = audience.incarnation - old.incarnation
             assert risen == (1 if shown != seen(before, old) else 0)
+
+
+def check_epochs(before: Slice, step: Step) -> None:
+    """An audience begins anew only when its group begins to listen."""
+    began = {fact.group for fact in step.facts if isinstance(fact, ListeningBegan)}
+    for name, audience in step.slice.audiences.items():
+        old = before.audiences.get(name)
+        if old is not None and old.epoch != audience.epoch:
+            assert audience.group in began
 
 
 def seen(slice_: Slice, audience: Audience) -> list[object]:

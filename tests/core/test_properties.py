@@ -170,7 +170,7 @@ class Machine(RuleBasedStateMachine):
             return
         assert possible
         if one.phase is leaves_alone:
-            assert not step.facts
+            assert step.slice.maintenance(one.id) == one
         self.take(step)
 
     def commanded(self, what: str, maintenance_id: str) -> Step:

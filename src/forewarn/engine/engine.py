@@ -23,7 +23,7 @@ from forewarn.engine.lookup import (
     find_vm,
     having,
 )
-from forewarn.engine.notes import Notes
+from forewarn.engine.notes import Notes, Taken
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
 from forewarn.errors import TooLate, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
@@ -315,9 +315,10 @@ class Engine:
         self, once: Once[_T] | None = None
     ) -> Iterator[tuple[Transaction, datetime]]:
         """Open a transaction that has the notes in it; tell the readers at the end."""
-        taken = self.notes.take()
+        taken = Taken()
         try:
             with self.store.transaction() as transaction:
+                taken = self.notes.take()
                 before = transaction.position()
                 now = self.now(transaction)
                 if once is not None:

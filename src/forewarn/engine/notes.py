@@ -5,7 +5,7 @@ The plane only appends, the engine only takes; both are safe from any thread.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
@@ -18,8 +18,8 @@ _T = TypeVar("_T")
 class Taken:
     """Notes on their way into the store."""
 
-    asked: Mapping[str, datetime]
-    sights: Sequence[Sight]
+    asked: Mapping[str, datetime] = field(default_factory=dict)
+    sights: Sequence[Sight] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to write."""

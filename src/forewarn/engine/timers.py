@@ -72,15 +72,23 @@ class Advance:
         self._engine = engine
         self._read_to_end = read_to_end
         self._lock = Lock()
+        self._unfinished: dict[str, datetime] = {}  # by idempotency key
 
     def by(self, step: timedelta, once: Once[datetime] | None = None) -> datetime:
-        """Move the clock by `step`."""
+        """Move the clock by `step`; one that failed half way goes on to its end."""
         with self._lock:
+            key = None if once is None else once.key
             try:
-                target = self._manual().now() + step
+                target = self._unfinished.get(key or "") or self._manual().now() + step
             except OverflowError:
                 raise InvalidInput("the clock ends with the year 9999") from None
-            return self._to(target, once)
+            self._unfinished.pop(key or "", None)
+            try:
+                return self._to(target, once)
+            except Unavailable:
+                if key is not None:
+                    self._unfinished[key] = target
+                raise
 
     def to(self, target: datetime, once: Once[datetime] | None = None) -> datetime:
         """Move the clock to `target`."""

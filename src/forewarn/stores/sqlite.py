@@ -111,7 +111,11 @@ class Sqlite:
                 connection.close()
                 raise
             cursor.close()
-            self._idle.put(connection)
+            with self._lock:
+                if self._writer is None:  # closed meanwhile
+                    connection.close()
+                else:
+                    self._idle.put(connection)
 
     def _take(self) -> sqlite3.Connection:
         self._open_writer()
