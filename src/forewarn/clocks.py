@@ -84,15 +84,17 @@ def _wait(bell: Bell, until: datetime | None, now: datetime, rate: float) -> Non
 def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Clock:
     """Make the clock that `text` names.
 
-    A manual clock goes on where it was `kept`; a fast one never begins before
-    `last`, the latest time in the store.
+    A manual clock goes on where it was `kept`; neither that nor a fast one begins
+    before `last`, the latest time in the store.
     """
     system = SystemClock()
     if text == "system":
         return system
     if text == "manual":
-        return ManualClock(kept or system.now().replace(microsecond=0))
-    return FastClock(rate_of(text), max(system.now(), last or system.now()))
+        start = kept or system.now().replace(microsecond=0)
+        return ManualClock(max(start, last or start))
+    start = system.now()
+    return FastClock(rate_of(text), max(start, last or start))
 
 
 def rate_of(text: str) -> float:

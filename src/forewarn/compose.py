@@ -19,7 +19,7 @@ from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers import DRIVERS
 from forewarn.engine.documents import Documents
-from forewarn.engine.engine import CLOCK, Engine
+from forewarn.engine.engine import CLOCK, HEARTBEAT, Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.journal import Follower
 from forewarn.engine.notes import Notes
@@ -97,6 +97,7 @@ class System:
         plane = MetadataPlane(listening, desk, engine, clock)
         documents = Documents(store, plane.hand_over)
         documents.open()
+        _warn_of_default(directory, config)
         gc.collect()
         gc.freeze()  # a collection over a large fleet would pause every answer
         plane.start()
@@ -144,10 +145,11 @@ class System:
             works.catch_up()
 
         engine.after_commit = after_commit
+        advance = Advance(engine, read_to_end)
         parts = Parts(
             engine=engine,
             fleets=fleets,
-            advance=Advance(engine, read_to_end),
+            advance=advance,
             documents_position=lambda: documents.position,
         )
         app = make_app(parts, streams, Tokens({self._token: "admin"}))
@@ -156,6 +158,7 @@ class System:
         for each in threads:
             each.start()
             cleanup.callback(each.stop)
+        cleanup.callback(advance.stop)
 
 
 # --- parts -------------------------------------------------------------------
@@ -197,17 +200,24 @@ def _open_store(url: str) -> SqlStore:
 
 def _make_clock(config: Config, store: SqlStore) -> Clock:
     with store.snapshot() as snapshot:
-        kept, last = snapshot.setting(CLOCK), snapshot.last_at()
-    at = None if kept is None else datetime.fromisoformat(kept)
-    clock = make_clock(config.clock, kept=at, last=last)
+        kept, last = _moment(snapshot.setting(CLOCK)), snapshot.last_at()
+        beaten = _moment(snapshot.setting(HEARTBEAT))
+    latest = max((each for each in (last, beaten) if each), default=None)
+    clock = make_clock(
+        config.clock, kept=kept, last=last if config.clock == "manual" else latest
+    )
     if last is not None and clock.now() < last:
         _log.warning(
-            "the clock says %s, but the journal goes to %s: until then facts bear that"
-            " time",
-            clock.now().isoformat(),
+            "the journal goes to %s, ahead of the system's clock: until then time"
+            " stands still. If this store was used with another clock, choose that"
+            " with --clock, or another store with --store",
             last.isoformat(),
         )
     return clock
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _rules(config: Config, clock: Clock) -> Rules:
@@ -233,7 +243,7 @@ def _apply_fleet(fleets: Fleets, name: str) -> None:
         return
     try:
         data = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CannotStart(f"{name} is not valid TOML: {error}") from error
     fleet = fleet_file.read_fleet(data, name)
     try:
@@ -245,6 +255,14 @@ def _apply_fleet(fleets: Fleets, name: str) -> None:
         ) from error
     for warning in applied.warnings:
         _log.warning("%s", warning)
+
+
+def _warn_of_default(directory: Directory, config: Config) -> None:
+    name = config.default_vm
+    if name is not None and directory.seat("", name) is None:
+        _log.warning(
+            "--default-vm: there is no VM %s; strangers are answered 404", name
+        )
 
 
 def admin_token(config: Config, given: str | None) -> str:

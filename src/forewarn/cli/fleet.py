@@ -111,7 +111,7 @@ def _read(file: str) -> object:
     text = _text(file)
     try:
         fleet = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         end = f"at line {text.count(chr(10)) + 1}, the end of the file"
         said = str(error).replace("at end of document", end)
         raise WrongUsage(f"{file}: {said}") from error

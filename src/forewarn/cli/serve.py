@@ -85,7 +85,7 @@ def _config(arguments: argparse.Namespace) -> Config:
             file = tomllib.loads(Path(name).read_text())
         except OSError as error:
             raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidInput(f"{name} is not valid TOML: {error}") from error
     return load(
         Sources(

@@ -225,7 +225,8 @@ def _rows(data: Table, table: str, origin: str) -> Iterable[tuple[str, object]]:
         raise _wrong(f"{origin}: {table}", f"[[{table}]] tables", rows)
     for number, row in enumerate(rows, 1):
         name = row.get("name") if isinstance(row, dict) else None
-        named = f" ({name})" if isinstance(name, str) else ""
+        is_name = isinstance(name, str) and _NAME.fullmatch(name)
+        named = f" ({name})" if is_name else ""
         yield f"{origin}: [[{table}]] {number}{named}", row
 
 

@@ -323,7 +323,9 @@ class Engine:
                 now = self.now(transaction)
                 if once is not None:
                     refuse_repeated(transaction, once, now)
-                transaction.note(taken.asked, taken.sights, now)
+                is_behind = self.clock.now() < now  # whoever asks, asks now
+                asked = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
+                transaction.note(asked, taken.sights, now)
                 yield transaction, now
                 after = transaction.position()
         except BaseException:

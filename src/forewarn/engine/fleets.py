@@ -10,6 +10,7 @@ from forewarn.core.fleet import VM, Fleet, Group, Host, key
 from forewarn.core.maintenance import Slice
 from forewarn.engine.documents import FIRST_VM
 from forewarn.engine.engine import Engine
+from forewarn.engine.once import Once, keep_answer
 from forewarn.errors import Conflict, NotFound
 from forewarn.ports import Snapshot, Transaction
 
@@ -17,6 +18,7 @@ from forewarn.ports import Snapshot, Transaction
 #: the whole fleet.
 DIGEST = "fleet"
 
+_T = TypeVar("_T")
 _Named = TypeVar("_Named", VM, Group, Host)
 
 
@@ -36,11 +38,17 @@ class Fleets:
         self._engine = engine
 
     def apply(
-        self, desired: Fleet, *, by: str, remove: bool = False, digest: str = ""
+        self,
+        desired: Fleet,
+        *,
+        by: str,
+        remove: bool = False,
+        digest: str = "",
+        once: Once[Applied] | None = None,
     ) -> Applied:
         """Make `desired` the whole truth; `digest` names the file it came from."""
         first = next(iter(desired.vms), "")
-        with self._engine.writing() as (transaction, _):
+        with self._engine.writing(once) as (transaction, now):
             current = transaction.fleet()
             found = changes.difference(current, desired)
             if not remove:
@@ -49,15 +57,17 @@ class Fleets:
                 transaction.keep(FIRST_VM, first)
             self._change(transaction, current, found, by)
             transaction.keep(DIGEST, digest)
-        warnings = tuple(fleet_file.warnings(desired))
-        return Applied(difference=found, warnings=warnings)
+            warnings = tuple(fleet_file.warnings(desired))
+            applied = Applied(difference=found, warnings=warnings)
+            keep_answer(transaction, once, applied, now)
+        return applied
 
     def is_applied(self, digest: str) -> bool:
         """Whether the file with this digest was the last one applied."""
         with self._engine.store.snapshot() as snapshot:
             return snapshot.setting(DIGEST) == digest
 
-    def put_vm(self, vm: VM, *, by: str) -> VM:
+    def put_vm(self, vm: VM, *, by: str, once: Once[VM] | None = None) -> VM:
         """Add a VM, or change it."""
 
         def part(snapshot: Snapshot) -> Fleet:
@@ -72,31 +82,38 @@ class Fleets:
             vms = _put(current.vms, vm)
             return _joined(replace(current, vms=vms), f"VM {vm.name}")
 
-        after = self._alter(part, change, by)
-        return _find(after.vms, vm.name, "VM")
+        return self._alter(
+            part, change, by, once, lambda after: _find(after.vms, vm.name, "VM")
+        )
 
-    def put_group(self, group: Group, *, by: str) -> Group:
+    def put_group(
+        self, group: Group, *, by: str, once: Once[Group] | None = None
+    ) -> Group:
         """Add a group, or change its settings."""
 
         def change(current: Fleet) -> Fleet:
             groups = _put(current.groups, group)
             return _joined(replace(current, groups=groups), f"group {group.name}")
 
-        after = self._alter(
-            lambda snapshot: snapshot.part_of_fleet(groups=[group.name]), change, by
+        return self._alter(
+            lambda snapshot: snapshot.part_of_fleet(groups=[group.name]),
+            change,
+            by,
+            once,
+            lambda after: _find(after.groups, group.name, "group"),
         )
-        return _find(after.groups, group.name, "group")
 
-    def put_host(self, host: Host, *, by: str) -> Host:
+    def put_host(self, host: Host, *, by: str, once: Once[Host] | None = None) -> Host:
         """Add a host."""
-        after = self._alter(
+        return self._alter(
             lambda snapshot: snapshot.part_of_fleet(hosts=[host.name]),
             lambda current: replace(current, hosts=_put(current.hosts, host)),
             by,
+            once,
+            lambda after: _find(after.hosts, host.name, "host"),
         )
-        return _find(after.hosts, host.name, "host")
 
-    def remove_vm(self, name: str, *, by: str) -> None:
+    def remove_vm(self, name: str, *, by: str, once: Once[None] | None = None) -> None:
         """Take a VM out of the fleet, without an event."""
 
         def change(current: Fleet) -> Fleet:
@@ -104,9 +121,17 @@ class Fleets:
             vms = {each: vm for each, vm in current.vms.items() if each != gone.name}
             return _joined(replace(current, vms=vms), f"VM {name}")
 
-        self._alter(lambda snapshot: snapshot.part_of_fleet(vms=[name]), change, by)
+        self._alter(
+            lambda snapshot: snapshot.part_of_fleet(vms=[name]),
+            change,
+            by,
+            once,
+            lambda after: None,
+        )
 
-    def remove_group(self, name: str, *, by: str) -> None:
+    def remove_group(
+        self, name: str, *, by: str, once: Once[None] | None = None
+    ) -> None:
         """Take an empty group out of the fleet."""
 
         def change(current: Fleet) -> Fleet:
@@ -116,9 +141,17 @@ class Fleets:
             groups = {n: g for n, g in current.groups.items() if n != gone.name}
             return replace(current, groups=groups)
 
-        self._alter(lambda snapshot: snapshot.part_of_fleet(groups=[name]), change, by)
+        self._alter(
+            lambda snapshot: snapshot.part_of_fleet(groups=[name]),
+            change,
+            by,
+            once,
+            lambda after: None,
+        )
 
-    def remove_host(self, name: str, *, by: str) -> None:
+    def remove_host(
+        self, name: str, *, by: str, once: Once[None] | None = None
+    ) -> None:
         """Take an empty host out of the fleet."""
 
         def change(current: Fleet) -> Fleet:
@@ -128,20 +161,30 @@ class Fleets:
             hosts = {n: h for n, h in current.hosts.items() if n != gone.name}
             return replace(current, hosts=hosts)
 
-        self._alter(lambda snapshot: snapshot.part_of_fleet(hosts=[name]), change, by)
+        self._alter(
+            lambda snapshot: snapshot.part_of_fleet(hosts=[name]),
+            change,
+            by,
+            once,
+            lambda after: None,
+        )
 
     def _alter(
         self,
         part: Callable[[Snapshot], Fleet],
         change: Callable[[Fleet], Fleet],
         by: str,
-    ) -> Fleet:
+        once: Once[_T] | None,
+        result: Callable[[Fleet], _T],
+    ) -> _T:
         """Change a part of the fleet; the rest stays as it is."""
-        with self._engine.writing() as (transaction, _):
+        with self._engine.writing(once) as (transaction, now):
             current = part(transaction)
             found = changes.difference(current, change(current))
             self._change(transaction, current, found, by)
-            return part(transaction)
+            altered = result(part(transaction))
+            keep_answer(transaction, once, altered, now)
+        return altered
 
     def _change(
         self, transaction: Transaction, current: Fleet, found: Difference, by: str

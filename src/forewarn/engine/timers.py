@@ -72,7 +72,12 @@ class Advance:
         self._engine = engine
         self._read_to_end = read_to_end
         self._lock = Lock()
+        self._is_leaving = False
         self._unfinished: dict[str, datetime] = {}  # by idempotency key
+
+    def stop(self) -> None:
+        """Let an advance that is under way end at the next deadline."""
+        self._is_leaving = True
 
     def by(self, step: timedelta, once: Once[datetime] | None = None) -> datetime:
         """Move the clock by `step`; one that failed half way goes on to its end."""
@@ -109,6 +114,10 @@ class Advance:
             moment = engine.next_moment()
             if moment is None or moment > target:
                 break
+            if self._is_leaving:
+                raise Unavailable(
+                    f"the service is stopping; the clock stands at {clock.now()}"
+                )
             clock.move_to(max(moment, clock.now()))
             engine.tick()
             self._read_to_end()

@@ -21,6 +21,7 @@ from forewarn.server.responses import Response, Stamp, error
 
 _MARK_MISSING = error(400, "Bad request: . Required metadata header not specified")
 _FORWARDED = error(400, "Bad request. Requests must not be forwarded by a proxy")
+_REPEATED = error(400, "Bad request. A query parameter is given more than once")
 _NOT_FOUND = error(404, "Not found")
 _EXEMPT = "2017-03-01"  # its POSTs need no Metadata header
 
@@ -92,11 +93,8 @@ def route(request: Request, *, is_open: bool) -> Route:
         allow = ", ".join(allowed)
         text = f"Method not allowed: {request.method}; allowed are {allow}"
         return Fixed(response=error(405, text, Allow=allow))
-    names = [name.lower() for name, _ in request.query]
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        text = f"Bad request. Query parameter {repeated} is given more than once"
-        return Fixed(response=error(400, text))
+    if len({name.lower() for name, _ in request.query}) < len(request.query):
+        return Fixed(response=_REPEATED)
     if parts[0] == "versions":
         return Fixed(response=instance.versions())
     return _versioned(request, vm, parts, versions)

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Protocol, cast
 
 import uvloop
@@ -72,6 +72,7 @@ class MetadataPlane:
         self._silent: dict[str, list[Wire]] = {}  # groups that wait to be heard
         self._is_hearing = False
         self._gone: asyncio.Event | None = None  # the last wire, when we leave
+        self._gate = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pool = ThreadPoolExecutor(_POOL, thread_name_prefix="approve")
         self._ready = Event()
@@ -90,9 +91,11 @@ class MetadataPlane:
         if loop is None:
             return
         asyncio.run_coroutine_threadsafe(self._leave(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
+        self._pool.shutdown(cancel_futures=True)  # what waits was not acknowledged
+        with self._gate:
+            self._loop = None
+            loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
-        self._pool.shutdown()
 
     def hand_over(self, update: Update) -> None:
         """Take in what is different; return when callers can see it."""
@@ -103,10 +106,6 @@ class MetadataPlane:
         self._on_loop(self._stamp)
 
     def _on_loop(self, act: Callable[[], None]) -> None:
-        loop = self._loop
-        if loop is None or loop.is_closed():
-            act()
-            return
         done: Future[None] = Future()
 
         def run() -> None:
@@ -117,7 +116,11 @@ class MetadataPlane:
             else:
                 done.set_result(None)
 
-        loop.call_soon_threadsafe(run)
+        with self._gate:  # so that nothing is handed to a loop that has stopped
+            if self._loop is None:
+                run()
+            else:
+                self._loop.call_soon_threadsafe(run)
         done.result()
 
     # --- on the loop ---------------------------------------------------------

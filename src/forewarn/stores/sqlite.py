@@ -194,5 +194,7 @@ def _translated() -> Iterator[None]:
     """Turn what SQLite says of a full or broken disk into our own error."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+        raise  # our own mistakes
+    except sqlite3.DatabaseError as error:
         raise Unavailable(f"the store cannot be used now: {error}") from error

@@ -1,7 +1,7 @@
 """Hosts, groups and VMs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
@@ -10,7 +10,8 @@ from fastapi.responses import Response
 from forewarn.core import fleet_file
 from forewarn.core.fleet import Fleet, key
 from forewarn.errors import InvalidInput, Malformed, NotFound
-from forewarn.server.control.asked import Body, Caller, Service
+from forewarn.ports import Snapshot
+from forewarn.server.control.asked import Body, Caller, Change, Service
 from forewarn.server.control.pages import After, Limit, page
 from forewarn.server.control.views import (
     Json,
@@ -18,6 +19,7 @@ from forewarn.server.control.views import (
     group_view,
     host_view,
     vm_view,
+    written,
 )
 
 router = APIRouter(tags=["fleet"])
@@ -48,13 +50,15 @@ _ITEM_BODY = {
 @router.put("/v1/fleet", openapi_extra=_FLEET_BODY)
 def put_fleet(
     service: Service,
-    by: Caller,
+    asked: Change,
     body: Body,
     remove: Annotated[bool, Query(description="Allow removing many VMs.")] = False,
 ) -> Json:
     """Make the body the whole truth about hosts, groups and VMs."""
     fleet = fleet_file.read_fleet(_parsed(body))
-    return applied_view(service.fleets.apply(fleet, by=by, remove=remove))
+    once = asked.once(200, _rendered(applied_view))
+    applied = service.fleets.apply(fleet, by=asked.by, remove=remove, once=once)
+    return applied_view(applied)
 
 
 # --- VMs ---------------------------------------------------------------------
@@ -79,16 +83,17 @@ def get_vm(service: Service, by: Caller, name: str) -> Json:
 
 
 @router.put("/v1/vms/{name}", openapi_extra=_ITEM_BODY)
-def put_vm(service: Service, by: Caller, name: str, body: Body) -> Json:
+def put_vm(service: Service, asked: Change, name: str, body: Body) -> Json:
     """Add a VM, or change it."""
     vm = fleet_file.read_vm(_named(body, name), f"VM {name}")
-    return vm_view(service.fleets.put_vm(vm, by=by))
+    once = asked.once(200, _rendered(vm_view))
+    return vm_view(service.fleets.put_vm(vm, by=asked.by, once=once))
 
 
 @router.delete("/v1/vms/{name}", status_code=204)
-def delete_vm(service: Service, by: Caller, name: str) -> Response:
+def delete_vm(service: Service, asked: Change, name: str) -> Response:
     """Take a VM out of the fleet, without an event."""
-    service.fleets.remove_vm(name, by=by)
+    service.fleets.remove_vm(name, by=asked.by, once=asked.once(204, _nothing))
     return Response(status_code=204)
 
 
@@ -116,16 +121,17 @@ def get_group(service: Service, by: Caller, name: str) -> Json:
 
 
 @router.put("/v1/groups/{name}", openapi_extra=_ITEM_BODY)
-def put_group(service: Service, by: Caller, name: str, body: Body) -> Json:
+def put_group(service: Service, asked: Change, name: str, body: Body) -> Json:
     """Add a group, or change its settings."""
     group = fleet_file.read_group(_named(body, name), f"group {name}")
-    return group_view(service.fleets.put_group(group, by=by))
+    once = asked.once(200, _rendered(group_view))
+    return group_view(service.fleets.put_group(group, by=asked.by, once=once))
 
 
 @router.delete("/v1/groups/{name}", status_code=204)
-def delete_group(service: Service, by: Caller, name: str) -> Response:
+def delete_group(service: Service, asked: Change, name: str) -> Response:
     """Take an empty group out of the fleet."""
-    service.fleets.remove_group(name, by=by)
+    service.fleets.remove_group(name, by=asked.by, once=asked.once(204, _nothing))
     return Response(status_code=204)
 
 
@@ -151,20 +157,30 @@ def get_host(service: Service, by: Caller, name: str) -> Json:
 
 
 @router.put("/v1/hosts/{name}", openapi_extra=_ITEM_BODY)
-def put_host(service: Service, by: Caller, name: str, body: Body) -> Json:
+def put_host(service: Service, asked: Change, name: str, body: Body) -> Json:
     """Add a host."""
     host = fleet_file.read_host(_named(body, name), f"host {name}")
-    return host_view(service.fleets.put_host(host, by=by))
+    once = asked.once(200, _rendered(host_view))
+    return host_view(service.fleets.put_host(host, by=asked.by, once=once))
 
 
 @router.delete("/v1/hosts/{name}", status_code=204)
-def delete_host(service: Service, by: Caller, name: str) -> Response:
+def delete_host(service: Service, asked: Change, name: str) -> Response:
     """Take an empty host out of the fleet."""
-    service.fleets.remove_host(name, by=by)
+    service.fleets.remove_host(name, by=asked.by, once=asked.once(204, _nothing))
     return Response(status_code=204)
 
 
 # --- bodies ------------------------------------------------------------------
+
+
+def _rendered(view: Callable[[_T], Json]) -> Callable[[_T, Snapshot], str]:
+    return lambda shown, snapshot: written(view(shown))
+
+
+def _nothing(removed: None, snapshot: Snapshot) -> str:
+    del removed, snapshot
+    return ""
 
 
 def _parsed(body: bytes) -> object:

@@ -57,6 +57,8 @@ def problem(
 def answer_again(answer: str) -> Response:
     """Give an answer that was kept: its status, a line end, its body."""
     status, _, body = answer.partition("\n")
+    if not body:
+        return Response(status_code=int(status))
     return Response(body, int(status), media_type="application/json")
 
 
