@@ -134,6 +134,8 @@ def _word(kind: type[_Word], value: object) -> _Word | str:
 
 
 def _whole_number(value: object, default: int) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     try:
         return int(str(value))  # old samples carry the incarnation as a string
     except ValueError:
