@@ -30,7 +30,7 @@ from forewarn.drivers.operator import OperatorDriver
 from forewarn.engine.engine import CLOCK, HEARTBEAT, Engine
 from forewarn.engine.notes import Notes
 from forewarn.engine.timers import Advance
-from forewarn.errors import Conflict, InvalidInput
+from forewarn.errors import Conflict, InvalidInput, Unavailable
 from forewarn.ports import Driver, Report, Work
 from forewarn.protocol.types import EventSource, EventType
 
@@ -219,3 +219,13 @@ def test_only_a_manual_clock_can_be_advanced(open_store: OpenStore) -> None:
     engine = Engine(open_store(), SystemClock(), rules=Rules(), notes=Notes())
     with pytest.raises(Conflict, match="--clock manual"):
         Advance(engine, lambda: None).by(HOUR)
+
+
+def test_an_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
+    system = a_system(open_store())
+    made = system.announce(a_reboot("web-0"))
+    system.advance.stop()
+    with pytest.raises(Unavailable, match="stopping"):
+        system.advance.by(HOUR)
+    assert system.phase(made.id) is Phase.SCHEDULED
+    assert system.clock.now() == NOON

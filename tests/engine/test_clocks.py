@@ -167,3 +167,8 @@ def test_a_manual_clock_is_never_set_back() -> None:
     with pytest.raises(InvalidInput):
         clock.move_to(NOON - SECOND)
     assert clock.now() == NOON
+
+
+def test_a_manual_clock_never_begins_before_the_last_time_in_the_store() -> None:
+    later = NOON + HOUR
+    assert make_clock("manual", kept=NOON, last=later).now() == later

@@ -204,3 +204,15 @@ def test_a_file_is_served_once_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(CannotStart, match="in use"), kept(tmp_path):
             pass
         assert service.document("web-0")["Events"] == []
+
+
+def test_a_fleet_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="TOML"), kept(tmp_path, "a=" + "[" * 5000):
+        pass
+
+
+def test_a_default_vm_that_there_is_not_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with a_service(tmp_path, default_vm="nobody"):
+        assert "there is no VM nobody" in caplog.text

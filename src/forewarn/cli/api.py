@@ -1,10 +1,5 @@
 """The control API, asked over HTTP; every trouble becomes a sentence.
 
-    ForewarnError
-    ├── Refused         the service answered, and said no
-    └── Unreachable     there was no answer
-        └── Lost        the connection broke; whether anything was done is unknown
-
 A request that is lost is sent again, once: what is not idempotent by itself carries
 an idempotency key, so nothing is done twice.
 """
