@@ -4,6 +4,7 @@ import gc
 import hashlib
 import logging
 import os
+import resource
 import secrets
 import socket
 import tomllib
@@ -29,6 +30,7 @@ from forewarn.errors import CannotStart, Conflict, ForewarnError
 from forewarn.ports import Clock
 from forewarn.server.auth import Tokens
 from forewarn.server.identity import Directory
+from forewarn.server.limits import Connections, Rate
 from forewarn.server.metadata import Desk
 from forewarn.server.plane import MetadataPlane
 from forewarn.server.responses import Stamp
@@ -37,6 +39,8 @@ from forewarn.stores.sqlite import MEMORY, Sqlite
 
 _log = logging.getLogger(__name__)
 
+_OTHER_FILES = 128  # of the store, the control plane and the logs
+_MANY = 10_000_000
 _LEAD = 2.0  # seconds between Started and the driver
 
 
@@ -93,8 +97,11 @@ class System:
             notes,
             Stamp(clock.now(), clock.name),
             date_form=config.not_before_2017_03_01,
+            rate=Rate(config.requests_per_second)
+            if config.requests_per_second
+            else None,
         )
-        plane = MetadataPlane(listening, desk, engine, clock)
+        plane = MetadataPlane(listening, desk, engine, clock, _limit(config))
         documents = Documents(store, plane.hand_over)
         documents.open()
         _warn_of_default(directory, config)
@@ -184,6 +191,20 @@ def _listen(address: Address, cleanup: ExitStack) -> socket.socket:
             " another address with --metadata or --control"
         ) from error
     return made
+
+
+def _rate(per_second: float) -> Rate | None:
+    return Rate(per_second) if per_second else None
+
+
+def _limit(config: Config) -> Connections:
+    """Leave the store and the control plane some files to open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    possible = max(soft - _OTHER_FILES, 1)
+    if soft == resource.RLIM_INFINITY:
+        possible = config.connections or _MANY
+    total = min(config.connections or possible, possible)
+    return Connections(per_vm=config.connections_per_vm, total=total)
 
 
 def _bound(listening: socket.socket) -> Address:

@@ -7,6 +7,7 @@ reference page are all made from it.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,9 @@ class Config:
     driver: str
     default_vm: str | None
     open: bool
+    requests_per_second: float  # of each VM; 0: as many as it likes
+    connections_per_vm: int
+    connections: int | None  # None: as many as the process may have files open
     log_format: str
     log_level: str
     lead: float | None  # seconds; None: 2, or 0 where the driver does nothing
@@ -116,14 +120,22 @@ def _flag(value: object, place: str) -> bool:
     raise _wrong(place, "true or false", value)
 
 
-def _seconds(value: object, place: str) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else -1.0
-    except ValueError:
-        number = -1.0
-    if isinstance(value, bool) or not 0 <= number <= 86_400:
-        raise _wrong(place, "a number of seconds from 0 to 86400", value)
-    return number
+def _number(of: str, least: float, most: float, *, is_whole: bool = False) -> _Read:
+    def read(value: object, place: str) -> float:
+        try:
+            number = float(value) if isinstance(value, str | int | float) else nan
+        except ValueError:
+            number = nan
+        is_odd = isinstance(value, bool) or (is_whole and not number.is_integer())
+        if is_odd or not least <= number <= most:
+            raise _wrong(place, f"a number of {of} from {least} to {most}", value)
+        return int(number) if is_whole else number
+
+    return read
+
+
+_seconds = _number("seconds", 0, 86_400)
+_connections = _number("connections", 1, 10_000_000, is_whole=True)
 
 
 def _address(value: object, place: str) -> Address:
@@ -252,6 +264,32 @@ SETTINGS: tuple[Setting, ...] = (
         read=_flag,
         help="Let callers say which VM they speak for although others can connect.",
         shown_default="only on loopback",
+    ),
+    Setting(
+        name="requests_per_second",
+        key="metadata.requests_per_second",
+        default=0,
+        read=_number("requests", 0, 1_000_000),
+        flag=False,
+        help="How many requests a second each VM may send; more are answered 429.",
+        shown_default="0: as many as it likes",
+    ),
+    Setting(
+        name="connections_per_vm",
+        key="metadata.connections_per_vm",
+        default=256,
+        read=_connections,
+        flag=False,
+        help="How many connections each VM may have; more are answered 503.",
+    ),
+    Setting(
+        name="connections",
+        key="metadata.connections",
+        default=None,
+        read=_connections,
+        flag=False,
+        help="How many connections there may be; more are closed at once.",
+        shown_default="what the limit on open files leaves",
     ),
     Setting(
         name="log_format",

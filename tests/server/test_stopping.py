@@ -9,6 +9,7 @@ from tests.server.reception import a_reception
 
 from forewarn.clocks import ManualClock
 from forewarn.engine.documents import Update
+from forewarn.server.limits import Connections
 from forewarn.server.plane import MetadataPlane
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -40,7 +41,9 @@ class SlowCommands:
 def a_plane(commands: SlowCommands) -> tuple[MetadataPlane, socket.socket]:
     listening = socket.create_server(("127.0.0.1", 0))
     desk = a_reception(is_open=True).desk
-    return MetadataPlane([listening], desk, commands, ManualClock(NOON)), listening
+    limit = Connections(per_vm=1000, total=1000)
+    plane = MetadataPlane([listening], desk, commands, ManualClock(NOON), limit)
+    return plane, listening
 
 
 def test_whoever_hands_over_while_the_plane_stops_goes_on() -> None:

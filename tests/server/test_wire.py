@@ -8,7 +8,9 @@ from tests.server.reception import EVENTS, NOON, a_reception
 from tests.server.talk import a_post, a_request, read
 
 from forewarn.clocks import ManualClock
-from forewarn.server.plane import MetadataPlane, Wire
+from forewarn.server.limits import Connections
+from forewarn.server.plane import MetadataPlane
+from forewarn.server.wire import Wire
 
 GET = a_request(EVENTS, "Metadata: true")
 
@@ -58,7 +60,8 @@ class Line:
 
     def __init__(self, peer: str = "10.0.0.1") -> None:
         desk = a_reception().desk
-        self.plane = MetadataPlane([], desk, Nothing(), ManualClock(NOON))
+        limit = Connections(per_vm=1000, total=1000)
+        self.plane = MetadataPlane([], desk, Nothing(), ManualClock(NOON), limit)
         self.socket = Socket(peer)
         self.wire = Wire(self.plane)
         self.wire.connection_made(self.socket)

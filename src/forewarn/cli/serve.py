@@ -4,10 +4,12 @@ import argparse
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -113,12 +115,20 @@ def _serve(config: Config, *, as_json: bool) -> int:
 
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, leave)
+    _allow_many_files()
     token = admin_token(config, os.environ.get("FOREWARN_TOKEN"))
     with System(config, token) as system:
         sys.stdout.write(_addresses(system.metadata, system.control, as_json=as_json))
         sys.stdout.flush()
         stop.wait()
     return 0
+
+
+def _allow_many_files() -> None:
+    """Use all the files that may be open; each connection is one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> str:

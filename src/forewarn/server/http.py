@@ -9,6 +9,7 @@ Bytes go in, bytes come out. Whoever owns the socket writes what `receive` and
 3. Nothing here reads a clock or knows a socket.
 """
 
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Generic, Protocol, TypeVar
 
@@ -20,7 +21,7 @@ from forewarn.server.requests import (
     Request,
     parse_head,
 )
-from forewarn.server.responses import CONTINUE, Response, error
+from forewarn.server.responses import CLOSE, CONTINUE, Response, error
 
 _END = b"\r\n\r\n"
 _MOST_WAITING = 256 * 1024  # of requests sent before the last was answered
@@ -146,6 +147,12 @@ class Connection(Generic[_Deferred]):
         self.deferred = None
         written = self._give(answer)
         return written if self.state is State.BUSY else written + self._go_on()
+
+    def end(self) -> None:
+        """Let the answer that is deferred be the last, and say so."""
+        self._request = replace(
+            self.request, is_last=True, connection=CLOSE, route=None
+        )
 
     def fail(self, response: Response) -> bytes:
         """Answer for the last time."""

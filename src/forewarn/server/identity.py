@@ -4,9 +4,10 @@ All of this belongs to the metadata loop: only that loop changes it, and so the
 answer to a GET needs no lock.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from ipaddress import ip_address
+from typing import Protocol
 
 from forewarn.core.fleet import SILENCE, VM, Group, Listening, audience_name, key
 from forewarn.engine.documents import Shown, Update
@@ -41,14 +42,22 @@ class Hearing:
         return self.asked is None or now - self.asked >= SILENCE
 
 
+class Waiter(Protocol):
+    """Whoever waits for another document."""
+
+    def wake(self) -> None:
+        """Look again: what is waited for may have come."""
+
+
 class Shelf:
     """One audience's document, and its bytes in each version that was asked for."""
 
-    __slots__ = ("document", "hearing", "not_modified", "tag", "tails")
+    __slots__ = ("document", "hearing", "not_modified", "tag", "tails", "waiters")
 
     def __init__(self, shown: Shown, hearing: Hearing) -> None:
         """Hold what is `shown` to an audience of the group of `hearing`."""
         self.hearing = hearing
+        self.waiters: dict[Waiter, None] = {}  # in the order of their coming
         self.show(shown)
 
     def show(self, shown: Shown) -> None:
@@ -92,6 +101,14 @@ class Directory:
         self._shelves: dict[str, Shelf] = {}
         self._by_name: dict[str, Seat] = {}
         self._by_address: dict[str, Seat] = {}
+        self._woken: list[Waiter] = []  # by the present update
+
+    def caller(self, address: str) -> str | None:
+        """Name whom connections from `address` are counted for; None: for nobody."""
+        seat = self._by_address.get(address)
+        if seat is not None:
+            return seat.vm.name
+        return None if self.is_open else address
 
     def seat(self, address: str, named: str | None) -> Seat | None:
         """Find the VM that asks from `address`, or for the VM `named`."""
@@ -105,10 +122,14 @@ class Directory:
     def _default(self) -> Seat | None:
         return self._by_name.get(key(self._default_vm or self._first_vm))
 
-    def update(self, update: Update) -> None:
-        """Take in what is different."""
+    def update(self, update: Update) -> Sequence[Waiter]:
+        """Take in what is different; answer who must look again."""
+        self._woken = []
         for name in update.removed:
-            self._leave(self._by_name.pop(key(name), None))
+            gone = self._by_name.pop(key(name), None)
+            self._leave(gone)
+            if gone is not None:
+                self._wake(gone.shelf)
         for name in update.ungrouped:
             self._hearings.pop(name, None)
         self._drop(update.regrouped, {each.audience.name for each in update.shown})
@@ -119,6 +140,11 @@ class Directory:
             self._place(vm, groups[vm.group])
         if update.first_vm is not None:
             self._first_vm = update.first_vm
+        return self._woken
+
+    def _wake(self, shelf: Shelf) -> None:
+        self._woken += shelf.waiters
+        shelf.waiters.clear()
 
     def _show(self, shown: Shown) -> None:
         hearing = self._hearings.get(shown.group.name)
@@ -129,14 +155,17 @@ class Directory:
         if shelf is None:
             self._shelves[shown.audience.name] = Shelf(shown, hearing)
         else:
-            shelf.hearing = hearing
+            shelf.hearing, earlier = hearing, shelf.tag
             shelf.show(shown)
+            if shelf.tag != earlier:
+                self._wake(shelf)
 
     def _drop(self, groups: Collection[str], but: set[str]) -> None:
         """Drop the audiences of `groups` that there are no more."""
         for name, shelf in [*self._shelves.items()] if groups else ():
             if shelf.hearing.group.name in groups and name not in but:
                 del self._shelves[name]
+                self._wake(shelf)
 
     def _place(self, vm: VM, group: Group) -> None:
         shelf = self._shelves[audience_name(group, vm.name)]
@@ -145,6 +174,8 @@ class Directory:
             seat = self._by_name[key(vm.name)] = Seat(vm, shelf)
         else:
             self._leave(seat)
+            if seat.shelf is not shelf:
+                self._wake(seat.shelf)
             seat.vm, seat.shelf, seat.seen_tag = vm, shelf, None
         for address in vm.addresses:
             self._by_address[address] = seat

@@ -14,6 +14,7 @@ MOST_BODY = 64 * 1024
 _ABSOLUTE = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _FOLDED = re.compile(rb"\r\n[ \t]")
+_WAIT = re.compile(r"[ \t]*wait[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?:;.*)?", re.I)
 
 
 class BadRequest(Exception):
@@ -35,6 +36,7 @@ class Request:
     is_marked: bool = False  # carries `Metadata: true`
     is_forwarded: bool = False  # carries X-Forwarded-For
     if_none_match: str | None = None
+    wait: int | None = None  # seconds that the caller would rather wait (RFC 7240)
     length: int = 0
     is_chunked: bool = False
     expects_continue: bool = False
@@ -102,6 +104,7 @@ def parse_head(head: bytes) -> Request:
         is_marked=(seen.last("metadata") or "").lower() == "true",
         is_forwarded="x-forwarded-for" in seen.fields,
         if_none_match=",".join(seen.all("if-none-match")) or None,
+        wait=_wait(seen.all("prefer")),
         length=length,
         is_chunked=is_chunked,
         expects_continue=not is_old
@@ -143,6 +146,15 @@ def _split(target: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
     pairs = (part.partition("=") for part in more.split("&") if part)
     query = parse_qsl(raw_query, keep_blank_values=True)
     return path or "/", (*((name, value) for name, _, value in pairs), *query)
+
+
+def _wait(preferences: list[str]) -> int | None:
+    """Find how long the caller would wait; of several the first counts."""
+    for each in ",".join(preferences).split(","):
+        found = _WAIT.fullmatch(each)
+        if found is not None:
+            return int(found[1])
+    return None
 
 
 def _framing(seen: _Headers) -> tuple[int, bool]:

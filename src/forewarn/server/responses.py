@@ -26,6 +26,7 @@ _REASONS: Mapping[int, str] = {
     405: "Method Not Allowed",
     408: "Request Timeout",
     413: "Content Too Large",
+    429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
     503: "Service Unavailable",

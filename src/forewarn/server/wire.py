@@ -1,0 +1,273 @@
+"""One connection's socket: the transport around the state machine of `http`."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from forewarn.errors import ForewarnError, Unavailable
+from forewarn.server.http import Connection, Memo, State
+from forewarn.server.identity import Shelf, plain_address
+from forewarn.server.limits import Verdict
+from forewarn.server.metadata import Deferred, Desk, Hold
+from forewarn.server.requests import Request
+from forewarn.server.responses import CLOSE, Response, error
+
+_log = logging.getLogger(__name__)
+
+_HEAD_TIMEOUT = 10  # seconds from the first byte to the end of a request
+_IDLE_TIMEOUT = 75  # seconds without a request
+_WRITE_TIMEOUT = 10  # seconds in which nobody reads the answers
+_DRAIN_TIMEOUT = 2  # seconds that unwanted input is read and dropped
+_MOST_DRAINED = 1024 * 1024
+
+_IDLE = State.IDLE  # looking it up in the class costs more than the comparison
+
+_BUSY = error(503, "The service cannot write at the moment; try again", Retry_After="5")
+_BROKEN = error(500, "The service failed; its log says why")
+_TOO_SLOW = error(408, "The request took too long to arrive")
+_CROWDED = error(
+    503, "This VM has too many connections; close some first", Retry_After="1"
+)
+
+
+class Plane(Protocol):
+    """What a wire needs of the plane it belongs to."""
+
+    desk: Desk
+    memo: Memo
+    second: int  # counted by the sweep, not by a clock
+
+    def admit(self, wire: "Wire", caller: str | None) -> Verdict:
+        """Watch over `wire`, unless there are too many."""
+
+    def release(self, wire: "Wire", caller: str | None) -> None:
+        """Forget `wire`, which was watched over."""
+
+    def defer(self, wire: "Wire", deferred: Deferred) -> None:
+        """Do what must be done before `wire` is answered."""
+
+
+class Wire(asyncio.Protocol):
+    """One connection's socket."""
+
+    def __init__(self, plane: Plane) -> None:
+        """Belong to `plane`."""
+        self._plane = plane
+        self._transport: asyncio.Transport | None = None
+        self._address = ""
+        self._caller: str | None = None
+        self._is_counted = False
+        self._connection: Connection[Deferred] = Connection(self, plane.memo)
+        self._since = plane.second  # when the present state began
+        self._stalled: int | None = None  # since when nobody reads the answers
+        self._shelf: Shelf | None = None  # where a held request waits
+        self._timer: asyncio.TimerHandle | None = None  # when it waits no longer
+        self._drained = 0
+        self._is_leaving = False
+
+    # --- the application that the connection asks ----------------------------
+
+    def answer(self, request: Request, body: bytes) -> bytes | Deferred:
+        """Answer for the address of this connection."""
+        return self._plane.desk.answer(request, body, self._address)
+
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
+        """Write the last answer of this connection."""
+        return self._plane.desk.stamp.render(response, CLOSE, is_head=is_head)
+
+    # --- the socket ----------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, unless there are too many."""
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self._address = plain_address(str(peer[0])) if peer else ""
+        self._caller = self._plane.desk.directory.caller(self._address)
+        verdict = self._plane.admit(self, self._caller)
+        self._is_counted = verdict is not Verdict.DROPPED
+        if verdict is Verdict.DROPPED:
+            self.abort()
+        elif verdict is Verdict.REFUSED:
+            self._settle(_IDLE, self._connection.fail(_CROWDED))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        del exc
+        self._let_go()
+        if self._is_counted:
+            self._plane.release(self, self._caller)
+        self._connection.state = State.CLOSED
+        self._transport = None
+
+    def data_received(self, data: bytes) -> None:
+        """Give bytes to the connection."""
+        connection = self._connection
+        before = connection.state
+        if before is _IDLE and self._transport is not None:
+            written = connection.receive(data)
+            if written and connection.state is _IDLE:  # the hot path
+                self._since = self._plane.second
+                self._transport.write(written)
+                return
+            self._settle(before, written)
+            return
+        if before is State.DRAIN:
+            self._drained += len(data)
+            if self._drained > _MOST_DRAINED and self._transport is not None:
+                self._transport.pause_reading()  # the sweep ends it
+            return
+        self._settle(before, connection.receive(data))
+
+    def _settle(self, before: State, written: bytes) -> None:
+        if written or self._connection.state is not before:
+            self._since = self._plane.second
+        self._write(written)
+
+    def eof_received(self) -> bool:
+        """Finish the answer under way, if there is one."""
+        if self._connection.state is not State.BUSY:
+            return False
+        self._is_leaving = True
+        self.stop_waiting()  # it may be gone for good: its place is needed
+        return True
+
+    def pause_writing(self) -> None:
+        """Take no more requests from somebody who does not read the answers."""
+        self._stalled = self._plane.second
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Take requests again."""
+        self._stalled = None
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def _write(self, written: bytes) -> None:
+        transport, connection = self._transport, self._connection
+        if transport is None:
+            return
+        if written:
+            transport.write(written)
+        state = connection.state
+        if state is State.BUSY:
+            self._defer()
+        elif state is State.DRAIN:
+            if transport.can_write_eof():
+                transport.write_eof()
+        elif state is State.CLOSED or self._is_leaving:
+            transport.close()
+
+    # --- answers that had to wait --------------------------------------------
+
+    def _defer(self) -> None:
+        deferred, self._connection.deferred = self._connection.deferred, None
+        if isinstance(deferred, Hold):
+            self._hold(deferred)
+        elif deferred is not None:
+            self._plane.defer(self, deferred)
+
+    def heard(self, problem: Exception | None) -> None:
+        """Answer after the group has begun to listen."""
+        self._resume(lambda request: self._after_listening(request, problem))
+
+    def approved(self, problem: Exception | None) -> None:
+        """Answer after the events were approved, or not."""
+        self._resume(lambda request: self._after_approval(request, problem))
+
+    def wake(self) -> None:
+        """Answer if the document has changed; wait on if it has not."""
+        if self._shelf is not None:
+            self._resume(lambda request: self._again(request, may_wait=True))
+
+    def stop_waiting(self) -> None:
+        """Answer a held request now, changed or not."""
+        if self._shelf is not None:
+            self._resume(lambda request: self._again(request, may_wait=False))
+
+    def _hold(self, hold: Hold) -> None:
+        """Wait for another document; a wait that goes on gets no longer."""
+        self._shelf = hold.shelf
+        if self._is_leaving:
+            self.stop_waiting()
+            return
+        hold.shelf.waiters[self] = None
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(hold.seconds, self.stop_waiting)
+
+    def _let_go(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._shelf is not None:
+            self._shelf.waiters.pop(self, None)
+            self._shelf = None
+
+    def _resume(self, answer: Callable[[Request], bytes | Deferred]) -> None:
+        connection = self._connection
+        if connection.state is not State.BUSY:
+            return
+        found = answer(connection.request)
+        if not isinstance(found, Hold):
+            self._let_go()
+        self._since = self._plane.second
+        self._write(connection.resume(found))
+
+    def _after_listening(
+        self, request: Request, problem: Exception | None
+    ) -> bytes | Deferred:
+        if problem is not None:
+            return self._plane.desk.write(request, _failure(problem))
+        return self._again(request, may_wait=True)
+
+    def _after_approval(self, request: Request, problem: Exception | None) -> bytes:
+        response = Response(200) if problem is None else _failure(problem)
+        return self._plane.desk.write(request, response)
+
+    def _again(self, request: Request, *, may_wait: bool) -> bytes | Deferred:
+        return self._plane.desk.answer_again(
+            request, self._connection.body, self._address, may_wait=may_wait
+        )
+
+    # --- the sweep -----------------------------------------------------------
+
+    def check(self, second: int) -> None:
+        """Close the connection if nothing has come of it for too long."""
+        state, waited = self._connection.state, second - self._since
+        if self._stalled is not None and second - self._stalled > _WRITE_TIMEOUT:
+            self.abort()
+        elif self._is_leaving or state in (State.DRAIN, State.CLOSED):
+            if waited > _DRAIN_TIMEOUT and state is not State.BUSY:
+                self.abort()
+        elif state in (State.HEAD, State.BODY) and waited > _HEAD_TIMEOUT:
+            self._since = second
+            self._write(self._connection.fail(_TOO_SLOW))
+        elif state is State.IDLE and waited > _IDLE_TIMEOUT:
+            self.leave()
+
+    def leave(self) -> None:
+        """Close as soon as the answer under way is given."""
+        self._is_leaving = True
+        if self._connection.state is State.BUSY:
+            self._connection.end()
+            self.stop_waiting()
+        elif self._transport is not None:
+            self._since = self._plane.second
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _failure(problem: Exception) -> Response:
+    if isinstance(problem, Unavailable):
+        _log.error("a request could not be carried out: %s", problem)
+        return _BUSY
+    if isinstance(problem, ForewarnError):
+        return error(400, f"Bad request. {problem}")
+    _log.error("a request failed", exc_info=problem)
+    return _BROKEN
