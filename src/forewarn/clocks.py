@@ -55,6 +55,7 @@ class ManualClock:
 
     def __init__(self, start: datetime) -> None:
         """Stand at `start`."""
+        self.start = start
         self._now = start
 
     def now(self) -> datetime:

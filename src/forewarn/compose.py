@@ -20,10 +20,11 @@ from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers import DRIVERS
 from forewarn.engine.documents import Documents
-from forewarn.engine.engine import CLOCK, HEARTBEAT, Engine
+from forewarn.engine.engine import CLOCK, Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.journal import Follower
 from forewarn.engine.notes import Notes
+from forewarn.engine.pulse import heartbeat
 from forewarn.engine.timers import Advance, Timers
 from forewarn.engine.works import Works
 from forewarn.errors import CannotStart, Conflict, ForewarnError
@@ -88,6 +89,7 @@ class System:
         clock = _make_clock(config, store)
         notes = Notes()
         engine = Engine(store, clock, rules=_rules(config, clock), notes=notes)
+        engine.beat()
         fleets = Fleets(engine)
         if config.fleet is not None:
             _apply_fleet(fleets, config.fleet)
@@ -222,7 +224,7 @@ def _open_store(url: str) -> SqlStore:
 def _make_clock(config: Config, store: SqlStore) -> Clock:
     with store.snapshot() as snapshot:
         kept, last = _moment(snapshot.setting(CLOCK)), snapshot.last_at()
-        beaten = _moment(snapshot.setting(HEARTBEAT))
+        beaten = heartbeat(snapshot)
     latest = max((each for each in (last, beaten) if each), default=None)
     clock = make_clock(
         config.clock, kept=kept, last=last if config.clock == "manual" else latest

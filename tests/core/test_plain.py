@@ -18,6 +18,7 @@ from forewarn.core.fleet import (
     Listening,
 )
 from forewarn.core.maintenance import Maintenance, Phase, Via
+from forewarn.core.outages import Outage
 from forewarn.core.plain import from_plain, to_plain
 from forewarn.core.policy import Rules
 from forewarn.protocol.types import EventType
@@ -115,6 +116,9 @@ FACTS: tuple[f.Fact, ...] = (
             f.Sight(event="e0", vm="vm0", at=NOON),
             f.Sight(event="e1", vm="vm0", at=NOON),
         ),
+    ),
+    f.OutageEnded(
+        at=NOON, outage=Outage(since=NOON - timedelta(minutes=2), until=NOON)
     ),
 )
 

@@ -62,7 +62,10 @@ def test_an_approved_terminate_waits_for_one_that_is_not() -> None:
     step = approve(slice_, "e1")
     assert started(step) == []
     (gate,) = policy.gates(step.slice, step.slice.maintenance("t1"), NOON)
-    assert (gate.kind, gate.held_by.id) == ("terminate-coupling", "t2")
+    assert (gate.kind, gate.held_by) == (
+        "terminate-coupling",
+        step.slice.maintenance("t2"),
+    )
     assert gate.opens_at == NOON + 5 * MINUTE
 
 

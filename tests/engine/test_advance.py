@@ -27,8 +27,9 @@ from forewarn.core.facts import Completed, Started, WorkBegan
 from forewarn.core.maintenance import Phase
 from forewarn.core.policy import Rules
 from forewarn.drivers.operator import OperatorDriver
-from forewarn.engine.engine import CLOCK, HEARTBEAT, Engine
+from forewarn.engine.engine import CLOCK, Engine
 from forewarn.engine.notes import Notes
+from forewarn.engine.pulse import HEARTBEAT
 from forewarn.engine.timers import Advance
 from forewarn.errors import Conflict, InvalidInput, Unavailable
 from forewarn.ports import Driver, Report, Work

@@ -10,10 +10,11 @@ from tests.engine.system import FLEET, HOUR, MINUTE, NOON, OpenStore, a_reboot, 
 from forewarn.clocks import FastClock, ManualClock
 from forewarn.core.maintenance import Phase
 from forewarn.core.policy import Rules
-from forewarn.engine.engine import HEARTBEAT, Engine
+from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.journal import Follower
 from forewarn.engine.notes import Notes
+from forewarn.engine.pulse import HEARTBEAT
 from forewarn.engine.timers import Timers
 from forewarn.ports import Clock, Store
 

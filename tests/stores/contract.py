@@ -28,6 +28,7 @@ from forewarn.core import facts as f
 from forewarn.core.commands import Step
 from forewarn.core.fleet import VM, Audience, Fleet, Group, GroupKind, Host
 from forewarn.core.maintenance import Phase, Slice, Via
+from forewarn.core.outages import Outage
 from forewarn.ports import Store
 
 ONE_OF_EACH: tuple[f.Fact, ...] = (
@@ -53,6 +54,7 @@ ONE_OF_EACH: tuple[f.Fact, ...] = (
     canceled(),
     f.Closed(at=NOON, by="ops", maintenance="M0", reason="given up"),
     a_seen(0),
+    f.OutageEnded(at=NOON, outage=Outage(since=NOON - MINUTE, until=NOON)),
 )
 
 

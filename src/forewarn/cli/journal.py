@@ -136,6 +136,11 @@ def _seen(entry: Answer) -> str:
     return some([f"{each.text('event')} by {each.text('vm')}" for each in sights], 2)
 
 
+def _outage(entry: Answer) -> str:
+    outage = entry.part("outage") or entry
+    return f"away since {moment(outage.time('since'))}"
+
+
 _ABOUT: Mapping[str, Callable[[Answer], str]] = {
     "FleetChanged": _fleet_changed,
     "ListeningBegan": _group,
@@ -148,4 +153,5 @@ _ABOUT: Mapping[str, Callable[[Answer], str]] = {
     "Closed": _reason,
     "Published": _published,
     "Seen": _seen,
+    "OutageEnded": _outage,
 }

@@ -177,7 +177,8 @@ def _maintenance(
 ) -> Maintenance:
     source = order.source or _default_source(order.type)
     cause = _CAUSES.get((order.type, source), Cause.PLATFORM)
-    not_before = _not_before(slice_, order, act, cause, now)
+    minimum = _minimum(slice_, order, act)
+    not_before = _not_before(slice_, order, act, cause, minimum, now)
     description = _REPAIR if order.emergency else _DESCRIPTIONS.get(cause, "")
     return Maintenance(
         id=new_id(),
@@ -188,6 +189,7 @@ def _maintenance(
         vms=tuple(vm.name for vms in act.events for vm in vms),
         not_before=now if not_before is None else not_before,
         at_once=not_before is None,
+        promised=0 if not_before is None else int(minimum.total_seconds()),
         duration=_duration(order),
         description=description if order.description is None else order.description,
         reason=order.reason,
@@ -223,16 +225,24 @@ def _duration(order: Order) -> int:
 # --- notice ------------------------------------------------------------------
 
 
+def _minimum(slice_: Slice, order: Order, act: _Act) -> timedelta:
+    if order.emergency:
+        return timedelta(0)
+    groups = [slice_.groups[vms[0].group] for vms in act.events]
+    return max(policy.minimum_notice(order.type, group) for group in groups)
+
+
 def _not_before(
-    slice_: Slice, order: Order, act: _Act, cause: Cause, now: datetime
+    slice_: Slice,
+    order: Order,
+    act: _Act,
+    cause: Cause,
+    minimum: timedelta,
+    now: datetime,
 ) -> datetime | None:
     """When it may start without approval; None: at once, without notice."""
     if _starts_at_once(slice_, order, act, cause, now):
         return None
-    groups = [slice_.groups[vms[0].group] for vms in act.events]
-    minimum = max(policy.minimum_notice(order.type, group) for group in groups)
-    if order.emergency:
-        minimum = timedelta(0)
     earliest = _whole_second(now + minimum)
     wanted = _wanted(order, now, earliest)
     if wanted < earliest:
@@ -261,7 +271,8 @@ def _starts_at_once(
 ) -> bool:
     if cause in _AUTO_APPROVED:
         group = slice_.groups[act.events[0][0].group]
-        if _AUTO_APPROVED[cause] in group.auto_approve or not group.is_listening(now):
+        is_listening = group.is_listening(now, slice_.outages)
+        if _AUTO_APPROVED[cause] in group.auto_approve or not is_listening:
             return True
     return order.emergency and order.notice is None and order.not_before is None
 

@@ -18,6 +18,7 @@ from forewarn.core.document import is_shown, view
 from forewarn.core.fleet import Audience
 from forewarn.core.lifecycle import apply
 from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
+from forewarn.core.outages import Outage
 from forewarn.core.policy import Rules
 from forewarn.errors import TooLate, UnknownEvent
 
@@ -204,10 +205,17 @@ def listen(
     """Begin a new epoch for those of `groups` that are silent."""
     draft = Draft(slice_)
     for name in groups:
-        if slice_.groups[name].is_listening(now):
+        if slice_.groups[name].is_listening(now, slice_.outages):
             continue
         draft.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
     return draft.finish(now, rules)
+
+
+def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
+    """Note that the service was away; whom it concerns will look at it."""
+    draft = Draft(slice_)
+    draft.record(f.OutageEnded(at=now, outage=outage))
+    return Step(draft.slice, tuple(draft.facts))
 
 
 # --- questions ---------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import ClassVar, TypeAlias
 
 from forewarn.core.fleet import VM, Group, Host
 from forewarn.core.maintenance import Maintenance, Via
+from forewarn.core.outages import Outage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +186,15 @@ class Seen:
     sights: tuple[Sight, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageEnded:
+    """The service was away for a while; that was nobody's notice."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    outage: Outage
+
+
 Fact: TypeAlias = (
     FleetChanged
     | ListeningBegan
@@ -201,6 +211,7 @@ Fact: TypeAlias = (
     | Closed
     | Published
     | Seen
+    | OutageEnded
 )
 
 

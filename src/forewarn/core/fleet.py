@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from forewarn.core.outages import Outage, lost
+
 #: How long a group may stay quiet before it counts as silent.
 SILENCE = timedelta(hours=24)
 
@@ -78,11 +80,13 @@ class Group:
     listening_since: datetime | None = None  # None: has never asked
     last_request: datetime | None = None
 
-    def is_listening(self, now: datetime) -> bool:
+    def is_listening(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
         """Whether the group has asked for events in the last 24 h."""
         if self.listening is Listening.ALWAYS:
             return True
-        return self.last_request is not None and now - self.last_request < SILENCE
+        return self.last_request is not None and not is_silence(
+            self.last_request, now, outages
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +114,11 @@ class Fleet:
     hosts: Mapping[str, Host] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     vms: Mapping[str, VM] = field(default_factory=dict)
+
+
+def is_silence(since: datetime, now: datetime, outages: Iterable[Outage]) -> bool:
+    """Whether 24 h in which one could ask have passed without a request."""
+    return now - since - lost(outages, since, now) >= SILENCE
 
 
 def key(name: str) -> str:

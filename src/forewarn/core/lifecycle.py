@@ -49,10 +49,16 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
             | f.WorkEnded()
         ):
             return slice_.with_maintenance(_worked(slice_, fact))
-        case f.Seen():
-            return slice_  # who has seen what is kept beside the slice
+        case f.Seen() | f.OutageEnded():
+            return _noted(slice_, fact)
         case _:
             assert_never(fact)
+
+
+def _noted(slice_: Slice, fact: f.Seen | f.OutageEnded) -> Slice:
+    if isinstance(fact, f.Seen):
+        return slice_  # who has seen what is kept beside the slice
+    return replace(slice_, outages=(*slice_.outages, fact.outage))
 
 
 def replay(facts: Iterable[f.Fact]) -> Slice:

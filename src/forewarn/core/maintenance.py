@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from forewarn.core.fleet import VM, Audience, Group, Host
+from forewarn.core.outages import Outage
 from forewarn.errors import NotFound
 from forewarn.protocol.types import EventSource, EventType
 
@@ -90,6 +91,7 @@ class Maintenance:
     vms: tuple[str, ...]
     not_before: datetime
     at_once: bool = False  # no notice: NotBefore is blank on the wire
+    promised: int = 0  # seconds that an outage must not take from the notice
     duration: int = -1  # seconds; -1: unknown
     description: str = ""
     reason: str | None = None
@@ -145,6 +147,7 @@ class Slice:
     vms: Mapping[str, VM] = field(default_factory=dict)
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     maintenances: Mapping[str, Maintenance] = field(default_factory=dict)
+    outages: tuple[Outage, ...] = ()  # as far back as anything in here reaches
 
     def maintenance(self, maintenance_id: str) -> Maintenance:
         """Find the maintenance `maintenance_id`."""

@@ -1,11 +1,12 @@
 """Who gets how much notice, and what keeps a due maintenance from starting."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from forewarn.core.fleet import Group
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
+from forewarn.core.outages import Outage, lost
 from forewarn.protocol.types import EventSource, EventType
 
 MINIMUM_NOTICE: Mapping[EventType, timedelta] = {
@@ -45,7 +46,7 @@ class Gate:
 
     kind: str
     group: str
-    held_by: Maintenance
+    held_by: Maintenance | None  # None: by time alone
     opens_at: datetime | None = None  # None: when `held_by` moves on
 
 
@@ -91,6 +92,7 @@ def gates(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[Ga
         yield from _update_domain_gates(slice_, maintenance)
     if maintenance.type is EventType.TERMINATE and now < maintenance.not_before:
         yield from _coupling_gates(slice_, maintenance, now)
+    yield from _notice_gates(slice_, maintenance, now)
 
 
 def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Gate]:
@@ -130,6 +132,27 @@ def _coupling_gates(
             )
 
 
+def _notice_gates(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Gate]:
+    opens_at = notice_given_at(maintenance, slice_.outages, now)
+    if opens_at is None or now >= opens_at:
+        return
+    waiting = (event for event in maintenance.events if event.approved_at is None)
+    for group in dict.fromkeys(event.group for event in waiting):
+        yield Gate(kind="notice", group=group, held_by=None, opens_at=opens_at)
+
+
+def notice_given_at(
+    maintenance: Maintenance, outages: Iterable[Outage], now: datetime
+) -> datetime | None:
+    """When it has been shown for as long as was promised; None: no longer needed."""
+    if maintenance.is_approved or not maintenance.promised:
+        return None
+    away = lost(outages, maintenance.announced_at, now)
+    return maintenance.announced_at + timedelta(seconds=maintenance.promised) + away
+
+
 def work_opens_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
     """When the driver may act; None: it has not started."""
     if maintenance.started_at is None:
@@ -148,11 +171,16 @@ def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
 
 
 def next_moment(
-    maintenance: Maintenance, now: datetime, rules: Rules
+    maintenance: Maintenance,
+    now: datetime,
+    rules: Rules,
+    outages: Iterable[Outage] = (),
 ) -> datetime | None:
     """When time alone can move `maintenance` next; None: only a command can."""
     if maintenance.phase is Phase.SCHEDULED:
-        return maintenance.not_before if now < maintenance.not_before else None
+        given_at = notice_given_at(maintenance, outages, now)
+        ahead = (maintenance.not_before, given_at)
+        return min((each for each in ahead if each and now < each), default=None)
     if maintenance.phase is not Phase.STARTED:
         return None
     if not maintenance.to_do:

@@ -9,6 +9,7 @@ from forewarn.core import facts as f
 from forewarn.core.document import document
 from forewarn.core.fleet import VM, Audience, Group
 from forewarn.core.maintenance import Slice
+from forewarn.core.outages import Outage
 from forewarn.ports import Snapshot, Store
 from forewarn.protocol.types import Document
 
@@ -38,6 +39,7 @@ class Update:
     regrouped: frozenset[str] = frozenset()  # groups that came, changed or left
     ungrouped: frozenset[str] = frozenset()  # groups that left; they may be back
     first_vm: str | None = None  # of the fleet; None: as before
+    outages: Sequence[Outage] = ()  # that were not known before
 
 
 class Documents:
@@ -62,6 +64,7 @@ class Documents:
                     shown=_shown(slice_),
                     placed=vms,
                     first_vm=_first_vm(snapshot),
+                    outages=slice_.outages,
                 )
             )
             self.position = position
@@ -97,6 +100,7 @@ def _update(snapshot: Snapshot, entries: Sequence[f.Entry]) -> Update:
         regrouped=settings | ungrouped,
         ungrouped=ungrouped,
         first_vm=_first_vm(snapshot) if fleet else None,
+        outages=[fact.outage for fact in facts if isinstance(fact, f.OutageEnded)],
     )
 
 
@@ -142,6 +146,7 @@ def _groups(fact: f.Fact) -> Iterable[str]:
             | f.Canceled()
             | f.Closed()
             | f.Seen()
+            | f.OutageEnded()
         ):
             return ()  # what VMs see of these is published
         case _:

@@ -25,12 +25,12 @@ from forewarn.engine.lookup import (
 )
 from forewarn.engine.notes import Notes, Taken
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
+from forewarn.engine.pulse import Pulse
 from forewarn.errors import TooLate, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
 _T = TypeVar("_T")
 
-HEARTBEAT = "heartbeat"
 CLOCK = "clock"
 
 
@@ -57,6 +57,7 @@ class Engine:
         self.rules = rules
         self.notes = notes
         self.new_id = new_id
+        self._pulse = Pulse(clock)
         self.after_commit: Callable[[int], None] = lambda position: None
 
     # --- announcing ----------------------------------------------------------
@@ -288,7 +289,7 @@ class Engine:
     def beat(self) -> None:
         """Write the heartbeat and the notes."""
         with self.writing() as (transaction, now):
-            transaction.keep(HEARTBEAT, now.isoformat())
+            self._pulse.beat(transaction, now)
 
     def keep_clock(self, moment: datetime, once: Once[datetime] | None = None) -> None:
         """Remember where the manual clock stands."""
@@ -323,6 +324,7 @@ class Engine:
                 now = self.now(transaction)
                 if once is not None:
                     refuse_repeated(transaction, once, now)
+                self._pulse.feel(transaction, now)
                 is_behind = self.clock.now() < now  # whoever asks, asks now
                 asked = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
                 transaction.note(asked, taken.sights, now)
@@ -363,7 +365,7 @@ class Engine:
         One that is not wholly at hand keeps its moment: the tick will see to it.
         """
         moments = {
-            each.id: policy.next_moment(each, now, self.rules)
+            each.id: policy.next_moment(each, now, self.rules, step.slice.outages)
             for each in step.slice.maintenances.values()
             if commands.is_at_hand(step.slice, each)
         }

@@ -4,12 +4,20 @@ All of this belongs to the metadata loop: only that loop changes it, and so the
 answer to a GET needs no lock.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from ipaddress import ip_address
 from typing import Protocol
 
-from forewarn.core.fleet import SILENCE, VM, Group, Listening, audience_name, key
+from forewarn.core.fleet import (
+    VM,
+    Group,
+    Listening,
+    audience_name,
+    is_silence,
+    key,
+)
+from forewarn.core.outages import Outage
 from forewarn.engine.documents import Shown, Update
 from forewarn.protocol.codec import encode
 from forewarn.protocol.types import Document
@@ -35,11 +43,11 @@ class Hearing:
         if last is not None and (self.asked is None or last > self.asked):
             self.asked = last
 
-    def is_silent(self, now: datetime) -> bool:
+    def is_silent(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
         """Whether the group has to begin listening before it is answered."""
         if self.group.listening is Listening.ALWAYS:
             return False
-        return self.asked is None or now - self.asked >= SILENCE
+        return self.asked is None or is_silence(self.asked, now, outages)
 
 
 class Waiter(Protocol):
@@ -95,6 +103,7 @@ class Directory:
     def __init__(self, *, is_open: bool, default_vm: str | None = None) -> None:
         """In an open directory callers may say which VM they speak for."""
         self.is_open = is_open
+        self.outages: list[Outage] = []
         self._default_vm = default_vm
         self._first_vm = ""  # of the fleet file
         self._hearings: dict[str, Hearing] = {}
@@ -125,6 +134,7 @@ class Directory:
     def update(self, update: Update) -> Sequence[Waiter]:
         """Take in what is different; answer who must look again."""
         self._woken = []
+        self.outages += update.outages
         for name in update.removed:
             gone = self._by_name.pop(key(name), None)
             self._leave(gone)

@@ -113,7 +113,7 @@ class Desk:
         if isinstance(asked, ReadInstance):
             return self.write(request, instance.read(seat.vm, hearing.group, asked))
         if hearing.stamp is not self.stamp:
-            if hearing.is_silent(self.stamp.now):
+            if hearing.is_silent(self.stamp.now, self.directory.outages):
                 return Listen(group=hearing.group.name)
             self._note_request(hearing)
         if isinstance(asked, ReadDocument):

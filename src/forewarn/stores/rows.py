@@ -9,6 +9,7 @@ from typing import get_args
 from forewarn.core.facts import Entry, Fact
 from forewarn.core.fleet import VM, Audience, Group, Host, key
 from forewarn.core.maintenance import Maintenance
+from forewarn.core.outages import Outage
 from forewarn.core.plain import from_plain, to_plain
 
 Row = Sequence[object]
@@ -145,3 +146,13 @@ def maintenance_row(value: Maintenance, at: datetime | None) -> Parameters:
         "moment": optional_micros(at),
         "body": body(value),
     }
+
+
+def outage(row: Row) -> Outage:
+    """Read an outage: since, until."""
+    return Outage(since=moment(row[0]), until=moment(row[1]))
+
+
+def outage_row(value: Outage) -> Parameters:
+    """Write an outage."""
+    return {"since": micros(value.since), "until": micros(value.until)}

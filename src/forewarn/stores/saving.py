@@ -62,6 +62,10 @@ def save_slice(
             for address in vm.addresses
         ],
     )
+    session.run_many(
+        sql.ADD_OUTAGE,
+        [rows.outage_row(each) for each in after.outages if each not in before.outages],
+    )
     return _put_maintenances(session, before, after, moments, ordinal)
 
 

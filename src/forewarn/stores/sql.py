@@ -12,6 +12,7 @@ from forewarn.core.commands import Step
 from forewarn.core.facts import Entry, Fact, Seen, Sight
 from forewarn.core.fleet import VM, Fleet, Group, Host, key
 from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.outages import Outage
 from forewarn.ports import Receipt, Snapshot, Transaction
 from forewarn.stores import rows
 from forewarn.stores import statements as sql
@@ -157,11 +158,18 @@ class SqlSnapshot:
                 live.extend(self._session.rows(sql.LIVE_IN_GROUP, of=name))
         in_order = {int(str(row[0])): row for row in live}
         maintenances = [self._loaded(in_order[each]) for each in sorted(in_order)]
+        reach = [each.announced_at for each in maintenances]
+        reach += [each.last_request for each in found if each.last_request]
         return Slice(
             groups={group.name: group for group in found},
             audiences={each.name: each for each in map(rows.audience, audiences)},
             maintenances={each.id: each for each in maintenances},
+            outages=self._outages(min(reach)) if reach else (),
         )
+
+    def _outages(self, after: datetime) -> tuple[Outage, ...]:
+        found = self._session.rows(sql.OUTAGES, after=rows.micros(after))
+        return tuple(map(rows.outage, found))
 
     def _loaded(self, row: rows.Row) -> Maintenance:
         read = rows.maintenance(row)

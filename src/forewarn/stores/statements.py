@@ -117,6 +117,11 @@ SEEN = (
     .where(t.seen.c.event == p("of"))
     .order_by(t.seen.c.at, t.seen.c.vm)
 )
+OUTAGES = (
+    select(t.outages.c.since, t.outages.c.until)
+    .where(t.outages.c.until > p("after"))
+    .order_by(t.outages.c.until)
+)
 RECEIPT = select(
     t.receipts.c.key, t.receipts.c.digest, t.receipts.c.answer, t.receipts.c.at
 ).where(t.receipts.c.key == p("of"))
@@ -169,6 +174,7 @@ SET_OVER = (
 )
 ADD_EVENT = insert(t.events)
 ADD_SEEN = insert(t.seen)
+ADD_OUTAGE = insert(t.outages)
 ADD_RECEIPT = insert(t.receipts)
 DROP_RECEIPTS = delete(t.receipts).where(t.receipts.c.at < p("before"))
 DROP_RECEIPT = delete(t.receipts).where(t.receipts.c.key == p("of"))

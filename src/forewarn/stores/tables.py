@@ -133,6 +133,13 @@ seen = Table(
     Column("at", BigInteger, nullable=False),
 )
 
+outages = Table(
+    "outages",
+    metadata,
+    Column("since", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", BigInteger, nullable=False, index=True),
+)
+
 receipts = Table(
     "receipts",
     metadata,
