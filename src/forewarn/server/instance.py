@@ -1,16 +1,20 @@
 """/metadata/instance and /metadata/versions: what a VM may ask about itself."""
 
 import json
-from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from forewarn.core.fleet import VM, Group, GroupKind
+from forewarn.protocol.instance import Node, compute
 from forewarn.protocol.versions import INSTANCE_VERSIONS
 from forewarn.server.responses import JSON, TEXT, Response, error
 
-Node: TypeAlias = "str | dict[str, Node] | list[Node]"
-
-_TAGS_LIST_SINCE = "2019-06-04"
+_BASE_36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#: The documented names of VMs in a scale set, by its orchestration; the digits of an
+#: instance id are fewer than the eight of a part of a GUID.
+_UNIFORM = re.compile(r"(.+)_(0|[1-9][0-9]{0,6})")
+_FLEXIBLE = re.compile(r"(.+)_[0-9a-f]{8}", re.IGNORECASE)
 
 
 class Question(Protocol):
@@ -74,63 +78,115 @@ def _text(node: Node) -> str:
         return node
     if isinstance(node, list):
         return "\n".join(f"{i}/" for i in range(len(node)))
-    return "\n".join(n if isinstance(node[n], str) else f"{n}/" for n in sorted(node))
+    return "\n".join(n if isinstance(node[n], str) else f"{n}/" for n in node)
+
+
+# --- what the fleet knows ----------------------------------------------------
 
 
 def _tree(vm: VM, group: Group, version: str) -> Node:
-    compute: dict[str, Node] = {
+    return {
+        "compute": compute(_values(vm, group), version),
+        "network": {"interface": [*_interfaces(vm)]},
+    }
+
+
+def _values(vm: VM, group: Group) -> Mapping[str, Node]:
+    tags = sorted(vm.tags.items())  # as real answers have them
+    return {
         "azEnvironment": "AzurePublicCloud",
+        # Deleted is what the documentation of Preempt says becomes of the VM.
         "evictionPolicy": "Delete" if vm.spot else "",
         "location": vm.location or "",
         "name": vm.name,
-        "osProfile": {"computerName": vm.name},
-        "osType": "Linux",
-        "placementGroupId": "",
-        "platformFaultDomain": _number(vm.fault_domain),
-        "platformUpdateDomain": _number(vm.update_domain),
+        "platformFaultDomain": _domain(vm.fault_domain, group),
+        "platformUpdateDomain": _domain(vm.update_domain, group),
         "priority": "Spot" if vm.spot else "",
         "provider": "Microsoft.Compute",
         "resourceGroupName": vm.resource_group or "",
-        "resourceId": _resource_id(vm),
         "subscriptionId": vm.subscription or "",
-        "tags": ";".join(f"{name}:{value}" for name, value in vm.tags.items()),
-        "tagsList": [{"name": name, "value": vm.tags[name]} for name in vm.tags],
+        "tags": ";".join(f"{name}:{value}" for name, value in tags),
+        "tagsList": [{"name": name, "value": value} for name, value in tags],
         "vmId": vm.vm_id or "",
-        "vmScaleSetName": group.name if group.kind is GroupKind.SCALE_SET else "",
         "vmSize": vm.size or "",
         "zone": vm.zone or "",
+        **_membership(vm, group),
     }
-    if version < _TAGS_LIST_SINCE:
-        del compute["tagsList"]
-    return {"compute": compute, "network": {"interface": _interfaces(vm)}}
 
 
-def _number(domain: int | None) -> str:
-    return "" if domain is None else str(domain)
+def _domain(domain: int | None, group: Group) -> str:
+    if domain is None:  # a VM that is in no set reads 0 in real answers
+        return "0" if group.kind is GroupKind.STANDALONE else ""
+    return str(domain)
 
 
-def _resource_id(vm: VM) -> str:
+def _membership(vm: VM, group: Group) -> Mapping[str, Node]:
+    """Tell what depends on the kind of group that `vm` is in."""
+    if group.kind is GroupKind.SCALE_SET:
+        uniform = _UNIFORM.fullmatch(vm.name)
+        return (
+            _uniform(vm, group, *uniform.groups()) if uniform else _flexible(vm, group)
+        )
+    # A role instance is not among the virtual machines of a resource group.
+    is_role = group.kind is GroupKind.CLOUD_SERVICE
+    own = "" if is_role else _resource_id(vm, f"virtualMachines/{vm.name}")
+    return {"osProfile": {"computerName": vm.name}, "resourceId": own}
+
+
+def _uniform(vm: VM, group: Group, scale_set: str, number: str) -> Mapping[str, Node]:
+    own = f"virtualMachineScaleSets/{scale_set}/virtualMachines/{number}"
+    return {
+        "osProfile": {"computerName": scale_set + _base_36(int(number))},
+        "placementGroupId": group.name,  # such a group is a placement group
+        "resourceId": _resource_id(vm, own),
+        "vmScaleSetName": scale_set,
+    }
+
+
+def _flexible(vm: VM, group: Group) -> Mapping[str, Node]:
+    named = _FLEXIBLE.fullmatch(vm.name)
+    scale_set = named[1] if named else group.name
+    set_id = _resource_id(vm, f"virtualMachineScaleSets/{scale_set}")
+    return {
+        "osProfile": {"computerName": vm.name},
+        "placementGroupId": group.name,
+        "resourceId": _resource_id(vm, f"virtualMachines/{vm.name}"),
+        "virtualMachineScaleSet": {"id": set_id},
+        "vmScaleSetName": scale_set,
+    }
+
+
+def _base_36(number: int) -> str:
+    """Write an instance id as the names of computers end: six digits."""
+    digits = ""
+    for _ in range(6):
+        number, digit = divmod(number, 36)
+        digits = _BASE_36[digit] + digits
+    return digits
+
+
+def _resource_id(vm: VM, path: str) -> str:
     if vm.subscription is None or vm.resource_group is None:
         return ""
     return (
         f"/subscriptions/{vm.subscription}/resourceGroups/{vm.resource_group}"
-        f"/providers/Microsoft.Compute/virtualMachines/{vm.name}"
+        f"/providers/Microsoft.Compute/{path}"
     )
 
 
-def _interfaces(vm: VM) -> Node:
+def _interfaces(vm: VM) -> Iterator[Node]:
+    """Show all addresses at one interface: the fleet does not tell them apart."""
     if not vm.addresses:
-        return []
+        return
     four: list[Node] = [
         {"privateIpAddress": address, "publicIpAddress": ""}
         for address in vm.addresses
         if ":" not in address
     ]
     six: list[Node] = [{"privateIpAddress": a} for a in vm.addresses if ":" in a]
-    return [
-        {
-            "ipv4": {"ipAddress": four, "subnet": []},
-            "ipv6": {"ipAddress": six},
-            "macAddress": "",
-        }
-    ]
+    subnet: list[Node] = [{"address": "", "prefix": ""}] if four else []
+    yield {
+        "ipv4": {"ipAddress": four, "subnet": subnet},
+        "ipv6": {"ipAddress": six},
+        "macAddress": "",
+    }
