@@ -2,9 +2,12 @@
 
 import re
 import runpy
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+
+from forewarn.protocol.instance import COMPUTE, Shape
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "forewarn"
@@ -46,6 +49,21 @@ def _listed_paths(listing: str) -> set[str]:
         elif name.endswith((".py", ".toml")):
             found.add("".join(folder for _, folder in folders) + name)
     return found
+
+
+def test_the_instance_page_dates_every_value_as_the_program_does() -> None:
+    text = (ROOT / "docs" / "reference" / "instance.md").read_text()
+    compute = text.split("## compute", 1)[1].split("##", 1)[0]
+    dated = re.findall(r"^\| `([\w.]+)` \| ([\d-]+) \|", compute, re.MULTILINE)
+    assert dated == [*_dates(COMPUTE)]
+
+
+def _dates(shape: Mapping[str, Shape], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, inner in shape.items():
+        if isinstance(inner, dict):
+            yield from _dates(inner, f"{above}{name}.")
+        else:
+            yield above + name, inner if isinstance(inner, str) else inner[0]
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
