@@ -13,57 +13,6 @@ def the_request(data: bytes) -> Request:
     return asked[0][0]
 
 
-# --- targets -----------------------------------------------------------------
-
-
-def test_the_path_is_percent_decoded() -> None:
-    assert the_request(a_request("/a%20b%2Dc")).path == "/a b-c"
-
-
-def test_the_path_is_percent_decoded_only_once() -> None:
-    assert the_request(a_request("/a%2520b")).path == "/a%20b"
-
-
-def test_the_query_is_percent_decoded_only_once() -> None:
-    assert the_request(a_request("/a?b=%2520")).query == (("b", "%20"),)
-
-
-def test_an_escaped_question_mark_begins_the_query() -> None:
-    request = the_request(a_request("/a%3Fapi-version=2017-08-01"))
-    assert request.path == "/a"
-    assert request.query == (("api-version", "2017-08-01"),)
-
-
-def test_a_query_behind_an_escaped_question_mark_is_decoded_only_once() -> None:
-    assert the_request(a_request("/a%3Fb=%2520")).query == (("b", "%20"),)
-
-
-def test_a_question_mark_escaped_twice_is_part_of_the_path() -> None:
-    assert the_request(a_request("/a%253Fb=1")).path == "/a%3Fb=1"
-
-
-def test_parameters_behind_both_kinds_of_question_mark_are_found() -> None:
-    query = the_request(a_request("/a%3Fb=1?c=2")).query
-    assert query == (("b", "1"), ("c", "2"))
-
-
-def test_a_parameter_without_value_is_kept() -> None:
-    assert the_request(a_request("/a?b&c=")).query == (("b", ""), ("c", ""))
-
-
-def test_a_target_may_be_an_absolute_address() -> None:
-    request = the_request(a_request("http://169.254.169.254/a?b=1"))
-    assert (request.path, request.query) == ("/a", (("b", "1"),))
-
-
-def test_an_absolute_address_without_path_is_the_root() -> None:
-    assert the_request(a_request("HTTP://vm:80")).path == "/"
-
-
-def test_bytes_that_are_no_text_do_not_hurt() -> None:
-    assert the_request(a_request("/%FF%C3%28")).path == "/��("
-
-
 # --- headers -----------------------------------------------------------------
 
 
@@ -93,20 +42,38 @@ def test_several_lists_of_tags_are_one() -> None:
 
 BROKEN = {
     "no request at all": b"nonsense\r\n\r\n",
+    "a method in lower case": a_request(method="get"),
+    "a method that nobody knows": a_request(method="BREW"),
+    "two spaces after the method": a_request(method="GET "),
+    "two spaces after the target": a_request("/a "),
+    "a space before the method": a_request(method=" GET"),
+    "a space after the version": a_request(version="1.1 "),
+    "another protocol": b"DESCRIBE / RTSP/1.0\r\nHost: vm\r\n\r\n",
+    "yet another protocol": b"SOURCE / ICE/1.0\r\nHost: vm\r\n\r\n",
+    "a tunnel": a_request("vm:80", method="CONNECT"),
+    "a tunnel to a path": a_request("/a", method="CONNECT"),
     "no host": a_request(host=None),
     "two hosts": a_request("/a", "Host: vm"),
     "two hosts from an old client": a_request("/a", "Host: vm", version="1.0"),
+    "a host with a space": a_request(host="Host: a b"),
+    "a host with a path": a_request(host="Host: a/b"),
+    "a host with a user": a_request(host="Host: u@a"),
+    "a host with a broken escape": a_request(host="Host: a%4"),
+    "a port that is no number": a_request(host="Host: a:b"),
+    "a host of an old client with a space": a_request(host="Host: a b", version="1.0"),
     "a bare line feed": b"GET / HTTP/1.1\nHost: vm\r\n\r\n",
     "a bare carriage return": b"GET / HTTP/1.1\rHost: vm\r\n\r\n",
     "a line feed in a value": a_request("/a", "A: b\nMetadata: true"),
     "a carriage return in a value": a_request("/a", "A: b\rMetadata: true"),
     "a NUL in a value": a_request("/a", "A: b\0c"),
-    "a NUL in the target": a_request("/a\0b"),
     "a folded line": a_request("/a", "A: b", " c"),
+    "a folded first line": a_request(host=" Host: vm"),
+    "a line of spaces": a_request("/a", "  "),
+    "a control character in a value": a_request("/a", "A: b\x01c"),
+    "a name with eight bits": a_request("/a", "\xe9: b"),
     "a space before the colon": a_request("/a", "Metadata : true"),
     "a header without colon": a_request("/a", "Metadata"),
     "a header without name": a_request("/a", ": true"),
-    "a space in the target": a_request("/a b"),
     "two lengths": a_request("/a", "Content-Length: 0", "Content-Length: 1"),
     "the same length twice": a_request("/a", "Content-Length: 0", "Content-Length: 0"),
     "a list of lengths": a_request("/a", "Content-Length: 0, 0"),
@@ -128,6 +95,10 @@ BROKEN = {
         "/a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"
     ),
     "a coding in disguise": a_request("/a", "Transfer-Encoding: xchunked"),
+    "a coding and nothing": a_request("/a", "Transfer-Encoding: chunked,"),
+    "a coding behind a space of another kind": a_request(
+        "/a", "Transfer-Encoding: \xa0chunked"
+    ),
 }
 
 
@@ -145,7 +116,16 @@ def test_a_broken_head_is_refused_with_an_error_in_json(data: bytes) -> None:
     assert said.body.startswith(b'{ "error": "Bad request. ')
 
 
-@pytest.mark.parametrize("line", [b"GET /", b"GET / HTTP/0.9", b"GET / HTTP/2.0"])
+VERSIONS = (
+    b"GET /",
+    b"GET / HTTP/0.9",
+    b"GET / HTTP/1.2",
+    b"GET / HTTP/2.0",
+    b"PRI * HTTP/2.0",
+)
+
+
+@pytest.mark.parametrize("line", VERSIONS)
 def test_another_version_of_http_is_refused(line: bytes) -> None:
     assert talk(line + b"\r\nHost: vm\r\n\r\n").statuses == [505]
 
@@ -160,11 +140,49 @@ def test_a_request_hidden_behind_a_head_is_not_read_as_part_of_it() -> None:
     assert [request.path for request, _ in talk(hidden).echo.asked] == ["/a", "/b"]
 
 
-@pytest.mark.parametrize(
-    "line", ["Connection: close", "connection:Close", "Connection: x, close"]
+CLOSING = (
+    "Connection: close",
+    "connection:Close",
+    "Connection: x, close",
+    "Connection: ,close,",
+    "Connection: close\t, keep-alive",
 )
+
+
+@pytest.mark.parametrize("line", CLOSING)
 def test_a_wish_to_close_is_read_in_any_form(line: str) -> None:
     assert the_request(a_request("/a", line)).is_last
+
+
+def test_a_wish_to_close_may_stand_in_a_second_line() -> None:
+    lines = ("Connection: close", "Connection: keep-alive")
+    assert the_request(a_request("/a", *lines)).is_last
+
+
+@pytest.mark.parametrize("value", ["\xa0close", "close;x", "closed"])
+def test_what_only_looks_like_a_wish_to_close_is_none(value: str) -> None:
+    assert not the_request(a_request("/a", f"Connection: {value}")).is_last
+
+
+HOSTS = (
+    "",
+    "vm",
+    "169.254.169.254:80",
+    "[fd00::1]",
+    "[fd00::1]:80",
+    "a_b",
+    "a%20b",
+    "a:",
+)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_whatever_names_a_host_is_read(host: str) -> None:
+    assert the_request(a_request(host=f"Host: {host}")).path == "/a"
+
+
+def test_an_old_client_needs_no_host() -> None:
+    assert the_request(a_request(host=None, version="1.0")).is_last
 
 
 # --- the limit ---------------------------------------------------------------

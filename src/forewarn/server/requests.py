@@ -1,6 +1,7 @@
 """The head of a request, from bytes to what the metadata plane looks at."""
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
@@ -11,9 +12,20 @@ from forewarn.server.responses import CLOSE, KEEP, Response, error
 MOST_HEAD = 16 * 1024
 MOST_BODY = 64 * 1024
 
-_ABSOLUTE = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
-_LENGTH = re.compile(r"[0-9]{1,18}")
-_FOLDED = re.compile(rb"\r\n[ \t]")
+#: llhttp alone would let pass two spaces, RTSP and ICE.
+_LINE = re.compile(
+    rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+)(?: HTTP/([0-9]\.[0-9]))?\r\n"
+)
+_LONE = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)|\0")
+_IPV6 = r"\[[0-9A-Za-z:.%_~-]+\]"
+_PART = r"[0-9A-Za-z._~!$&'()*+,;=-]"
+_NAME = rf"{_PART}*(?:%[0-9A-Fa-f]{{2}}{_PART}*)*"
+_HOST = re.compile(rf"(?:{_IPV6}|{_NAME})(?::[0-9]*)?")
+#: RFC 9110, 4.2 and 7.4: a host must be named, and no user; https is not spoken here.
+_ADDRESS = rf"(?i:http)://(?![/?:]|\Z){_HOST.pattern}(?=[/?]|\Z)"
+_TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
+_LENGTH = re.compile(r"[0-9]{1,20}")
 _WAIT = re.compile(r"[ \t]*wait[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?:;.*)?", re.I)
 
 
@@ -60,12 +72,8 @@ class _Headers:
     """What httptools calls back."""
 
     def __init__(self) -> None:
-        self.target = b""
         self.fields: dict[str, list[str]] = {}
         self.completed = 0
-
-    def on_url(self, url: bytes) -> None:
-        self.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         text = value.decode("latin-1").strip(" \t")
@@ -84,21 +92,18 @@ class _Headers:
 
 def parse_head(head: bytes) -> Request:
     """Read one head, which ends with the first empty line."""
-    seen, parser = _feed(head)
-    version = parser.get_http_version()
-    if version not in ("1.1", "1.0"):
-        raise BadRequest(error(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here"))
-    if len(seen.all("host")) != 1 and (version == "1.1" or seen.all("host")):
-        raise _bad("a request needs exactly one Host header")
-    path, query = _split(seen.target)
+    method, target, version = _first_line(head)
+    seen = _feed(head)
+    is_old = version == b"1.0"
+    _check_host(seen.all("host"), is_old=is_old)
+    path, query = _split(method, target)
     length, is_chunked = _framing(seen)
-    tokens = {t.strip().lower() for t in ",".join(seen.all("connection")).split(",")}
-    stays = version == "1.1" or "keep-alive" in tokens
-    is_old = version == "1.0"
+    tokens = _tokens(seen.all("connection"))
+    stays = not is_old or "keep-alive" in tokens
     is_last = "close" in tokens or not stays or (is_old and is_chunked)
     keep = KEEP if is_old else b""
     return Request(
-        method=parser.get_method().decode("latin-1"),
+        method=method,
         path=path,
         query=query,
         is_marked=(seen.last("metadata") or "").lower() == "true",
@@ -107,45 +112,88 @@ def parse_head(head: bytes) -> Request:
         wait=_wait(seen.all("prefer")),
         length=length,
         is_chunked=is_chunked,
-        expects_continue=not is_old
-        and (seen.last("expect") or "").lower() == "100-continue",
+        expects_continue=not is_old and "100-continue" in _tokens(seen.all("expect")),
         is_last=is_last,
         connection=CLOSE if is_last else keep,
     )
+
+
+def check_lines(head: bytes, since: int) -> None:
+    """Refuse the part of a head that has arrived, if a line in it ends wrongly.
+
+    What comes before `since` was looked at before.
+    """
+    if _LONE.search(head, since):
+        raise _lone()
 
 
 def _bad(text: str) -> BadRequest:
     return BadRequest(error(400, f"Bad request. {text}"))
 
 
-def _feed(head: bytes) -> tuple[_Headers, httptools.HttpRequestParser]:
+def _lone() -> BadRequest:
+    return _bad("lines end with CR LF, and hold neither alone")
+
+
+def _first_line(head: bytes) -> tuple[str, str, bytes]:
+    """Find method, target and version."""
     lines = head.count(b"\r\n")
     if head.count(b"\r") != lines or head.count(b"\n") != lines or b"\0" in head:
-        raise _bad("lines end with CR LF, and hold neither alone")
-    if _FOLDED.search(head):
+        raise _lone()
+    line = _LINE.match(head)
+    if line is None:
+        raise _bad("this is not an HTTP request")
+    method, target, version = line.groups()
+    if version not in (b"1.1", b"1.0"):
+        raise BadRequest(error(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here"))
+    return method.decode(), target.decode(), version
+
+
+def _feed(head: bytes) -> _Headers:
+    if b"\r\n " in head or b"\r\n\t" in head:
         raise _bad("header lines are not folded")
     seen = _Headers()
-    parser = httptools.HttpRequestParser(seen)
     try:
-        parser.feed_data(head)
+        httptools.HttpRequestParser(seen).feed_data(head)
     except httptools.HttpParserUpgrade:
         pass  # the offer to speak another protocol is not taken up
     except httptools.HttpParserError as problem:
         raise _bad("this is not an HTTP request") from problem
     if seen.completed != 1:
         raise _bad("this is not one HTTP request")
-    return seen, parser
+    return seen
 
 
-def _split(target: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _check_host(hosts: list[str], *, is_old: bool) -> None:
+    if len(hosts) > 1 or not (hosts or is_old):
+        raise _bad("a request needs exactly one Host header")
+    if hosts and not _HOST.fullmatch(hosts[0]):
+        raise _bad("the Host header names no host")
+
+
+def _split(method: str, target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Take the target apart; percent-decode once."""
-    text = _ABSOLUTE.sub("", target.decode("latin-1"), count=1)
-    raw_path, _, raw_query = text.partition("#")[0].partition("?")
+    if (method, target) == ("OPTIONS", "*"):
+        return target, ()
+    found = _TARGET.fullmatch(target)
+    if found is None or method == "CONNECT":
+        raise _bad("the target is neither a path nor the address of one")
+    if "%" in target and _BAD_ESCAPE.search(target):
+        raise _bad("the target holds a broken escape")
+    raw_path, raw_query = found.groups(default="")
     path = unquote(raw_path, errors="replace")
-    path, _, more = path.partition("?")  # some clients escape the question mark
-    pairs = (part.partition("=") for part in more.split("&") if part)
     query = parse_qsl(raw_query, keep_blank_values=True)
-    return path or "/", (*((name, value) for name, _, value in pairs), *query)
+    if "?" in path:  # some clients escape the question mark
+        path, _, more = path.partition("?")
+        pairs = [part.partition("=") for part in more.split("&") if part]
+        query = [*((name, value) for name, _, value in pairs), *query]
+    return path or "/", tuple(query)
+
+
+def _tokens(values: list[str]) -> Set[str]:
+    if not values:
+        return frozenset()
+    return {token.strip(" \t").lower() for token in ",".join(values).split(",")}
 
 
 def _wait(preferences: list[str]) -> int | None:
