@@ -24,7 +24,7 @@ class Echo:
         self.asked.append((request, body))
         self.methods.append(request.method)
         if request.path == "/later":
-            return f"what {body.decode()} waits for"
+            return f"what {body.decode(errors='replace')} waits for"
         return self.say(request, body)
 
     def say(self, request: Request, body: bytes) -> bytes:

@@ -4,7 +4,7 @@ import pytest
 from tests.server.talk import a_post, a_request, byte_by_byte, in_chunks, talk
 
 from forewarn.server.http import State
-from forewarn.server.requests import MOST_BODY
+from forewarn.server.requests import MOST_BODY, MOST_HEAD
 
 
 def body_of(data: bytes) -> bytes:
@@ -52,6 +52,17 @@ def test_a_body_over_the_limit_is_refused_before_it_arrives() -> None:
     assert refused.echo.asked == []
 
 
+@pytest.mark.parametrize("length", ["9999999999999999999", "0000000000000065537"])
+def test_a_length_over_the_limit_is_refused_however_it_is_written(length: str) -> None:
+    head = a_request("/a", f"Content-Length: {length}", method="POST")
+    assert talk(head).statuses == [413]
+
+
+def test_a_length_may_begin_with_zeros() -> None:
+    length = f"Content-Length: {3:020}"
+    assert body_of(a_request("/a", length, method="POST", body=b"abc")) == b"abc"
+
+
 def test_a_body_over_the_limit_is_dropped_as_it_arrives() -> None:
     large = talk(a_post(b"x" * 70_000), b"more", a_request())
     assert large.statuses == [413]
@@ -65,7 +76,7 @@ def test_a_large_body_of_a_head_is_refused_without_a_body() -> None:
     assert refused.said[0].body == b""
 
 
-@pytest.mark.parametrize("size", [MOST_BODY + 1, 0xFFFFFFFF])
+@pytest.mark.parametrize("size", [MOST_BODY + 1, 0xFFFFFFFF, 2**64 + 3])
 def test_a_chunk_over_the_limit_is_refused_before_it_arrives(size: int) -> None:
     assert talk(in_chunks(b"%x\r\n" % size)).statuses == [413]
 
@@ -87,7 +98,10 @@ CHUNKS = {
     "several": b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
     "leading zeros": b"003\r\nabc\r\n000\r\n\r\n",
     "an extension": b"3;a=b\r\nabc\r\n0;c\r\n\r\n",
-    "an extension after a space": b"3 ;a\r\nabc\r\n0\r\n\r\n",
+    "twenty digits": b"00000000000000000003\r\nabc\r\n0\r\n\r\n",
+    "several extensions": b"3;a;b=c;d\r\nabc\r\n0\r\n\r\n",
+    "a quoted extension": b'3;a="b; \\" \xe9"\r\nabc\r\n0\r\n\r\n',
+    "a trailer that is ignored": b"3\r\nabc\r\n0\r\nConnection: close\r\n\r\n",
     "trailers": b"3\r\nabc\r\n0\r\nA: b\r\nC:\r\n\r\n",
 }
 
@@ -128,18 +142,30 @@ BROKEN = {
     "a size with a prefix": b"0x3\r\nabc\r\n0\r\n\r\n",
     "a size with an underscore": b"0_3\r\nabc\r\n0\r\n\r\n",
     "a space before the size": b" 3\r\nabc\r\n0\r\n\r\n",
-    "an absurd size": b"FFFFFFFFF\r\n",
+    "more than twenty digits": b"000000000000000000003\r\nabc\r\n0\r\n\r\n",
+    "a space after the size": b"3 \r\nabc\r\n0\r\n\r\n",
+    "a space before an extension": b"3 ;a\r\nabc\r\n0\r\n\r\n",
+    "a space in an extension": b"3;a =b\r\nabc\r\n0\r\n\r\n",
+    "an extension without name": b"3;\r\nabc\r\n0\r\n\r\n",
+    "an extension with an empty value": b"3;a=\r\nabc\r\n0\r\n\r\n",
+    "an extension with two values": b"3;a=b=c\r\nabc\r\n0\r\n\r\n",
+    "an open quote": b'3;a="b\r\nabc\r\n0\r\n\r\n',
+    "something behind a quote": b'3;a="b"c\r\nabc\r\n0\r\n\r\n',
+    "a bare carriage return in an extension": b"3;a\rb\r\nabc\r\n0\r\n\r\n",
     "more than its size": b"3\r\nabcd\r\n0\r\n\r\n",
     "less than its size": b"4\r\nabc\r\n0\r\n\r\n",
     "a bare line feed after the size": b"3\nabc\r\n0\r\n\r\n",
     "a bare line feed after the chunk": b"3\r\nabc\n0\r\n\r\n",
     "a bare line feed in an extension": b"3;a\nb\r\nabc\r\n0\r\n\r\n",
-    "a line that does not end": b"3;" + b"x" * 2000,
+    "a line that does not end": b"3;" + b"x" * 20_000,
     "a trailer without colon": b"0\r\nA\r\n\r\n",
     "a trailer with a space before the colon": b"0\r\nA : b\r\n\r\n",
     "a trailer with a bare line feed": b"0\r\nA: b\nc: d\r\n\r\n",
     "a folded trailer": b"0\r\nA: b\r\n c\r\n\r\n",
-    "endless trailers": b"0\r\n" + b"A: b\r\n" * 1000,
+    "a length in a trailer": b"0\r\nContent-Length: 5\r\n\r\n",
+    "a coding in a trailer": b"0\r\ntransfer-encoding: chunked\r\n\r\n",
+    "endless trailers": b"0\r\n" + b"A: b\r\n" * 5000,
+    "endless extensions": (b"1;" + b"x" * 1000 + b"\r\na\r\n") * 20,
 }
 
 
@@ -158,12 +184,17 @@ LINES = {
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES.keys())
-@pytest.mark.parametrize("length", [*range(1015, 1030), 2000])
+@pytest.mark.parametrize("length", [*range(MOST_HEAD - 6, MOST_HEAD + 20, 2), 20_000])
 def test_a_long_line_is_judged_alike_however_it_arrives(
     line: bytes, length: int
 ) -> None:
     data = in_chunks(line % (b"x" * length))
-    assert talk(*byte_by_byte(data)).statuses == talk(data).statuses
+    assert talk(data[:-40], *byte_by_byte(data[-40:])).statuses == talk(data).statuses
+
+
+@pytest.mark.parametrize("chunks", [b"3\n", b"0\r\n\n", b"0\r\nA: b\n"])
+def test_a_bare_line_feed_among_chunks_is_refused_at_once(chunks: bytes) -> None:
+    assert talk(in_chunks(chunks)).statuses == [400]
 
 
 # --- asked for ---------------------------------------------------------------
@@ -198,3 +229,15 @@ def test_an_old_client_does_not_know_the_sign() -> None:
         "/a", "Content-Length: 3", "Expect: 100-continue", method="POST", version="1.0"
     )
     assert talk(head).statuses == []
+
+
+EXPECTING = ("Expect: 100-Continue", "Expect: x, 100-continue", "expect:100-continue,")
+
+
+@pytest.mark.parametrize("line", EXPECTING)
+def test_the_wish_for_a_sign_is_read_in_any_form(line: str) -> None:
+    assert talk(a_request("/a", line, "Content-Length: 3")).statuses == [100]
+
+
+def test_another_expectation_is_ignored() -> None:
+    assert talk(a_post(b"abc", "Expect: miracles")).statuses == [200]

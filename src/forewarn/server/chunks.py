@@ -2,13 +2,18 @@
 
 import re
 
-from forewarn.server.requests import MOST_BODY, BadRequest
+from forewarn.server.requests import MOST_BODY, MOST_HEAD, BadRequest
 from forewarn.server.responses import Response, error
 
-_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})(?:[ \t]*;[!-~ \t]*)?")
-_TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*")
-_MOST_LINE = 1024
-_MOST_TRAILERS = 32
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
+#: Without the spaces about `;` and `=` that RFC 9112 tolerates: others refuse them.
+_EXTENSION = rb";%s(?:=(?:%s|%s))?" % (_TOKEN, _TOKEN, _QUOTED)
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:%s)*" % _EXTENSION)
+_TRAILER = re.compile(rb"(%s):[\t -~\x80-\xff]*" % _TOKEN)
+_FRAMING = (b"content-length", b"transfer-encoding")  # they come too late in a trailer
+_FREE = 16  # bytes of each line with a size that do not count
+_MOST_EXTRA = MOST_HEAD  # bytes of extensions and trailers together
 
 
 class Chunks:
@@ -16,57 +21,69 @@ class Chunks:
 
     def __init__(self) -> None:
         """Begin before the first chunk."""
-        self.body = b""
+        self.is_whole = False
+        self._body = bytearray()
         self._left = 0  # of the present chunk, with its line end
+        self._extra = _MOST_EXTRA  # what may still come
         self._in_trailers = False
-        self._trailers = 0
 
-    def take(self, buffer: bytes) -> tuple[bool, bytes]:
-        """Take what belongs to the body; answer whether it is whole, and the rest."""
-        while True:
+    @property
+    def body(self) -> bytes:
+        """What has arrived of the body."""
+        return bytes(self._body)
+
+    def take(self, buffer: bytes, at: int) -> int:
+        """Take what belongs to the body, from `at` on; answer where the rest begins."""
+        while not self.is_whole:
             if self._left:
-                buffer = self._take_data(buffer)
+                at = self._take_data(buffer, at)
                 if self._left:
-                    return False, buffer
-            line, found, rest = buffer.partition(b"\r\n")
-            if len(line.removesuffix(b"\r")) > _MOST_LINE:
+                    break
+            end = buffer.find(b"\n", at)
+            length = (end if end >= 0 else len(buffer)) - at
+            if length > self._extra + _FREE:
                 raise _broken()
-            if not found:
-                return False, buffer
-            buffer = rest
-            if self._take_line(line):
-                return True, buffer
+            if end < 0:
+                break
+            self._take_line(buffer[at : end + 1])
+            at = end + 1
+        return at
 
-    def _take_data(self, buffer: bytes) -> bytes:
-        data = buffer[: self._left]
+    def _take_data(self, buffer: bytes, at: int) -> int:
+        data = buffer[at : at + self._left]
         self._left -= len(data)
-        self.body += data
+        self._body += data
         if self._left == 0:
-            if not self.body.endswith(b"\r\n"):
+            if not self._body.endswith(b"\r\n"):
                 raise _broken()
-            self.body = self.body[:-2]
-        return buffer[len(data) :]
+            del self._body[-2:]
+        return at + len(data)
 
-    def _take_line(self, line: bytes) -> bool:
-        """Read a size or a trailer; answer whether the body is whole."""
-        if self._in_trailers:
-            if not line:
-                return True
-            self._trailers += 1
-            if self._trailers > _MOST_TRAILERS or not _TRAILER.fullmatch(line):
+    def _take_line(self, ended: bytes) -> None:
+        """Read a size or a trailer, or the empty line at the end."""
+        if not ended.endswith(b"\r\n"):
+            raise _broken()
+        line = ended[:-2]
+        if not self._in_trailers:
+            self._extra -= max(0, len(line) - _FREE)
+            self._take_size(line)
+        elif line:
+            self._extra -= len(line)
+            trailer = _TRAILER.fullmatch(line)
+            if trailer is None or trailer[1].lower() in _FRAMING:
                 raise _broken()
-            return False
+        else:
+            self.is_whole = True
+
+    def _take_size(self, line: bytes) -> None:
         size = _SIZE.fullmatch(line)
         if size is None:
             raise _broken()
         length = int(size[1], 16)
-        if len(self.body) + length > MOST_BODY:
+        if len(self._body) + length > MOST_BODY:
             raise BadRequest(too_large())
-        if length == 0:
-            self._in_trailers = True
-        else:
-            self._left = length + 2
-        return False
+        self._in_trailers = length == 0
+        self._left = length + 2 if length else 0
 
 
 def too_large() -> Response:

@@ -9,6 +9,7 @@ Bytes go in, bytes come out. Whoever owns the socket writes what `receive` and
 3. Nothing here reads a clock or knows a socket.
 """
 
+import re
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Generic, Protocol, TypeVar
@@ -19,11 +20,14 @@ from forewarn.server.requests import (
     MOST_HEAD,
     BadRequest,
     Request,
+    check_lines,
     parse_head,
 )
 from forewarn.server.responses import CLOSE, CONTINUE, Response, error
 
 _END = b"\r\n\r\n"
+_MOST_EMPTY = 4  # lines before a request; RFC 9112, 2.2, asks for one at least
+_ASKS_HEAD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MOST_EMPTY)
 _MOST_WAITING = 256 * 1024  # of requests sent before the last was answered
 _MOST_MEMO = 4096
 _LONGEST_MEMO = 1024
@@ -43,7 +47,10 @@ class State(Enum):
     CLOSED = auto()  #: nothing; close it once all is written
 
 
-_IDLE = State.IDLE  # looking it up in the class costs more than the comparison
+# Looking them up in the class costs more than the comparison.
+_IDLE = State.IDLE
+_BUSY = State.BUSY
+_OVER = (State.DRAIN, State.CLOSED)
 
 
 class Application(Protocol[_Named]):
@@ -88,11 +95,13 @@ class Connection(Generic[_Deferred]):
 
     __slots__ = (
         "_application",
+        "_at",
         "_body",
         "_buffer",
         "_chunks",
         "_memo",
         "_request",
+        "_searched",
         "deferred",
         "state",
     )
@@ -105,6 +114,8 @@ class Connection(Generic[_Deferred]):
         self._memo = memo
         self._body = b""
         self._buffer = b""
+        self._at = 0  # how much of it is done with, while we go on
+        self._searched = 0  # how much of it holds no end of a head
         self._request: Request | None = None
         self._chunks: Chunks | None = None
 
@@ -131,22 +142,23 @@ class Connection(Generic[_Deferred]):
                     self._request = None
                     return answer
                 return self._give(answer)
-        if self.state in (State.DRAIN, State.CLOSED):
+        if self.state in _OVER:
             return b""
         self._buffer = self._buffer + data if self._buffer else data
-        if self.state is State.BUSY:
+        if self.state is _BUSY:
             if len(self._buffer) > _MOST_WAITING:
+                self._buffer = b""
                 self.state = State.CLOSED
             return b""
         return self._go_on()
 
     def resume(self, answer: bytes | _Deferred) -> bytes:
         """Give the answer that was deferred, and go on with what has arrived."""
-        if self.state is not State.BUSY:
+        if self.state is not _BUSY:
             return b""
         self.deferred = None
         written = self._give(answer)
-        return written if self.state is State.BUSY else written + self._go_on()
+        return written if self.state is _BUSY else written + self._go_on()
 
     def end(self) -> None:
         """Let the answer that is deferred be the last, and say so."""
@@ -156,21 +168,26 @@ class Connection(Generic[_Deferred]):
 
     def fail(self, response: Response) -> bytes:
         """Answer for the last time."""
+        if self._request is not None:
+            is_head = self._request.is_head
+        else:
+            is_head = _ASKS_HEAD.match(self._buffer, self._at) is not None
         self.state = State.DRAIN
-        self._buffer = b""
-        is_head = self._request is not None and self._request.is_head
+        self._buffer, self._chunks = b"", None
         return self._application.refuse(response, is_head=is_head)
 
     def _go_on(self) -> bytes:
         written: list[bytes] = []
         try:
-            while self.state not in (State.BUSY, State.DRAIN, State.CLOSED):
+            while self.state is not _BUSY and self.state not in _OVER:
                 step = self._step()
                 if step is None:
                     break
                 written.append(step)
         except BadRequest as problem:
             written.append(self.fail(problem.response))
+        if self._at:
+            self._buffer, self._at = self._buffer[self._at :], 0
         return written[0] if len(written) == 1 else b"".join(written)
 
     def _step(self) -> bytes | None:
@@ -180,17 +197,14 @@ class Connection(Generic[_Deferred]):
         return self._take_body(self._request)
 
     def _take_head(self) -> bytes | None:
-        if self.state is State.IDLE:
-            self._buffer = self._buffer.lstrip(b"\r\n")
-        end = self._buffer.find(_END)
-        size = end + len(_END) if end >= 0 else len(self._buffer) + 1
-        if size > MOST_HEAD:
-            raise BadRequest(error(431, f"The head is over {MOST_HEAD} bytes"))
-        if end < 0:
-            self.state = State.HEAD if self._buffer else State.IDLE
+        buffer, begin = self._buffer, self._skip_empty_lines()
+        end = buffer.find(_END, max(begin, self._searched))
+        size = end + len(_END) - begin if end >= 0 else len(buffer) + 1 - begin
+        if end < 0 or size > MOST_HEAD:
+            self._wait_for_head(begin, size)
             return None
-        head, self._buffer = self._buffer[:size], self._buffer[size:]
-        request = self._request = self._memo.read(head)
+        request = self._memo.read(buffer[begin : begin + size])
+        self._request, self._at, self._searched = request, begin + size, 0
         if request.length > MOST_BODY:
             raise BadRequest(too_large())
         if not request.has_body:
@@ -198,20 +212,38 @@ class Connection(Generic[_Deferred]):
             return self._give(self._application.answer(request, b""))
         self.state = State.BODY
         self._chunks = Chunks() if request.is_chunked else None
-        asked = request.expects_continue and not self._buffer
+        asked = request.expects_continue and len(buffer) == self._at
         return CONTINUE if asked else b""
+
+    def _skip_empty_lines(self) -> int:
+        """Find where the head begins; what is skipped is kept, so that it counts."""
+        begin = self._at
+        while self._buffer.startswith(b"\r\n", begin):
+            begin += 2
+            if begin - self._at > 2 * _MOST_EMPTY:
+                raise BadRequest(error(400, "Bad request. Too many empty lines"))
+        return begin
+
+    def _wait_for_head(self, begin: int, size: int) -> None:
+        buffer = self._buffer
+        head = buffer[begin : begin + MOST_HEAD]
+        check_lines(head, max(0, self._searched - begin))
+        if size > MOST_HEAD:
+            raise BadRequest(error(431, f"The head is over {MOST_HEAD} bytes"))
+        self.state = State.HEAD if begin < len(buffer) else State.IDLE
+        self._searched = max(0, len(buffer) - self._at - len(_END) + 1)
 
     def _take_body(self, request: Request) -> bytes | None:
         if self._chunks is not None:
-            whole, self._buffer = self._chunks.take(self._buffer)
-            if not whole:
+            self._at = self._chunks.take(self._buffer, self._at)
+            if not self._chunks.is_whole:
                 return None
             body, self._chunks = self._chunks.body, None
         else:
-            if len(self._buffer) < request.length:
+            end = self._at + request.length
+            if len(self._buffer) < end:
                 return None
-            body = self._buffer[: request.length]
-            self._buffer = self._buffer[request.length :]
+            body, self._at = self._buffer[self._at : end], end
         self._body = body
         return self._give(self._application.answer(request, body))
 
@@ -223,7 +255,8 @@ class Connection(Generic[_Deferred]):
         is_last = self._request is not None and self._request.is_last
         self._request = None
         if is_last:
-            self.state = State.DRAIN if self._buffer else State.CLOSED
+            left = len(self._buffer) > self._at
+            self.state = State.DRAIN if left else State.CLOSED
         else:
-            self.state = State.IDLE
+            self.state = _IDLE
         return answer
