@@ -1,99 +1,119 @@
-"""Whatever arrives, and however it is cut, is answered alike and in valid HTTP."""
+"""Whatever arrives, and however it is cut, is read as others read it.
 
-from collections.abc import Sequence
-from itertools import pairwise
+`scripts/bench bytes` does the same with as many cases as wanted.
+"""
 
+from random import Random
+
+import h11
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.talk import a_post, a_request, in_chunks, talk
-
-#: Pieces of requests, good and bad, to be put together in any order.
-PIECES = (
-    b"GET / HTTP/1.1\r\n",
-    b"POST /a%3Fb=c HTTP/1.1\r\n",
-    b"HEAD http://vm/ HTTP/1.0\r\n",
-    b"GET /later HTTP/1.1\r\n",
-    b"Host: vm\r\n",
-    b"Content-Length: 3\r\n",
-    b"Content-Length: 65537\r\n",
-    b"Transfer-Encoding: chunked\r\n",
-    b"Connection: close\r\n",
-    b"Connection: keep-alive\r\n",
-    b"Expect: 100-continue\r\n",
-    b"Upgrade: h2c\r\nConnection: upgrade\r\n",
-    b"A: b\r\n",
-    b"\r\n",
-    b"\r",
-    b"\n",
-    b"abc",
-    b"3\r\n",
-    b"3\r\nabc\r\n",
-    b"0\r\n",
-    b"0\r\n\r\n",
-    b":",
-    b"\0",
-    b"\xff",
+from tests.server.bad_streams import assembled, large, noise, spoilt
+from tests.server.differences import (
+    H11_LEAVES_OTHERWISE,
+    LLHTTP_LEAVES_OTHERWISE,
+    ONLY_WE_REFUSE,
+    Difference,
 )
+from tests.server.driving import drive
+from tests.server.good_streams import good_requests
+from tests.server.judge import Judgement, judge, judge_good, shortest
+from tests.server.oracles import by_h11, by_llhttp
+from tests.server.talk import a_request
 
-bodies = st.binary(max_size=40)
-chunks = st.lists(st.binary(min_size=1, max_size=20), max_size=4).map(
-    lambda parts: (
-        b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
-    )
+seeds = st.integers(min_value=0, max_value=2**64 - 1)
+
+
+def check(stream: bytes, random: Random) -> Judgement:
+    """Judge `stream`; nothing may be wrong."""
+    judgement = judge(stream, random)
+    assert judgement.complaints == (), shortest(stream, is_wrong)
+    return judgement
+
+
+def is_wrong(stream: bytes) -> bool:
+    return bool(judge(stream, Random(0)).complaints)
+
+
+# --- drawn -------------------------------------------------------------------
+
+
+@given(seeds)
+@settings(max_examples=1000)
+def test_good_requests_mean_what_they_should(seed: int) -> None:
+    random = Random(seed)
+    assert judge_good(good_requests(random), random).complaints == ()
+
+
+@given(seeds)
+@settings(max_examples=1500)
+def test_good_requests_that_were_spoilt_are_read_as_others_read_them(seed: int) -> None:
+    random = Random(seed)
+    check(spoilt(random), random)
+
+
+@given(seeds)
+@settings(max_examples=1500)
+def test_attacks_are_read_as_others_read_them(seed: int) -> None:
+    random = Random(seed)
+    check(assembled(random), random)
+
+
+@given(seeds)
+@settings(max_examples=500)
+def test_noise_is_read_as_others_read_it(seed: int) -> None:
+    random = Random(seed)
+    check(noise(random), random)
+
+
+@given(st.binary(max_size=200), seeds)
+@settings(max_examples=500)
+def test_any_bytes_are_read_as_others_read_them(stream: bytes, seed: int) -> None:
+    check(stream, Random(seed))
+
+
+@given(seeds)
+@settings(max_examples=50)
+def test_what_lies_about_a_limit_is_read_alike_however_it_is_cut(seed: int) -> None:
+    random = Random(seed)
+    check(large(random), random)
+
+
+# --- where we differ ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("difference", ONLY_WE_REFUSE, ids=lambda each: each.what)
+def test_what_only_we_refuse_is_accepted_by_the_oracles(difference: Difference) -> None:
+    judgement = check(difference.example, Random(0))
+    assert (judgement.accepted, judgement.refusal) == (0, difference.status)
+    assert len(by_llhttp(difference.example).messages) == 1
+    assert len(by_h11(difference.example).messages) == 1
+
+
+@pytest.mark.parametrize(
+    "difference", LLHTTP_LEAVES_OTHERWISE, ids=lambda each: each.what
 )
-requests = st.one_of(
-    st.sampled_from(["/a", "/%41?b=c", "/later", "http://vm/"]).map(a_request),
-    st.just(a_request(method="HEAD")),
-    st.just(a_request("/a", "Connection: close")),
-    st.just(a_request("/a", "Connection: keep-alive", version="1.0")),
-    bodies.map(a_post),
-    bodies.map(lambda body: a_post(body, "Expect: 100-continue")),
-    chunks.map(in_chunks),
-)
-streams_of_requests = st.lists(requests, min_size=1, max_size=5).map(b"".join)
-streams_of_pieces = st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join)
-places = st.lists(st.integers(min_value=0, max_value=600), max_size=12)
+def test_llhttp_keeps_some_connections_otherwise(difference: Difference) -> None:
+    (message,) = by_llhttp(difference.example).messages
+    assert message.stays is last_of(difference.example)
 
 
-def cut(stream: bytes, at: Sequence[int]) -> list[bytes]:
-    ends = sorted({min(place, len(stream)) for place in at} | {0, len(stream)})
-    return [stream[a:b] for a, b in pairwise(ends)]
+@pytest.mark.parametrize("difference", H11_LEAVES_OTHERWISE, ids=lambda each: each.what)
+def test_h11_keeps_some_connections_otherwise(difference: Difference) -> None:
+    (message,) = by_h11(difference.example).messages
+    assert message.stays is last_of(difference.example)
 
 
-def check_alike(stream: bytes, at: Sequence[int]) -> None:
-    whole, pieces = talk(stream), talk(*cut(stream, at))
-    assert pieces.final == whole.final
-    assert pieces.echo.asked == whole.echo.asked
+def last_of(stream: bytes) -> bool:
+    """Whether the one request of `stream` is the last for us."""
+    check(stream, Random(0))
+    ((request, _),) = drive([stream]).asked
+    return request.is_last
 
 
-@given(streams_of_requests, places)
-@settings(max_examples=300, deadline=None)
-def test_requests_are_answered_alike_however_they_are_cut(
-    stream: bytes, at: list[int]
-) -> None:
-    check_alike(stream, at)
-
-
-@given(streams_of_pieces, places)
-@settings(max_examples=500, deadline=None)
-def test_pieces_of_requests_are_answered_alike_however_they_are_cut(
-    stream: bytes, at: list[int]
-) -> None:
-    check_alike(stream, at)
-
-
-@given(st.binary(max_size=300), places)
-@settings(max_examples=300, deadline=None)
-def test_any_bytes_are_answered_alike_however_they_are_cut(
-    stream: bytes, at: list[int]
-) -> None:
-    check_alike(stream, at)
-
-
-@given(st.binary(max_size=200), st.integers(0, 100), st.integers(0, 20))
-@settings(max_examples=300, deadline=None)
-def test_a_request_with_a_hole_filled_by_any_bytes_never_raises(
-    filling: bytes, start: int, length: int
-) -> None:
-    good = a_post(b"abc", "Metadata: true", "Transfer-Encoding: chunked")
-    talk(good[:start] + filling + good[start + length :], a_request())
+def test_h11_refuses_an_empty_line_before_a_request() -> None:
+    reader = h11.Connection(h11.SERVER)
+    reader.receive_data(b"\r\n" + a_request())
+    with pytest.raises(h11.RemoteProtocolError):
+        reader.next_event()

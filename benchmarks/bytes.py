@@ -1,0 +1,148 @@
+"""How the metadata plane reads any number of streams: as its oracles do, or not.
+
+Run by `scripts/bench bytes --cases 1000000 --seed 1`. A case is a stream of bytes that
+its number gives; it is judged as in tests/server/test_any_bytes.py. Whatever differs is
+shown with its number and the shortest stream that still differs.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.server.bad_streams import bad_stream, large
+from tests.server.good_streams import good_requests
+from tests.server.judge import Judgement, judge, judge_good, shortest
+
+_BATCH = 500
+_PATIENCE = 20  # seconds for one case; it takes milliseconds
+_SHOWN = 10  # differences that are shown in full
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of some cases."""
+
+    cases: int = 0
+    accepted: int = 0
+    refused: Counter[int] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def add(self, other: "Tally") -> None:
+        """Count what `other` has counted."""
+        self.cases += other.cases
+        self.accepted += other.accepted
+        self.refused += other.refused
+        self.kinds += other.kinds
+        self.differences += other.differences
+
+    def count(self, kind: str, judgement: Judgement) -> None:
+        """Count one case."""
+        self.cases += 1
+        self.kinds[kind] += 1
+        self.accepted += judgement.accepted
+        if judgement.refusal is not None:
+            self.refused[judgement.refusal] += 1
+
+
+def _draw(random: Random) -> tuple[str, Judgement, bytes]:
+    """Draw a case and judge it; of ten cases two are good."""
+    drawn = random.random()
+    if drawn < 0.2:
+        sent = good_requests(random)
+        stream = b"".join(each.wire for each in sent)
+        return "good", judge_good(sent, random), stream
+    is_large = drawn < 0.201
+    stream = large(random) if is_large else bad_stream(random)
+    return "large" if is_large else "bad", judge(stream, random), stream
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Give up what does not end."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError(f"it takes more than {_PATIENCE} seconds")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _batch(seed: int, first: int, count: int) -> Tally:
+    tally = Tally()
+    for number in range(first, first + count):
+        name = f"{seed}:{number}"
+        try:
+            with _patience():
+                kind, judgement, stream = _draw(Random(name))
+        except Exception as problem:  # whatever it is, it is to be reported
+            tally.cases += 1
+            tally.differences.append(f"case {name} raises {problem!r}")
+            continue
+        tally.count(kind, judgement)
+        if judgement.complaints:
+            tally.differences.append(_report(name, stream, judgement))
+    return tally
+
+
+def _report(name: str, stream: bytes, judgement: Judgement) -> str:
+    short = shortest(stream, lambda each: bool(judge(each, Random(0)).complaints))
+    complaints = judge(short, Random(0)).complaints or judgement.complaints
+    return "\n  ".join([f"case {name}: {short!r}", *complaints])
+
+
+def _run(cases: int, seed: int, workers: int) -> Tally:
+    tally, begun, told = Tally(), time.monotonic(), 0.0
+    with ProcessPoolExecutor(workers) as pool:
+        batches = [
+            pool.submit(_batch, seed, first, min(_BATCH, cases - first))
+            for first in range(0, cases, _BATCH)
+        ]
+        for batch in batches:
+            tally.add(batch.result())
+            taken = time.monotonic() - begun
+            if taken - told > 10:
+                told = taken
+                sys.stderr.write(
+                    f"{tally.cases:>9} of {cases} cases, {tally.cases / taken:.0f} a "
+                    f"second, {len(tally.differences)} differences\n"
+                )
+    return tally
+
+
+def main() -> int:
+    """Run as many cases as asked for; answer 1 if one differs."""
+    parser = argparse.ArgumentParser(prog="scripts/bench bytes")
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    tally = _run(given.cases, given.seed, given.workers)
+    refused = ", ".join(
+        f"{n} by {status}" for status, n in sorted(tally.refused.items())
+    )
+    kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(tally.kinds.items()))
+    lines = [
+        f"cases              {tally.cases}: {kinds}; seed {given.seed}",
+        f"requests accepted  {tally.accepted}",
+        f"streams refused    {tally.refused.total()}: {refused}",
+        f"differences        {len(tally.differences)}",
+        *tally.differences[:_SHOWN],
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if tally.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
