@@ -92,14 +92,16 @@ def _batch(seed: int, first: int, count: int) -> Tally:
             continue
         tally.count(kind, judgement)
         if judgement.complaints:
-            tally.differences.append(_report(name, stream, judgement))
+            is_shown = len(tally.differences) < _SHOWN
+            short = _shortest(stream) if is_shown else stream
+            complaints = judge(short, Random(0)).complaints or judgement.complaints
+            lines = [f"case {name}: {short!r}", *complaints]
+            tally.differences.append("\n  ".join(lines))
     return tally
 
 
-def _report(name: str, stream: bytes, judgement: Judgement) -> str:
-    short = shortest(stream, lambda each: bool(judge(each, Random(0)).complaints))
-    complaints = judge(short, Random(0)).complaints or judgement.complaints
-    return "\n  ".join([f"case {name}: {short!r}", *complaints])
+def _shortest(stream: bytes) -> bytes:
+    return shortest(stream, lambda each: bool(judge(each, Random(0)).complaints))
 
 
 def _run(cases: int, seed: int, workers: int) -> Tally:
