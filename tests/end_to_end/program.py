@@ -19,6 +19,7 @@ from tests.server.service import TOKEN, Service
 import forewarn
 
 DEMO = Path(forewarn.__file__).parent / "demo.toml"
+FOREWARN = (sys.executable, "-m", "forewarn")
 
 _DEADLINE = 20.0  # seconds for a start or an end; it takes one
 
@@ -82,31 +83,35 @@ def environment_of(folder: Path, **more: str | None) -> dict[str, str]:
 
 def run(folder: Path, *words: str, **environment: str | None) -> Ended:
     """Run `forewarn` with `words` to its end."""
-    return _run(folder, words, environment)
+    command = [*FOREWARN, *words]
+    return finish(command, folder, environment_of(folder, **environment))
 
 
 def run_on_a_full_disk(folder: Path, *words: str, **environment: str | None) -> Ended:
     """Run `forewarn` where no file can grow beyond its first byte."""
     limits = (1, 1)
-    return _run(
+    return finish(
+        [*FOREWARN, *words],
         folder,
-        words,
-        environment,
-        lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
+        environment_of(folder, **environment),
+        prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
     )
 
 
-def _run(
+def finish(
+    command: Sequence[str],
     folder: Path,
-    words: Sequence[str],
-    environment: Mapping[str, str | None],
+    environment: Mapping[str, str],
+    *,
+    typed: str = "",
     prepare: Callable[[], None] | None = None,
 ) -> Ended:
+    """Run any command to its end; it reads what is `typed`."""
     done = subprocess.run(
-        [sys.executable, "-m", "forewarn", *words],
-        env=environment_of(folder, **environment),
+        command,
+        env=environment,
         cwd=folder,
-        stdin=subprocess.DEVNULL,
+        input=typed,
         capture_output=True,
         text=True,
         timeout=_DEADLINE,
@@ -122,11 +127,17 @@ def serving(
     *options: str,
     fleet: Path | None = DEMO,
     as_json: bool = True,
+    metadata: Sequence[str] = ("127.0.0.1:0",),
+    within: Sequence[str] = (),
     **environment: str | None,
 ) -> Iterator[Program]:
-    """Serve `fleet` on free ports, from a store in `folder`, until the block ends."""
-    command = [sys.executable, "-m", "forewarn", "serve"]
-    command += ["--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0"]
+    """Serve `fleet` from a store in `folder`, on free ports, until the block ends.
+
+    `within` leads to where it runs.
+    """
+    command = [*within, *FOREWARN, "serve", "--control", "127.0.0.1:0"]
+    for address in metadata:
+        command += ["--metadata", address]
     command += [] if fleet is None else ["--fleet", str(fleet)]
     command += ["--json"] if as_json else []
     process = subprocess.Popen(
