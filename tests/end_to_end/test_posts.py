@@ -1,9 +1,7 @@
-"""What VMs post, over real sockets and as the documentation's curl does it."""
+"""What VMs post, over real sockets; tests/programs has what real clients post."""
 
 import json
-import shutil
 import socket
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -32,9 +30,6 @@ def raw(program: Program, data: bytes) -> bytes:
 def a_post(body: bytes) -> bytes:
     head = f"POST {PATH} HTTP/1.1\r\nHost: vm\r\nMetadata: true\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
-
-
-# --- bodies ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -91,52 +86,3 @@ def test_two_vms_may_approve_the_same_event_at_once(program: Program) -> None:
     approved = [each["event"] for each in service.facts("Approved")]
     assert approved.count(other) == 1
     assert event not in approved
-
-
-# --- curl --------------------------------------------------------------------
-
-needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-
-
-def curl(*words: str) -> bytes:
-    return subprocess.run(
-        ["curl", "--silent", "--show-error", "--max-time", "10", *words],
-        capture_output=True,
-        timeout=20,
-        check=True,
-    ).stdout
-
-
-@needs_curl
-def test_curl_reads_and_approves_as_the_documentation_does(program: Program) -> None:
-    url = f"{program.metadata[0]}/vm/db-0{PATH.removeprefix('/vm/web-0')}"
-    program.service.announce(vms=["db-0"])
-    document = json.loads(curl("-H", "Metadata:true", url))
-    event = document["Events"][-1]["EventId"]
-    body = f'{{"StartRequests": [{{"EventId": "{event}"}}]}}'
-    told = ("-w", "%{http_code}")
-    assert curl("-H", "Metadata:true", "-X", "POST", "-d", body, *told, url) == b"200"
-    after = program.service.get(f"/v1/events/{event}")
-    assert (after["approved_by"], after["approved_via"]) == ("db-0", "metadata")
-
-
-@needs_curl
-@pytest.mark.parametrize("option", ["--http1.0", "--http1.1", "--http2"])
-def test_curl_reads_in_every_version_of_http(program: Program, option: str) -> None:
-    url = f"{program.metadata[0]}{PATH}"
-    assert b"DocumentIncarnation" in curl(option, "-H", "Metadata:true", url)
-
-
-@needs_curl
-def test_curl_may_wait_for_a_sign_before_it_sends(program: Program) -> None:
-    url = f"{program.metadata[0]}{PATH}"
-    expect = ("-H", "Expect: 100-continue", "-w", "%{http_code}", "-o", "/dev/null")
-    assert curl("-H", "Metadata:true", *expect, "-d", "nonsense", url) == b"400"
-
-
-@needs_curl
-def test_curl_may_send_chunks(program: Program) -> None:
-    url = f"{program.metadata[0]}{PATH}"
-    chunked = ("-H", "Transfer-Encoding: chunked", "-w", "%{http_code}")
-    silent = ("-o", "/dev/null", "-d", "nonsense")
-    assert curl("-H", "Metadata:true", *chunked, *silent, url) == b"400"

@@ -1,0 +1,119 @@
+"""A small network of namespaces: one for the service, one for each machine.
+
+They have no names. A holder keeps each alive and ends with this process, so nothing
+is left behind, whatever happens; the machine's own network is never touched.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+#: Where the service listens; the documentation's own address.
+ENDPOINT = "169.254.169.254"
+ENDPOINT_6 = "fd00:77::254"
+HAS_IPV6 = Path("/proc/net/if_inet6").exists()
+
+_TOOLS = ("unshare", "nsenter", "ip", "hostname")
+_DEADLINE = 20.0  # seconds for a command; it takes a moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A network namespace with a host name of its own."""
+
+    name: str
+    holder: int  # the process that keeps it alive
+
+    @property
+    def within(self) -> tuple[str, ...]:
+        """What to put before a command so that it runs here."""
+        spaces = f"/proc/{self.holder}/ns"
+        return ("nsenter", f"--net={spaces}/net", f"--uts={spaces}/uts")
+
+    def do(self, *words: str) -> None:
+        """Run a command here; it must succeed."""
+        _do(*self.within, *words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """The service's place, and a place for each machine, joined by a wire."""
+
+    service: Place
+    machines: Mapping[str, Place]
+
+    def cut(self, machine: str) -> None:
+        """Take the machine's link down."""
+        self.machines[machine].do("ip", "link", "set", "eth0", "down")
+
+
+def why_not() -> str | None:
+    """Say why no namespaces can be made here; None: they can."""
+    missing = [name for name in _TOOLS if shutil.which(name) is None]
+    if missing:
+        return f"namespaces need {', '.join(missing)}"
+    tried = subprocess.run(
+        ["unshare", "--net", "--uts", "true"], capture_output=True, check=False
+    )
+    return None if tried.returncode == 0 else f"needs root: {tried.stderr.decode()}"
+
+
+@contextmanager
+def a_network(machines: Mapping[str, Sequence[str]]) -> Iterator[Network]:
+    """Join `machines`, each with its addresses, to a place for the service."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with ExitStack() as cleanup:
+        service = cleanup.enter_context(_a_place("service"))
+        service.do("ip", "address", "add", f"{ENDPOINT}/32", "dev", "lo")
+        made = {name: cleanup.enter_context(_a_place(name)) for name in machines}
+        for number, (name, addresses) in enumerate(machines.items()):
+            _join(service, f"wire{number}", made[name], addresses)
+        yield Network(service=service, machines=made)
+
+
+@contextmanager
+def _a_place(name: str) -> Iterator[Place]:
+    """Hold new namespaces by a process that ends when its input is closed."""
+    holder = subprocess.Popen(
+        ["unshare", "--net", "--uts", "sh", "-c", "echo; exec cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:  # closes its input, and waits
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        place = Place(name=name, holder=holder.pid)
+        place.do("hostname", name)
+        place.do("ip", "link", "set", "lo", "up")
+        yield place
+
+
+def _join(service: Place, wire: str, machine: Place, addresses: Sequence[str]) -> None:
+    """Lead a wire to `machine`: it can reach the service, and nothing else."""
+    peer = ("peer", "name", "eth0", "netns", str(machine.holder))
+    service.do("ip", "link", "add", wire, "type", "veth", *peer)
+    service.do("ip", "link", "set", wire, "up")
+    machine.do("ip", "link", "set", "eth0", "up")
+    machine.do("ip", "route", "add", f"{ENDPOINT}/32", "dev", "eth0")
+    if HAS_IPV6:  # a neighbor is asked only for addresses of its own link
+        service.do("ip", "address", "add", f"{ENDPOINT_6}/128", "dev", wire, "nodad")
+        machine.do("ip", "route", "add", f"{ENDPOINT_6}/128", "dev", "eth0")
+    for address in addresses:
+        if ":" not in address:
+            machine.do("ip", "address", "add", f"{address}/32", "dev", "eth0")
+            service.do("ip", "route", "add", f"{address}/32", "dev", wire)
+        elif HAS_IPV6:
+            machine.do("ip", "address", "add", f"{address}/128", "dev", "eth0", "nodad")
+            service.do("ip", "route", "add", f"{address}/128", "dev", wire)
+
+
+def _do(*words: str) -> None:
+    done = subprocess.run(words, capture_output=True, timeout=_DEADLINE, check=False)
+    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr.decode()}"

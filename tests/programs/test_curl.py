@@ -1,0 +1,171 @@
+"""curl, as the documentation uses it and in every other way that VMs do."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import Ended, Program
+from tests.programs.installed import needs, run_program
+from tests.programs.record import approval, start_requests, witnesses
+from tests.programs.site import URL, Site
+
+pytestmark = needs("curl")
+
+STATUS = ("-w", "%{http_code}")
+MARK = ("-H", "Metadata:true")
+#: Sends no body before it is told to go on; curl alone would wait a second only.
+ASK_FIRST = ("-H", "Expect: 100-continue", "--expect100-timeout", "30")
+
+
+def url_of(program: Program, vm: str) -> str:
+    path = "metadata/scheduledevents?api-version=2020-07-01"
+    return f"{program.metadata[0]}/vm/{vm}/{path}"
+
+
+def curl(folder: Path, *words: str, typed: str = "") -> str:
+    """Run curl; it must succeed."""
+    options = ("--silent", "--show-error", "--max-time", "10")
+    done: Ended = run_program(folder, "curl", *options, *MARK, *words, typed=typed)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def announced(program: Program, vm: str) -> str:
+    return str(program.service.announce(type="Freeze", vms=[vm])["events"][0]["id"])
+
+
+# --- as the documentation does it --------------------------------------------
+
+
+def test_the_documentation_s_commands_at_the_documentation_s_address(
+    site: Site,
+) -> None:
+    event = site.announce("reboot", "db-0")
+    read = site.on("db-0", "curl", "-H", "Metadata:true", URL)
+    assert ids(read.out) == [event]
+    body = f'{{"StartRequests": [{{"EventId": "{event}"}}]}}'
+    posted = ("-H", "Metadata:true", "-X", "POST", "-d", body, *STATUS, URL)
+    assert site.on("db-0", "curl", *posted).out == "200"
+    facts = site.facts()
+    assert approval(facts, event) == ("db-0", "metadata")
+    assert witnesses(facts, event) == ["db-0"]
+
+
+def test_the_older_documentation_s_command_sends_the_incarnation(
+    program: Program, tmp_path: Path
+) -> None:
+    event = announced(program, "db-0")
+    old = url_of(program, "db-0").replace("2020-07-01", "2017-03-01")
+    body = f'{{"DocumentIncarnation":"5", "StartRequests": [{{"EventId": "{event}"}}]}}'
+    without = ("-H", "Metadata:")  # that version's POSTs need no header
+    assert curl(tmp_path, *without, "-X", "POST", "-d", body, *STATUS, old) == "200"
+    assert approval(program.service.facts(), event) == ("db-0", "metadata")
+
+
+# --- ways to send a body -----------------------------------------------------
+
+WAYS = {
+    "form": ("-d",),
+    "json": ("--json",),
+    "no type": ("-H", "Content-Type:", "-d"),
+    "http 1.0": ("--http1.0", "-d"),
+    "chunks": ("-H", "Transfer-Encoding: chunked", "-d"),
+    "asks first": (*ASK_FIRST, "-d"),
+    "closes": ("-H", "Connection: close", "-d"),
+    "conditional": ("-H", "If-None-Match: *", "-d"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_curl_approves(program: Program, tmp_path: Path, way: str) -> None:
+    event = announced(program, "web-0")
+    post = (*WAYS[way], start_requests(event), *STATUS)
+    assert curl(tmp_path, *post, url_of(program, "web-1")) == "200"
+    assert approval(program.service.facts(), event) == ("web-1", "metadata")
+
+
+def test_curl_uploads_what_it_reads(program: Program, tmp_path: Path) -> None:
+    event = announced(program, "db-0")
+    chunked = ("-X", "POST", "-H", "Transfer-Encoding: chunked", "-T", "-", *STATUS)
+    url = url_of(program, "db-0")
+    assert curl(tmp_path, *chunked, url, typed=start_requests(event)) == "200"
+    assert approval(program.service.facts(), event) == ("db-0", "metadata")
+
+
+def test_a_long_body_is_asked_for_and_read(program: Program, tmp_path: Path) -> None:
+    event = announced(program, "db-0")
+    padded = start_requests(event) + " " * 60_000
+    expect = (*ASK_FIRST, "-d", "@-", *STATUS)
+    assert curl(tmp_path, *expect, url_of(program, "db-0"), typed=padded) == "200"
+    assert approval(program.service.facts(), event) == ("db-0", "metadata")
+
+
+def test_a_body_that_is_too_long_is_not_even_sent(
+    program: Program, tmp_path: Path
+) -> None:
+    told = ("-d", "@-", "-o", "answer", "-w", "%{http_code} %{size_upload}")
+    url = url_of(program, "db-0")
+    assert curl(tmp_path, *ASK_FIRST, *told, url, typed="x" * 70_000) == "413 0"
+    assert "error" in json.loads((tmp_path / "answer").read_text())
+
+
+def test_the_answer_to_a_body_that_is_too_long_is_read(
+    program: Program, tmp_path: Path
+) -> None:
+    told = ("-H", "Expect:", "-d", "@-", "-o", "answer", *STATUS)
+    url = url_of(program, "db-0")
+    assert curl(tmp_path, *told, url, typed="x" * 900_000) == "413"
+    assert "error" in json.loads((tmp_path / "answer").read_text())
+
+
+# --- ways to read ------------------------------------------------------------
+
+
+def ids(document: str) -> list[str]:
+    return [each["EventId"] for each in json.loads(document)["Events"]]
+
+
+@pytest.mark.parametrize("option", ["-0", "--http1.1", "--http2", "--compressed"])
+def test_curl_reads(program: Program, tmp_path: Path, option: str) -> None:
+    event = announced(program, "web-2")
+    assert event in ids(curl(tmp_path, option, url_of(program, "web-0")))
+
+
+def test_curl_writes_the_query_itself(program: Program, tmp_path: Path) -> None:
+    event = announced(program, "db-0")
+    url, _, _ = url_of(program, "db-0").partition("?")
+    query = ("-G", "--data-urlencode", "api-version=2020-07-01", "-d", "format=json")
+    assert event in ids(curl(tmp_path, *query, url))
+
+
+def test_a_head_request_is_refused_by_name(program: Program, tmp_path: Path) -> None:
+    head = curl(tmp_path, "-I", url_of(program, "batch_0")).splitlines()
+    assert head[0].startswith("HTTP/1.1 405 ")
+    assert "Allow: GET, POST" in head
+
+
+def test_one_connection_serves_several_urls(program: Program, tmp_path: Path) -> None:
+    urls = [url_of(program, vm) for vm in ("web-0", "web-1", "db-0")]
+    told = ("-w", "%{stderr}%{http_code} %{num_connects}\n")
+    done = run_program(tmp_path, "curl", "-s", "--keepalive", *MARK, *told, *urls)
+    assert done.err.splitlines() == ["200 1", "200 0", "200 0"]
+
+
+def test_many_ask_at_once(program: Program, tmp_path: Path) -> None:
+    at_once = ("-Z", "--parallel-immediate", "--parallel-max", "50", "-o", "#1")
+    url = url_of(program, "web-[0-2]").replace("2020-07-01", "2020-07-01&n=[1-20]")
+    answers = curl(tmp_path, *at_once, *STATUS, url)
+    assert answers == "200" * 60
+
+
+def test_curl_keeps_the_tag_and_is_told_of_changes_only(
+    program: Program, tmp_path: Path
+) -> None:
+    url = url_of(program, "batch_1")
+    tags = ("--etag-compare", "tag", "--etag-save", "tag", "-o", "document", *STATUS)
+    assert curl(tmp_path, *tags, url) == "200"
+    assert curl(tmp_path, *tags, url) == "304"
+    event = program.service.announce(type="Preempt", vms=["batch_1"])["events"][0]["id"]
+    assert curl(tmp_path, *tags, url) == "200"
+    assert event in (tmp_path / "document").read_text()
+    assert curl(tmp_path, *tags, url) == "304"

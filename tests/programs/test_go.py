@@ -1,0 +1,43 @@
+"""Go's HTTP client, which most agents for Kubernetes use, by way of `hey`."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import Program
+from tests.programs.installed import run_program, unpacked
+from tests.programs.record import approval, start_requests
+
+MARK = ("-H", "Metadata: true")
+
+
+def hey(folder: Path, *words: str) -> str:
+    done = run_program(folder, str(unpacked("hey", "usr/bin/hey")), *MARK, *words)
+    assert done.code == 0, done.err
+    assert "Error distribution" not in done.out, done.out
+    return done.out
+
+
+def url_of(program: Program, vm: str) -> str:
+    path = "metadata/scheduledevents?api-version=2020-07-01"
+    return f"{program.metadata[0]}/vm/{vm}/{path}"
+
+
+@pytest.mark.parametrize("option", ["-disable-compression", "-disable-keepalive"])
+def test_every_request_is_answered(
+    program: Program, tmp_path: Path, option: str
+) -> None:
+    told = hey(tmp_path, "-n", "400", "-c", "20", option, url_of(program, "web-0"))
+    assert re.search(r"\[200\]\s+400 responses", told)
+
+
+@pytest.mark.parametrize("content_type", ["text/html", "application/json", ""])
+def test_many_may_approve_at_once(
+    program: Program, tmp_path: Path, content_type: str
+) -> None:
+    made = program.service.announce(type="Freeze", vms=["db-0"])
+    event = made["events"][0]["id"]
+    post = ("-m", "POST", "-T", content_type, "-d", start_requests(event))
+    told = hey(tmp_path, "-n", "40", "-c", "10", *post, url_of(program, "db-0"))
+    assert re.search(r"\[200\]\s+40 responses", told)
+    assert approval(program.service.facts(), event) == ("db-0", "metadata")

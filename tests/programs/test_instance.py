@@ -1,0 +1,158 @@
+"""Programs that ask a machine's own endpoint what kind of machine it is."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.programs.installed import NODE_MODULES, needs, node_module, unpacked
+from tests.programs.site import Site
+
+NO_MAC = pytest.mark.xfail(reason="the fleet file has no MAC addresses to tell")
+NO_PUBLIC = pytest.mark.xfail(reason="an IPv6 address is shown without its public one")
+
+#: Reads the instance as the datasource does at boot, and makes the network's settings.
+CLOUD_INIT = """
+import json
+from cloudinit.sources import DataSourceAzure as azure
+found = azure.get_metadata_from_imds(retries=0, api_version=azure.IMDS_VER_WANT)
+set_up = azure.generate_network_config_from_instance_network_metadata
+print(json.dumps([found, set_up(found["network"])]))
+"""
+
+#: Reads and judges the instance as the agent's health check does.
+WAAGENT = """
+import json
+from azurelinuxagent.common.protocol.imds import get_imds_client
+client = get_imds_client("127.0.0.1")
+print(json.dumps([vars(client.get_compute()), client.validate()]))
+"""
+
+#: Tells what traces and metrics of this machine are labeled with.
+OPENTELEMETRY = """
+from opentelemetry.resource.detector.azure.vm import AzureVMResourceDetector
+print(AzureVMResourceDetector().detect().to_json())
+"""
+
+OPENTELEMETRY_JS = """
+const { azureVmDetector } = require("@opentelemetry/resource-detector-azure");
+const { attributes } = azureVmDetector.detect();
+const settled = Object.entries(attributes).map(async ([k, v]) => [k, await v]);
+Promise.all(settled).then((all) => {
+  console.log(JSON.stringify({ attributes: Object.fromEntries(all) }));
+});
+"""
+
+#: Looks for the region; the login host, which is out of reach, is played.
+MSAL = """
+import json, msal, requests
+class Answer:
+    status_code, headers = 200, {}
+    def __init__(self, **answer): self.text = json.dumps(answer)
+    def raise_for_status(self): pass
+class Http:
+    def get(self, url, **more):
+        if url.startswith("http://169.254.169.254/"):
+            return requests.get(url, **more)
+        at = url.partition("/v2.0/")[0]
+        return Answer(issuer=at, authorization_endpoint=at, token_endpoint=at)
+    def post(self, url, **more):
+        print(url)
+        return Answer(error="played")
+    def close(self): pass
+msal.ConfidentialClientApplication(
+    "client", client_credential="secret", http_client=Http(), instance_discovery=False,
+    authority="https://login.microsoftonline.com/t",
+    azure_region=msal.ConfidentialClientApplication.ATTEMPT_REGION_DISCOVERY,
+).acquire_token_for_client(["https://example.org/.default"])
+"""
+
+
+def python(site: Site, script: str, path: Path | None = None) -> str:
+    """Run `script` on db-0, with what is at `path` to import from."""
+    more = {} if path is None else {"PYTHONPATH": str(path)}
+    done = site.on("db-0", sys.executable, "-c", script, **more)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def assert_labels(found: Any) -> None:
+    labels = found["attributes"]
+    assert labels["cloud.provider"] == "azure"
+    assert labels["cloud.region"] == "westeurope"
+    assert labels["host.name"] == "db-0"
+    assert labels["host.type"] == "Standard_E4s_v5"
+    assert labels["cloud.resource_id"].endswith("/virtualMachines/db-0")
+    assert labels["host.id"] == "5d9cd5a1-4a0c-4a7d-8ba1-7b2a3f6f2d10"
+    assert labels["azure.vm.sku"] == ""
+
+
+def test_cloud_init_reads_the_instance(site: Site) -> None:
+    path = unpacked("cloud-init", "usr/lib/python3/dist-packages")
+    found, _ = json.loads(python(site, CLOUD_INIT, path))
+    assert found["compute"]["osProfile"]["computerName"] == "db-0"
+    (interface,) = found["network"]["interface"]
+    (address,) = interface["ipv4"]["ipAddress"]
+    assert address["privateIpAddress"] == "10.77.0.10"
+
+
+@NO_MAC
+def test_cloud_init_knows_which_interface_is_meant(site: Site) -> None:
+    path = unpacked("cloud-init", "usr/lib/python3/dist-packages")
+    _, settings = json.loads(python(site, CLOUD_INIT, path))
+    assert settings["ethernets"]["eth0"]["match"]["macaddress"]
+
+
+def test_waagent_reads_the_instance(site: Site) -> None:
+    path = unpacked("waagent", "usr/lib/python3/dist-packages")
+    compute, _ = json.loads(python(site, WAAGENT, path))
+    assert (compute["name"], compute["tags"]) == ("db-0", "role:db")
+    assert None not in compute.values()
+
+
+@NO_MAC
+def test_waagent_finds_the_endpoint_healthy(site: Site) -> None:
+    path = unpacked("waagent", "usr/lib/python3/dist-packages")
+    _, verdict = json.loads(python(site, WAAGENT, path))
+    assert verdict == [True, ""]
+
+
+@needs("ohai")
+@pytest.mark.parametrize(
+    ("machine", "address"),
+    [
+        pytest.param("db-0", "10.77.0.10", marks=NO_PUBLIC),
+        pytest.param("db-1", "10.77.0.11"),
+    ],
+)
+def test_ohai_finds_a_version_by_itself(site: Site, machine: str, address: str) -> None:
+    folder = site.program.folder
+    (folder / "azure.json").write_text("{}")  # the hint that this is such a machine
+    (folder / "client.rb").write_text(f'ohai.hints_path = ["{folder}"]\n')
+    done = site.on(machine, "ohai", "azure", "-c", str(folder / "client.rb"))
+    found = json.loads(done.out)["metadata"]
+    assert found["compute"]["name"] == machine
+    assert found["network"]["local_ipv4"] == [address]
+
+
+def test_opentelemetry_labels_what_runs_here(site: Site) -> None:
+    found: Any = None
+    for _ in range(5):  # it waits 0.2 s for an answer; a busy machine may need more
+        found = json.loads(python(site, OPENTELEMETRY))
+        if "host.name" in found["attributes"]:
+            break
+    assert_labels(found)
+
+
+@needs("node")
+def test_opentelemetry_in_node_labels_what_runs_here(site: Site) -> None:
+    node_module("@opentelemetry/resource-detector-azure")
+    modules = {"NODE_PATH": str(NODE_MODULES)}
+    done = site.on("db-0", "node", "-e", OPENTELEMETRY_JS, **modules)
+    assert done.code == 0, done.err
+    assert_labels(json.loads(done.out))
+
+
+def test_msal_finds_the_region(site: Site) -> None:
+    assert python(site, MSAL).startswith("https://westeurope.login.microsoft.com/")

@@ -1,0 +1,27 @@
+"""Node's clients: http with its agents, fetch, node-fetch and axios."""
+
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import Program
+from tests.programs.installed import NODE_MODULES, needs, node_module, run_program
+from tests.programs.poller import lead
+
+pytestmark = needs("node")
+
+POLL = Path(__file__).parent / "node" / "poll.js"
+OF_NPM = ("axios", "node-fetch")
+HAS_FETCH = "process.exit(typeof fetch === 'function' ? 0 : 1)"
+
+
+@pytest.mark.parametrize("way", ["keep-alive", "close", "no agent", "fetch", *OF_NPM])
+def test_a_program_lives_through_the_whole_story(
+    program: Program, tmp_path: Path, way: str
+) -> None:
+    if way in OF_NPM:
+        node_module(way)
+    elif run_program(tmp_path, "node", "-e", HAS_FETCH).code != 0:
+        pytest.skip("needs Node 18 or newer")
+    path = "/vm/db-0/metadata/scheduledevents?api-version=2020-07-01"
+    command = ["node", str(POLL), way, program.metadata[0] + path]
+    lead(program, "db-0", command, tmp_path, NODE_PATH=str(NODE_MODULES))

@@ -1,0 +1,115 @@
+"""Pacemaker's agents, as Debian ships them; only the cluster is a few small scripts.
+
+azure-events-az lets a node approve its own event once it has moved its work away;
+azure-events leaves the approval to the other node.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.programs.installed import unpacked
+from tests.programs.record import approval, witnesses
+from tests.programs.site import Site
+
+COMMANDS = Path(__file__).parent / "cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Two nodes that run `agent`, and what they know of each other."""
+
+    site: Site
+    agent: str
+    folder: Path
+
+    def monitor(self, node: str) -> str:
+        """Let the agent look after `node` once; answer what it logged."""
+        ocf = unpacked("resource-agents", "usr/lib/ocf")
+        log = self.folder / "log"
+        log.write_text("")
+        done = self.site.on(
+            node,
+            sys.executable,
+            str(ocf / "resource.d" / "heartbeat" / self.agent),
+            "monitor",
+            PATH=f"{COMMANDS}:{os.environ['PATH']}",
+            CLUSTER=str(self.folder),
+            OCF_ROOT=str(ocf),
+            OCF_RESOURCE_INSTANCE="rsc",
+            HA_LOGFILE=str(log),
+            HA_debug="1",
+        )
+        assert done.code == 0, done.err + log.read_text()
+        return log.read_text()
+
+    def attribute(self, node: str, name: str) -> str | None:
+        """Read what the cluster knows; None: nothing."""
+        file = self.folder / f"{node}.{name}"
+        return file.read_text().strip() if file.exists() else None
+
+    def state(self, node: str) -> str | None:
+        """Tell what the agent thinks of `node`."""
+        return self.attribute(node, f"{self.agent}_curNodeState")
+
+
+def test_a_node_moves_its_work_away_and_approves(site: Site, tmp_path: Path) -> None:
+    cluster = Cluster(site=site, agent="azure-events-az", folder=tmp_path)
+    cluster.monitor("db-0")
+    cluster.monitor("db-1")
+    assert cluster.attribute("cluster", "hostName_db-0") == "db-0"
+    assert cluster.state("db-0") is None
+
+    event = site.announce("reboot", "db-0")
+    cluster.monitor("db-1")
+    assert cluster.state("db-1") is None  # it is not concerned
+    assert "put node standby" in cluster.monitor("db-0")
+    assert cluster.state("db-0") == "STOPPING"
+    assert cluster.attribute("db-0", "#health-azure") == "-1000000"
+    assert approval(site.facts(), event) is None
+
+    assert event in cluster.monitor("db-0")
+    assert cluster.state("db-0") == "IN_EVENT"
+    facts = site.facts()
+    assert approval(facts, event) == ("db-0", "metadata")
+    assert witnesses(facts, event) == ["db-1", "db-0"]
+
+    cluster.monitor("db-0")
+    assert cluster.state("db-0") == "IN_EVENT"
+    site.forewarn("clock", "advance", "5s")
+    assert "put node online" in cluster.monitor("db-0")
+    assert cluster.state("db-0") == "AVAILABLE"
+    assert cluster.attribute("db-0", "#health-azure") == "0"
+
+
+def test_the_other_node_approves(site: Site, tmp_path: Path) -> None:
+    cluster = Cluster(site=site, agent="azure-events", folder=tmp_path)
+    cluster.monitor("db-0")
+    cluster.monitor("db-1")
+    event = site.announce("redeploy", "db-0")
+    cluster.monitor("db-0")
+    assert cluster.attribute("db-0", "standby") == "on"
+    assert approval(site.facts(), event) is None
+
+    assert event in cluster.monitor("db-1")
+    assert cluster.state("db-0") == "IN_EVENT"
+    assert approval(site.facts(), event) == ("db-1", "metadata")
+
+    site.forewarn("clock", "advance", "5s")
+    cluster.monitor("db-0")
+    assert cluster.state("db-0") == "AVAILABLE"
+    assert cluster.attribute("db-0", "standby") == "off"
+
+
+@pytest.mark.parametrize("agent", ["azure-events", "azure-events-az"])
+def test_a_type_that_the_cluster_does_not_handle_is_left_alone(
+    site: Site, tmp_path: Path, agent: str
+) -> None:
+    cluster = Cluster(site=site, agent=agent, folder=tmp_path)
+    event = site.announce("freeze", "db-1")
+    cluster.monitor("db-1")
+    cluster.monitor("db-0")
+    assert (cluster.state("db-0"), cluster.state("db-1")) == (None, None)
+    assert approval(site.facts(), event) is None

@@ -1,0 +1,32 @@
+"""What scripts ask with: curl, wget, busybox, netcat, bash alone, perl, ruby."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import Program
+from tests.programs.installed import needs, run_program
+from tests.programs.poller import lead
+
+SCRIPTS = Path(__file__).parent / "shell"
+TOOLS = ["bash", "busybox", "curl", "nc", "perl", "ruby", "wget"]
+
+#: What of a tool may be missing although it is here; succeeds if it is not.
+WHOLE: Mapping[str, tuple[str, ...]] = {
+    "perl": ("perl", "-MHTTP::Tiny", "-e", "1"),
+    "ruby": ("ruby", "-rnet/http", "-e", "1"),
+}
+
+
+@pytest.mark.parametrize(
+    "tool", [pytest.param(each, marks=needs("bash", each)) for each in TOOLS]
+)
+def test_a_script_lives_through_the_whole_story(
+    program: Program, tmp_path: Path, tool: str
+) -> None:
+    if tool in WHOLE and run_program(tmp_path, *WHOLE[tool]).code != 0:
+        pytest.skip(f"needs a whole {tool}")
+    path = "/vm/db-0/metadata/scheduledevents?api-version=2020-07-01"
+    poll, way = SCRIPTS / "poll.sh", SCRIPTS / f"{tool}.sh"
+    command = ["bash", str(poll), program.metadata[0] + path, str(way)]
+    lead(program, "db-0", command, tmp_path)

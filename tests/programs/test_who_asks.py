@@ -1,0 +1,145 @@
+"""Who is asking? Told by real source addresses, at the real 169.254.169.254:80."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.end_to_end.program import until
+from tests.programs.installed import needs
+from tests.programs.network import ENDPOINT, ENDPOINT_6, HAS_IPV6
+from tests.programs.record import approval, start_requests, witnesses
+from tests.programs.site import URL, Site, a_site
+
+pytestmark = needs("curl")
+
+ROOT = f"http://{ENDPOINT}"
+INSTANCE = f"{ROOT}/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+REFUSED = 7  # curl: the connection was refused
+
+
+def curl(site: Site, machine: str, *words: str) -> tuple[int, Any]:
+    """Ask from `machine` as a VM does; answer the status, and the JSON or the text."""
+    options = ("-s", "-m", "10", "-H", "Metadata:true", "-w", "\n%{http_code}")
+    done = site.on(machine, "curl", *options, *words)
+    assert done.code == 0, done
+    body, _, status = done.out.rpartition("\n")
+    return int(status), json.loads(body) if body.startswith("{") else body
+
+
+@pytest.mark.parametrize("machine", ["db-0", "db-1", "lone"])
+def test_a_machine_is_known_by_its_address(site: Site, machine: str) -> None:
+    assert curl(site, machine, INSTANCE) == (200, machine)
+
+
+def test_an_address_that_no_vm_has_is_named_and_refused(site: Site) -> None:
+    for url in (URL, INSTANCE):
+        status, answer = curl(site, "stranger", url)
+        assert status == 404
+        assert "10.77.0.99" in answer["error"]
+
+
+def test_a_machine_cannot_speak_for_another(site: Site) -> None:
+    status, answer = curl(site, "lone", URL.replace("/metadata", "/vm/db-0/metadata"))
+    assert (status, answer) == (404, {"error": "Not found"})
+    forwarded = curl(site, "lone", "-H", "X-Forwarded-For: 10.77.0.10", URL)
+    assert forwarded[0] == 400
+
+
+def test_only_the_group_sees_the_event(site: Site) -> None:
+    event = site.announce("freeze", "db-0")
+    for machine in ("db-0", "db-1"):
+        _, document = curl(site, machine, URL)
+        assert event in [each["EventId"] for each in document["Events"]]
+    assert curl(site, "lone", URL)[1]["Events"] == []
+
+
+def test_another_group_cannot_approve(site: Site) -> None:
+    event = site.announce("freeze", "db-1")
+    status, answer = curl(site, "lone", "-d", start_requests(event), URL)
+    assert status == 400
+    assert event in answer["error"]
+    assert curl(site, "stranger", "-d", start_requests(event), URL)[0] == 404
+    assert approval(site.facts(), event) is None
+
+
+def test_the_journal_names_the_machine_that_approved(site: Site) -> None:
+    event = site.announce("freeze", "db-0")
+    curl(site, "db-0", URL)
+    assert curl(site, "db-1", "-d", start_requests(event), URL) == (200, "")
+    facts = site.facts()
+    assert approval(facts, event) == ("db-1", "metadata")
+    assert witnesses(facts, event) == ["db-0"]
+
+
+@pytest.mark.skipif(not HAS_IPV6, reason="this machine has no IPv6")
+def test_a_machine_is_known_by_its_ipv6_address(site: Site) -> None:
+    url = INSTANCE.replace(ENDPOINT, f"[{ENDPOINT_6}]")
+    assert curl(site, "db-0", url) == (200, "db-0")
+
+
+# --- the control plane -------------------------------------------------------
+
+
+def test_the_control_plane_is_out_of_reach(site: Site) -> None:
+    port = urlsplit(site.program.service.control).port
+    for host in (ENDPOINT, "127.0.0.1", *([f"[{ENDPOINT_6}]"] if HAS_IPV6 else [])):
+        done = site.on("db-0", "curl", "-s", "-m", "5", f"http://{host}:{port}/healthz")
+        assert done.code == REFUSED
+
+
+@pytest.mark.parametrize("path", ["/v1/vms", "/healthz", "/docs", "/openapi.json"])
+def test_the_endpoint_has_nothing_of_the_control_plane(site: Site, path: str) -> None:
+    token = ("-H", f"Authorization: Bearer {site.program.service.token}")
+    assert curl(site, "db-0", *token, f"{ROOT}{path}")[0] == 404
+
+
+# --- a link that goes down ---------------------------------------------------
+
+
+@contextmanager
+def holding(site: Site, machine: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Let `machine` wait for another document than the present one."""
+    done = site.on(machine, "curl", "-s", "-I", "-X", "GET", "-H", "Metadata:true", URL)
+    tag = next(line for line in done.out.splitlines() if line.startswith("ETag: "))
+    wait = ("-H", f"If-None-Match: {tag[6:]}", "-H", "Prefer: wait=60")
+    within = site.network.machines[machine].within
+    with subprocess.Popen(
+        [*within, "curl", "-s", "-N", "-H", "Metadata:true", *wait, URL],
+        stdout=subprocess.PIPE,
+    ) as waiting:
+        try:
+            yield waiting
+        finally:
+            waiting.kill()
+
+
+def connections(site: Site) -> int:
+    """Count the connections to the endpoint that the service holds open."""
+    words = ("ss", "-Hnt", "state", "established", "sport", "=", ":80")
+    done = subprocess.run(
+        [*site.network.service.within, *words], capture_output=True, check=True
+    )
+    return len(done.stdout.splitlines())
+
+
+@needs("ss")
+def test_a_link_that_goes_down_disturbs_nobody_else(tmp_path: Path) -> None:
+    with a_site(tmp_path) as site, holding(site, "db-0"), holding(site, "db-1") as held:
+        until(lambda: connections(site) == 2)
+        site.network.cut("db-0")
+        event = site.announce("reboot", "db-0")
+        assert held.wait(5) == 0
+        assert held.stdout is not None
+        assert event in held.stdout.read().decode()
+        assert curl(site, "db-1", "-d", start_requests(event), URL) == (200, "")
+        facts = site.facts()
+        assert approval(facts, event) == ("db-1", "metadata")
+        assert "db-1" in witnesses(facts, event)
+        code, seconds = site.program.stop()
+        assert (code, site.program.log) == (0, "")
+        assert seconds < 5
