@@ -66,6 +66,17 @@ def _dates(shape: Mapping[str, Shape], above: str = "") -> Iterator[tuple[str, s
             yield above + name, inner if isinstance(inner, str) else inner[0]
 
 
+def test_the_compatibility_page_names_every_test_of_programs_and_no_other() -> None:
+    page = (ROOT / "docs" / "explanation" / "compatibility.md").read_text()
+    sources = (ROOT / "tests" / "programs").glob("test_*.py")
+    there = {
+        name
+        for each in sources
+        for name in re.findall(r"^def (test_\w+)\(", each.read_text(), re.MULTILINE)
+    }
+    assert set(re.findall(r"`(test_\w+)`", page)) == there
+
+
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_every_link_between_documents_leads_somewhere(name: str) -> None:
     text = (ROOT / name).read_text()
