@@ -10,7 +10,6 @@ from tests.programs.installed import NODE_MODULES, needs, node_module, unpacked
 from tests.programs.site import Site
 
 NO_MAC = pytest.mark.xfail(reason="the fleet file has no MAC addresses to tell")
-NO_PUBLIC = pytest.mark.xfail(reason="an IPv6 address is shown without its public one")
 
 #: Reads the instance as the datasource does at boot, and makes the network's settings.
 CLOUD_INIT = """
@@ -121,10 +120,7 @@ def test_waagent_finds_the_endpoint_healthy(site: Site) -> None:
 @needs("ohai")
 @pytest.mark.parametrize(
     ("machine", "address"),
-    [
-        pytest.param("db-0", "10.77.0.10", marks=NO_PUBLIC),
-        pytest.param("db-1", "10.77.0.11"),
-    ],
+    [("db-0", "10.77.0.10"), ("db-1", "10.77.0.11")],
 )
 def test_ohai_finds_a_version_by_itself(site: Site, machine: str, address: str) -> None:
     folder = site.program.folder

@@ -160,7 +160,8 @@ def test_addresses_are_listed_by_family() -> None:
     (interface,) = interfaces("10.0.0.1", "fd00::1", "10.0.0.2")
     four = interface["ipv4"]["ipAddress"]
     assert [each["privateIpAddress"] for each in four] == ["10.0.0.1", "10.0.0.2"]
-    assert interface["ipv6"] == {"ipAddress": [{"privateIpAddress": "fd00::1"}]}
+    (six,) = interface["ipv6"]["ipAddress"]
+    assert six == {"privateIpAddress": "fd00::1", "publicIpAddress": ""}
 
 
 def test_an_interface_has_a_subnet_that_is_not_said() -> None:

@@ -178,15 +178,15 @@ def _interfaces(vm: VM) -> Iterator[Node]:
     """Show all addresses at one interface: the fleet does not tell them apart."""
     if not vm.addresses:
         return
-    four: list[Node] = [
-        {"privateIpAddress": address, "publicIpAddress": ""}
-        for address in vm.addresses
-        if ":" not in address
-    ]
-    six: list[Node] = [{"privateIpAddress": a} for a in vm.addresses if ":" in a]
+    four: list[Node] = [_address(each) for each in vm.addresses if ":" not in each]
+    six: list[Node] = [_address(each) for each in vm.addresses if ":" in each]
     subnet: list[Node] = [{"address": "", "prefix": ""}] if four else []
     yield {
         "ipv4": {"ipAddress": four, "subnet": subnet},
         "ipv6": {"ipAddress": six},
         "macAddress": "",
     }
+
+
+def _address(address: str) -> Node:
+    return {"privateIpAddress": address, "publicIpAddress": ""}
