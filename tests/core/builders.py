@@ -22,6 +22,7 @@ from forewarn.core.maintenance import (
     Slice,
     Via,
 )
+from forewarn.core.outages import Outage
 from forewarn.core.policy import Rules
 from forewarn.protocol.types import EventSource, EventType
 
@@ -112,6 +113,7 @@ def a_maintenance(
     events: Iterable[Event] = (),
     not_before: datetime = NOON + 15 * MINUTE,
     at_once: bool = False,
+    promised: int = 0,
     duration: int = -1,
     emergency: bool = False,
     ignore_gates: bool = False,
@@ -135,6 +137,7 @@ def a_maintenance(
         vms=tuple(vm for event in shares for vm in event.resources),
         not_before=not_before,
         at_once=at_once,
+        promised=promised,
         duration=duration,
         emergency=emergency,
         ignore_gates=ignore_gates,
@@ -155,6 +158,7 @@ def a_slice(
     groups: Iterable[Group] = (),
     vms: Iterable[VM] = (),
     maintenances: Iterable[Maintenance] = (),
+    outages: Iterable[Outage] = (),
 ) -> Slice:
     """Make a slice that also holds what is named by what is given.
 
@@ -189,7 +193,13 @@ def a_slice(
             )
         },
         maintenances=acts,
+        outages=tuple(outages),
     )
+
+
+def an_outage(since: int, until: int) -> Outage:
+    """The service was away from `since` to `until`, in minutes after noon."""
+    return Outage(since=NOON + since * MINUTE, until=NOON + until * MINUTE)
 
 
 def an_order(

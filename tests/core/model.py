@@ -30,10 +30,23 @@ LIVE = ("SCHEDULED", "STARTED")
 
 @dataclass
 class Memory:
-    """What the model remembers of the commands that were given."""
+    """What the model remembers of the commands that were given.
 
+    It has a clock of its own, which stands still while the service is away.
+    """
+
+    there: timedelta = timedelta(0)  # how long the service was there in all
+    announced: dict[str, timedelta] = field(default_factory=dict)  # by that clock
+    asked: dict[str, timedelta] = field(default_factory=dict)  # by that clock
     approved: set[str] = field(default_factory=set)  # events
     waits_for: dict[str, set[str]] = field(default_factory=dict)  # Terminates
+
+    def is_silent(self, group: Group) -> bool:
+        """Whether the group has not asked for a day in which it could."""
+        if group.listening.value == "always":
+            return False
+        last = self.asked.get(group.name)
+        return last is None or self.there - last >= DAY
 
 
 # --- one step ----------------------------------------------------------------
@@ -79,6 +92,7 @@ def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> 
     for new in started(before, after):
         approved = {each.id for each in new.events} <= memory.approved
         assert now >= new.not_before or approved
+        assert not is_short_of_notice(after, new, memory)
         assert new.started_at == now
         assert not is_coupled(after, new, now, memory)
         if is_planned(new) and not new.ignore_gates:
@@ -204,7 +218,8 @@ def check_nothing_is_left(slice_: Slice, now: datetime, memory: Memory) -> None:
     for one in left(slice_, now, memory):
         held = is_held(slice_, one, now, memory)
         coupled = is_coupled(slice_, one, now, memory)
-        assert held or coupled, f"{one.id} is due and nothing holds it"
+        short = is_short_of_notice(slice_, one, memory)
+        assert held or coupled or short, f"{one.id} is due and nothing holds it"
 
 
 def left(slice_: Slice, now: datetime, memory: Memory) -> list[Maintenance]:
@@ -251,6 +266,25 @@ def is_coupled(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -
     )
 
 
+def is_short_of_notice(slice_: Slice, one: Maintenance, memory: Memory) -> bool:
+    """Whether somebody has neither approved nor been told for long enough."""
+    if {each.id for each in one.events} <= memory.approved:
+        return False
+    if one.at_once or one.emergency:
+        return False
+    groups = [slice_.groups[each.group] for each in one.events]
+    shown = memory.there - memory.announced.get(one.id, memory.there)
+    return shown < promised(one, groups)
+
+
+def promised(one: Maintenance, groups: list[Group]) -> timedelta:
+    """The least notice that each of `groups` is promised."""
+    if one.type.value == "Terminate":
+        notices = [each.terminate_notice or 300 for each in groups]
+        return timedelta(seconds=max(notices))
+    return timedelta(seconds=NOTICE[one.type.value])
+
+
 def same_state(one: Slice, other: Slice) -> bool:
     """Whether two slices say the same, apart from when groups asked last."""
     return without_requests(one) == without_requests(other) and list(
@@ -269,7 +303,12 @@ def without_requests(slice_: Slice) -> Slice:
 
 
 def check_announced(
-    order: Order, made: list[Maintenance], vms: list[VM], slice_: Slice, now: datetime
+    order: Order,
+    made: list[Maintenance],
+    vms: list[VM],
+    slice_: Slice,
+    now: datetime,
+    memory: Memory,
 ) -> None:
     """Each VM is told once, by an event of its group and update domain."""
     listed = [
@@ -283,6 +322,8 @@ def check_announced(
             assert {vm.group for vm in members} == {event.group}
             assert {vm.update_domain for vm in members} == {event.update_domain}
         groups = [slice_.groups[event.group] for event in maintenance.events]
+        at_once = starts_at_once(order, groups[0], memory)
+        assert maintenance.at_once is at_once
         check_notice(order, maintenance, groups, now)
     alone = order.source is not None and order.source.value == "User"
     if alone or order.type.value in ("Preempt", "Terminate"):
@@ -294,28 +335,19 @@ def check_announced(
 def check_notice(
     order: Order, made: Maintenance, groups: list[Group], now: datetime
 ) -> None:
-    assert made.at_once is starts_at_once(order, groups[0], now)
     if made.at_once:
         assert made.not_before == now
         return
-    seconds = [
-        group.terminate_notice or 300
-        if made.type.value == "Terminate"
-        else NOTICE[made.type.value]
-        for group in groups
-    ]
-    notice = timedelta(seconds=max(seconds)) if order.notice is None else order.notice
+    notice = promised(made, groups) if order.notice is None else order.notice
     assert made.not_before.microsecond == 0
     assert timedelta(0) <= made.not_before - (now + notice) < timedelta(seconds=1)
 
 
-def starts_at_once(order: Order, group: Group, now: datetime) -> bool:
+def starts_at_once(order: Order, group: Group, memory: Memory) -> bool:
     if order.emergency and order.notice is None:
         return True
     setting = {"Reboot": "user-reboot", "Redeploy": "user-redeploy"}
     user = order.source is not None and order.source.value == "User"
     if not user or order.type.value not in setting:
         return False
-    last = group.last_request
-    silent = group.listening.value != "always" and (last is None or now - last >= DAY)
-    return silent or setting[order.type.value] in group.auto_approve
+    return memory.is_silent(group) or setting[order.type.value] in group.auto_approve

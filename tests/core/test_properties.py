@@ -6,7 +6,7 @@ checks are those of `tests.core.model`, written by hand.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -32,9 +32,10 @@ from tests.core.strategies import (
 from forewarn.core import announcing, changes, commands, lifecycle
 from forewarn.core.announcing import Order
 from forewarn.core.commands import Step
-from forewarn.core.facts import Announced, Fact
+from forewarn.core.facts import Announced, Fact, ListeningBegan
 from forewarn.core.fleet import VM, Fleet
 from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
+from forewarn.core.outages import Outage
 from forewarn.core.policy import Rules, next_moment
 from forewarn.errors import InUse, TooLate
 from forewarn.protocol.types import EventType
@@ -105,7 +106,8 @@ class Machine(RuleBasedStateMachine):
             rules=self.policy,
         )
         made = [fact.announced for fact in step.facts if isinstance(fact, Announced)]
-        model.check_announced(order, made, vms, before, self.now)
+        model.check_announced(order, made, vms, before, self.now, self.memory)
+        self.memory.announced |= {each.id: self.memory.there for each in made}
         self.take(step)
 
     def vms_of(self, order: Order) -> list[VM]:
@@ -215,16 +217,23 @@ class Machine(RuleBasedStateMachine):
 
     @rule(groups=st.lists(group_names, max_size=2, unique=True))
     def listen(self, groups: list[str]) -> None:
+        silent = [
+            name for name in groups if self.memory.is_silent(self.slice.groups[name])
+        ]
         step = commands.listen(
             self.slice, groups, epoch=self.new_id(), now=self.now, rules=self.policy
         )
+        began = [each.group for each in step.facts if isinstance(each, ListeningBegan)]
+        assert began == silent
+        self.memory.asked |= dict.fromkeys(silent, self.memory.there)
         self.take(step)
 
     @rule(group=group_names)
     def ask(self, group: str) -> None:
         """Note a request of a group that listens; this is no command."""
         known = self.slice.groups[group]
-        if known.is_listening(self.now):
+        if not self.memory.is_silent(known):
+            self.memory.asked[group] = self.memory.there
             asked = replace(known, last_request=self.now)
             groups = {**self.slice.groups, group: asked}
             self.slice = replace(self.slice, groups=groups)
@@ -299,10 +308,13 @@ class Machine(RuleBasedStateMachine):
         moments = [
             moment
             for each in self.slice.maintenances.values()
-            if (moment := next_moment(each, self.now, self.policy)) is not None
+            if (moment := self.moment_of(each)) is not None
         ]
-        if moments:
-            self.now = max(self.now, min(moments))
+        if moments and min(moments) > self.now:
+            self.wait(min(moments) - self.now)
+
+    def moment_of(self, one: Maintenance) -> datetime | None:
+        return next_moment(one, self.now, self.policy, self.slice.outages)
 
     @rule()
     def wait_for_the_next_moment(self) -> None:
@@ -311,13 +323,21 @@ class Machine(RuleBasedStateMachine):
     @rule(step=st.sampled_from([SECOND, 7 * SECOND, MINUTE, 11 * MINUTE, 25 * HOUR]))
     def wait(self, step: timedelta) -> None:
         self.now += step
+        self.memory.there += step
+
+    @rule(step=st.sampled_from([61 * SECOND, 11 * MINUTE, 29 * MINUTE, 30 * HOUR]))
+    def be_away(self, step: timedelta) -> None:
+        since = self.now
+        self.now += step
+        outage = Outage(since=since, until=self.now)
+        self.take(commands.end_outage(self.slice, outage, self.now))
 
     @rule()
     def tick(self) -> None:
         self.take(commands.tick(self.slice, self.now, self.policy))
         model.check_nothing_is_left(self.slice, self.now, self.memory)
         for each in self.slice.maintenances.values():
-            moment = next_moment(each, self.now, self.policy)
+            moment = self.moment_of(each)
             assert moment is None or moment > self.now
 
     # --- always --------------------------------------------------------------

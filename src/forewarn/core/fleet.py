@@ -118,7 +118,8 @@ class Fleet:
 
 def is_silence(since: datetime, now: datetime, outages: Iterable[Outage]) -> bool:
     """Whether 24 h in which one could ask have passed without a request."""
-    return now - since - lost(outages, since, now) >= SILENCE
+    silence = now - since
+    return silence >= SILENCE and silence - lost(outages, since, now) >= SILENCE
 
 
 def key(name: str) -> str:

@@ -146,11 +146,12 @@ def _notice_gates(
 def notice_given_at(
     maintenance: Maintenance, outages: Iterable[Outage], now: datetime
 ) -> datetime | None:
-    """When it has been shown for as long as was promised; None: no longer needed."""
+    """When it has been shown for as long as was promised; None: when it is due."""
     if maintenance.is_approved or not maintenance.promised:
         return None
     away = lost(outages, maintenance.announced_at, now)
-    return maintenance.announced_at + timedelta(seconds=maintenance.promised) + away
+    given = maintenance.announced_at + timedelta(seconds=maintenance.promised) + away
+    return given if given > maintenance.not_before else None
 
 
 def work_opens_at(maintenance: Maintenance, rules: Rules) -> datetime | None:

@@ -1,0 +1,81 @@
+"""An outage is nobody's silence: rule 13."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.core.away import MICROSECOND, announced, away, only
+from tests.core.builders import (
+    HOUR,
+    MINUTE,
+    NOON,
+    RULES,
+    a_group,
+    a_slice,
+    a_vm,
+    an_order,
+    an_outage,
+)
+
+from forewarn.core import commands
+from forewarn.core.fleet import Group, Listening
+from forewarn.core.maintenance import Phase
+from forewarn.core.outages import Outage
+from forewarn.protocol.types import EventSource
+
+DAY = 24 * 60  # minutes
+
+
+def a_quiet_group() -> Group:
+    """A group that has asked at noon."""
+    return a_group(listening=Listening.ON_DEMAND, last_request=NOON)
+
+
+@pytest.mark.parametrize(
+    ("outages", "minutes"),
+    [
+        ([], DAY),
+        ([an_outage(60, 31 * 60)], DAY + 30 * 60),
+        ([an_outage(60, 120), an_outage(DAY, DAY + 60)], DAY + 120),
+        ([an_outage(-60, 60)], DAY + 60),
+        ([an_outage(-60, 0)], DAY),
+        ([an_outage(DAY - 1, 3 * DAY)], 3 * DAY + 1),
+    ],
+)
+def test_a_day_of_silence_is_a_day_in_which_one_could_have_asked(
+    outages: list[Outage], minutes: int
+) -> None:
+    group, end = a_quiet_group(), NOON + minutes * MINUTE
+    assert group.is_listening(end - MICROSECOND, outages)
+    assert not group.is_listening(end, outages)
+
+
+def test_after_an_outage_no_new_epoch_begins() -> None:
+    slice_ = away(a_slice(groups=[a_quiet_group()]), 60, 31 * 60)
+    now = NOON + 31 * HOUR
+    step = commands.listen(slice_, ["group0"], epoch="e1", now=now, rules=RULES)
+    assert step == commands.Step(slice_)
+
+
+@pytest.mark.parametrize(
+    ("asked", "phase"), [(20 * HOUR, Phase.SCHEDULED), (24 * HOUR, Phase.STARTED)]
+)
+def test_only_who_was_silent_before_an_outage_is_restarted_at_once(
+    asked: timedelta, phase: Phase
+) -> None:
+    group = replace(a_quiet_group(), last_request=NOON - asked)
+    slice_ = away(a_slice(groups=[group], vms=[a_vm()]), 0, 30 * 60)
+    made = announced(
+        an_order(source=EventSource.USER), slice_=slice_, at=NOON + 30 * HOUR
+    )
+    assert (only(made).phase, only(made).at_once) == (phase, phase is Phase.STARTED)
+
+
+def test_who_was_silent_before_an_outage_is_so_afterwards() -> None:
+    outage = an_outage(DAY, 3 * DAY)
+    assert not a_quiet_group().is_listening(outage.until, [outage])
+
+
+def test_who_has_never_asked_is_silent_after_an_outage_too() -> None:
+    group = a_group(listening=Listening.ON_DEMAND)
+    assert not group.is_listening(NOON, [an_outage(-60, 0)])
