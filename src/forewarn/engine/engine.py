@@ -25,7 +25,7 @@ from forewarn.engine.lookup import (
 )
 from forewarn.engine.notes import Notes, Taken
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
-from forewarn.engine.pulse import Pulse
+from forewarn.engine.pulse import Pulse, warn_of
 from forewarn.errors import TooLate, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
@@ -324,7 +324,7 @@ class Engine:
                 now = self.now(transaction)
                 if once is not None:
                     refuse_repeated(transaction, once, now)
-                self._pulse.feel(transaction, now)
+                outage = self._pulse.feel(transaction, now)
                 is_behind = self.clock.now() < now  # whoever asks, asks now
                 asked = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
                 transaction.note(asked, taken.sights, now)
@@ -333,6 +333,8 @@ class Engine:
         except BaseException:
             self.notes.give_back(taken)
             raise
+        if outage is not None:
+            warn_of(outage)
         if after != before:
             self.after_commit(after)
 

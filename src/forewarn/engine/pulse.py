@@ -29,26 +29,20 @@ class Pulse:
         self._clock = clock
 
     def beat(self, transaction: Transaction, now: datetime) -> None:
-        """Write the heartbeat; one that is ahead of `now` stays."""
-        last = heartbeat(transaction)
-        if last is None or last < now:
+        """Write the heartbeat; a clock that was set back takes it along."""
+        if heartbeat(transaction) != now:
             transaction.keep(HEARTBEAT, now.isoformat())
 
-    def feel(self, transaction: Transaction, now: datetime) -> None:
+    def feel(self, transaction: Transaction, now: datetime) -> Outage | None:
         """Take down the outage that ends now, if there is one."""
         last = heartbeat(transaction)
         outage = None if last is None else self._outage(last, now)
         if outage is not None:
             before = Slice()
             transaction.save(before, commands.end_outage(before, outage, now), {})
-            _log.warning(
-                "the service was away from %s to %s; this counts neither as notice"
-                " nor as silence",
-                outage.since.isoformat(timespec="seconds"),
-                outage.until.isoformat(timespec="seconds"),
-            )
         if outage is not None or isinstance(self._clock, ManualClock):
             self.beat(transaction, now)
+        return outage
 
     def _outage(self, last: datetime, now: datetime) -> Outage | None:
         """A manual clock that is moved while the service runs is no outage."""
@@ -57,6 +51,16 @@ class Pulse:
         if until - last <= _GAP * clock.rate:
             return None
         return Outage(since=last, until=until)
+
+
+def warn_of(outage: Outage) -> None:
+    """Tell the operator of an outage that was taken down."""
+    _log.warning(
+        "the service was away from %s to %s; this counts neither as notice nor as"
+        " silence",
+        outage.since.isoformat(timespec="seconds"),
+        outage.until.isoformat(timespec="seconds"),
+    )
 
 
 def heartbeat(snapshot: Snapshot) -> datetime | None:

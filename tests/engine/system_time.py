@@ -1,0 +1,100 @@
+"""A service on a machine whose clock a test sets, forward and back."""
+
+from datetime import datetime, timedelta
+from threading import Event
+
+from tests.engine.system import FLEET, NOON, SECOND, a_reboot, counted
+
+from forewarn.core.facts import Fact, OutageEnded
+from forewarn.core.maintenance import Maintenance
+from forewarn.core.outages import Outage
+from forewarn.core.policy import Rules
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleets import Fleets
+from forewarn.engine.notes import Notes
+from forewarn.engine.pulse import HEARTBEAT
+from forewarn.ports import Clock, Store
+
+LONG = 10.0  # seconds; only a broken thread needs them
+
+
+class SystemTime:
+    """A clock of the system, or one that runs `rate` times as fast."""
+
+    name = "system"
+
+    def __init__(self, *, rate: float = 1.0) -> None:
+        """Show noon, and stand still."""
+        self.rate = rate
+        self.is_waited_for = Event()
+        self._now = NOON
+
+    def now(self) -> datetime:
+        """What it was set to."""
+        return self._now
+
+    def set(self, now: datetime) -> None:
+        """Set it, as an administrator does, or a machine that wakes up."""
+        self._now = now
+
+    def run(self, span: timedelta) -> None:
+        """Let time pass."""
+        self._now += span
+
+    def wait(self, bell: Event, until: datetime | None) -> None:
+        """Say that somebody waits, and let him wait for the bell."""
+        del until  # only the test knows when
+        self.is_waited_for.set()
+        bell.wait(LONG)
+
+
+def an_engine(store: Store, clock: Clock, *, first_id: int = 1) -> Engine:
+    """Start an engine as `compose` does it; on an empty store, with a fleet."""
+    engine = Engine(
+        store, clock, rules=Rules(), notes=Notes(), new_id=counted(first_id)
+    )
+    engine.beat()
+    if not store.facts(0, 1):
+        Fleets(engine).apply(FLEET, by="ops")
+    return engine
+
+
+def restarted(engine: Engine, clock: Clock | None = None) -> Engine:
+    """Let another process go on with the store, by the same clock or another."""
+    return an_engine(engine.store, clock or engine.clock, first_id=10_000)
+
+
+def journal(store: Store) -> list[Fact]:
+    return [entry.fact for entry in store.facts(0, 1_000)]
+
+
+def outages(engine: Engine) -> list[Outage]:
+    """The outages that were taken down."""
+    told = journal(engine.store)
+    return [each.outage for each in told if isinstance(each, OutageEnded)]
+
+
+def found(engine: Engine, made: Maintenance) -> Maintenance:
+    with engine.store.snapshot() as snapshot:
+        known = snapshot.maintenance(made.id)
+    assert known is not None
+    return known
+
+
+def beat_of(store: Store) -> datetime | None:
+    with store.snapshot() as snapshot:
+        kept = snapshot.setting(HEARTBEAT)
+    return None if kept is None else datetime.fromisoformat(kept)
+
+
+def announce(engine: Engine, vm: str = "web-0") -> Maintenance:
+    (made,) = engine.announce(a_reboot(vm), by="ops")
+    return made
+
+
+def run(engine: Engine, clock: SystemTime, span: timedelta) -> None:
+    """Let time pass as the timers do it, with a heartbeat every ten seconds."""
+    for _ in range(span // (10 * SECOND)):
+        clock.run(10 * SECOND)
+        engine.beat()
+        engine.tick()

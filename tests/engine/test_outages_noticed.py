@@ -1,0 +1,134 @@
+"""An outage is taken down once, with the first transaction that is kept."""
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from tests.engine.system import (
+    HOUR,
+    NOON,
+    SECOND,
+    OpenStore,
+)
+from tests.engine.system_time import (
+    SystemTime,
+    an_engine,
+    announce,
+    beat_of,
+    found,
+    journal,
+    outages,
+)
+from tests.stores.things import sqlite_store
+from tests.stores.watched import watched
+
+from forewarn.core.facts import OutageEnded
+from forewarn.core.maintenance import Phase
+from forewarn.core.outages import Outage
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleets import Fleets
+from forewarn.errors import NotFound, Unavailable
+from forewarn.ports import Store
+
+
+def an_engine_that_was_away(store: Store) -> tuple[Engine, SystemTime]:
+    """An engine that has not yet noticed that it was away for an hour."""
+    clock = SystemTime()
+    engine = an_engine(store, clock)
+    clock.run(HOUR)
+    return engine, clock
+
+
+Act = Callable[[Engine], object]
+
+FIRST_ACTS: dict[str, Act] = {
+    "heartbeat": lambda engine: engine.beat(),
+    "announcement": announce,
+    "approval": lambda engine: engine.approve_as_vm("web-0", []),
+    "listening": lambda engine: engine.listen(["web"]),
+    "fleet": lambda engine: Fleets(engine).remove_vm("web-2", by="ops"),
+}
+
+
+@pytest.mark.parametrize("act", FIRST_ACTS.values(), ids=FIRST_ACTS)
+def test_whatever_is_written_first_takes_the_outage_down_before(
+    open_store: OpenStore, act: Act
+) -> None:
+    engine, _ = an_engine_that_was_away(open_store())
+    before = len(journal(engine.store))
+    act(engine)
+    engine.beat()
+    assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
+    assert isinstance(journal(engine.store)[before], OutageEnded)
+
+
+def test_a_tick_takes_the_outage_down_before_it_starts_anything(
+    open_store: OpenStore,
+) -> None:
+    clock = SystemTime()
+    engine = an_engine(open_store(), clock)
+    made = announce(engine)
+    clock.run(HOUR)
+    engine.tick()
+    assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
+    assert found(engine, made).phase is Phase.SCHEDULED
+
+
+def test_a_command_that_is_refused_leaves_it_to_the_next(
+    open_store: OpenStore,
+) -> None:
+    engine, clock = an_engine_that_was_away(open_store())
+    with pytest.raises(NotFound):
+        announce(engine, "nobody")
+    assert outages(engine) == []
+    clock.run(SECOND)
+    engine.beat()
+    assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR + SECOND)]
+
+
+@contextmanager
+def a_moody_disk(path: Path) -> Iterator[tuple[Store, list[str]]]:
+    """A store that fails once at each statement whose first word is listed."""
+    failures: list[str] = []
+
+    def before(sql: str) -> None:
+        if failures and sql.split()[0] == failures[0]:
+            failures.pop(0)
+            raise sqlite3.OperationalError("database or disk is full")
+
+    store = sqlite_store(path, watched(before))
+    store.open()
+    with closing(store):
+        yield store, failures
+
+
+@pytest.mark.parametrize("statement", ["INSERT", "UPDATE", "DELETE", "COMMIT"])
+def test_if_it_cannot_be_taken_down_the_next_transaction_does_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, statement: str
+) -> None:
+    with a_moody_disk(tmp_path / "forewarn.db") as (store, failures):
+        engine, clock = an_engine_that_was_away(store)
+        failures += [statement] * 2
+        for _ in range(2):
+            with pytest.raises(Unavailable):
+                announce(engine)
+        assert outages(engine) == []
+        assert beat_of(store) == NOON
+        clock.run(SECOND)
+        announce(engine)
+        announce(engine)
+        assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR + SECOND)]
+    warned = [each for each in caplog.records if each.levelno == logging.WARNING]
+    assert len(warned) == 1
+
+
+def test_the_log_says_from_when_to_when(
+    open_store: OpenStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine, _ = an_engine_that_was_away(open_store())
+    engine.beat()
+    (said,) = [each.getMessage() for each in caplog.records]
+    assert "from 2026-01-01T12:00:00+00:00 to 2026-01-01T13:00:00+00:00" in said
