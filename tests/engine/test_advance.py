@@ -18,6 +18,7 @@ from tests.engine.system import (
     a_reboot,
     a_system,
     an_emergency,
+    counted,
     fail,
 )
 
@@ -125,6 +126,26 @@ def test_steps_of_any_length_leave_the_same_journal(
     count = -(-2 * SPAN // step)
     short = journal_of(open_store, tmp_path / "short.db", [step] * count, at=at)
     assert short == long
+
+
+@pytest.mark.parametrize("step", [HOUR, MINUTE, SECOND * 7])
+def test_after_an_outage_steps_of_any_length_leave_the_same_journal(
+    open_store: OpenStore, tmp_path: Path, step: timedelta
+) -> None:
+    def journal_after_an_outage(name: str, step: timedelta) -> list[tuple[object, ...]]:
+        store = open_store(tmp_path / name)
+        system = a_system(store)
+        scenario(system)
+        system.advance.by(MINUTE)
+        again = a_system(store, at=NOON + HOUR, new_id=counted(1000), fleet=None)
+        again.engine.beat()
+        for _ in range(2 * HOUR // step):
+            again.advance.by(step)
+        assert {each.phase for each in again.maintenances()} == {Phase.COMPLETED}
+        return raw_journal(tmp_path / name)
+
+    long = journal_after_an_outage("long.db", 2 * HOUR)
+    assert journal_after_an_outage("short.db", step) == long
 
 
 def test_everything_ends_in_the_scenario(system: System) -> None:

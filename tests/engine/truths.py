@@ -3,15 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from tests.engine.system import Plane, System
 
 from forewarn.core import facts as f
 from forewarn.core import lifecycle
 from forewarn.core.fleet import Group
-from forewarn.core.maintenance import Phase
+from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.outages import Outage
 from forewarn.engine.documents import Documents
 from forewarn.ports import Work
+from forewarn.protocol.types import EventType
 
 #: What happens to a maintenance at most once.
 ONCE_IN_A_LIFE = (
@@ -22,6 +25,17 @@ ONCE_IN_A_LIFE = (
     f.Canceled,
     f.Closed,
 )
+
+#: The least notice in this fleet, where no group has set its own for Terminate.
+PROMISED = {
+    EventType.FREEZE: timedelta(minutes=15),
+    EventType.REBOOT: timedelta(minutes=15),
+    EventType.REDEPLOY: timedelta(minutes=10),
+    EventType.PREEMPT: timedelta(seconds=30),
+    EventType.TERMINATE: timedelta(minutes=5),
+}
+
+ZERO = timedelta(0)
 
 BySomebody = (
     f.Announced | f.Approved | f.WorkEnded | f.Canceled | f.WorkRetried | f.Closed
@@ -49,6 +63,7 @@ def check(
     check_moments(system, story)
     check_documents(system, story)
     check_lives(facts, story)
+    check_notice(facts, story)
     for promise in promises:
         kept = sum(
             isinstance(fact, promise.kind) and fact.by == promise.by for fact in facts
@@ -74,6 +89,7 @@ def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
             [*replayed.maintenances.values()],
             system.maintenances(),
         ),
+        ("outages", _that_matter(replayed.outages, live), live.outages),
     ):
         assert told == kept, f"{story}: the journal tells of other {what}"
 
@@ -83,14 +99,24 @@ def _unasked(groups: Mapping[str, Group]) -> Mapping[str, Group]:
     return {name: replace(each, last_request=None) for name, each in groups.items()}
 
 
+def _that_matter(outages: Sequence[Outage], live: Slice) -> Sequence[Outage]:
+    """The outages that some notice or silence of `live` reaches back to."""
+    reach = [each.announced_at for each in live.maintenances.values()]
+    reach += [each.last_request for each in live.groups.values() if each.last_request]
+    return tuple(each for each in outages if reach and each.until > min(reach))
+
+
 def check_moments(system: System, story: str) -> None:
-    """What waits for its time will be found when the time has come."""
+    """What waits for its time, or its notice, will be found when that has come."""
     with system.store.snapshot() as snapshot:
-        now = system.engine.now(snapshot)
-        for each in snapshot.slice(None).maintenances.values():
-            if each.phase is Phase.SCHEDULED and each.not_before > now:
-                found = {due.id for due in snapshot.due(each.not_before)}
-                assert each.id in found, f"{story}: {each.id} would be forgotten"
+        now, live = system.engine.now(snapshot), snapshot.slice(None)
+        for each in live.maintenances.values():
+            if each.phase is not Phase.SCHEDULED or each.is_approved:
+                continue
+            promised = PROMISED[each.type] - served(each, now, live.outages)
+            moment = max(each.not_before, now + (ZERO if exempt(each) else promised))
+            found = {due.id for due in snapshot.due(moment)}
+            assert moment <= now or each.id in found, f"{story}: {each.id} is forgotten"
 
 
 def check_documents(system: System, story: str) -> None:
@@ -118,3 +144,33 @@ def check_lives(facts: Iterable[f.Fact], story: str) -> None:
             seen.update((each.event, each.vm) for each in fact.sights)
     twice = [what for what, count in seen.items() if count > 1]
     assert not twice, f"{story}: {twice} happened twice"
+
+
+def check_notice(facts: Sequence[f.Fact], story: str) -> None:
+    """Nobody is taken by surprise: what nobody approved was shown long enough."""
+    replayed = lifecycle.replay(facts)
+    last = None
+    for outage in replayed.outages:
+        assert last is None or last.until <= outage.since, f"{story}: {outage} again"
+        last = outage
+    for each in replayed.maintenances.values():
+        if each.started_at is None or each.is_approved or exempt(each):
+            continue
+        shown = served(each, each.started_at, replayed.outages)
+        assert shown >= PROMISED[each.type], f"{story}: {each.id} had {shown}"
+
+
+def exempt(maintenance: Maintenance) -> bool:
+    """Whether nobody was promised any notice."""
+    return maintenance.emergency or maintenance.at_once
+
+
+def served(
+    maintenance: Maintenance, until: datetime, outages: Iterable[Outage]
+) -> timedelta:
+    """How long it could be read before `until`."""
+    shown = until - maintenance.announced_at
+    for each in outages:
+        start = max(each.since, maintenance.announced_at)
+        shown -= max(min(each.until, until) - start, ZERO)
+    return shown

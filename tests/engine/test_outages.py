@@ -1,0 +1,253 @@
+"""A service that was away gives the notice that it could not give."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from tests.engine.system import (
+    HOUR,
+    MINUTE,
+    NOON,
+    SECOND,
+    OpenStore,
+    Plane,
+    System,
+    a_reboot,
+    a_system,
+    an_emergency,
+    counted,
+)
+
+from forewarn.core import lifecycle
+from forewarn.core.announcing import Order
+from forewarn.core.facts import ListeningBegan, OutageEnded, Published, Started
+from forewarn.core.maintenance import Phase
+from forewarn.core.outages import Outage
+from forewarn.engine.documents import Documents
+from forewarn.protocol.types import EventSource, EventStatus, EventType
+
+USER_RESTART = Order(type=EventType.REBOOT, vms=("web-0",), source=EventSource.USER)
+
+
+def reopened(system: System, at: datetime) -> System:
+    """Start the service again at a later time, as `compose` does it."""
+    first_id = 1000 * len(system.journal())
+    again = a_system(system.store, at=at, new_id=counted(first_id), fleet=None)
+    again.engine.beat()
+    return again
+
+
+def away(system: System, gap: timedelta) -> System:
+    """Stop the service, and start it again after `gap`."""
+    return reopened(system, system.clock.now() + gap)
+
+
+def starts(system: System) -> dict[str, datetime]:
+    """When each maintenance has started."""
+    return {fact.maintenance: fact.at for fact in system.facts(Started)}
+
+
+# --- notice ------------------------------------------------------------------
+
+
+def test_a_reboot_of_noon_that_was_down_from_1_to_30_starts_at_44(
+    system: System,
+) -> None:
+    made = system.announce(a_reboot("web-0"))
+    system.advance.by(MINUTE)
+    again = away(system, 29 * MINUTE)
+    again.advance.by(2 * HOUR)
+    assert starts(again) == {made.id: NOON + 44 * MINUTE}
+    outage = Outage(since=NOON + MINUTE, until=NOON + 30 * MINUTE)
+    assert again.facts(OutageEnded) == [OutageEnded(at=outage.until, outage=outage)]
+
+
+def test_what_waits_for_its_notice_is_shown_with_its_time_as_before(
+    system: System,
+) -> None:
+    made = system.announce(a_reboot("web-0"))
+    shown = system.plane.seen_by_all()
+    again = away(system, HOUR)
+    again.advance.by(15 * MINUTE - SECOND)
+    assert again.plane.seen_by_all() == shown
+    (event,) = again.plane.document("web-1").events
+    assert (event.status, event.not_before) == (
+        EventStatus.SCHEDULED,
+        made.not_before,
+    )
+    again.advance.by(SECOND)
+    assert again.phase(made.id) is Phase.STARTED
+
+
+def test_notice_is_added_up_over_several_outages(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    for _ in range(4):
+        system.advance.by(3 * MINUTE)
+        system = away(system, 5 * HOUR)
+    system.advance.by(HOUR)
+    assert starts(system) == {made.id: NOON + 15 * MINUTE + 20 * HOUR}
+
+
+def test_outages_are_known_as_far_back_as_the_oldest_announcement(
+    system: System,
+) -> None:
+    long = system.announce(a_reboot("web-0", minutes=72 * 60))
+    for _ in range(6):
+        system.advance.by(MINUTE)
+        system = away(system, 13 * HOUR)
+    system.advance.by(24 * HOUR)
+    assert starts(system) == {long.id: NOON + 15 * MINUTE + 78 * HOUR}
+
+
+def test_an_outage_that_left_notice_enough_delays_nothing(system: System) -> None:
+    made = system.announce(a_reboot("web-0", minutes=60))
+    system.advance.by(20 * MINUTE)
+    again = away(system, 30 * MINUTE)
+    again.advance.by(HOUR)
+    assert starts(again) == {made.id: made.not_before}
+
+
+def test_what_is_announced_after_an_outage_gets_its_notice_and_no_more(
+    system: System,
+) -> None:
+    again = away(system, 5 * HOUR)
+    made = again.announce(a_reboot("web-0"))
+    again.advance.by(HOUR)
+    assert starts(again) == {made.id: made.announced_at + 15 * MINUTE}
+
+
+def test_an_approval_starts_what_waits_for_its_notice(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    again = away(system, HOUR)
+    again.engine.approve_as_vm("web-1", [made.events[0].id])
+    assert starts(again) == {made.id: NOON + HOUR}
+
+
+def test_one_group_that_has_not_approved_is_enough_to_wait(system: System) -> None:
+    made = system.announce(a_reboot(host="host-a"))
+    web, _ = made.events
+    system.engine.approve(web.id, by="ops")
+    again = away(system, HOUR)
+    again.advance.by(HOUR)
+    assert starts(again) == {made.id: NOON + HOUR + 15 * MINUTE}
+
+
+def test_an_emergency_starts_at_its_time(system: System) -> None:
+    order = an_emergency("web-0")
+    noticed = Order(
+        type=order.type,
+        vms=order.vms,
+        emergency=True,
+        reason="smoke",
+        notice=5 * MINUTE,
+    )
+    made = system.announce(noticed)
+    again = away(system, HOUR)
+    again.engine.tick()
+    assert starts(again) == {made.id: NOON + HOUR}
+
+
+def test_younger_ones_queue_behind_the_one_that_waits_for_its_notice(
+    system: System,
+) -> None:
+    older = system.announce(a_reboot("web-0"))
+    younger = system.announce(a_reboot("web-1", minutes=16))
+    system.advance.by(MINUTE)
+    again = away(system, HOUR)
+    again.engine.approve(younger.events[0].id, by="ops")
+    again.advance.by(HOUR)
+    opens = NOON + HOUR + 15 * MINUTE
+    assert starts(again) == {older.id: opens, younger.id: opens + 5 * SECOND}
+
+
+def test_a_command_after_the_outage_finds_the_moment_at_which_the_gate_opens(
+    system: System,
+) -> None:
+    made = system.announce(a_reboot("web-0"))
+    again = away(system, HOUR)
+    again.announce(a_reboot("web-1", minutes=600))
+    assert again.engine.next_moment() == made.not_before + HOUR
+
+
+# --- silence -----------------------------------------------------------------
+
+
+def test_an_outage_makes_no_group_silent(system: System) -> None:
+    system.engine.listen(["web"])
+    epoch = system.plane.epoch("web-0")
+    again = away(system, 30 * HOUR)
+    again.engine.listen(["web"])
+    assert again.plane.epoch("web-0") == epoch
+    made = again.announce(USER_RESTART)
+    assert (made.phase, made.not_before) == (
+        Phase.SCHEDULED,
+        NOON + 30 * HOUR + 15 * MINUTE,
+    )
+    assert again.plane.document("web-0").incarnation == 1
+
+
+@pytest.mark.parametrize(("more", "begins"), [(-SECOND, False), (SECOND * 0, True)])
+def test_after_24_hours_in_which_it_could_ask_a_group_is_silent(
+    system: System, more: timedelta, begins: bool
+) -> None:
+    system.engine.listen(["web"])
+    system.advance.by(10 * HOUR)
+    system = away(system, 30 * HOUR)
+    system.advance.by(10 * HOUR)
+    system = away(system, 7 * HOUR)
+    system.advance.by(4 * HOUR + more)
+    system.engine.listen(["web"])
+    assert (len(system.facts(ListeningBegan)) == 2) is begins
+
+
+def test_planned_maintenance_of_a_group_that_never_asked_waits_too(
+    system: System,
+) -> None:
+    made = system.announce(a_reboot("lone"))
+    again = away(system, HOUR)
+    again.advance.by(HOUR)
+    assert starts(again) == {made.id: made.not_before + HOUR}
+
+
+# --- what is kept ------------------------------------------------------------
+
+
+def test_the_journal_replayed_knows_the_outages_that_the_store_knows(
+    system: System,
+) -> None:
+    system.announce(a_reboot("web-0", minutes=600))
+    for _ in range(3):
+        system = away(system, HOUR)
+    with system.store.snapshot() as snapshot:
+        kept = snapshot.slice(None).outages
+    assert len(kept) == 3
+    assert lifecycle.replay(system.journal()).outages == kept
+
+
+def test_an_outage_publishes_nothing(system: System) -> None:
+    system.announce(a_reboot("web-0"))
+    before = system.facts(Published)
+    again = away(system, 30 * HOUR)
+    assert again.facts(Published) == before
+
+
+def test_a_plane_that_opens_is_told_of_the_outages_that_matter(
+    system: System,
+) -> None:
+    again = away(system, HOUR)  # before anybody asked
+    again.engine.listen(["web"])
+    last = away(away(again, 2 * HOUR), 3 * HOUR)
+    plane = Plane()
+    Documents(last.store, plane.hand_over).open()
+    (update,) = plane.updates
+    assert [each.until - each.since for each in update.outages] == [2 * HOUR, 3 * HOUR]
+
+
+def test_a_plane_that_runs_is_told_of_an_outage_once(open_store: OpenStore) -> None:
+    store = open_store()
+    a_system(store)
+    again = a_system(store, at=NOON + HOUR, fleet=None)
+    for _ in range(2):
+        again.engine.beat()
+        again.documents.catch_up()
+    told = [outage for update in again.plane.updates for outage in update.outages]
+    assert told == [Outage(since=NOON, until=NOON + HOUR)]
