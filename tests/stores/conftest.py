@@ -8,6 +8,7 @@ from forewarn.ports import Store
 pytest.register_assert_rewrite(
     "tests.stores.contract",
     "tests.stores.contract_of_notes",
+    "tests.stores.contract_of_outages",
     "tests.stores.contract_of_pages",
     "tests.stores.contract_of_writers",
 )

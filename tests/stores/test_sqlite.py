@@ -11,6 +11,7 @@ from tests.stores.contract_of_notes import (
     RollbackContract,
     SettingsContract,
 )
+from tests.stores.contract_of_outages import OutagesContract
 from tests.stores.contract_of_pages import PagesContract
 from tests.stores.contract_of_writers import ReadersContract, WritersContract
 from tests.stores.things import OpenStore, a_seen, put, sqlite_store
@@ -63,6 +64,10 @@ class TestNotes(NotesContract):
 
 
 class TestSettings(SettingsContract):
+    pass
+
+
+class TestOutages(OutagesContract):
     pass
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.stores.things import (
+    MINUTE,
     NOON,
     a_fleet,
     a_maintenance,
@@ -18,6 +19,8 @@ from tests.stores.things import (
     sqlite_store,
 )
 
+from forewarn.core.facts import OutageEnded
+from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart
 from forewarn.ports import Store
 from forewarn.stores.sqlite import connect
@@ -71,6 +74,15 @@ def test_what_was_kept_is_there_when_the_file_is_opened_again(path: Path) -> Non
     with opened(path) as store, store.snapshot() as snapshot:
         assert everything(snapshot) == before
         assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
+
+
+def test_outages_are_there_when_the_file_is_opened_again(path: Path) -> None:
+    outage = Outage(since=NOON + MINUTE, until=NOON + 30 * MINUTE)
+    with opened(path) as store:
+        put(store, a_fleet(), announced(a_maintenance()))
+        put(store, OutageEnded(at=outage.until, outage=outage))
+    with opened(path) as store, store.snapshot() as snapshot:
+        assert snapshot.slice(["web"]).outages == (outage,)
 
 
 def test_the_folder_of_the_file_is_made(tmp_path: Path) -> None:

@@ -1,0 +1,145 @@
+"""What every store must do with the times in which the service was away."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from tests.stores.things import (
+    MINUTE,
+    NOON,
+    a_fleet,
+    a_maintenance,
+    announced,
+    canceled,
+    everything,
+    put,
+)
+
+from forewarn.core import facts as f
+from forewarn.core.commands import end_outage
+from forewarn.core.maintenance import Slice
+from forewarn.core.outages import Outage
+from forewarn.ports import Store
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+def an_outage(since: int = 1, until: int = 2) -> Outage:
+    """The service was away from `since` to `until`, in minutes after noon."""
+    return Outage(since=NOON + since * MINUTE, until=NOON + until * MINUTE)
+
+
+def ended(outage: Outage) -> f.OutageEnded:
+    return f.OutageEnded(at=outage.until, outage=outage)
+
+
+def an_announcement(
+    name: str = "M0", *, minute: int = 0, group: str = "web"
+) -> f.Announced:
+    """Something is announced, some minutes after noon."""
+    at = NOON + minute * MINUTE
+    return announced(replace(a_maintenance(name, groups=(group,)), announced_at=at))
+
+
+def asked(store: Store, **when: datetime) -> None:
+    with store.transaction() as transaction:
+        transaction.note(when, [], NOON)
+
+
+def outages(store: Store, *groups: str) -> tuple[Outage, ...]:
+    """The outages in the slice of `groups`, or of all."""
+    with store.snapshot() as snapshot:
+        return snapshot.slice(groups or None).outages
+
+
+class OutagesContract:
+    """Outages, as far back as anything reaches."""
+
+    def test_an_outage_comes_back_to_the_microsecond(self, store: Store) -> None:
+        outage = Outage(since=NOON + MICROSECOND, until=NOON + 29 * MINUTE)
+        put(store, a_fleet(), an_announcement())
+        put(store, ended(outage))
+        assert outages(store, "web") == outages(store) == (outage,)
+
+    def test_outages_come_oldest_first(self, store: Store) -> None:
+        put(store, a_fleet(), an_announcement())
+        several = [an_outage(1, 20), an_outage(20, 21), an_outage(30, 31)]
+        for each in several:
+            put(store, ended(each))
+        assert outages(store, "web") == outages(store) == (*several,)
+
+    def test_they_reach_back_to_what_was_announced_first(self, store: Store) -> None:
+        put(store, a_fleet(), an_announcement("M1", minute=5))
+        put(store, an_announcement("M0", minute=2), ended(an_outage(3, 4)))
+        assert outages(store, "web") == (an_outage(3, 4),)
+
+    def test_they_reach_back_to_the_last_request_of_a_group(self, store: Store) -> None:
+        put(store, a_fleet(), ended(an_outage(1, 2)), ended(an_outage(3, 4)))
+        asked(store, web=NOON + 2 * MINUTE, db=NOON + 4 * MINUTE)
+        assert outages(store, "web") == (an_outage(3, 4),)
+        assert outages(store, "db") == ()
+        assert outages(store) == (an_outage(3, 4),)
+
+    def test_one_that_was_under_way_counts(self, store: Store) -> None:
+        put(store, a_fleet(), an_announcement(minute=5), ended(an_outage(4, 6)))
+        assert outages(store, "web") == (an_outage(4, 6),)
+
+    @pytest.mark.parametrize("groups", [("web",), ("web", "db")])
+    def test_one_that_ended_before_does_not(
+        self, store: Store, groups: tuple[str, ...]
+    ) -> None:
+        put(store, a_fleet(), ended(an_outage(1, 2)))
+        put(store, an_announcement(minute=2))
+        assert outages(store, *groups) == outages(store) == ()
+
+    def test_a_slice_reaches_back_for_its_own_groups_only(self, store: Store) -> None:
+        put(store, a_fleet(), an_announcement("M0", minute=0, group="db"))
+        put(store, ended(an_outage(1, 2)), an_announcement("M1", minute=3))
+        assert outages(store, "web") == ()
+        assert outages(store, "web", "db") == (an_outage(1, 2),)
+
+    def test_what_is_over_reaches_no_outage(self, store: Store) -> None:
+        put(store, a_fleet(), an_announcement(), ended(an_outage()))
+        put(store, canceled())
+        assert outages(store, "web") == outages(store) == ()
+
+    def test_a_slice_of_no_groups_has_none(self, store: Store) -> None:
+        put(store, a_fleet(), an_announcement(), ended(an_outage()))
+        with store.snapshot() as snapshot:
+            assert snapshot.slice([]) == Slice()
+
+    def test_a_transaction_sees_the_outage_that_it_has_saved(
+        self, store: Store
+    ) -> None:
+        put(store, a_fleet(), an_announcement())
+        with store.transaction() as transaction:
+            step = end_outage(Slice(), an_outage(), NOON + 2 * MINUTE)
+            transaction.save(Slice(), step, {})
+            assert transaction.slice(["web"]).outages == (an_outage(),)
+
+    def test_a_step_that_knows_an_outage_does_not_add_it_again(
+        self, store: Store
+    ) -> None:
+        put(store, a_fleet(), an_announcement(), ended(an_outage()))
+        put(store, an_announcement("M1", minute=3))
+        put(store, canceled("M0"))
+        put(store, an_announcement("M2"))
+        assert outages(store, "web") == (an_outage(),)
+
+    def test_an_outage_of_a_failed_transaction_never_was(self, store: Store) -> None:
+        put(store, a_fleet(), an_announcement())
+        with pytest.raises(ValueError, match="no"):
+            _note_an_outage_and_fail(store)
+        assert outages(store) == ()
+        assert len(store.facts(0, 10)) == 2
+        put(store, ended(an_outage()))
+        assert outages(store) == (an_outage(),)
+
+
+def _note_an_outage_and_fail(store: Store) -> None:
+    with store.transaction() as transaction:
+        before = everything(transaction)
+        step = end_outage(before, an_outage(), NOON + 2 * MINUTE)
+        transaction.save(before, step, {})
+        assert transaction.slice(["web"]).outages == (an_outage(),)
+        raise ValueError("no")
