@@ -60,6 +60,17 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
             an_entry(1, "Seen", sights=[{"event": E1, "vm": "web-0", "at": None}]),
             f"Seen {E1} by web-0",
         ),
+        (
+            an_entry(
+                1,
+                "OutageEnded",
+                outage={
+                    "since": "2026-01-01T11:01:00.250000Z",
+                    "until": "2026-01-01T12:00:00Z",
+                },
+            ),
+            "OutageEnded away since 2026-01-01 11:01:00Z",
+        ),
         (an_entry(1, "Unheard", shape="new"), "Unheard"),
     ],
 )

@@ -1,10 +1,12 @@
 """A real service in this process, asked over real HTTP."""
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -190,3 +192,22 @@ def a_service(folder: Path, **flags: object) -> Iterator[Service]:
     """Serve the fleet, with other `flags` if need be, until the block ends."""
     with System(a_config(folder, **flags), TOKEN) as system:
         yield Service(metadata=system.metadata[0], control=system.control)
+
+
+def be_away(store: Path, gap: timedelta) -> datetime:
+    """Let a service that does not run have been away for `gap`; answer since when.
+
+    A manual clock stands still while nobody runs it, and no test waits for minutes:
+    so its hand is moved in the file, and only the heartbeat is as it was left.
+    """
+    with closing(sqlite3.connect(store)) as database:
+        (left,) = database.execute(
+            "SELECT value FROM settings WHERE name = 'heartbeat'"
+        ).fetchone()
+        since = datetime.fromisoformat(left)
+        database.execute(
+            "INSERT OR REPLACE INTO settings (name, value) VALUES ('clock', ?)",
+            ((since + gap).isoformat(),),
+        )
+        database.commit()
+    return since

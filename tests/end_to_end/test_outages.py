@@ -1,0 +1,142 @@
+"""The program was away: killed or stopped, and started again much later.
+
+No test can wait for the minutes that make an outage, so each one moves, in the store
+of a program that does not run, one of the two times that are compared at the start.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.end_to_end.program import Program, run, serving
+from tests.server.service import be_away
+
+MANUAL = ("--clock", "manual")
+
+HOUR = timedelta(hours=1)
+
+#: A group that is silent until it asks.
+FLEET = '[[vms]]\nname = "lone"\n'
+
+
+def store_in(folder: Path) -> Path:
+    return folder / "state" / "forewarn.db"
+
+
+def time_of(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def outages(program: Program) -> list[Any]:
+    return [fact["outage"] for fact in program.service.facts("OutageEnded")]
+
+
+ENDS: dict[str, Callable[[Program], object]] = {
+    "killed": Program.kill,
+    "stopped": Program.stop,
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_a_reboot_that_was_down_from_minute_1_to_30_starts_in_minute_44(
+    tmp_path: Path, end: Callable[[Program], object]
+) -> None:
+    with serving(tmp_path, *MANUAL) as program:
+        made = program.service.announce(vms=["web-0"])
+        program.service.advance(60)
+        end(program)
+    be_away(store_in(tmp_path), timedelta(minutes=29))
+    with serving(tmp_path, *MANUAL) as program:
+        program.service.advance(2 * 3600)
+        (started,) = program.service.facts("Started")
+        shown = timedelta(minutes=44)
+        assert time_of(started["at"]) - time_of(made["announced_at"]) == shown
+        assert len(outages(program)) == 1
+
+
+def test_after_30_hours_without_the_program_a_tag_still_holds(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(FLEET)
+    with serving(tmp_path, *MANUAL, fleet=fleet) as program:
+        tag = program.service.as_vm("lone").headers["ETag"]
+        program.service.advance(1)  # the note of the request is written with it
+        program.kill()
+    be_away(store_in(tmp_path), 30 * HOUR)
+    with serving(tmp_path, *MANUAL, fleet=fleet) as program:
+        answer = program.service.as_vm("lone", If_None_Match=tag)
+        assert (answer.status, answer.headers["ETag"]) == (304, tag)
+        assert len(outages(program)) == 1
+
+
+def test_an_operator_is_told_of_an_outage(tmp_path: Path) -> None:
+    with serving(tmp_path, *MANUAL) as program:
+        program.stop()
+        assert program.log == ""
+    since = be_away(store_in(tmp_path), HOUR)
+    with serving(tmp_path, *MANUAL) as program:
+        where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
+        told = run(tmp_path, "journal", **where).out.splitlines()
+        program.stop()
+        first, last = (f"{each:%Y-%m-%d %H:%M:%S}Z" for each in (since, since + HOUR))
+        assert told[-1].endswith(f"  {last}  OutageEnded  away since {first}")
+        assert len(told[-1]) <= 80
+        (line,) = program.log.splitlines()
+        assert since.isoformat() in line
+        assert (since + HOUR).isoformat() in line
+
+
+# --- clocks that go on by themselves -----------------------------------------
+
+
+def beat_earlier(folder: Path, gap: timedelta) -> datetime:
+    """Set the last heartbeat back, as if the program had ended earlier by `gap`."""
+    with closing(sqlite3.connect(store_in(folder))) as database:
+        (left,) = database.execute(
+            "SELECT value FROM settings WHERE name = 'heartbeat'"
+        ).fetchone()
+        last = time_of(left) - gap
+        database.execute(
+            "UPDATE settings SET value = ? WHERE name = 'heartbeat'",
+            (last.isoformat(),),
+        )
+        database.commit()
+    return last
+
+
+def test_a_machine_that_was_off_for_an_hour_is_noticed_once(tmp_path: Path) -> None:
+    with serving(tmp_path) as program:
+        program.kill()
+    last = beat_earlier(tmp_path, HOUR)
+    for _ in range(2):
+        with serving(tmp_path) as program:
+            (outage,) = outages(program)
+            program.stop()
+        assert time_of(outage["since"]) == last
+        assert HOUR < time_of(outage["until"]) - last < HOUR + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("hours", "is_one"), [(5, False), (30, True)])
+def test_on_a_clock_600_times_as_fast_a_gap_is_600_times_as_long(
+    tmp_path: Path, hours: int, is_one: bool
+) -> None:
+    """The clock goes on at the last time in the store: here that of the fleet."""
+    fast = ("--clock", "x600")
+    with serving(tmp_path, *fast) as program:
+        program.kill()
+    beat_earlier(tmp_path, hours * HOUR)
+    with serving(tmp_path, *fast) as program:
+        assert bool(outages(program)) is is_one
+
+
+def test_a_fast_clock_that_is_ahead_goes_on_without_an_outage(tmp_path: Path) -> None:
+    fast = ("--clock", "x86400")  # a day in a second
+    with serving(tmp_path, *fast) as program:
+        before = program.service.get("/v1/clock")["now"]
+        program.stop()
+    with serving(tmp_path, *fast) as program:
+        assert time_of(program.service.get("/v1/clock")["now"]) >= time_of(before)
+        assert outages(program) == []
