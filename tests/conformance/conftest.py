@@ -1,0 +1,193 @@
+"""Options of the suite, its fixtures, and what a failure says.
+
+Without --control nothing is ever changed: the suite then only GETs, and posts
+approvals that are malformed or name events that do not exist.
+"""
+
+import secrets
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.conformance import target
+from tests.conformance.control import Clock
+from tests.conformance.facts import CHOICE, Fact, read_facts
+from tests.conformance.report import Outcomes, write_report
+from tests.conformance.stage import Stage, a_stage
+from tests.conformance.target import Serve, Target
+from tests.conformance.vm import VM, Wire
+
+_FACTS = pytest.StashKey[Mapping[str, Fact]]()
+_OUTCOMES = pytest.StashKey[Outcomes]()
+
+
+# --- options and markers -----------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add = parser.getgroup("conformance").addoption
+    add("--endpoint", metavar="URL", help="a base address without /metadata")
+    add("--control", metavar="URL", help="the control API behind it")
+    add("--token", metavar="T", help="the token for the control API")
+    add("--polite", action="store_true", help="under 5 requests a second")
+    add("--report", metavar="FILE", help="write what each fact came to")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_FACTS] = read_facts()
+    config.stash[_OUTCOMES] = Outcomes()
+    if _option(config, "control") and not _option(config, "endpoint"):
+        raise pytest.UsageError("--control needs the --endpoint that it belongs to")
+    if _option(config, "control") and not _option(config, "token"):
+        raise pytest.UsageError("--control needs a --token")
+
+
+def _option(config: pytest.Config, name: str) -> str | None:
+    """Read an option; it is absent where the whole test suite is run."""
+    found = config.getoption(name, default=None)
+    return str(found) if found else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    facts = config.stash[_FACTS]
+    for item in items:
+        numbers = _numbers(item)
+        if not facts.keys() >= {*numbers}:
+            raise pytest.UsageError(f"{item.name}: wire.md lacks one of {numbers}")
+        if any(facts[number].mark == CHOICE for number in numbers):
+            item.add_marker(pytest.mark.choice)
+
+
+def _numbers(item: pytest.Item) -> list[str]:
+    return [str(n) for mark in item.iter_markers("fact") for n in mark.args]
+
+
+# --- what a failure says, and the report -------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    name = getattr(item, "originalname", None) or item.name
+    item.config.stash[_OUTCOMES].note(item.path.name, name, report)
+    if report.failed:
+        facts = item.config.stash[_FACTS]
+        for number in _numbers(item):
+            known = facts[number]
+            report.sections.append((f"{number}, {known.mark}", known.text))
+        wire = getattr(item, "funcargs", {}).get("wire")
+        if isinstance(wire, Wire):
+            report.sections.append(("what was said", "\n".join(wire.said)))
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    path = _option(session.config, "report")
+    if path is not None:
+        endpoint = _option(session.config, "endpoint")
+        write_report(Path(path), endpoint, session.config.stash[_OUTCOMES])
+
+
+# --- fixtures ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def tested(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Target]:
+    """What the options name, or a forewarn of our own."""
+    config = request.config
+    endpoint = _option(config, "endpoint")
+    if endpoint is None:
+        with target.own(tmp_path_factory.mktemp("conformance")) as made:
+            yield made
+        return
+    control, token = _option(config, "control"), _option(config, "token")
+    polite = _option(config, "polite") is not None
+    yield target.named(endpoint, control, token, polite=polite)
+
+
+@pytest.fixture
+def wire(tested: Target) -> Wire:
+    """Where this test's conversation is kept."""
+    return Wire(pace=tested.pace, timeout=tested.patience)
+
+
+@pytest.fixture
+def vm(tested: Target, wire: Wire) -> VM:
+    """The VM that the endpoint speaks for."""
+    return VM(endpoint=tested.endpoint, wire=wire)
+
+
+@pytest.fixture
+def stage(tested: Target, vm: VM) -> Iterator[Stage]:
+    """A stage of this test's own."""
+    if tested.control is None:
+        pytest.skip(target.NEEDS_CONTROL)
+    with a_stage(tested.control, vm) as made:
+        yield made
+
+
+@pytest.fixture
+def clock(tested: Target) -> Clock:
+    """A clock that is moved by hand."""
+    if tested.control is None:
+        pytest.skip(target.NEEDS_CONTROL)
+    if tested.control.ask("GET", "/v1/clock")["clock"] != "manual":
+        pytest.skip(target.NEEDS_CLOCK)
+    return Clock(control=tested.control)
+
+
+@pytest.fixture
+def warned(tested: Target, vm: VM) -> Iterator[VM]:
+    """A VM that an event is scheduled for."""
+    if tested.control is not None:
+        with a_stage(tested.control, vm) as made:
+            (one, _) = made.group()
+            made.announce("Reboot", one)
+            yield one
+    elif vm.events():
+        yield vm
+    else:
+        pytest.skip(target.NEEDS_EVENT)
+
+
+@pytest.fixture
+def stranger(tested: Target, vm: VM) -> VM:
+    """The VM of the endpoint, where any method may be tried."""
+    if tested.control is None:
+        pytest.skip(target.NEEDS_METHODS)
+    return vm
+
+
+@pytest.fixture
+def serve(
+    tested: Target, wire: Wire, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Serve]:
+    """Start services with other settings."""
+    with ExitStack() as stack:
+
+        def start(**settings: str) -> Stage:
+            if not tested.is_own:
+                words = " ".join(f"{name}={value}" for name, value in settings.items())
+                pytest.skip(target.NEEDS_START.format(words))
+            folder = tmp_path_factory.mktemp("other")
+            made = stack.enter_context(target.own(folder, **settings))
+            assert made.control is not None
+            other = VM(endpoint=made.endpoint, wire=wire)
+            return stack.enter_context(a_stage(made.control, other))
+
+        yield start
+
+
+@pytest.fixture
+def unknown() -> str:
+    """An id that no event has."""
+    raw = secrets.token_hex(16).upper()
+    return "-".join([raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]])

@@ -1,0 +1,89 @@
+"""The control API: makes fleets and events, and moves the clock."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
+
+_TIMEOUT = 30
+
+#: What JSON gives.
+Plain = Mapping[str, Any]
+
+
+class Refused(Exception):
+    """The control API said no."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """The control API of the service whose endpoint is tested."""
+
+    url: str
+    token: str
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Send one request, which must succeed."""
+        request = Request(
+            self.url.rstrip("/") + path,
+            None if body is None else json.dumps(body).encode(),
+            {
+                "Authorization": f"Bearer {self.token}",
+                "Content-Type": "application/json",
+            },
+            method=method,
+        )
+        try:
+            with build_opener(ProxyHandler({})).open(request, timeout=_TIMEOUT) as got:
+                read = got.read()
+        except HTTPError as problem:
+            with problem:
+                text = problem.read().decode()
+            raise Refused(f"{method} {path}: {problem.code} {text}") from None
+        return json.loads(read) if read else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """A clock that is moved by hand."""
+
+    control: Control
+
+    def advance(
+        self, seconds: float = 0, *, minutes: float = 0, hours: float = 0
+    ) -> None:
+        """Move it."""
+        whole = int(seconds + 60 * minutes + 3600 * hours)
+        self.control.ask("POST", "/v1/clock/advance", {"seconds": whole})
+
+    @property
+    def now(self) -> datetime:
+        """Read it."""
+        return datetime.fromisoformat(self.control.ask("GET", "/v1/clock")["now"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announced:
+    """What an announcement led to."""
+
+    maintenances: tuple[Plain, ...]
+
+    @property
+    def events(self) -> list[str]:
+        """The ids of all its events."""
+        return [e["id"] for each in self.maintenances for e in each["events"]]
+
+    @property
+    def event(self) -> str:
+        """The id of its only event."""
+        (only,) = self.events
+        return str(only)
+
+    @property
+    def maintenance(self) -> Plain:
+        """Its only maintenance."""
+        (only,) = self.maintenances
+        return only

@@ -1,0 +1,147 @@
+"""The page that says of every fact which tests show it, and what they came to."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.conformance.facts import Fact, Proof, read_facts, read_proofs
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance.md"
+
+FOREWARN = "forewarn, started by the suite itself"
+NOT_RUN = "not run"
+NOT_COVERED = "not covered"
+NOT_VISIBLE = "not visible"
+
+#: What a test came to, the worst first: one bad case spoils a fact.
+_ORDER = ("failed", "not there yet", "skipped", NOT_RUN, "passed")
+
+Results = Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What each test came to in this run."""
+
+    _by_test: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def note(self, file: str, name: str, report: pytest.TestReport) -> None:
+        """Take in one report; a test gives three."""
+        if report.when == "call" or not report.passed:
+            self._by_test.setdefault((file, name), []).append(_outcome(report))
+
+    def of(self, proof: Proof) -> str:
+        """What all cases of a test came to."""
+        return worst(self._by_test.get((proof.file, proof.name), [NOT_RUN]))
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return "not there yet"
+    return report.outcome
+
+
+def worst(outcomes: Sequence[str]) -> str:
+    """Of several outcomes the one that counts."""
+    return min(outcomes, key=_ORDER.index)
+
+
+def write_report(path: Path, endpoint: str | None, outcomes: Outcomes) -> None:
+    """Write what this run came to."""
+    facts, proofs = read_facts(), read_proofs()
+    results = {
+        number: worst([outcomes.of(each) for each in shown])
+        for number, shown in by_fact(proofs).items()
+    }
+    path.write_text(page(facts, proofs, results, endpoint or FOREWARN))
+
+
+def by_fact(proofs: Sequence[Proof]) -> Mapping[str, list[Proof]]:
+    """Sort tests by the facts that they name."""
+    found: dict[str, list[Proof]] = {}
+    for proof in proofs:
+        for number in proof.facts:
+            found.setdefault(number, []).append(proof)
+    return found
+
+
+def page(
+    facts: Mapping[str, Fact], proofs: Sequence[Proof], results: Results, tested: str
+) -> str:
+    """Write the whole page; the results are those of a run."""
+    return "\n".join(_lines(facts, by_fact(proofs), results, tested))
+
+
+def _lines(
+    facts: Mapping[str, Fact],
+    proofs: Mapping[str, Sequence[Proof]],
+    results: Results,
+    tested: str,
+) -> Iterator[str]:
+    yield "# Conformance"
+    yield ""
+    yield "Made by `scripts/test conformance --report FILE`; do not edit. What is in"
+    yield "`docs/reference` was written by `scripts/reference`. It lists every fact of"
+    yield "[wire.md](wire.md), how it is known, what its tests came to, and the tests,"
+    yield "or why there is none."
+    yield ""
+    yield f"Tested: {tested}."
+    yield ""
+    yield from _totals(facts, proofs, results)
+    for section in sorted({each.section for each in facts.values()}):
+        yield ""
+        yield f"## {section}"
+        yield ""
+        yield "| fact | known as | result | shown by |"
+        yield "|---|---|---|---|"
+        for each in facts.values():
+            if each.section == section:
+                yield _row(each, proofs.get(each.number, ()), results)
+    yield ""
+
+
+def _totals(
+    facts: Mapping[str, Fact], proofs: Mapping[str, Sequence[Proof]], results: Results
+) -> Iterator[str]:
+    visible = [each for each in facts.values() if each.unseen is None]
+    covered = [each for each in visible if each.number in proofs]
+    results_of = [results.get(each.number, NOT_RUN) for each in covered]
+    yield f"**Facts covered / facts visible from outside: {len(covered)} /"
+    yield f"{len(visible)}.**"
+    yield ""
+    yield "| | facts |"
+    yield "|---|---|"
+    for name in reversed(_ORDER):
+        if name == "passed" or name in results_of:
+            yield f"| {name} | {results_of.count(name)} |"
+    yield f"| {NOT_COVERED}, though visible | {len(visible) - len(covered)} |"
+    yield f"| {NOT_VISIBLE} from outside | {len(facts) - len(visible)} |"
+    yield f"| all | {len(facts)} |"
+
+
+def _row(fact: Fact, proofs: Sequence[Proof], results: Results) -> str:
+    cells = (fact.number, fact.mark, _result(fact, proofs, results))
+    return f"| {' | '.join(cells)} | {_shown_by(fact, proofs)} |"
+
+
+def _result(fact: Fact, proofs: Sequence[Proof], results: Results) -> str:
+    if fact.unseen is not None:
+        return NOT_VISIBLE
+    return results.get(fact.number, NOT_RUN) if proofs else NOT_COVERED
+
+
+def _shown_by(fact: Fact, proofs: Sequence[Proof]) -> str:
+    if not proofs:
+        return fact.unseen or fact.uncovered or "nothing"
+    return "<br>".join(f"{each.sentence} (`{each.file}`)" for each in proofs)
+
+
+def read_results(text: str) -> Results:
+    """Read back what each fact came to."""
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {
+        row[0].removeprefix("| "): row[2]
+        for row in rows
+        if len(row) > 3 and row[2] in _ORDER
+    }

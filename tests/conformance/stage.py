@@ -1,0 +1,128 @@
+"""A stage for one test: groups, hosts and VMs that nobody else uses."""
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+import pytest
+from tests.conformance.control import Announced, Clock, Control, Plain, Refused
+from tests.conformance.vm import VM
+
+_LONGEST_END = 15.0  # seconds until what was completed is gone
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """Groups, hosts and VMs of one test; none of them outlives it."""
+
+    control: Control = field(repr=False)
+    vm: VM  # an endpoint of the same plane
+    prefix: str = field(default_factory=lambda: f"conformance-{secrets.token_hex(4)}")
+    _made: list[str] = field(
+        default_factory=list, repr=False
+    )  # paths, in the order of making
+    _announced: list[str] = field(default_factory=list, repr=False)
+
+    def host(self) -> str:
+        """Add a host."""
+        name = self._name("host")
+        self._put(f"/v1/hosts/{name}", {})
+        return name
+
+    def group(
+        self,
+        size: int = 2,
+        *,
+        kind: str = "availability-set",
+        vms: Plain | None = None,
+        **settings: object,
+    ) -> tuple[VM, ...]:
+        """Add a group of `size` VMs, each with `vms`, by default in update domains."""
+        name = self._name("group")
+        self._put(f"/v1/groups/{name}", {"kind": kind, **settings})
+        return tuple(
+            self.add(f"{name}_{i}", {"group": name, "update_domain": i, **(vms or {})})
+            for i in range(size)
+        )
+
+    def alone(self, **settings: object) -> VM:
+        """Add a VM that is in no group."""
+        return self.add(self._name("vm"), settings)
+
+    def add(self, name: str, settings: Plain) -> VM:
+        """Add a VM of that `name`."""
+        self._put(f"/v1/vms/{name}", settings)
+        return self.speak_for(name)
+
+    def speak_for(self, name: str) -> VM:
+        """The endpoint of the VM of that `name`."""
+        root = self.vm.endpoint.partition("/vm/")[0].rstrip("/")
+        return replace(self.vm, endpoint=f"{root}/vm/{name}", name=name)
+
+    def announce(self, type: str, *vms: VM, **more: object) -> Announced:
+        """Announce maintenance of `vms`, or of the host or group in `more`."""
+        order = {
+            "type": type,
+            **({"vms": [v.name for v in vms]} if vms else {}),
+            **more,
+        }
+        made = self.control.ask("POST", "/v1/maintenances", order)["maintenances"]
+        self._announced += [each["id"] for each in made]
+        return Announced(maintenances=tuple(made))
+
+    def cancel(self, announced: Announced) -> None:
+        """Call it off."""
+        for each in announced.maintenances:
+            self.control.ask("POST", f"/v1/maintenances/{each['id']}/cancel")
+
+    def phase(self, announced: Announced) -> str:
+        """How far its only maintenance is, as the operator sees it."""
+        id = announced.maintenance["id"]
+        return str(self.control.ask("GET", f"/v1/maintenances/{id}")["phase"])
+
+    def _name(self, noun: str) -> str:
+        return f"{self.prefix}-{noun}{len(self._made)}"
+
+    def _put(self, path: str, settings: Plain) -> None:
+        self.control.ask("PUT", path, settings)
+        self._made.append(path)
+
+    # --- taking down ---------------------------------------------------------
+
+    def clear(self) -> None:
+        """End what is announced, and take out what was added."""
+        for id in self._announced:
+            for verb in ("cancel", "complete"):
+                with suppress(Refused):
+                    self.control.ask("POST", f"/v1/maintenances/{id}/{verb}")
+        if any(map(self._is_live, self._announced)):
+            self._let_end()
+        for path in reversed(self._made):
+            self.control.ask("DELETE", path)
+
+    def _is_live(self, id: str) -> bool:
+        phase = self.control.ask("GET", f"/v1/maintenances/{id}")["phase"]
+        return phase in ("SCHEDULED", "STARTED")
+
+    def _let_end(self) -> None:
+        """Let Started be shown as long as it must be."""
+        if self.control.ask("GET", "/v1/clock")["clock"] == "manual":
+            Clock(control=self.control).advance(_LONGEST_END)
+            return
+        deadline = time.monotonic() + _LONGEST_END
+        while any(map(self._is_live, self._announced)) and time.monotonic() < deadline:
+            time.sleep(0.5)
+
+
+@contextmanager
+def a_stage(control: Control, vm: VM) -> Iterator[Stage]:
+    """Set up a stage, if the endpoint can speak for any VM, and take it down."""
+    stage = Stage(control=control, vm=vm)
+    try:
+        if stage.speak_for("nobody").ask("/metadata/versions").status == 404:
+            pytest.skip("needs an endpoint where /vm/NAME/metadata speaks for VM NAME")
+        yield stage
+    finally:
+        stage.clear()

@@ -1,0 +1,77 @@
+"""What is tested: what the options name, or a forewarn of our own."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.conformance.control import Control
+from tests.conformance.stage import Stage
+from tests.conformance.vm import Pace
+from tests.end_to_end.program import DEMO, serving
+
+_POLITE = 0.21  # seconds between requests: under 5 in a second
+_PATIENCE = 130.0  # seconds: a first request may take two minutes (10.1b)
+_OWN_PATIENCE = 10.0
+
+NEEDS_EVENT = "needs an event: --control URL --token T, or run it while there is one"
+NEEDS_CONTROL = "needs a control plane that makes events: --control URL --token T"
+NEEDS_CLOCK = "needs a clock that can be moved: forewarn serve --clock manual"
+NEEDS_START = "needs a service started with {}: leave --endpoint out"
+NEEDS_METHODS = "needs leave to send other methods than GET and POST: --control URL"
+NEEDS_HURRY = "needs leave to ask quickly: --control URL, on loopback, not --polite"
+
+#: Starts a service with these settings from the environment, and sets up a stage.
+Serve = Callable[..., Stage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A service, from outside."""
+
+    endpoint: str
+    control: Control | None  # None: nothing may be changed
+    pace: Pace
+    is_own: bool = False  # started by the suite
+
+    @property
+    def patience(self) -> float:
+        """How many seconds an answer may take."""
+        return _OWN_PATIENCE if self.is_own else _PATIENCE
+
+
+def named(
+    endpoint: str, control: str | None, token: str | None, *, polite: bool
+) -> Target:
+    """What the options name; whatever is not on this machine is asked politely."""
+    slowly = polite or not _is_near(endpoint)
+    return Target(
+        endpoint=endpoint.rstrip("/"),
+        control=None if control is None else Control(url=control, token=token or ""),
+        pace=Pace(interval=_POLITE if slowly else 0.0),
+    )
+
+
+def _is_near(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def own(folder: Path, **settings: str) -> Iterator[Target]:
+    """Serve the demo fleet by a forewarn whose clock is moved by hand."""
+    environment: dict[str, str | None] = {**settings}
+    options = ("--clock", "manual", "--store", "memory")
+    with serving(folder, *options, fleet=DEMO, as_json=True, **environment) as program:
+        service = program.service
+        yield Target(
+            endpoint=f"{service.metadata}/vm/web-0",
+            control=Control(url=service.control, token=service.token),
+            pace=Pace(),
+            is_own=True,
+        )

@@ -1,0 +1,221 @@
+"""Ways of asking that occur, each as its client does it (13.0, 16)."""
+
+import pytest
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.test_headers import CONTENT_TYPES, HEADER_ERROR
+from tests.conformance.vm import EVENTS, NEWEST, VERSIONS, VM, Answer, approval, events
+
+PROMPT = 2.0  # seconds: the most that the least patient client waits
+FORM = "Content-Type: application/x-www-form-urlencoded"
+JSON = "Content-Type: application/json"
+CLOSE = "Connection: close"
+
+
+def warned_of(stage: Stage) -> tuple[VM, str]:
+    """A VM with one event, and its id."""
+    (vm, _) = stage.group()
+    return vm, stage.announce("Reboot", vm).event
+
+
+def name(vm: VM, version: str) -> object:
+    """Read `compute.name` in that `version`."""
+    return vm.ask(f"/metadata/instance?api-version={version}").json["compute"]["name"]
+
+
+def assert_approved(vm: VM, answer: Answer) -> None:
+    """See that exactly 200 was answered, and it was meant."""
+    assert answer.status == 200
+    assert vm.statuses == ["Started"]
+
+
+# --- by client ---------------------------------------------------------------
+
+
+@fact("13.0a")
+def test_as_a_cluster_agent_asks(stage: Stage) -> None:
+    vm, event = warned_of(stage)
+    assert name(vm, "2021-12-13") == vm.name
+    assert vm.event("2020-07-01")["EventId"] == event
+    agent = ("User-Agent: An-Agent/0.20", FORM, CLOSE)
+    assert_approved(vm, vm.post(approval(event), *agent, version="2019-08-01"))
+
+
+@fact("13.0b")
+def test_as_an_older_cluster_agent_asks(stage: Stage) -> None:
+    vm, event = warned_of(stage)
+    assert name(vm, "2019-08-01") == vm.name
+    assert vm.event("2019-08-01")["EventId"] == event
+    answer = vm.post(approval(event), FORM, CLOSE, version="2019-08-01")
+    assert_approved(vm, answer)
+
+
+@fact("13.0c")
+def test_as_a_drainer_of_nodes_asks(vm: VM) -> None:
+    answer = vm.get("Accept-Encoding: gzip", version="2020-07-01")
+    assert answer.status == 200
+    assert answer.seconds < 5
+    assert type(answer.json["DocumentIncarnation"]) is int
+
+
+@fact("13.0d", "16.6")
+def test_as_a_typed_client_reads(stage: Stage) -> None:
+    vm, event = warned_of(stage)
+    document = vm.document("2019-08-01")
+    assert type(document["DocumentIncarnation"]) is int
+    compute = vm.ask("/metadata/instance?api-version=2019-08-01").json["compute"]
+    fields = ("name", "tags", "platformFaultDomain", "platformUpdateDomain", "zone")
+    assert all(isinstance(compute[each], str) for each in fields), compute
+    assert_approved(vm, vm.post(approval(event), version="2019-08-01"))
+
+
+@fact("13.0e")
+def test_as_another_drainer_asks(stage: Stage) -> None:
+    vm, event = warned_of(stage)
+    assert vm.get(JSON, version="2019-08-01").status == 200
+    assert_approved(vm, vm.post(approval(event), JSON, version="2019-08-01"))
+
+
+@fact("13.0f")
+def test_as_one_reads_its_name_as_text(stage: Stage) -> None:
+    vm, event = warned_of(stage)
+    target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
+    answer = vm.ask(target)
+    assert answer.body == vm.name.encode()
+    assert (answer.header("Content-Type") or "").startswith("text/plain")
+    assert_approved(vm, vm.post(approval(event), version="2019-08-01"))
+
+
+@fact("13.0g")
+def test_as_one_reads_all_fields(stage: Stage) -> None:
+    vm, event = warned_of(stage)
+    assert len(vm.event("2020-07-01")) == 9
+    assert name(vm, "2021-02-01") == vm.name
+    assert_approved(vm, vm.post(approval(event), JSON))
+
+
+@fact("13.0h")
+def test_as_one_asks_each_second_with_the_tag(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    tag, seen = "0", []
+    for step in range(4):
+        answer = vm.get(f"If-None-Match: {tag}", JSON, CLOSE)
+        tag = answer.header("ETag") or "null"
+        seen.append(answer.status)
+        if step == 1:
+            stage.announce("Reboot", vm)
+    assert seen == [200, 304, 200, 304]
+    post = vm.post(
+        approval(vm.event()["EventId"]), f"If-None-Match: {tag}", JSON, CLOSE
+    )
+    assert_approved(vm, post)
+
+
+@fact("13.0i")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_as_the_samples_of_the_documentation_ask(stage: Stage, version: str) -> None:
+    vm, event = warned_of(stage)
+    assert vm.event(version)["EventId"] == event
+    assert vm.event(version)["NotBefore"].replace(" GMT", "")
+    assert_approved(vm, vm.post(approval(event), FORM, version=version))
+
+
+@fact("13.0j")
+def test_as_one_forgets_the_header(vm: VM, unknown: str) -> None:
+    assert vm.ask("/metadata/instance?api-version=2017-08-01").status == 200
+    assert vm.get(version="2017-11-01").status == 200
+    answer = vm.post(approval(unknown), version="2017-11-01", marked=False)
+    assert (answer.status, answer.body) == (400, HEADER_ERROR)
+
+
+@fact("13.0k")
+def test_as_a_script_asks(vm: VM) -> None:
+    headers = ("User-Agent: a-tool/8.5", "Accept: */*", "Metadata:true")
+    assert vm.get(*headers, marked=False).status == 200
+
+
+@fact("13.0l")
+def test_as_one_with_a_new_connection_each_time(vm: VM) -> None:
+    request = vm.request(events("2020-07-01"), "Accept: */*")
+    seen = []
+    for _ in range(3):
+        with vm.line() as line:
+            line.write(request)
+            seen.append(line.read().status)
+    assert seen == [200, 200, 200]
+
+
+@fact("13.0m")
+def test_as_a_machine_asks_at_boot(vm: VM) -> None:
+    target = "/metadata/instance?api-version=2021-08-01&extended=true"
+    assert vm.ask(target).json["compute"]
+    assert vm.ask("/metadata/instance?api-version=2019-06-01").json["compute"]
+
+
+@fact("13.0o")
+@pytest.mark.parametrize(
+    "target", ["/metadata/instance", "/metadata/instance/compute/location?format=text"]
+)
+def test_as_one_asks_for_versions_by_giving_none(vm: VM, target: str) -> None:
+    answer = vm.ask(target)
+    assert answer.status == 400
+    newest = answer.json["newest-versions"][0]
+    join = "&" if "?" in target else "?"
+    assert vm.ask(f"{target}{join}api-version={newest}").status == 200
+
+
+# --- seen when they were run -------------------------------------------------
+
+
+@fact("16.1")
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_who_wants_to_close_is_told_so(vm: VM, method: str) -> None:
+    body = b"{}" if method == "POST" else None
+    with vm.line() as line:
+        line.write(vm.request(events(NEWEST), CLOSE, method=method, body=body))
+        answer = line.read(method)
+        assert (answer.header("Connection") or "").lower() == "close"
+        assert line.is_ended()
+
+
+@fact("16.3")
+@pytest.mark.parametrize("mark", ["Metadata: True", "metadata: true", "Metadata:true"])
+@pytest.mark.parametrize(
+    "query",
+    [f"format=json&api-version={NEWEST}", f"api-version={NEWEST}&format=json"],
+)
+def test_header_and_parameters_as_they_occur(vm: VM, mark: str, query: str) -> None:
+    assert vm.ask(f"{EVENTS}?{query}", mark, marked=False).status == 200
+
+
+@fact("16.4")
+@pytest.mark.parametrize("content_type", CONTENT_TYPES)
+@pytest.mark.parametrize(
+    "incarnation", ["", '"DocumentIncarnation":"1",', '"DocumentIncarnation":1,']
+)
+def test_approvals_as_they_occur(
+    stage: Stage, content_type: str | None, incarnation: str
+) -> None:
+    vm, event = warned_of(stage)
+    body = f'{{{incarnation}"StartRequests":[{{"EventId":"{event}"}}]}}'
+    headers = [] if content_type is None else [content_type]
+    assert_approved(vm, vm.post(body.encode(), *headers))
+
+
+@fact("16.5")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_approval_without_the_header_passes_in_2017_03_01_only(
+    stage: Stage, version: str
+) -> None:
+    vm, event = warned_of(stage)
+    answer = vm.post(approval(event), version=version, marked=False)
+    assert answer.status == (200 if version == "2017-03-01" else 400)
+    started = vm.statuses == ["Started"]
+    assert started == (version == "2017-03-01")
+
+
+@fact("16.7")
+def test_answers_come_within_two_seconds(stage: Stage) -> None:
+    vm, event = warned_of(stage)
+    answers = [vm.get(), vm.get("If-None-Match: *"), vm.approve(event)]
+    assert max(each.seconds for each in answers) < PROMPT

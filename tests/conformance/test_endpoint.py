@@ -1,0 +1,157 @@
+"""Where the document is, and by which methods, paths and parameters (1)."""
+
+import secrets
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import EVENTS, NEWEST, VM, events
+
+OTHERS = ("PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+@fact("1.1a")
+def test_the_document_is_at_metadata_scheduledevents(vm: VM) -> None:
+    answer = vm.ask(f"/metadata/scheduledevents?api-version={NEWEST}")
+    assert answer.status == 200
+    assert {"DocumentIncarnation", "Events"} <= answer.json.keys()
+
+
+@fact("1.1c")
+def test_answers_are_http_1_1(vm: VM) -> None:
+    assert vm.get().protocol == "HTTP/1.1"
+
+
+@fact("1.2a")
+def test_get_reads_and_post_approves(vm: VM) -> None:
+    assert vm.get().status == 200
+    refused = vm.post(b'{"StartRequests":[]}')
+    assert refused.status == 400, "a bad approval is a bad request, not a bad method"
+
+
+@fact("1.2b")
+@pytest.mark.parametrize("method", OTHERS)
+def test_any_other_method_is_not_allowed(stranger: VM, method: str) -> None:
+    assert stranger.ask(events(NEWEST), method=method).status == 405
+
+
+@fact("1.2c")
+def test_a_head_without_the_header_is_a_bad_request(stranger: VM) -> None:
+    assert stranger.ask(events(NEWEST), method="HEAD", marked=False).status == 400
+
+
+@fact("1.2e")
+@pytest.mark.parametrize("method", OTHERS)
+def test_a_refused_method_is_told_what_is_allowed(stranger: VM, method: str) -> None:
+    answer = stranger.ask(events(NEWEST), method=method)
+    assert answer.header("Allow") == "GET, POST"
+    assert answer.error
+
+
+@fact("1.2e")
+def test_head_is_a_refused_method_and_gets_no_body(stranger: VM) -> None:
+    answer = stranger.ask(events(NEWEST), method="HEAD")
+    assert (answer.status, answer.header("Allow")) == (405, "GET, POST")
+    assert answer.body == b""
+
+
+@fact("1.3a")
+@pytest.mark.parametrize(
+    "path", ["/metadata/scheduledEvents", "/Metadata/ScheduledEvents"]
+)
+def test_the_path_is_found_whatever_its_case(vm: VM, path: str) -> None:
+    assert vm.ask(f"{path}?api-version={NEWEST}").status == 200
+
+
+@fact("1.3b")
+def test_a_slash_at_the_end_changes_nothing(vm: VM) -> None:
+    answer = vm.ask(f"{EVENTS}/?api-version={NEWEST}")
+    assert (answer.status, answer.body) == (200, vm.get().body)
+
+
+@fact("1.3c")
+def test_an_escaped_question_mark_is_one(vm: VM) -> None:
+    assert vm.ask(f"{EVENTS}%3Fapi-version={NEWEST}").status == 200
+
+
+@fact("1.4a")
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"api-version={NEWEST}&api-version={NEWEST}",
+        f"api-version={NEWEST}&api-version=2019-08-01",
+        f"api-version={NEWEST}&format=json&format=json",
+    ],
+)
+def test_a_parameter_that_is_given_twice_is_refused(vm: VM, query: str) -> None:
+    assert vm.ask(f"{EVENTS}?{query}").status == 400
+
+
+@fact("1.4b")
+@pytest.mark.parametrize(
+    "query", [f"api-version={NEWEST}&extended=true", f"x=1&y=&api-version={NEWEST}"]
+)
+def test_parameters_that_are_not_known_are_ignored(vm: VM, query: str) -> None:
+    assert vm.ask(f"{EVENTS}?{query}").status == 200
+
+
+@fact("1.4c")
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_format_changes_nothing(vm: VM, form: str) -> None:
+    answer = vm.ask(f"{events(NEWEST)}&format={form}")
+    assert answer.status == 200
+    assert answer.header("Content-Type") == "application/json; charset=utf-8"
+    assert isinstance(answer.json["Events"], list)
+
+
+@fact("1.5b")
+def test_latest_is_no_version_any_more(vm: VM) -> None:
+    assert vm.get(version="latest").status == 400
+
+
+@fact("1.5c")
+@pytest.mark.parametrize("name", ["latest", "%7Blatest%7D"])
+def test_latest_is_refused_as_any_unknown_version(vm: VM, name: str) -> None:
+    assert vm.get(version=name).body == vm.get(version="2000-01-01").body
+
+
+@fact("1.7a")
+def test_no_authentication_is_asked_for(vm: VM) -> None:
+    answer = vm.get()
+    assert answer.status == 200
+    assert answer.header("WWW-Authenticate") is None
+
+
+@fact("1.7b")
+def test_who_asks_is_told_by_his_address(stage: Stage) -> None:
+    where = urlsplit(stage.vm.endpoint)
+    if where.hostname != "127.0.0.1":
+        pytest.skip("needs an endpoint on 127.0.0.1, to ask from several addresses")
+    host = secrets.randbelow(200)
+    pair = [f"127.{host + 1}.{secrets.randbelow(250)}.{each}" for each in (7, 8)]
+    names = [stage.alone(addresses=[each]).name for each in pair]
+    plain = replace(stage.vm, endpoint=f"http://{where.netloc}")
+    target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+    seen = [replace(plain, source=each).ask(target).body.decode() for each in pair]
+    assert seen == names
+
+
+@fact("1.8a")
+@pytest.mark.parametrize("value", ["10.0.0.1", "", "unknown"])
+def test_a_forwarded_request_is_refused(vm: VM, value: str) -> None:
+    assert vm.get(f"X-Forwarded-For: {value}").status >= 400
+
+
+@fact("1.8b")
+@pytest.mark.parametrize(
+    "target", [events(NEWEST), "/metadata/instance", "/metadata/versions", "/other"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+def test_a_forwarded_request_is_bad_on_every_path(
+    stranger: VM, target: str, method: str
+) -> None:
+    answer = stranger.ask(target, "X-Forwarded-For: 10.0.0.1", method=method)
+    assert answer.status == 400
+    assert "proxy" in answer.error

@@ -1,0 +1,154 @@
+"""What errors say (8.0, 8.2, 8.4)."""
+
+import json
+
+import pytest
+from tests.conformance.facts import fact
+from tests.conformance.vm import EVENTS, NEWEST, VM, Answer, approval, events
+
+UNMARKED = b'{ "error": "Bad request: . Required metadata header not specified" }'
+NOT_FOUND = b'{ "error": "Not found" }'
+BAD_VERSION = (
+    '{ "error": "Bad request. api-version is invalid or was not specified in the'
+    " request. For more information refer to aka.ms/azureimds"
+    '", "newest-versions": [ %s ] }'
+)
+INSTANCE = "/metadata/instance"
+
+
+def versions_error(*versions: str) -> bytes:
+    """Write the error about versions with these `versions`."""
+    return (BAD_VERSION % ", ".join(f'"{each}"' for each in versions)).encode()
+
+
+def newest(answer: Answer) -> list[str]:
+    listed = answer.json["newest-versions"]
+    assert isinstance(listed, list)
+    return listed
+
+
+@fact("8.0a")
+@pytest.mark.parametrize("target", [events(NEWEST), INSTANCE, "/metadata/versions"])
+def test_without_the_header_the_error_says_so(vm: VM, target: str) -> None:
+    answer = vm.ask(target, marked=False)
+    assert (answer.status, answer.body) == (400, UNMARKED)
+
+
+@fact("8.0b")
+@pytest.mark.parametrize("target", [EVENTS, events("1999-01-01"), INSTANCE])
+def test_without_a_good_version_the_error_names_some(vm: VM, target: str) -> None:
+    answer = vm.ask(target)
+    assert answer.status == 400
+    assert newest(answer)
+
+
+@fact("8.0c")
+def test_a_repeated_parameter_gets_a_sentence(vm: VM) -> None:
+    answer = vm.ask(f"{events(NEWEST)}&x=1&x=2")
+    assert answer.status == 400
+    assert "more than once" in answer.error
+
+
+@fact("8.0c")
+def test_a_forwarded_request_gets_a_sentence(vm: VM) -> None:
+    answer = vm.get("X-Forwarded-For: 10.0.0.1")
+    assert answer.status == 400
+    assert "proxy" in answer.error
+
+
+@fact("8.0d")
+@pytest.mark.parametrize("body", [b"", b"nonsense", b"[]"])
+def test_a_malformed_approval_is_a_bad_request(vm: VM, body: bytes) -> None:
+    assert vm.post(body).status == 400
+
+
+@fact("8.0e")
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"/metadata/nothing?api-version={NEWEST}",
+        f"{EVENTS}/more?api-version={NEWEST}",
+        "/metadata/instance/compute/nothing?api-version=2021-02-01&format=text",
+        "/metadata/instance/nothing?api-version=2021-02-01",
+    ],
+)
+def test_what_is_not_there_is_not_found(vm: VM, target: str) -> None:
+    answer = vm.ask(target)
+    assert (answer.status, answer.body) == (404, NOT_FOUND)
+
+
+@fact("8.0f")
+@pytest.mark.parametrize(
+    ("target", "method"), [(events(NEWEST), "PUT"), (INSTANCE, "POST")]
+)
+def test_a_refused_method_gets_a_sentence(
+    stranger: VM, target: str, method: str
+) -> None:
+    answer = stranger.ask(target, method=method)
+    assert answer.status == 405
+    assert method in answer.error
+
+
+@fact("8.0j")
+def test_every_error_is_an_object_with_a_sentence(vm: VM, unknown: str) -> None:
+    answers = [
+        vm.get(marked=False),
+        vm.ask(EVENTS),
+        vm.ask("/metadata/nothing"),
+        vm.get("X-Forwarded-For: 10.0.0.1"),
+        vm.ask(f"{events(NEWEST)}&x=1&x=2"),
+        vm.post(b"nonsense"),
+        vm.post(approval(unknown)),
+    ]
+    assert all(each.status >= 400 for each in answers)
+    assert all(each.error for each in answers)
+
+
+# --- versions ----------------------------------------------------------------
+
+
+@fact("8.2a")
+@pytest.mark.parametrize("target", [INSTANCE, f"{INSTANCE}?api-version=1999-01-01"])
+def test_the_error_about_versions_is_as_documented(vm: VM, target: str) -> None:
+    known = vm.ask("/metadata/versions").json["apiVersions"]
+    assert vm.ask(target).body == versions_error(*reversed(known[-3:]))
+
+
+@fact("8.2b")
+@pytest.mark.parametrize("target", [INSTANCE, EVENTS])
+def test_the_error_names_three_versions_the_newest_first(vm: VM, target: str) -> None:
+    listed = newest(vm.ask(target))
+    assert len(listed) == 3
+    assert listed == sorted(listed, reverse=True)
+
+
+@fact("8.2d")
+@pytest.mark.parametrize("target", [INSTANCE, EVENTS])
+@pytest.mark.parametrize(
+    "choose", [lambda each: each[0], lambda each: sorted(each)[-1]]
+)
+def test_the_version_that_a_client_takes_from_it_works(
+    vm: VM, target: str, choose: type[str]
+) -> None:
+    answer = vm.ask(target)
+    assert answer.error
+    version = choose(newest(answer))
+    assert vm.ask(f"{target}?api-version={version}").status == 200
+
+
+@fact("8.2e")
+@pytest.mark.parametrize("target", [EVENTS, events("2021-02-01"), events("latest")])
+def test_scheduled_events_names_its_own_versions(vm: VM, target: str) -> None:
+    expected = versions_error("2020-07-01", "2019-08-01", "2019-04-01")
+    assert vm.ask(target).body == expected
+
+
+# --- elsewhere ---------------------------------------------------------------
+
+
+@fact("8.4b")
+@pytest.mark.parametrize("target", ["/", "/machine?comp=goalstate", "/metadatas"])
+def test_outside_of_metadata_nothing_is_found(vm: VM, target: str) -> None:
+    answer = vm.ask(target)
+    assert answer.status == 404
+    assert json.loads(answer.body) == {"error": "Not found"}

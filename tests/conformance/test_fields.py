@@ -1,0 +1,183 @@
+"""What the fields of an event hold (5.2 to 5.11)."""
+
+import re
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import pytest
+from tests.conformance.control import Clock
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VERSIONS, VM, approval
+
+GUID = r"[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}"
+TYPES = ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")
+ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+
+
+def announced(stage: Stage, type: str, **more: object) -> VM:
+    """A VM with one event."""
+    (vm, _) = stage.group()
+    stage.announce(type, vm, **more)
+    return vm
+
+
+# --- EventId, EventType, ResourceType ----------------------------------------
+
+
+@fact("5.2a")
+def test_an_id_is_a_guid_in_upper_case(warned: VM) -> None:
+    for event in warned.events():
+        assert re.fullmatch(GUID, event["EventId"])
+
+
+@fact("5.2b")
+def test_an_event_keeps_its_id(stage: Stage, clock: Clock) -> None:
+    vm = announced(stage, "Reboot")
+    scheduled = vm.event()
+    clock.advance(minutes=15)
+    started = vm.event()
+    assert (scheduled["EventStatus"], started["EventStatus"]) == (
+        "Scheduled",
+        "Started",
+    )
+    assert started["EventId"] == scheduled["EventId"]
+
+
+@fact("5.2c")
+def test_an_approval_finds_its_event_in_any_case(stage: Stage) -> None:
+    vm = announced(stage, "Reboot")
+    assert vm.post(approval(vm.event()["EventId"].lower())).status == 200
+    assert vm.statuses == ["Started"]
+
+
+@fact("5.3a")
+@pytest.mark.parametrize("type", TYPES)
+def test_each_of_the_five_types_is_shown(stage: Stage, type: str) -> None:
+    assert announced(stage, type).event()["EventType"] == type
+
+
+@fact("5.4")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_resource_is_always_a_virtual_machine(warned: VM, version: str) -> None:
+    for event in warned.events(version):
+        assert event["ResourceType"] == "VirtualMachine"
+
+
+# --- Resources ---------------------------------------------------------------
+
+
+@fact("5.5a")
+def test_resources_are_names(stage: Stage) -> None:
+    vm = announced(stage, "Reboot")
+    assert vm.event()["Resources"] == [vm.name]
+
+
+@fact("5.5b")
+def test_one_act_on_one_host_is_one_event(stage: Stage) -> None:
+    host = stage.host()
+    one, other = stage.group(vms={"host": host, "update_domain": 0})
+    stage.announce("Freeze", host=host)
+    assert one.event()["Resources"] == [one.name, other.name]
+
+
+@fact("5.5c")
+def test_what_can_be_called_off_separately_is_separate(stage: Stage) -> None:
+    one, other = stage.group()
+    first, second = stage.announce("Reboot", one), stage.announce("Reboot", other)
+    assert [each["Resources"] for each in one.events()] == [[one.name], [other.name]]
+    stage.cancel(first)
+    assert [each["EventId"] for each in one.events()] == [second.event]
+
+
+@fact("5.11a")
+def test_the_order_of_resources_is_the_same_for_all_and_stays(
+    stage: Stage, clock: Clock
+) -> None:
+    host = stage.host()
+    vms = stage.group(4, vms={"host": host, "update_domain": 0})
+    stage.announce("Freeze", host=host)
+    before = {tuple(vm.event()["Resources"]) for vm in vms}
+    clock.advance(minutes=15)
+    after = {tuple(vm.event()["Resources"]) for vm in vms}
+    assert before == after
+    assert len(before) == 1
+
+
+@fact("5.11b")
+def test_events_stand_in_the_order_of_their_announcement(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    orders = (("Reboot", 3600), ("Freeze", 1800), ("Redeploy", 7200))
+    made = [stage.announce(t, vm, notice_seconds=n).event for t, n in orders]
+    assert [each["EventId"] for each in vm.events()] == made
+
+
+@fact("5.11c")
+def test_resources_stand_in_natural_order(stage: Stage) -> None:
+    host = stage.host()
+    vms = stage.group(11, vms={"host": host, "update_domain": 0})
+    stage.announce("Freeze", host=host)
+    expected = [vm.name for vm in vms]
+    assert expected != sorted(expected), "the names tell natural from plain order"
+    assert vms[0].event()["Resources"] == expected
+
+
+# --- EventStatus -------------------------------------------------------------
+
+
+@fact("5.6a")
+def test_a_status_is_scheduled_or_started(stage: Stage, clock: Clock) -> None:
+    vm = announced(stage, "Reboot")
+    before = vm.statuses
+    clock.advance(minutes=15)
+    assert (before, vm.statuses) == (["Scheduled"], ["Started"])
+
+
+@fact("5.6b")
+def test_what_is_over_is_gone(stage: Stage, clock: Clock) -> None:
+    vm = announced(stage, "Reboot")
+    clock.advance(minutes=16)
+    assert vm.events() == []
+
+
+@fact("5.6d")
+def test_the_status_never_goes_back(stage: Stage, clock: Clock) -> None:
+    vm = announced(stage, "Freeze", duration_seconds=60)
+    seen = []
+    for _ in range(20):
+        seen += vm.statuses or ["gone"]
+        clock.advance(minutes=1)
+    order = ["Scheduled", "Started", "gone"]
+    assert seen == sorted(seen, key=order.index)
+    assert set(seen) == set(order)
+
+
+# --- NotBefore ---------------------------------------------------------------
+
+
+@fact("5.7a")
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_not_before_is_written_as_http_writes_dates(warned: VM, version: str) -> None:
+    form = rf"({DAYS}), \d\d ({MONTHS}) \d{{4}} \d\d:\d\d:\d\d GMT"
+    for event in warned.events(version):
+        assert re.fullmatch(form, event["NotBefore"])
+
+
+@fact("5.7a")
+def test_not_before_is_the_moment_that_the_operator_gave(
+    stage: Stage, clock: Clock
+) -> None:
+    moment = (clock.now + timedelta(days=40)).replace(day=5, microsecond=0)
+    vm = announced(stage, "Reboot", not_before=moment.isoformat())
+    assert parsedate_to_datetime(vm.event()["NotBefore"]) == moment
+
+
+@fact("5.7b")
+def test_in_2017_03_01_not_before_is_iso_8601(stage: Stage) -> None:
+    vm = announced(stage, "Reboot")
+    old = vm.event("2017-03-01")["NotBefore"]
+    assert re.fullmatch(ISO, old)
+    same = parsedate_to_datetime(vm.event()["NotBefore"])
+    assert datetime.fromisoformat(old) == same

@@ -1,0 +1,130 @@
+"""What a request carries, and what must not matter (2)."""
+
+import pytest
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VERSIONS, VM, approval
+
+CONTENT_TYPES = (
+    "Content-Type: application/x-www-form-urlencoded",
+    "Content-Type: application/json",
+    "Content-Type: text/plain; charset=utf-8",
+    None,
+)
+
+HEADER_ERROR = b'{ "error": "Bad request: . Required metadata header not specified" }'
+
+
+@fact("2.1a")
+@pytest.mark.parametrize("name", ["Metadata", "metadata", "METADATA", "mEtAdAtA"])
+def test_the_name_of_the_header_is_read_in_any_case(vm: VM, name: str) -> None:
+    assert vm.get(f"{name}: true", marked=False).status == 200
+
+
+@fact("2.1b")
+@pytest.mark.parametrize("value", ["True", "TRUE"])
+def test_the_value_of_the_header_is_read_in_any_case(vm: VM, value: str) -> None:
+    assert vm.get(f"Metadata: {value}", marked=False).status == 200
+
+
+@fact("2.1c")
+def test_the_header_needs_no_blank(vm: VM) -> None:
+    assert vm.get("Metadata:true", marked=False).status == 200
+
+
+@fact("2.1d")
+def test_a_header_that_says_false_is_as_good_as_none(vm: VM) -> None:
+    answer = vm.get("Metadata: false", marked=False)
+    assert answer.status == 400
+    assert answer.body == vm.get(marked=False).body
+
+
+@fact("2.2a")
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_since_2017_08_01_a_get_needs_the_header(vm: VM, version: str) -> None:
+    assert vm.get(version=version, marked=False).status == 400
+
+
+@fact("2.2a")
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_since_2017_08_01_a_post_needs_the_header(
+    vm: VM, version: str, unknown: str
+) -> None:
+    answer = vm.post(approval(unknown), version=version, marked=False)
+    assert answer.status == 400
+    assert answer.body == vm.get(version=version, marked=False).body
+
+
+@fact("2.2b")
+def test_in_2017_03_01_a_post_is_not_refused_for_want_of_the_header(vm: VM) -> None:
+    answer = vm.post(b"{}", version="2017-03-01", marked=False)
+    assert answer.body != vm.get(marked=False).body
+
+
+@fact("2.2b")
+def test_in_2017_03_01_an_approval_needs_no_header(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    event = stage.announce("Reboot", vm).event
+    answer = vm.post(approval(event), version="2017-03-01", marked=False)
+    assert answer.status == 200
+    assert vm.statuses == ["Started"]
+
+
+@fact("2.2c")
+def test_in_2017_03_01_a_get_needs_the_header(vm: VM) -> None:
+    answer = vm.get(version="2017-03-01", marked=False)
+    assert (answer.status, answer.body) == (400, HEADER_ERROR)
+
+
+@fact("2.3")
+@pytest.mark.parametrize("content_type", CONTENT_TYPES)
+def test_an_approval_is_read_whatever_its_content_type(
+    stage: Stage, content_type: str | None
+) -> None:
+    (vm, _) = stage.group()
+    event = stage.announce("Reboot", vm).event
+    headers = [] if content_type is None else [content_type]
+    assert vm.post(approval(event), *headers).status == 200
+    assert vm.statuses == ["Started"]
+
+
+@fact("2.3")
+def test_the_content_type_of_a_bad_approval_makes_no_difference(
+    vm: VM, unknown: str
+) -> None:
+    answers = [
+        vm.post(approval(unknown), *([] if each is None else [each]))
+        for each in CONTENT_TYPES
+    ]
+    assert len({(each.status, each.body) for each in answers}) == 1
+
+
+@fact("2.4a")
+def test_a_get_may_carry_a_content_type(vm: VM) -> None:
+    assert vm.get("Content-Type: application/json").status == 200
+
+
+@fact("2.4b")
+@pytest.mark.parametrize("matching", [True, False])
+def test_a_post_may_carry_if_none_match(stage: Stage, matching: bool) -> None:
+    (vm, _) = stage.group()
+    event = stage.announce("Reboot", vm).event
+    tag = vm.get().header("ETag") if matching else "null"
+    assert vm.post(approval(event), f"If-None-Match: {tag}").status == 200
+    assert vm.statuses == ["Started"]
+
+
+@fact("2.5")
+@pytest.mark.parametrize(
+    "header",
+    [
+        "x-ms-client-request-id: 3f1b0a52-0d2f-4f3a-9a51-6d0a4f1c7f55",
+        "User-Agent: An-Agent/0.20 A-System/12",
+        "Accept: application/json",
+        "Accept-Encoding: gzip, deflate",
+    ],
+)
+def test_other_headers_change_nothing(vm: VM, header: str) -> None:
+    answer, plain = vm.get(header), vm.get()
+    assert (answer.status, answer.body) == (200, plain.body)
+    assert answer.header("Content-Type") == plain.header("Content-Type")

@@ -1,0 +1,137 @@
+"""The counter of changes (5.1)."""
+
+import pytest
+from tests.conformance.control import Clock
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VERSIONS, VM
+
+
+@fact("5.1a")
+def test_the_incarnation_rises_when_the_events_change(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    before = vm.incarnation
+    stage.announce("Reboot", vm)
+    assert vm.incarnation > before
+
+
+@fact("5.1b")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_same_incarnation_is_the_same_document(vm: VM, version: str) -> None:
+    one, other = vm.get(version=version), vm.get(version=version)
+    if one.json["DocumentIncarnation"] == other.json["DocumentIncarnation"]:
+        assert one.body == other.body
+
+
+@fact("5.1b")
+def test_time_alone_changes_no_document(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    stage.announce("Reboot", vm)
+    before = vm.get().body
+    clock.advance(minutes=14)
+    assert vm.get().body == before
+
+
+@fact("5.1c")
+def test_the_incarnation_rises_by_one_each_time(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    seen = [vm.incarnation]
+    stage.announce("Reboot", vm)
+    seen.append(vm.incarnation)
+    clock.advance(minutes=15)
+    seen.append(vm.incarnation)
+    clock.advance(minutes=1)
+    seen.append(vm.incarnation)
+    assert seen == [0, 1, 2, 3]
+
+
+@fact("5.1d")
+def test_the_first_event_of_a_group_is_incarnation_1(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    assert vm.incarnation == 0
+    stage.announce("Reboot", vm)
+    assert vm.incarnation == 1
+
+
+@fact("5.1e")
+def test_an_event_that_is_added_counts(stage: Stage) -> None:
+    (vm, other) = stage.group()
+    stage.announce("Reboot", vm)
+    before = vm.incarnation
+    stage.announce("Reboot", other)
+    assert vm.incarnation == before + 1
+
+
+@fact("5.1e")
+def test_a_start_counts(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    event = stage.announce("Reboot", vm).event
+    before = vm.incarnation
+    vm.approve(event)
+    assert (vm.statuses, vm.incarnation) == (["Started"], before + 1)
+
+
+@fact("5.1e")
+def test_an_end_counts(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    vm.approve(stage.announce("Reboot", vm).event)
+    before = vm.incarnation
+    clock.advance(minutes=1)
+    assert (vm.events(), vm.incarnation) == ([], before + 1)
+
+
+@fact("5.1e")
+def test_a_cancellation_counts(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    announced = stage.announce("Reboot", vm)
+    before = vm.incarnation
+    stage.cancel(announced)
+    assert (vm.events(), vm.incarnation) == ([], before + 1)
+
+
+@fact("5.1g")
+def test_an_approval_that_starts_nothing_does_not_count(stage: Stage) -> None:
+    host = stage.host()
+    (vm, *_), _ = stage.group(vms={"host": host}), stage.group(vms={"host": host})
+    stage.announce("Reboot", host=host)
+    before = vm.get()
+    mine = [each["EventId"] for each in vm.events()]
+    assert vm.approve(*mine).status == 200
+    after = vm.get()
+    assert after.body == before.body
+    assert after.header("ETag") == before.header("ETag")
+
+
+@fact("5.1h")
+def test_all_vms_of_a_group_read_the_same_document(stage: Stage) -> None:
+    first, second, third = stage.group(3)
+    stage.announce("Reboot", second)
+    assert first.get().body == second.get().body == third.get().body
+
+
+@fact("5.1h")
+def test_another_group_has_a_counter_of_its_own(stage: Stage) -> None:
+    (vm, _), (other, _) = stage.group(), stage.group()
+    assert (vm.incarnation, other.incarnation) == (0, 0)
+    stage.announce("Reboot", vm)
+    assert (vm.incarnation, other.incarnation) == (1, 0)
+
+
+@fact("5.1i")
+def test_the_counter_begins_again_after_a_silence(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    assert vm.incarnation == 0
+    stage.cancel(stage.announce("Reboot", vm))
+    assert vm.incarnation == 2
+    clock.advance(hours=24)
+    assert vm.incarnation == 0
+
+
+@fact("5.1i")
+def test_the_counter_goes_on_without_a_silence(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    assert vm.incarnation == 0
+    stage.cancel(stage.announce("Reboot", vm))
+    assert vm.incarnation == 2
+    clock.advance(hours=23)
+    assert vm.incarnation == 2

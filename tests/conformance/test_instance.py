@@ -1,0 +1,166 @@
+"""What is served beside the events (13.1, 13.2)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VM, Answer
+
+NEW = "2021-02-01"
+FIELDS = (
+    "name",
+    "vmScaleSetName",
+    "placementGroupId",
+    "platformUpdateDomain",
+    "platformFaultDomain",
+    "zone",
+    "priority",
+    "evictionPolicy",
+    "resourceId",
+)
+
+
+def read(vm: VM, path: str = "", query: str = "", version: str = NEW) -> Answer:
+    """Read instance metadata at `path`."""
+    return vm.ask(f"/metadata/instance{path}?api-version={version}{query}")
+
+
+def text(vm: VM, path: str) -> str:
+    """Read instance metadata as text."""
+    answer = read(vm, path, "&format=text")
+    assert answer.status == 200
+    return answer.body.decode()
+
+
+def leaves(node: Any) -> Iterator[object]:
+    """Find all single values below `node`."""
+    if isinstance(node, dict):
+        node = [*node.values()]
+    if isinstance(node, list):
+        for each in node:
+            yield from leaves(each)
+    else:
+        yield node
+
+
+@fact("13.1a")
+def test_a_vm_may_ask_about_itself(vm: VM) -> None:
+    answer = read(vm)
+    assert answer.status == 200
+    assert answer.header("Content-Type") == "application/json; charset=utf-8"
+    assert answer.json.keys() >= {"compute", "network"}
+
+
+@fact("13.1b")
+def test_a_longer_path_leads_to_a_part(vm: VM) -> None:
+    whole = read(vm).json
+    assert read(vm, "/compute").json == whole["compute"]
+    assert read(vm, "/network/interface").json == whole["network"]["interface"]
+    assert text(vm, "/compute/name") == whole["compute"]["name"]
+
+
+@fact("13.1c")
+def test_a_number_chooses_from_an_array(stage: Stage) -> None:
+    vm = stage.alone(addresses=["192.0.2.77"])
+    first = read(vm).json["network"]["interface"][0]
+    assert read(vm, "/network/interface/0").json == first
+    path = "/network/interface/0/ipv4/ipAddress/0/privateIpAddress"
+    assert text(vm, path) == "192.0.2.77"
+
+
+@fact("13.1c")
+@pytest.mark.parametrize("index", ["1", "-1", "x", "00"])
+def test_a_number_beyond_the_array_is_not_found(stage: Stage, index: str) -> None:
+    vm = stage.alone(addresses=["192.0.2.78"])
+    assert read(vm, f"/network/interface/{index}").status == 404
+
+
+@fact("13.1d")
+def test_json_is_the_default_format(vm: VM) -> None:
+    plain, named = read(vm), read(vm, query="&format=json")
+    assert (named.status, named.body) == (200, plain.body)
+
+
+@fact("13.1d")
+def test_text_is_plain_text(vm: VM) -> None:
+    answer = read(vm, "/compute/name", "&format=text")
+    assert (answer.header("Content-Type") or "").startswith("text/plain")
+    assert not answer.body.endswith(b"\n")
+
+
+@fact("13.1e")
+@pytest.mark.parametrize("query", ["", "&format=json"])
+def test_a_single_value_is_given_as_text_only(vm: VM, query: str) -> None:
+    answer = read(vm, "/compute/name", query)
+    assert answer.status == 400
+    assert answer.error
+
+
+@fact("13.1f")
+def test_versions_are_listed_without_naming_one(vm: VM) -> None:
+    answer = vm.ask("/metadata/versions")
+    assert answer.status == 200
+    listed = answer.json["apiVersions"]
+    assert [*answer.json] == ["apiVersions"]
+    assert listed[0] == "2017-03-01"
+    assert listed == sorted(listed)
+    assert answer.body.startswith(b'{"apiVersions":["2017-03-01","')
+
+
+@fact("13.1g")
+def test_all_values_are_text(vm: VM) -> None:
+    odd = [each for each in leaves(read(vm).json) if not isinstance(each, str)]
+    assert odd == [], f"expected nothing but text, seen {odd}"
+
+
+@fact("13.1g")
+def test_what_is_not_known_is_empty(stage: Stage) -> None:
+    compute = read(stage.alone()).json["compute"]
+    assert (compute["zone"], compute["vmScaleSetName"], compute["tags"]) == ("", "", "")
+
+
+@fact("13.1h")
+def test_the_text_of_a_node_is_its_children(stage: Stage) -> None:
+    vm = stage.alone(addresses=["192.0.2.79"])
+    assert {"compute/", "network/"} <= {*text(vm, "").split("\n")}
+    assert text(vm, "/network") == "interface/"
+    assert text(vm, "/network/interface") == "0/"
+    listed = text(vm, "/compute").split("\n")
+    assert {"name", "osProfile/", "tagsList/"} <= {*listed}
+
+
+@fact("13.2a")
+def test_tags_are_one_text(stage: Stage) -> None:
+    vm = stage.alone(tags={"role": "web", "tier": "1"})
+    assert read(vm).json["compute"]["tags"] == "role:web;tier:1"
+
+
+@fact("13.2b")
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [("2019-06-01", False), ("2019-06-04", True), ("2025-04-07", True)],
+)
+def test_tags_are_listed_since_2019_06_04(
+    stage: Stage, version: str, known: bool
+) -> None:
+    vm = stage.alone(tags={"role": "web"})
+    compute = read(vm, version=version).json["compute"]
+    assert ("tagsList" in compute) == known
+    if known:
+        assert compute["tagsList"] == [{"name": "role", "value": "web"}]
+
+
+@fact("13.2c")
+def test_what_clients_look_for_is_there(vm: VM) -> None:
+    compute = read(vm).json["compute"]
+    missing = [each for each in FIELDS if not isinstance(compute.get(each), str)]
+    assert missing == [], f"expected text for each, missing {missing}"
+    assert isinstance(compute["osProfile"]["computerName"], str)
+
+
+@fact("13.2c")
+def test_a_spot_vm_says_that_it_is_one(stage: Stage) -> None:
+    compute = read(stage.alone(spot=True)).json["compute"]
+    assert (compute["priority"], compute["evictionPolicy"]) == ("Spot", "Delete")

@@ -1,0 +1,193 @@
+"""How an event goes on and ends, and what users do (6.6 to 6.17)."""
+
+import pytest
+from tests.conformance.control import Clock
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+
+
+@fact("6.6a")
+def test_a_start_is_a_new_document(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    event = stage.announce("Reboot", vm).event
+    before = vm.document()
+    vm.approve(event)
+    started = {**before["Events"][0], "EventStatus": "Started", "NotBefore": ""}
+    assert vm.document() == {
+        "DocumentIncarnation": before["DocumentIncarnation"] + 1,
+        "Events": [started],
+    }
+
+
+@fact("6.6c")
+def test_what_is_over_is_gone_and_counted(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    vm.approve(stage.announce("Freeze", vm, duration_seconds=30).event)
+    before = vm.incarnation
+    clock.advance(29)
+    assert vm.statuses == ["Started"]
+    clock.advance(1)
+    assert vm.document() == {"DocumentIncarnation": before + 1, "Events": []}
+
+
+@fact("6.6e")
+def test_started_is_shown_for_five_seconds(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    vm.approve(stage.announce("Reboot", vm).event)
+    seen = []
+    for _ in range(6):
+        seen += vm.statuses or ["gone"]
+        clock.advance(1)
+    assert seen == ["Started"] * 5 + ["gone"]
+
+
+@fact("6.7")
+def test_what_is_called_off_leaves_and_nothing_happens(
+    stage: Stage, clock: Clock
+) -> None:
+    (vm, _) = stage.group()
+    announced = stage.announce("Reboot", vm)
+    clock.advance(minutes=8)
+    stage.cancel(announced)
+    assert vm.events() == []
+    clock.advance(minutes=30)
+    assert (vm.events(), stage.phase(announced)) == ([], "CANCELED")
+
+
+@fact("6.8a")
+def test_not_before_stays_until_the_start(stage: Stage, clock: Clock) -> None:
+    (vm, other) = stage.group()
+    stage.announce("Reboot", vm)
+    first = vm.event()["NotBefore"]
+    clock.advance(minutes=7)
+    stage.announce("Freeze", other)
+    clock.advance(minutes=7)
+    assert vm.events()[0]["NotBefore"] == first
+
+
+@fact("6.8b")
+def test_one_vm_may_have_several_events(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    made = [stage.announce("Reboot", vm).event, stage.announce("Reboot", vm).event]
+    shown = vm.events()
+    assert [each["EventId"] for each in shown] == made
+    assert [each["Resources"] for each in shown] == [[vm.name], [vm.name]]
+
+
+@fact("6.9")
+def test_after_the_end_nothing_happens(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    vm.approve(stage.announce("Reboot", vm).event)
+    clock.advance(minutes=1)
+    before = vm.get().body
+    for _ in range(4):
+        clock.advance(hours=10)
+        assert vm.get().body == before
+
+
+# --- one after another -------------------------------------------------------
+
+
+@fact("6.10a")
+def test_planned_maintenance_takes_one_update_domain_at_a_time(
+    stage: Stage, clock: Clock
+) -> None:
+    first, second = stage.group()
+    for vm in (first, second):
+        stage.announce("Freeze", vm, duration_seconds=60)
+    clock.advance(minutes=15)
+    assert first.statuses == ["Started", "Scheduled"]
+    clock.advance(minutes=1)
+    assert first.statuses == ["Started"]
+    assert first.event()["Resources"] == [second.name]
+
+
+@fact("6.10b")
+def test_no_event_lists_two_update_domains(stage: Stage) -> None:
+    host = stage.host()
+    one, other = stage.group(vms={"host": host})
+    stage.announce("Freeze", host=host)
+    assert [each["Resources"] for each in one.events()] == [[one.name], [other.name]]
+
+
+# --- users -------------------------------------------------------------------
+
+
+@fact("6.12a")
+@pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
+def test_what_the_user_does_has_its_type_and_source(stage: Stage, type: str) -> None:
+    (vm, _) = stage.group()
+    vm.get()
+    stage.announce(type, vm, source="User")
+    event = vm.event()
+    assert (event["EventType"], event["EventSource"]) == (type, "User")
+
+
+@fact("6.12b")
+@pytest.mark.parametrize(("type", "minutes"), [("Reboot", 15), ("Redeploy", 10)])
+def test_what_the_user_does_waits_as_any_other(
+    stage: Stage, clock: Clock, type: str, minutes: int
+) -> None:
+    (vm, _) = stage.group()
+    vm.get()
+    stage.announce(type, vm, source="User")
+    clock.advance(minutes * 60 - 1)
+    assert vm.statuses == ["Scheduled"]
+    clock.advance(1)
+    assert vm.statuses == ["Started"]
+
+
+@fact("6.12b")
+def test_what_the_user_does_can_be_approved(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    vm.get()
+    vm.approve(stage.announce("Reboot", vm, source="User").event)
+    assert vm.statuses == ["Started"]
+
+
+@fact("6.13")
+@pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
+def test_who_does_not_listen_is_not_asked(stage: Stage, type: str) -> None:
+    (vm, _) = stage.group()
+    stage.announce(type, vm, source="User")
+    assert "Scheduled" not in vm.statuses
+
+
+@fact("6.17a")
+@pytest.mark.parametrize(
+    ("type", "policy"), [("Reboot", "user-reboot"), ("Redeploy", "user-redeploy")]
+)
+def test_what_a_group_approves_beforehand_starts_at_once(
+    stage: Stage, type: str, policy: str
+) -> None:
+    (vm, _) = stage.group(auto_approve=[policy])
+    before = vm.incarnation
+    stage.announce(type, vm, source="User")
+    event = vm.event()
+    assert (event["EventStatus"], event["NotBefore"]) == ("Started", "")
+    assert vm.incarnation == before + 1
+
+
+@fact("6.17a")
+def test_a_group_does_not_approve_the_platform_beforehand(stage: Stage) -> None:
+    (vm, _) = stage.group(auto_approve=["user-reboot", "user-redeploy"])
+    stage.announce("Reboot", vm)
+    assert vm.statuses == ["Scheduled"]
+
+
+# --- Preempt -----------------------------------------------------------------
+
+
+@fact("6.16a")
+def test_a_preempt_comes_30_seconds_ahead_and_can_be_approved(
+    stage: Stage, clock: Clock
+) -> None:
+    one, other = stage.group(kind="scale-set", vms={"spot": True})
+    event = stage.announce("Preempt", one).event
+    stage.announce("Preempt", other)
+    one.approve(event)
+    assert one.statuses == ["Started", "Scheduled"]
+    clock.advance(30)
+    assert [e["Resources"] for e in one.events() if e["EventStatus"] == "Started"] == [
+        [other.name]
+    ]

@@ -1,0 +1,164 @@
+"""NotBefore once more, and what later versions tell (5.7c to 5.10)."""
+
+import pytest
+from tests.conformance.control import Clock
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.target import Serve
+from tests.conformance.test_fields import TYPES, announced
+from tests.conformance.vm import VERSIONS, VM
+
+MAINTENANCE = "Host server is undergoing maintenance."
+REPAIR = "Host server is undergoing an emergency repair."
+RESTART = "Virtual machine is going to be restarted as requested by authorized user."
+REDEPLOY = "Virtual machine is going to be redeployed as requested by authorized user."
+KNOWN = {
+    MAINTENANCE,
+    "Host Server infrastructure is undergoing maintenance.",
+    "Virtual machine is being paused because of a memory-preserving Live Migration"
+    " operation.",
+    RESTART,
+    REDEPLOY,
+    REPAIR,
+    "Virtual machine has encountered a failure.",
+    "",
+}
+
+
+def of_user(stage: Stage, type: str) -> VM:
+    """A VM with one event that its user caused."""
+    (vm, _) = stage.group()
+    vm.get()  # only who listens is asked
+    stage.announce(type, vm, source="User")
+    return vm
+
+
+# --- NotBefore ---------------------------------------------------------------
+
+
+@fact("5.7c")
+def test_a_setting_makes_not_before_the_same_in_all_versions(serve: Serve) -> None:
+    stage = serve(FOREWARN_NOT_BEFORE_2017_03_01="rfc1123")
+    vm = announced(stage, "Reboot")
+    assert vm.event("2017-03-01")["NotBefore"] == vm.event()["NotBefore"]
+
+
+@fact("5.7d")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_has_started_has_a_blank_not_before(stage: Stage, version: str) -> None:
+    vm = announced(stage, "Reboot")
+    vm.approve(vm.event()["EventId"])
+    event = vm.event(version)
+    assert (event["EventStatus"], event["NotBefore"]) == ("Started", "")
+
+
+@fact("5.7e")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_not_before_is_always_text(warned: VM, version: str) -> None:
+    for event in warned.events(version):
+        assert isinstance(event["NotBefore"], str)
+
+
+@fact("5.7f")
+@pytest.mark.parametrize("type", TYPES)
+def test_nothing_starts_before_not_before(
+    stage: Stage, clock: Clock, type: str
+) -> None:
+    vm = announced(stage, type, notice_seconds=1800)
+    clock.advance(seconds=1799)
+    assert vm.statuses == ["Scheduled"]
+    clock.advance(seconds=1)
+    assert vm.statuses == ["Started"]
+
+
+# --- Description -------------------------------------------------------------
+
+
+@fact("5.8a")
+@pytest.mark.parametrize("type", TYPES)
+def test_a_description_is_one_of_the_known_texts(stage: Stage, type: str) -> None:
+    assert announced(stage, type).event()["Description"] in KNOWN
+
+
+@fact("5.8b")
+def test_a_preempt_has_no_description(stage: Stage) -> None:
+    assert announced(stage, "Preempt").event()["Description"] == ""
+
+
+@fact("5.8d")
+def test_a_terminate_has_no_description(stage: Stage) -> None:
+    assert announced(stage, "Terminate").event()["Description"] == ""
+
+
+@fact("5.8e")
+@pytest.mark.parametrize("type", TYPES[:3])
+def test_planned_work_is_described_as_maintenance(stage: Stage, type: str) -> None:
+    assert announced(stage, type).event()["Description"] == MAINTENANCE
+
+
+@fact("5.8e")
+@pytest.mark.parametrize("type", TYPES[:3])
+def test_an_emergency_is_described_as_repair(stage: Stage, type: str) -> None:
+    vm = announced(stage, type, emergency=True, reason="smoke")
+    assert vm.event()["Description"] == REPAIR
+
+
+@fact("5.8f")
+@pytest.mark.parametrize(
+    ("type", "text"), [("Reboot", RESTART), ("Redeploy", REDEPLOY)]
+)
+def test_what_the_user_asked_for_is_described_so(
+    stage: Stage, type: str, text: str
+) -> None:
+    assert of_user(stage, type).event()["Description"] == text
+
+
+# --- EventSource -------------------------------------------------------------
+
+
+@fact("5.9a")
+def test_what_the_platform_does_is_of_the_platform(stage: Stage) -> None:
+    assert announced(stage, "Reboot").event()["EventSource"] == "Platform"
+
+
+@fact("5.9a")
+def test_what_the_user_asked_for_is_of_the_user(stage: Stage) -> None:
+    assert of_user(stage, "Reboot").event()["EventSource"] == "User"
+
+
+@fact("5.9b")
+def test_a_preempt_is_of_the_platform(stage: Stage) -> None:
+    assert announced(stage, "Preempt").event()["EventSource"] == "Platform"
+
+
+@fact("5.9c")
+def test_a_terminate_is_of_the_user(stage: Stage) -> None:
+    assert announced(stage, "Terminate").event()["EventSource"] == "User"
+
+
+# --- DurationInSeconds -------------------------------------------------------
+
+
+@fact("5.10a")
+@pytest.mark.parametrize("seconds", [-1, 0, 9, 30])
+def test_the_duration_is_what_is_expected(stage: Stage, seconds: int) -> None:
+    vm = announced(stage, "Freeze", duration_seconds=seconds)
+    assert vm.event()["DurationInSeconds"] == seconds
+
+
+@fact("5.10b")
+@pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
+def test_how_long_a_restart_takes_is_not_known(stage: Stage, type: str) -> None:
+    assert announced(stage, type).event()["DurationInSeconds"] == -1
+
+
+@fact("5.10c")
+def test_a_freeze_lasts_some_seconds(stage: Stage) -> None:
+    seconds = announced(stage, "Freeze").event()["DurationInSeconds"]
+    assert 0 < seconds <= 30, f"expected some seconds, seen {seconds}"
+
+
+@fact("5.10d")
+@pytest.mark.parametrize("type", ["Preempt", "Terminate"])
+def test_the_end_of_a_vm_has_no_duration(stage: Stage, type: str) -> None:
+    assert announced(stage, type).event()["DurationInSeconds"] == -1

@@ -1,0 +1,177 @@
+"""How much notice is given, and how an event starts (6.0 to 6.5)."""
+
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import pytest
+from tests.conformance.control import Clock, Refused
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VM
+
+NOTICE = {"Freeze": 900, "Reboot": 900, "Redeploy": 600, "Preempt": 30}
+
+
+def not_before(vm: VM) -> datetime:
+    """Read when the only event may start."""
+    return parsedate_to_datetime(vm.event()["NotBefore"])
+
+
+def on_one_host(stage: Stage) -> tuple[VM, VM]:
+    """Two VMs of two groups whose host is about to be restarted."""
+    host = stage.host()
+    (one,), (other,) = (stage.group(1, vms={"host": host}) for _ in range(2))
+    stage.announce("Reboot", host=host)
+    return one, other
+
+
+# --- the three lives ---------------------------------------------------------
+
+
+@fact("6.0a")
+def test_an_event_is_scheduled_then_started_then_gone(
+    stage: Stage, clock: Clock
+) -> None:
+    (vm, _) = stage.group()
+    stage.announce("Reboot", vm)
+    seen = [vm.statuses]
+    clock.advance(minutes=15)
+    seen.append(vm.statuses)
+    clock.advance(minutes=1)
+    seen.append(vm.statuses)
+    assert seen == [["Scheduled"], ["Started"], []]
+
+
+@fact("6.0b")
+def test_an_event_may_go_without_having_started(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    announced = stage.announce("Reboot", vm)
+    clock.advance(minutes=14)
+    stage.cancel(announced)
+    clock.advance(minutes=2)
+    assert vm.events() == []
+    assert stage.phase(announced) == "CANCELED"
+
+
+@fact("6.0c")
+def test_an_event_may_appear_as_started(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    stage.announce("Redeploy", vm, emergency=True, reason="smoke")
+    assert vm.statuses == ["Started"]
+
+
+# --- notice ------------------------------------------------------------------
+
+
+@fact("6.1a")
+@pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
+def test_no_type_has_less_notice_than_is_promised(
+    stage: Stage, clock: Clock, type: str, seconds: int
+) -> None:
+    (vm, _) = stage.group()
+    stage.announce(type, vm)
+    assert not_before(vm) - clock.now >= timedelta(seconds=seconds)
+    with pytest.raises(Refused, match="notice"):
+        stage.announce(type, vm, notice_seconds=seconds - 1)
+
+
+@fact("6.1b", "6.14b")
+@pytest.mark.parametrize("seconds", [300, 450, 900])
+def test_the_notice_of_a_terminate_is_set_by_its_group(
+    stage: Stage, clock: Clock, seconds: int
+) -> None:
+    (vm,) = stage.group(1, kind="scale-set", terminate_notice_seconds=seconds)
+    stage.announce("Terminate", vm)
+    assert not_before(vm) == clock.now + timedelta(seconds=seconds)
+
+
+@fact("6.14b")
+def test_a_terminate_has_five_minutes_if_nothing_is_set(
+    stage: Stage, clock: Clock
+) -> None:
+    (vm,) = stage.group(1, kind="scale-set")
+    stage.announce("Terminate", vm)
+    assert not_before(vm) == clock.now + timedelta(minutes=5)
+
+
+@fact("6.1c")
+@pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
+def test_not_before_is_the_announcement_and_the_notice_to_the_second(
+    stage: Stage, clock: Clock, type: str, seconds: int
+) -> None:
+    (vm, _) = stage.group()
+    stage.announce(type, vm)
+    assert not_before(vm) == clock.now + timedelta(seconds=seconds)
+
+
+# --- starting ----------------------------------------------------------------
+
+
+@fact("6.2b")
+def test_what_lies_days_ahead_can_be_had_now(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    event = stage.announce("Redeploy", vm, notice_seconds=7 * 86400).event
+    assert vm.approve(event).status == 200
+    assert vm.statuses == ["Started"]
+
+
+@fact("6.3a")
+@pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
+def test_what_comes_without_notice_is_started_with_a_blank_not_before(
+    stage: Stage, type: str
+) -> None:
+    (vm, _) = stage.group()
+    assert vm.events() == []
+    stage.announce(type, vm, emergency=True, reason="smoke")
+    event = vm.event()
+    assert (event["EventStatus"], event["NotBefore"]) == ("Started", "")
+
+
+@fact("6.4a")
+@pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
+def test_without_an_approval_it_starts_at_not_before(
+    stage: Stage, clock: Clock, type: str, seconds: int
+) -> None:
+    (vm, _) = stage.group()
+    stage.announce(type, vm)
+    clock.advance(seconds - 1)
+    assert vm.statuses == ["Scheduled"]
+    clock.advance(1)
+    assert vm.statuses == ["Started"]
+
+
+@fact("6.5a")
+@pytest.mark.parametrize("type", [*NOTICE, "Terminate"])
+def test_an_approval_lets_it_start_early(stage: Stage, type: str) -> None:
+    (vm, _) = stage.group()
+    event = stage.announce(type, vm).event
+    assert vm.statuses == ["Scheduled"]
+    assert vm.approve(event).status == 200
+    assert vm.statuses == ["Started"]
+
+
+@fact("6.5b")
+def test_others_on_the_host_have_to_approve_too(stage: Stage) -> None:
+    one, other = on_one_host(stage)
+    assert one.approve(one.event()["EventId"]).status == 200
+    assert (one.statuses, other.statuses) == (["Scheduled"], ["Scheduled"])
+    assert other.approve(other.event()["EventId"]).status == 200
+    assert (one.statuses, other.statuses) == (["Started"], ["Started"])
+
+
+@fact("6.5b")
+def test_others_on_the_host_may_run_out_of_time(stage: Stage, clock: Clock) -> None:
+    one, other = on_one_host(stage)
+    one.approve(one.event()["EventId"])
+    clock.advance(minutes=15)
+    assert (one.statuses, other.statuses) == (["Started"], ["Started"])
+
+
+@fact("6.5c")
+def test_one_approval_is_for_all_resources(stage: Stage) -> None:
+    host = stage.host()
+    vms = stage.group(3, vms={"host": host, "update_domain": 0})
+    event = stage.announce("Freeze", host=host).event
+    vms[1].approve(event)
+    shown = vms[0].event()
+    assert (shown["EventStatus"], len(shown["Resources"])) == ("Started", 3)

@@ -1,0 +1,98 @@
+"""Approvals that are refused, and change nothing (9.4c to 9.6)."""
+
+import pytest
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VM, approval
+
+MALFORMED = (
+    b"",
+    b" ",
+    b"nonsense",
+    b"null",
+    b"[]",
+    b'"StartRequests"',
+    b"{}",
+    b'{"StartRequests":null}',
+    b'{"StartRequests":{}}',
+    b'{"StartRequests":"E"}',
+    b'{"StartRequests":[]}',
+    b'{"StartRequests":[null]}',
+    b'{"StartRequests":["E"]}',
+    b'{"StartRequests":[{}]}',
+    b'{"StartRequests":[{"EventId":null}]}',
+    b'{"StartRequests":[{"EventId":5}]}',
+    b'{"StartRequests":[{"EventId":["E"]}]}',
+    b'{"StartRequests":[{"EventId":"E"}]',
+    b'\xff\xfe{"StartRequests":[{"EventId":"E"}]}',
+)
+
+#: Lists with one good id (%s) and something that is none.
+SPOILED = (
+    '{"StartRequests":[{"EventId":"%s"},{}]}',
+    '{"StartRequests":[{"EventId":"%s"},{"EventId":7}]}',
+    '{"StartRequests":[null,{"EventId":"%s"}]}',
+    '{"StartRequests":[{"EventId":"%s"}]} and more',
+)
+
+
+@fact("9.4c")
+def test_an_unknown_id_is_refused(vm: VM, unknown: str) -> None:
+    answer = vm.approve(unknown)
+    assert answer.status == 400
+    assert unknown in answer.error.upper()
+
+
+@fact("9.4c")
+@pytest.mark.parametrize("id", ["x", "", "00000000", "{GUID}", "ä", "a" * 500])
+def test_an_id_that_is_none_is_refused(vm: VM, id: str) -> None:
+    answer = vm.approve(id)
+    assert answer.status == 400
+    assert answer.error
+
+
+@fact("9.4c")
+def test_an_event_of_another_group_is_unknown(stage: Stage) -> None:
+    (vm, _), (other, _) = stage.group(), stage.group()
+    event = stage.announce("Reboot", vm).event
+    answer = other.approve(event)
+    assert answer.status == 400
+    assert answer.error
+    assert vm.statuses == ["Scheduled"]
+
+
+@fact("9.5a")
+def test_one_unknown_id_of_several_spoils_them_all(stage: Stage, unknown: str) -> None:
+    one, other = stage.group()
+    made = [stage.announce("Reboot", each).event for each in (one, other)]
+    answer = one.approve(made[0], unknown, made[1])
+    assert answer.status == 400
+    assert unknown in answer.error.upper()
+    assert one.statuses == ["Scheduled", "Scheduled"]
+
+
+@fact("9.5a")
+def test_nothing_is_half_approved(stage: Stage, unknown: str) -> None:
+    host = stage.host()
+    (vm,), (other,) = (stage.group(1, vms={"host": host}) for _ in range(2))
+    stage.announce("Reboot", host=host)
+    mine, theirs = vm.event()["EventId"], other.event()["EventId"]
+    assert vm.approve(mine, unknown).status == 400
+    assert other.approve(theirs).status == 200
+    assert vm.statuses == ["Scheduled"], "the refused approval must not count"
+
+
+@fact("9.6a")
+@pytest.mark.parametrize("body", MALFORMED)
+def test_a_malformed_approval_is_refused(vm: VM, body: bytes) -> None:
+    assert vm.post(body).status == 400
+
+
+@fact("9.6b")
+@pytest.mark.parametrize("form", SPOILED)
+def test_a_malformed_approval_approves_nothing(stage: Stage, form: str) -> None:
+    (vm, _) = stage.group()
+    event = stage.announce("Reboot", vm).event
+    assert vm.post((form % event).encode()).status == 400
+    assert vm.statuses == ["Scheduled"]
+    assert vm.post(approval(event)).status == 200

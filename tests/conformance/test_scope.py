@@ -1,0 +1,137 @@
+"""Who sees which events, and by which names (7)."""
+
+from typing import Any
+
+import pytest
+from tests.conformance.control import Clock
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VERSIONS, VM
+
+
+def compute(vm: VM) -> Any:
+    """Read `compute` of the instance metadata."""
+    return vm.ask("/metadata/instance?api-version=2021-02-01").json["compute"]
+
+
+def assert_shared(stage: Stage, kind: str) -> None:
+    """See that all of a group are told of one, and others are not."""
+    vms = stage.group(3, kind=kind)
+    outside = stage.group(1, kind=kind)[0]
+    event = stage.announce("Reboot", vms[1]).event
+    assert [vm.event()["EventId"] for vm in vms] == [event] * 3
+    assert outside.events() == []
+
+
+@fact("7.1a")
+def test_a_vm_on_its_own_sees_its_own_events(stage: Stage) -> None:
+    one, other = stage.alone(), stage.alone()
+    stage.announce("Reboot", one)
+    assert one.event()["Resources"] == [one.name]
+    assert other.events() == []
+
+
+@fact("7.1b")
+def test_an_availability_set_shares_its_events(stage: Stage) -> None:
+    assert_shared(stage, "availability-set")
+
+
+@fact("7.1c")
+def test_a_placement_group_of_a_scale_set_shares_its_events(stage: Stage) -> None:
+    assert_shared(stage, "scale-set")
+
+
+@fact("7.1d")
+def test_a_cloud_service_shares_its_events(stage: Stage) -> None:
+    assert_shared(stage, "cloud-service")
+
+
+@fact("7.1e")
+def test_a_zone_shares_nothing(stage: Stage) -> None:
+    one, other = stage.alone(zone="1"), stage.alone(zone="1")
+    stage.announce("Reboot", one)
+    assert other.events() == []
+
+
+@fact("7.1e")
+def test_zones_divide_nothing(stage: Stage) -> None:
+    name = f"{stage.prefix}-zonal"
+    (vm,) = stage.group(1)
+    group = vm.name.rpartition("_")[0]
+    other = stage.add(name, {"group": group, "zone": "2"})
+    stage.announce("Reboot", vm)
+    assert other.event()["Resources"] == [vm.name]
+
+
+@fact("7.1f")
+def test_in_an_isolated_group_each_vm_sees_its_own_events(stage: Stage) -> None:
+    one, other = stage.group(kind="scale-set", isolated=True)
+    stage.announce("Reboot", one)
+    assert one.event()["Resources"] == [one.name]
+    assert other.events() == []
+
+
+@fact("7.2")
+def test_a_request_of_one_vm_counts_for_its_group(stage: Stage, clock: Clock) -> None:
+    one, other = stage.group()
+    assert one.incarnation == 0
+    stage.cancel(stage.announce("Reboot", one))
+    assert one.incarnation == 2
+    clock.advance(hours=23)
+    assert other.incarnation == 2
+    clock.advance(hours=23)
+    assert one.incarnation == 2
+
+
+# --- names -------------------------------------------------------------------
+
+
+@fact("7.3a")
+def test_a_resource_is_named_as_instance_metadata_names_it(stage: Stage) -> None:
+    vm = stage.add(f"{stage.prefix}-MiXed.Case", {})
+    stage.announce("Reboot", vm)
+    assert vm.event()["Resources"] == [compute(vm)["name"]] == [vm.name]
+
+
+@fact("7.3b")
+def test_an_instance_of_a_scale_set_is_named_by_its_number(stage: Stage) -> None:
+    vm = stage.group(2, kind="scale-set")[1]
+    stage.announce("Reboot", vm)
+    (name,) = vm.event()["Resources"]
+    assert name == f"{compute(vm)['vmScaleSetName']}_1"
+
+
+@fact("7.3d")
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_a_role_instance_has_its_own_kind_of_name(stage: Stage, version: str) -> None:
+    vm = stage.add(f"{stage.prefix}-FrontEnd_IN_0", {"paas": True})
+    stage.announce("Reboot", vm)
+    assert vm.event(version)["Resources"] == [vm.name]
+
+
+@fact("7.3e")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_in_2017_03_01_names_begin_with_an_underscore(
+    stage: Stage, version: str
+) -> None:
+    host = stage.host()
+    vms = stage.group(3, vms={"host": host, "update_domain": 0})
+    stage.announce("Freeze", host=host)
+    sign = "_" if version == "2017-03-01" else ""
+    assert vms[0].event(version)["Resources"] == [f"{sign}{vm.name}" for vm in vms]
+
+
+@fact("7.3f")
+def test_names_of_role_instances_have_no_underscore(stage: Stage) -> None:
+    (vm,) = stage.group(1, kind="cloud-service", vms={"paas": True})
+    stage.announce("Reboot", vm)
+    assert vm.event("2017-03-01")["Resources"] == [vm.name]
+
+
+@fact("7.4")
+def test_instance_metadata_tells_what_belongs_together(stage: Stage) -> None:
+    (vm,) = stage.group(1, vms={"update_domain": 3, "fault_domain": 1})
+    told = compute(vm)
+    assert told["platformUpdateDomain"] == "3"
+    assert told["platformFaultDomain"] == "1"
+    assert isinstance(told["placementGroupId"], str)

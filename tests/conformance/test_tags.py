@@ -1,0 +1,114 @@
+"""Tags: asking only for what is new (4.2)."""
+
+import re
+
+import pytest
+from tests.conformance.control import Clock
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VERSIONS, VM
+
+FORMS = (
+    "{quoted}",
+    "{bare}",
+    "W/{quoted}",
+    '"other", {quoted}',
+    '{quoted},"other"',
+    'W/"other" , W/{quoted}',
+    "*",
+)
+
+
+def tag(vm: VM) -> str:
+    """Read the tag of the document."""
+    found = vm.get().header("ETag")
+    assert found, "expected an ETag in the answer to a GET, seen none"
+    return found
+
+
+@fact("4.2a")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_document_has_a_tag(vm: VM, version: str) -> None:
+    assert vm.get(version=version).header("ETag")
+
+
+@fact("4.2b")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_has_the_document_is_told_so(vm: VM, version: str) -> None:
+    known = vm.get(version=version).header("ETag")
+    assert vm.get(f"If-None-Match: {known}", version=version).status == 304
+
+
+@fact("4.2c")
+def test_who_has_an_older_document_gets_the_new_one(stage: Stage) -> None:
+    (vm, _) = stage.group()
+    old = tag(vm)
+    event = stage.announce("Reboot", vm).event
+    answer = vm.get(f"If-None-Match: {old}")
+    assert answer.status == 200
+    assert [each["EventId"] for each in answer.json["Events"]] == [event]
+    assert answer.header("ETag") != old
+
+
+@fact("4.2c")
+def test_every_document_has_a_tag_of_its_own(stage: Stage, clock: Clock) -> None:
+    (vm, _) = stage.group()
+    tags = [tag(vm)]
+    event = stage.announce("Reboot", vm).event
+    tags.append(tag(vm))
+    vm.approve(event)
+    tags.append(tag(vm))
+    clock.advance(minutes=1)
+    tags.append(tag(vm))
+    assert len(set(tags)) == 4
+
+
+@fact("4.2d")
+def test_the_tag_is_quoted(vm: VM) -> None:
+    assert re.fullmatch(r'"[!#-~]+"', tag(vm))
+
+
+@fact("4.2e")
+def test_a_tag_of_before_a_silence_matches_nothing(stage: Stage, clock: Clock) -> None:
+    vm = stage.alone()
+    assert vm.incarnation == 0
+    old = tag(vm)
+    clock.advance(hours=24)
+    answer = vm.get(f"If-None-Match: {old}")
+    assert (answer.status, answer.body) == (200, vm.get().body)
+    assert answer.json["DocumentIncarnation"] == 0
+
+
+@fact("4.2f")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_tag_is_understood_in_every_form(vm: VM, form: str) -> None:
+    quoted = tag(vm)
+    value = form.format(quoted=quoted, bare=quoted.strip('"'))
+    assert vm.get(f"If-None-Match: {value}").status == 304
+
+
+@fact("4.2f")
+def test_a_tag_may_be_in_the_second_of_two_headers(vm: VM) -> None:
+    lines = ('If-None-Match: "other"', f"If-None-Match: {tag(vm)}")
+    assert vm.get(*lines).status == 304
+
+
+@fact("4.2g")
+@pytest.mark.parametrize("value", ["0", "null", '""', '"other"', "W/", ",", "-1"])
+def test_any_other_tag_matches_nothing(vm: VM, value: str) -> None:
+    answer = vm.get(f"If-None-Match: {value}")
+    assert answer.status == 200
+    assert answer.json["DocumentIncarnation"] >= 0
+
+
+@fact("4.2h")
+def test_a_304_has_no_body_and_repeats_the_tag(vm: VM) -> None:
+    known = tag(vm)
+    answer = vm.get(f"If-None-Match: {known}")
+    assert (answer.status, answer.body) == (304, b"")
+    assert answer.header("ETag") == known
+
+
+@fact("4.2i")
+def test_without_a_tag_the_document_is_always_given(vm: VM) -> None:
+    assert [vm.get().status for _ in range(3)] == [200, 200, 200]

@@ -1,0 +1,65 @@
+"""Terminates of one scale set wait for each other (6.14)."""
+
+from tests.conformance.control import Clock
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import VM
+
+
+def terminated(stage: Stage, *notices: int) -> tuple[tuple[VM, ...], list[str]]:
+    """VMs of one scale set that are all to be deleted, and their events."""
+    vms = stage.group(len(notices), kind="scale-set")
+    made = [
+        stage.announce("Terminate", vm, notice_seconds=notice).event
+        for vm, notice in zip(vms, notices, strict=True)
+    ]
+    return vms, made
+
+
+@fact("6.14c")
+def test_an_approved_terminate_waits_for_the_others(stage: Stage) -> None:
+    (first, second), (one, other) = terminated(stage, 600, 600)
+    assert first.approve(one).status == 200
+    assert first.statuses == ["Scheduled", "Scheduled"]
+    assert second.approve(other).status == 200
+    assert first.statuses == ["Started", "Started"]
+
+
+@fact("6.14c")
+def test_an_approved_terminate_does_not_wait_for_what_is_due(
+    stage: Stage, clock: Clock
+) -> None:
+    (first, _), (one, _) = terminated(stage, 900, 300)
+    first.approve(one)
+    clock.advance(minutes=5)
+    assert first.statuses == ["Started", "Started"]
+
+
+@fact("6.14d")
+def test_no_terminate_waits_beyond_its_own_not_before(
+    stage: Stage, clock: Clock
+) -> None:
+    (first, _), (one, _) = terminated(stage, 300, 900)
+    first.approve(one)
+    clock.advance(299)
+    assert first.statuses == ["Scheduled", "Scheduled"]
+    clock.advance(1)
+    assert first.statuses == ["Started", "Scheduled"]
+
+
+@fact("6.14e")
+def test_a_terminate_does_not_wait_for_those_announced_later(stage: Stage) -> None:
+    first, second, third = stage.group(3, kind="scale-set")
+    one, other = (stage.announce("Terminate", vm).event for vm in (first, second))
+    first.approve(one)
+    stage.announce("Terminate", third)
+    second.approve(other)
+    assert first.statuses == ["Started", "Scheduled", "Scheduled"]
+
+
+@fact("6.14f")
+def test_another_vm_may_approve_a_terminate(stage: Stage) -> None:
+    vm, other = stage.group(kind="scale-set")
+    event = stage.announce("Terminate", vm).event
+    assert other.approve(event).status == 200
+    assert vm.statuses == ["Started"]

@@ -1,0 +1,156 @@
+"""The api-versions: what each one knows, and which are refused (3)."""
+
+import re
+
+import pytest
+from tests.conformance.facts import fact, read_facts
+from tests.conformance.stage import Stage
+from tests.conformance.vm import EVENTS, VERSIONS, VM
+
+OF_INSTANCE = tuple(re.findall(r"\d{4}-\d\d-\d\d", read_facts()["3.2a"].text))
+ONLY_EVENTS = ("2017-11-01", "2019-01-01", "2019-04-01", "2020-07-01")
+
+FIRST = {"Freeze", "Reboot", "Redeploy"}
+SINCE = {"Preempt": "2017-11-01", "Terminate": "2019-01-01"}
+FIELDS = {
+    "Description": "2019-04-01",
+    "EventSource": "2019-08-01",
+    "DurationInSeconds": "2020-07-01",
+}
+ALWAYS = {
+    "EventId",
+    "EventStatus",
+    "EventType",
+    "ResourceType",
+    "Resources",
+    "NotBefore",
+}
+
+
+def one_of_each(stage: Stage) -> VM:
+    """Announce an event of every type for one VM."""
+    (vm, _) = stage.group()
+    for each in (*FIRST, *SINCE):
+        stage.announce(each, vm)
+    return vm
+
+
+def types(vm: VM, version: str) -> set[str]:
+    return {each["EventType"] for each in vm.events(version)}
+
+
+@fact("3.0a")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_of_the_seven_versions_is_answered(vm: VM, version: str) -> None:
+    assert vm.get(version=version).status == 200
+
+
+@fact("3.0b")
+def test_2017_03_01_knows_freeze_reboot_and_redeploy(stage: Stage) -> None:
+    assert types(one_of_each(stage), "2017-03-01") == FIRST
+
+
+@fact("3.0c")
+def test_2017_08_01_writes_names_without_an_underscore(stage: Stage) -> None:
+    vm = stage.alone()
+    stage.announce("Reboot", vm)
+    assert vm.event("2017-08-01")["Resources"] == [vm.name]
+
+
+@fact("3.0d")
+def test_2017_11_01_brings_preempt(stage: Stage) -> None:
+    assert types(one_of_each(stage), "2017-11-01") == FIRST | {"Preempt"}
+
+
+@fact("3.0e")
+@pytest.mark.parametrize("version", VERSIONS[3:])
+def test_since_2019_01_01_all_five_types_are_shown(stage: Stage, version: str) -> None:
+    assert types(one_of_each(stage), version) == FIRST | {"Preempt", "Terminate"}
+
+
+@fact("3.0f")
+def test_2019_04_01_brings_the_description(warned: VM) -> None:
+    assert warned.events("2019-04-01")[0].keys() == ALWAYS | {"Description"}
+
+
+@fact("3.0g")
+def test_2019_08_01_brings_the_source(warned: VM) -> None:
+    keys = warned.events("2019-08-01")[0].keys()
+    assert keys == ALWAYS | {"Description", "EventSource"}
+
+
+@fact("3.0h")
+def test_2020_07_01_brings_the_duration(warned: VM) -> None:
+    assert warned.events("2020-07-01")[0].keys() == ALWAYS | FIELDS.keys()
+
+
+@fact("3.1a")
+@pytest.mark.parametrize("target", [EVENTS, f"{EVENTS}?", f"{EVENTS}?api-version="])
+def test_a_request_without_a_version_is_refused(vm: VM, target: str) -> None:
+    assert vm.ask(target).status == 400
+
+
+@fact("3.1b")
+@pytest.mark.parametrize("version", ["2000-01-01", "2017-03-1", "2020-07-01x", "1"])
+def test_a_version_that_is_not_supported_is_refused(vm: VM, version: str) -> None:
+    assert vm.get(version=version).status == 400
+
+
+@fact("3.2a")
+@pytest.mark.parametrize("version", OF_INSTANCE)
+def test_instance_metadata_has_versions_of_its_own(vm: VM, version: str) -> None:
+    assert vm.ask(f"/metadata/instance?api-version={version}").status == 200
+
+
+@fact("3.2b")
+@pytest.mark.parametrize("version", sorted(set(OF_INSTANCE) - set(VERSIONS)))
+def test_scheduled_events_takes_no_version_of_instance_metadata(
+    vm: VM, version: str
+) -> None:
+    assert vm.get(version=version).status == 400
+
+
+@fact("3.2c")
+@pytest.mark.parametrize("version", ONLY_EVENTS)
+def test_instance_metadata_takes_no_version_of_scheduled_events(
+    vm: VM, version: str
+) -> None:
+    assert vm.ask(f"/metadata/instance?api-version={version}").status == 400
+
+
+@fact("3.4a")
+@pytest.mark.parametrize("version", VERSIONS[:3])
+def test_before_2019_01_01_a_terminate_is_hidden(stage: Stage, version: str) -> None:
+    (vm, _) = stage.group()
+    stage.announce("Terminate", vm)
+    assert vm.events(version) == []
+
+
+@fact("3.4b")
+@pytest.mark.parametrize("version", VERSIONS[:2])
+def test_before_2017_11_01_a_preempt_is_hidden(stage: Stage, version: str) -> None:
+    (vm, _) = stage.group()
+    stage.announce("Preempt", vm)
+    assert vm.events(version) == []
+
+
+@fact("3.4c")
+@pytest.mark.parametrize("type", ["Preempt", "Terminate"])
+def test_an_event_that_a_version_hides_counts_there_too(
+    stage: Stage, type: str
+) -> None:
+    (vm, _) = stage.group()
+    assert vm.document("2017-03-01")["DocumentIncarnation"] == 0
+    stage.announce(type, vm)
+    seen = {vm.document(each)["DocumentIncarnation"] for each in VERSIONS}
+    assert seen == {1}
+
+
+@fact("3.5")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_shows_its_own_fields_and_no_later_one(
+    warned: VM, version: str
+) -> None:
+    known = {name for name, since in FIELDS.items() if since <= version}
+    for event in warned.events(version):
+        assert event.keys() == ALWAYS | known

@@ -1,0 +1,104 @@
+"""Waiting for a change in one request (4.2k to 4.2p)."""
+
+import time
+
+import pytest
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+from tests.conformance.vm import NEWEST, VM, Answer, events
+
+AT_ONCE = 0.5  # seconds: far less than any of the waits here
+SHORT = 0.3  # seconds in which a held request stays unanswered
+
+
+def tag_of(vm: VM) -> str:
+    return vm.get().header("ETag") or ""
+
+
+def answer_to_a_change(stage: Stage, wait: str) -> Answer:
+    """Hold a GET, see that it is held, announce something, read the answer."""
+    (vm, _) = stage.group()
+    headers = (f"If-None-Match: {tag_of(vm)}", f"Prefer: {wait}")
+    with vm.line() as line:
+        line.write(vm.request(events(NEWEST), *headers))
+        assert line.is_quiet(SHORT), "expected the request to be held"
+        stage.announce("Reboot", vm)
+        return line.read()
+
+
+def timed(vm: VM, *headers: str) -> tuple[Answer, float]:
+    """Ask, and measure how many seconds it takes."""
+    began = time.monotonic()
+    answer = vm.get(*headers)
+    return answer, time.monotonic() - began
+
+
+@fact("4.2k")
+def test_a_request_that_does_not_ask_for_it_is_not_held(vm: VM) -> None:
+    answer, took = timed(vm, f"If-None-Match: {tag_of(vm)}")
+    assert answer.status == 304
+    assert took < AT_ONCE
+
+
+@fact("4.2l")
+def test_a_held_request_is_answered_when_the_document_changes(stage: Stage) -> None:
+    answer = answer_to_a_change(stage, "wait=30")
+    assert answer.status == 200
+    assert len(answer.json["Events"]) == 1
+    assert answer.seconds < AT_ONCE
+
+
+@fact("4.2l")
+def test_a_change_of_another_group_wakes_nobody(stage: Stage) -> None:
+    (vm, _), (other, _) = stage.group(), stage.group()
+    headers = (f"If-None-Match: {tag_of(vm)}", "Prefer: wait=1")
+    with vm.line() as line:
+        line.write(vm.request(events(NEWEST), *headers))
+        stage.announce("Reboot", other)
+        assert line.is_quiet(SHORT), "expected the request to be held"
+        assert line.read().status == 304
+
+
+@fact("4.2m")
+def test_a_held_request_is_answered_304_when_its_time_is_over(vm: VM) -> None:
+    known = tag_of(vm)
+    answer, took = timed(vm, f"If-None-Match: {known}", "Prefer: wait=1")
+    assert (answer.status, answer.body) == (304, b"")
+    assert answer.header("ETag") == known
+    assert 0.9 <= took <= 1.9, f"expected about a second, seen {took:.2f}"
+
+
+@fact("4.2m")
+def test_waiting_for_nothing_is_not_held(vm: VM) -> None:
+    answer, took = timed(vm, f"If-None-Match: {tag_of(vm)}", "Prefer: wait=0")
+    assert answer.status == 304
+    assert took < AT_ONCE
+
+
+@fact("4.2n")
+def test_a_304_after_waiting_says_how_long(vm: VM) -> None:
+    answer = vm.get(f"If-None-Match: {tag_of(vm)}", "Prefer: wait=1")
+    assert answer.header("Preference-Applied") == "wait=1"
+
+
+@fact("4.2n")
+def test_a_200_after_waiting_says_how_long(stage: Stage) -> None:
+    answer = answer_to_a_change(stage, "wait=30")
+    assert answer.header("Preference-Applied") == "wait=30"
+
+
+@fact("4.2o")
+@pytest.mark.parametrize("seconds", [61, 3600, 999_999_999])
+def test_nobody_waits_longer_than_a_minute(stage: Stage, seconds: int) -> None:
+    answer = answer_to_a_change(stage, f"wait={seconds}")
+    assert answer.header("Preference-Applied") == "wait=60"
+
+
+@fact("4.2p")
+@pytest.mark.parametrize("header", [None, "0", '"other"'])
+def test_who_has_not_the_document_gets_it_at_once(vm: VM, header: str | None) -> None:
+    lines = [] if header is None else [f"If-None-Match: {header}"]
+    answer, took = timed(vm, *lines, "Prefer: wait=30")
+    assert answer.status == 200
+    assert answer.header("Preference-Applied") is None
+    assert took < AT_ONCE
