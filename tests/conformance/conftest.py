@@ -5,7 +5,7 @@ approvals that are malformed or name events that do not exist.
 """
 
 import secrets
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.conformance import target
 from tests.conformance.control import Clock
 from tests.conformance.facts import CHOICE, Fact, read_facts
 from tests.conformance.report import Outcomes, write_report
-from tests.conformance.stage import Stage, a_stage
+from tests.conformance.stage import Stage, a_stage, take_down
 from tests.conformance.target import Serve, Target
 from tests.conformance.vm import VM, Wire
 
@@ -125,12 +125,20 @@ def vm(tested: Target, wire: Wire) -> VM:
     return VM(endpoint=tested.endpoint, wire=wire)
 
 
+@pytest.fixture(scope="session")
+def left() -> Iterator[list[Stage]]:
+    """Stages whose events have to be shown a little longer than the test lasts."""
+    stages: list[Stage] = []
+    yield stages
+    take_down(stages)
+
+
 @pytest.fixture
-def stage(tested: Target, vm: VM) -> Iterator[Stage]:
+def stage(tested: Target, vm: VM, left: list[Stage]) -> Iterator[Stage]:
     """A stage of this test's own."""
     if tested.control is None:
         pytest.skip(target.NEEDS_CONTROL)
-    with a_stage(tested.control, vm) as made:
+    with a_stage(tested.control, vm, left) as made:
         yield made
 
 
@@ -145,10 +153,10 @@ def clock(tested: Target) -> Clock:
 
 
 @pytest.fixture
-def warned(tested: Target, vm: VM) -> Iterator[VM]:
+def warned(tested: Target, vm: VM, left: list[Stage]) -> Iterator[VM]:
     """A VM that an event is scheduled for."""
     if tested.control is not None:
-        with a_stage(tested.control, vm) as made:
+        with a_stage(tested.control, vm, left) as made:
             (one, _) = made.group()
             made.announce("Reboot", one)
             yield one
@@ -166,22 +174,39 @@ def stranger(tested: Target, vm: VM) -> VM:
     return vm
 
 
+@pytest.fixture(scope="session")
+def others(
+    tested: Target, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Target]]:
+    """Start services with other settings, one for each of them."""
+    started: dict[str, Target] = {}
+    with ExitStack() as stack:
+
+        def start(**settings: str) -> Target:
+            words = " ".join(f"{name}={value}" for name, value in settings.items())
+            if not tested.is_own:
+                pytest.skip(target.NEEDS_START.format(words))
+            if words not in started:
+                folder = tmp_path_factory.mktemp("other")
+                made = stack.enter_context(target.own(folder, **settings))
+                started[words] = made
+            return started[words]
+
+        yield start
+
+
 @pytest.fixture
 def serve(
-    tested: Target, wire: Wire, tmp_path_factory: pytest.TempPathFactory
+    others: Callable[..., Target], wire: Wire, left: list[Stage]
 ) -> Iterator[Serve]:
-    """Start services with other settings."""
+    """Set up a stage where other settings hold."""
     with ExitStack() as stack:
 
         def start(**settings: str) -> Stage:
-            if not tested.is_own:
-                words = " ".join(f"{name}={value}" for name, value in settings.items())
-                pytest.skip(target.NEEDS_START.format(words))
-            folder = tmp_path_factory.mktemp("other")
-            made = stack.enter_context(target.own(folder, **settings))
+            made = others(**settings)
             assert made.control is not None
-            other = VM(endpoint=made.endpoint, wire=wire)
-            return stack.enter_context(a_stage(made.control, other))
+            vm = VM(endpoint=made.endpoint, wire=wire)
+            return stack.enter_context(a_stage(made.control, vm, left))
 
         yield start
 

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +11,7 @@ from tests.conformance.control import Announced, Clock, Control, Plain, Refused
 from tests.conformance.vm import VM
 
 _LONGEST_END = 15.0  # seconds until what was completed is gone
+_LIVE = ("SCHEDULED", "STARTED")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,38 +92,53 @@ class Stage:
 
     # --- taking down ---------------------------------------------------------
 
-    def clear(self) -> None:
-        """End what is announced, and take out what was added."""
+    def end(self) -> None:
+        """End what is announced; a clock that can be moved is moved for it."""
         for id in self._announced:
             for verb in ("cancel", "complete"):
                 with suppress(Refused):
                     self.control.ask("POST", f"/v1/maintenances/{id}/{verb}")
-        if any(map(self._is_live, self._announced)):
-            self._let_end()
+        if self.is_live and self._is_manual:
+            Clock(control=self.control).advance(_LONGEST_END)
+
+    def take_out(self) -> None:
+        """Take out of the fleet what was added."""
         for path in reversed(self._made):
             self.control.ask("DELETE", path)
 
-    def _is_live(self, id: str) -> bool:
-        phase = self.control.ask("GET", f"/v1/maintenances/{id}")["phase"]
-        return phase in ("SCHEDULED", "STARTED")
+    @property
+    def is_live(self) -> bool:
+        """Whether an event is still shown."""
+        return any(
+            self.control.ask("GET", f"/v1/maintenances/{id}")["phase"] in _LIVE
+            for id in self._announced
+        )
 
-    def _let_end(self) -> None:
-        """Let Started be shown as long as it must be."""
-        if self.control.ask("GET", "/v1/clock")["clock"] == "manual":
-            Clock(control=self.control).advance(_LONGEST_END)
-            return
-        deadline = time.monotonic() + _LONGEST_END
-        while any(map(self._is_live, self._announced)) and time.monotonic() < deadline:
-            time.sleep(0.5)
+    @property
+    def _is_manual(self) -> bool:
+        return bool(self.control.ask("GET", "/v1/clock")["clock"] == "manual")
 
 
 @contextmanager
-def a_stage(control: Control, vm: VM) -> Iterator[Stage]:
-    """Set up a stage, if the endpoint can speak for any VM, and take it down."""
+def a_stage(control: Control, vm: VM, left: list[Stage]) -> Iterator[Stage]:
+    """Set up a stage, and take it down, or keep it in `left` while something ends."""
     stage = Stage(control=control, vm=vm)
     try:
         if stage.speak_for("nobody").ask("/metadata/versions").status == 404:
             pytest.skip("needs an endpoint where /vm/NAME/metadata speaks for VM NAME")
         yield stage
     finally:
-        stage.clear()
+        stage.end()
+        if stage.is_live:
+            left.append(stage)
+        else:
+            stage.take_out()
+
+
+def take_down(left: Sequence[Stage]) -> None:
+    """Take down what had to be shown a little longer."""
+    deadline = time.monotonic() + _LONGEST_END
+    for stage in left:
+        while stage.is_live and time.monotonic() < deadline:
+            time.sleep(0.5)
+        stage.take_out()

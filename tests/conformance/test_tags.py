@@ -46,7 +46,7 @@ def test_who_has_an_older_document_gets_the_new_one(stage: Stage) -> None:
     event = stage.announce("Reboot", vm).event
     answer = vm.get(f"If-None-Match: {old}")
     assert answer.status == 200
-    assert [each["EventId"] for each in answer.json["Events"]] == [event]
+    assert [each["EventId"] for each in answer["Events"]] == [event]
     assert answer.header("ETag") != old
 
 
@@ -76,7 +76,7 @@ def test_a_tag_of_before_a_silence_matches_nothing(stage: Stage, clock: Clock) -
     clock.advance(hours=24)
     answer = vm.get(f"If-None-Match: {old}")
     assert (answer.status, answer.body) == (200, vm.get().body)
-    assert answer.json["DocumentIncarnation"] == 0
+    assert answer["DocumentIncarnation"] == 0
 
 
 @fact("4.2f")
@@ -98,7 +98,7 @@ def test_a_tag_may_be_in_the_second_of_two_headers(vm: VM) -> None:
 def test_any_other_tag_matches_nothing(vm: VM, value: str) -> None:
     answer = vm.get(f"If-None-Match: {value}")
     assert answer.status == 200
-    assert answer.json["DocumentIncarnation"] >= 0
+    assert "Events" in answer.json
 
 
 @fact("4.2h")

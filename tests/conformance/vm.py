@@ -8,7 +8,7 @@ import json
 import select
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
@@ -74,17 +74,26 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.body)
+        """What the body says, which must be JSON."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise AssertionError(f"expected JSON, seen {self.body[:200]!r}") from None
+
+    def __getitem__(self, name: str) -> Any:
+        """Find a member of the body, which must be an object that has it."""
+        plain = self.json
+        has_it = isinstance(plain, dict) and name in plain
+        assert has_it, f"expected an object with {name}, seen {self.body[:200]!r}"
+        return plain[name]
 
     @property
     def error(self) -> str:
         """The sentence of an error, which must be as 8.0j has it."""
         assert self.header("Content-Type") == "application/json; charset=utf-8"
-        plain = self.json
-        assert isinstance(plain, dict), f"an error is an object, not {plain!r}"
-        text = plain["error"]
+        text = self["error"]
         assert isinstance(text, str), f"error is text, not {text!r}"
-        assert text
+        assert text, "an error is a sentence, not nothing"
         return text
 
 
@@ -240,8 +249,3 @@ def events(version: str) -> str:
 def approval(*ids: str) -> bytes:
     """Write the body that approves `ids`."""
     return json.dumps({"StartRequests": [{"EventId": each} for each in ids]}).encode()
-
-
-def in_rows(names: Sequence[str]) -> str:
-    """Write `names` so that a message can hold many."""
-    return ", ".join(names) or "none"
