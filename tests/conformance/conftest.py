@@ -16,7 +16,8 @@ from tests.conformance.facts import CHOICE, Fact, read_facts
 from tests.conformance.report import Outcomes, write_report
 from tests.conformance.stage import Stage, a_stage, take_down
 from tests.conformance.target import Serve, Target
-from tests.conformance.vm import VM, Wire
+from tests.conformance.vm import VM
+from tests.conformance.wire import Wire
 
 _FACTS = pytest.StashKey[Mapping[str, Fact]]()
 _OUTCOMES = pytest.StashKey[Outcomes]()

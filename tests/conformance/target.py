@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tests.conformance.control import Control
 from tests.conformance.stage import Stage
-from tests.conformance.vm import Pace
+from tests.conformance.wire import Pace
 from tests.end_to_end.program import DEMO, serving
 
 _POLITE = 0.21  # seconds between requests: under 5 in a second

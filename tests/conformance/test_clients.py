@@ -4,7 +4,8 @@ import pytest
 from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
 from tests.conformance.test_headers import CONTENT_TYPES, HEADER_ERROR
-from tests.conformance.vm import EVENTS, NEWEST, VERSIONS, VM, Answer, approval, events
+from tests.conformance.vm import EVENTS, NEWEST, VERSIONS, VM, approval, events
+from tests.conformance.wire import Answer
 
 PROMPT = 2.0  # seconds: the most that the least patient client waits
 FORM = "Content-Type: application/x-www-form-urlencoded"

@@ -4,7 +4,8 @@ import json
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.vm import EVENTS, NEWEST, VM, Answer, approval, events
+from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
+from tests.conformance.wire import Answer
 
 UNMARKED = b'{ "error": "Bad request: . Required metadata header not specified" }'
 NOT_FOUND = b'{ "error": "Not found" }'

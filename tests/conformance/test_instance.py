@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
-from tests.conformance.vm import VM, Answer
+from tests.conformance.vm import VM
+from tests.conformance.wire import Answer
 
 NEW = "2021-02-01"
 FIELDS = (

@@ -7,7 +7,8 @@ import pytest
 from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
 from tests.conformance.target import NEEDS_HURRY, Serve, Target
-from tests.conformance.vm import EVENTS, NEWEST, VM, Answer, Line, approval, events
+from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
+from tests.conformance.wire import Answer, Line
 
 LIMIT = 5
 MANY = 100

@@ -5,7 +5,8 @@ import time
 import pytest
 from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
-from tests.conformance.vm import NEWEST, VM, Answer, events
+from tests.conformance.vm import NEWEST, VM, events
+from tests.conformance.wire import Answer
 
 AT_ONCE = 0.5  # seconds: far less than any of the waits here
 SHORT = 0.3  # seconds in which a held request stays unanswered

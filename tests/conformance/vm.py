@@ -1,19 +1,14 @@
-"""A VM that asks: exact bytes out, exact bytes in.
-
-Libraries tidy up what they send and what they read; here the spelling of a header
-matters, so requests are written by hand and everything said is kept for the report.
-"""
+"""A VM that asks; its requests are written by hand."""
 
 import json
-import select
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.conformance.wire import Answer, Line, Wire
 
 VERSIONS = (
     "2017-03-01",
@@ -26,121 +21,6 @@ VERSIONS = (
 )
 NEWEST = VERSIONS[-1]
 EVENTS = "/metadata/scheduledevents"
-
-_LONGEST_SHOWN = 2000
-
-
-@dataclass(slots=True, kw_only=True)
-class Pace:
-    """How fast requests may follow each other."""
-
-    interval: float = 0.0  # seconds
-    next: float = 0.0
-
-    def keep(self) -> None:
-        """Wait until the next request may be sent."""
-        time.sleep(max(0.0, self.next - time.monotonic()))
-        self.next = time.monotonic() + self.interval
-
-
-@dataclass(slots=True, kw_only=True)
-class Wire:
-    """What one test says and hears."""
-
-    pace: Pace
-    timeout: float
-    said: list[str] = field(default_factory=list, repr=False)
-
-    def note(self, arrow: str, data: bytes) -> None:
-        """Keep `data` for the report of a failure."""
-        shown = data[:_LONGEST_SHOWN].decode("latin-1").replace("\r\n", "\n")
-        more = f"... {len(data)} bytes" if len(data) > _LONGEST_SHOWN else ""
-        self.said += [f"{arrow} {line}" for line in f"{shown}{more}".split("\n")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What came back."""
-
-    protocol: str
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    seconds: float  # that it took
-
-    def header(self, name: str) -> str | None:
-        """Find a header whatever the case of its name."""
-        return next((v for n, v in self.headers if n.lower() == name.lower()), None)
-
-    @property
-    def json(self) -> Any:
-        """What the body says, which must be JSON."""
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            raise AssertionError(f"expected JSON, seen {self.body[:200]!r}") from None
-
-    def __getitem__(self, name: str) -> Any:
-        """Find a member of the body, which must be an object that has it."""
-        plain = self.json
-        has_it = isinstance(plain, dict) and name in plain
-        assert has_it, f"expected an object with {name}, seen {self.body[:200]!r}"
-        return plain[name]
-
-    @property
-    def error(self) -> str:
-        """The sentence of an error, which must be as 8.0j has it."""
-        assert self.header("Content-Type") == "application/json; charset=utf-8"
-        text = self["error"]
-        assert isinstance(text, str), f"error is text, not {text!r}"
-        assert text, "an error is a sentence, not nothing"
-        return text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """An open connection."""
-
-    socket: socket.socket
-    wire: Wire = field(repr=False)
-
-    def write(self, data: bytes) -> None:
-        """Send `data` as it is."""
-        self.wire.pace.keep()
-        self.wire.note(">", data)
-        self.socket.sendall(data)
-
-    def read(self, method: str = "GET") -> Answer:
-        """Read one answer to a request of `method`."""
-        began = time.monotonic()
-        response = HTTPResponse(self.socket, method=method)
-        try:
-            response.begin()
-            body = response.read()
-        finally:
-            response.close()
-        answer = Answer(
-            protocol={11: "HTTP/1.1", 10: "HTTP/1.0"}[response.version],
-            status=response.status,
-            headers=tuple(response.headers.items()),
-            body=body,
-            seconds=time.monotonic() - began,
-        )
-        self._note(answer, response.reason)
-        return answer
-
-    def _note(self, answer: Answer, reason: str) -> None:
-        head = [f"{answer.protocol} {answer.status} {reason}"]
-        head += [f"{name}: {value}" for name, value in answer.headers]
-        self.wire.note("<", "\r\n".join([*head, "", ""]).encode() + answer.body)
-
-    def is_quiet(self, seconds: float) -> bool:
-        """Whether nothing arrives for some `seconds`."""
-        return not select.select([self.socket], [], [], seconds)[0]
-
-    def is_ended(self) -> bool:
-        """Whether the other side has closed it."""
-        return not self.socket.recv(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
