@@ -37,7 +37,7 @@ class Fact:
     uncovered: str | None = None  # why no test shows it; None: one does
 
     @property
-    def section(self) -> int:
+    def chapter(self) -> int:
         """The number of its chapter."""
         return int(self.number.partition(".")[0])
 
@@ -53,7 +53,8 @@ class Proof:
     @property
     def sentence(self) -> str:
         """What the test says."""
-        return self.name.removeprefix("test_").replace("_", " ")
+        words = self.name.removeprefix("test_").replace("_", " ")
+        return re.sub(r"\b(20\d\d) (\d\d) (\d\d)\b", r"\1-\2-\3", words)
 
 
 def read_facts(text: str | None = None) -> Mapping[str, Fact]:
@@ -73,6 +74,12 @@ def read_facts(text: str | None = None) -> Mapping[str, Fact]:
             uncovered=found["why"] if found["kind"] == "not covered" else None,
         )
     return facts
+
+
+def read_chapters() -> Mapping[int, str]:
+    """Read the titles of the chapters by their numbers."""
+    found = re.findall(r"^## (\d+)\. (.+)$", WIRE.read_text(), re.MULTILINE)
+    return {int(number): title for number, title in found}
 
 
 def _items(text: str) -> Iterator[str]:

@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.conformance.facts import Fact, Proof, read_facts, read_proofs
+from tests.conformance.facts import (
+    Fact,
+    Proof,
+    read_chapters,
+    read_facts,
+    read_proofs,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance.md"
 
@@ -18,6 +24,16 @@ NOT_VISIBLE = "not visible"
 _ORDER = ("failed", "not there yet", "skipped", NOT_RUN, "passed")
 
 Results = Mapping[str, str]
+
+_INTRODUCTION = """\
+# Conformance
+
+Every fact of [wire.md](wire.md): how it is known, what its tests came to, and the
+tests, or why there is none. Made by a run of the suite, not by hand:
+`scripts/reference` writes the page about forewarn itself, and
+`scripts/test conformance --report FILE` one about whatever the suite is aimed at, as
+[test another implementation](../how-to/test-another-implementation.md) tells.
+"""
 
 
 @dataclass(slots=True)
@@ -79,25 +95,21 @@ def _lines(
     results: Results,
     tested: str,
 ) -> Iterator[str]:
-    yield "# Conformance"
-    yield ""
-    yield "Made by `scripts/test conformance --report FILE`; do not edit. What is in"
-    yield "`docs/reference` was written by `scripts/reference`. It lists every fact of"
-    yield "[wire.md](wire.md), how it is known, what its tests came to, and the tests,"
-    yield "or why there is none."
-    yield ""
+    yield _INTRODUCTION
     yield f"Tested: {tested}."
     yield ""
     yield from _totals(facts, proofs, results)
-    for section in sorted({each.section for each in facts.values()}):
-        yield ""
-        yield f"## {section}"
-        yield ""
-        yield "| fact | known as | result | shown by |"
-        yield "|---|---|---|---|"
-        for each in facts.values():
-            if each.section == section:
-                yield _row(each, proofs.get(each.number, ()), results)
+    for chapter, title in read_chapters().items():
+        rows = [
+            _row(each, proofs.get(each.number, ()), results)
+            for each in facts.values()
+            if each.chapter == chapter
+        ]
+        if rows:
+            yield from ("", f"## {chapter}. {title}", "")
+            yield "| fact | known as | result | shown by, or why not |"
+            yield "|---|---|---|---|"
+            yield from rows
     yield ""
 
 
@@ -107,8 +119,8 @@ def _totals(
     visible = [each for each in facts.values() if each.unseen is None]
     covered = [each for each in visible if each.number in proofs]
     results_of = [results.get(each.number, NOT_RUN) for each in covered]
-    yield f"**Facts covered / facts visible from outside: {len(covered)} /"
-    yield f"{len(visible)}.**"
+    covering = f"{len(covered)} / {len(visible)}"
+    yield f"**Facts covered / facts visible from outside: {covering}.**"
     yield ""
     yield "| | facts |"
     yield "|---|---|"

@@ -1,0 +1,82 @@
+"""The facts of the wire, the suite that shows them, and the page about both agree."""
+
+import re
+from string import ascii_lowercase, digits
+
+import pytest
+from tests.conformance.facts import WIRE, Fact, read_facts, read_proofs
+from tests.conformance.report import FOREWARN, PAGE, by_fact, page, read_results
+
+FACTS = read_facts()
+PROOFS = read_proofs()
+SHOWN = by_fact(PROOFS)
+
+
+def test_the_page_is_what_the_suite_and_the_facts_say() -> None:
+    kept = PAGE.read_text()
+    made = page(FACTS, PROOFS, read_results(kept), FOREWARN)
+    assert kept == made, "docs/reference/conformance.md is old; run scripts/reference"
+
+
+def test_the_page_comes_from_a_run_of_the_whole_suite() -> None:
+    results = read_results(PAGE.read_text())
+    assert results.keys() == SHOWN.keys()
+    assert "not run" not in results.values()
+
+
+def test_every_test_of_the_suite_names_facts_that_there_are() -> None:
+    astray = [p.name for p in PROOFS if not p.facts or not FACTS.keys() >= {*p.facts}]
+    assert astray == []
+
+
+def test_a_fact_is_shown_by_a_test_or_says_why_not() -> None:
+    explained = {n for n, fact in FACTS.items() if fact.unseen or fact.uncovered}
+    assert FACTS.keys() - SHOWN.keys() - explained == set(), "without a test"
+    assert SHOWN.keys() & explained == set(), "explained away, though there is a test"
+
+
+def test_reasons_begin_with_one_of_three() -> None:
+    begins = ("client side", "not served", "cannot be seen, ")
+    reasons = [each.unseen for each in FACTS.values() if each.unseen is not None]
+    assert [each for each in reasons if not each.startswith(begins)] == []
+
+
+def test_facts_are_numbered_without_gaps() -> None:
+    letters: dict[tuple[int, int], str] = {}
+    for number in FACTS:
+        chapter, _, item = number.partition(".")
+        place = int(chapter), int(item.rstrip(ascii_lowercase))
+        letters[place] = letters.get(place, "") + item.lstrip(digits)
+    assert [*letters] == sorted(letters)
+    for (one, two), used in letters.items():
+        assert ascii_lowercase.startswith(used), f"{one}.{two} has {used}"
+        assert len(used) != 1, f"{one}.{two}a needs no letter"
+        assert two in (0, 1) or (one, two - 1) in letters
+
+
+def test_every_chapter_has_facts_but_the_one_about_what_is_open() -> None:
+    titles = re.findall(r"^## (\d+)\.", WIRE.read_text(), re.MULTILINE)
+    without = {int(each) for each in titles} - {each.chapter for each in FACTS.values()}
+    assert titles == [str(each) for each in range(1, 17)]
+    assert without == {15}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- **1.1** *rumoured.* Somebody said so.",
+        "- **1.1** documented. The mark is not marked.",
+        "- **1.1** *documented; not visible.* It does not say why.",
+        "- **1.1.1** *documented.* The number has three parts.",
+    ],
+)
+def test_what_looks_like_a_fact_and_is_none_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="not a fact"):
+        read_facts(f"## 1. Title\n\n{line}\n")
+
+
+def test_a_fact_may_have_several_lines_and_a_reason() -> None:
+    text = "- **1.1a** *our choice; not visible: client\n  side.* It is\n  so.\n"
+    assert [*read_facts(text).values()] == [
+        Fact(number="1.1a", mark="our choice", text="It is so.", unseen="client side")
+    ]
