@@ -77,11 +77,13 @@ def test_the_compatibility_page_names_every_test_of_programs_and_no_other() -> N
     assert set(re.findall(r"`(test_\w+)`", page)) == there
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
-def test_every_link_between_documents_leads_somewhere(name: str) -> None:
-    text = (ROOT / name).read_text()
-    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
-        assert (ROOT / target).exists(), f"{name} links to {target}"
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_between_documents_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_the_scripts_that_the_readme_names_can_be_run() -> None:

@@ -168,7 +168,7 @@ def warned(tested: Target, vm: VM, left: list[Stage]) -> Iterator[VM]:
 
 
 @pytest.fixture
-def stranger(tested: Target, vm: VM) -> VM:
+def daring(tested: Target, vm: VM) -> VM:
     """The VM of the endpoint, where any method may be tried."""
     if tested.control is None:
         pytest.skip(target.NEEDS_METHODS)

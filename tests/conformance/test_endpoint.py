@@ -33,26 +33,26 @@ def test_get_reads_and_post_approves(vm: VM) -> None:
 
 @fact("1.2b")
 @pytest.mark.parametrize("method", OTHERS)
-def test_any_other_method_is_not_allowed(stranger: VM, method: str) -> None:
-    assert stranger.ask(events(NEWEST), method=method).status == 405
+def test_any_other_method_is_not_allowed(daring: VM, method: str) -> None:
+    assert daring.ask(events(NEWEST), method=method).status == 405
 
 
 @fact("1.2c")
-def test_a_head_without_the_header_is_a_bad_request(stranger: VM) -> None:
-    assert stranger.ask(events(NEWEST), method="HEAD", marked=False).status == 400
+def test_a_head_without_the_header_is_a_bad_request(daring: VM) -> None:
+    assert daring.ask(events(NEWEST), method="HEAD", marked=False).status == 400
 
 
 @fact("1.2e")
 @pytest.mark.parametrize("method", OTHERS)
-def test_a_refused_method_is_told_what_is_allowed(stranger: VM, method: str) -> None:
-    answer = stranger.ask(events(NEWEST), method=method)
+def test_a_refused_method_is_told_what_is_allowed(daring: VM, method: str) -> None:
+    answer = daring.ask(events(NEWEST), method=method)
     assert answer.header("Allow") == "GET, POST"
     assert answer.error
 
 
 @fact("1.2e")
-def test_head_is_a_refused_method_and_gets_no_body(stranger: VM) -> None:
-    answer = stranger.ask(events(NEWEST), method="HEAD")
+def test_head_is_a_refused_method_and_gets_no_body(daring: VM) -> None:
+    answer = daring.ask(events(NEWEST), method="HEAD")
     assert (answer.status, answer.header("Allow")) == (405, "GET, POST")
     assert answer.body == b""
 
@@ -150,8 +150,8 @@ def test_a_forwarded_request_is_refused(vm: VM, value: str) -> None:
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
 def test_a_forwarded_request_is_bad_on_every_path(
-    stranger: VM, target: str, method: str
+    daring: VM, target: str, method: str
 ) -> None:
-    answer = stranger.ask(target, "X-Forwarded-For: 10.0.0.1", method=method)
+    answer = daring.ask(target, "X-Forwarded-For: 10.0.0.1", method=method)
     assert answer.status == 400
     assert "proxy" in answer.error

@@ -82,10 +82,8 @@ def test_what_is_not_there_is_not_found(vm: VM, target: str) -> None:
 @pytest.mark.parametrize(
     ("target", "method"), [(events(NEWEST), "PUT"), (INSTANCE, "POST")]
 )
-def test_a_refused_method_gets_a_sentence(
-    stranger: VM, target: str, method: str
-) -> None:
-    answer = stranger.ask(target, method=method)
+def test_a_refused_method_gets_a_sentence(daring: VM, target: str, method: str) -> None:
+    answer = daring.ask(target, method=method)
     assert answer.status == 405
     assert method in answer.error
 

@@ -47,13 +47,13 @@ def test_the_header_is_told_before_the_path(vm: VM, target: str) -> None:
 
 
 @fact("8.1d")
-def test_the_path_is_told_before_the_method(stranger: VM) -> None:
-    assert stranger.ask("/metadata/nothing", method="PUT").status == 404
+def test_the_path_is_told_before_the_method(daring: VM) -> None:
+    assert daring.ask("/metadata/nothing", method="PUT").status == 404
 
 
 @fact("8.1e")
-def test_the_method_is_told_before_the_version(stranger: VM) -> None:
-    assert stranger.ask(EVENTS, method="PUT").status == 405
+def test_the_method_is_told_before_the_version(daring: VM) -> None:
+    assert daring.ask(EVENTS, method="PUT").status == 405
 
 
 @fact("8.1f")
