@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
+from tests.conformance.vm import EVENTS, NEWEST, VM, events
 from tests.conformance.wire import Answer
 
 UNMARKED = b'{ "error": "Bad request: . Required metadata header not specified" }'
@@ -89,17 +89,14 @@ def test_a_refused_method_gets_a_sentence(daring: VM, target: str, method: str) 
 
 
 @fact("8.0j")
-def test_every_error_is_an_object_with_a_sentence(vm: VM, unknown: str) -> None:
+def test_every_error_is_an_object_with_a_sentence(vm: VM) -> None:
     answers = [
         vm.get(marked=False),
         vm.ask(EVENTS),
         vm.ask("/metadata/nothing"),
-        vm.get("X-Forwarded-For: 10.0.0.1"),
         vm.ask(f"{events(NEWEST)}&x=1&x=2"),
-        vm.post(b"nonsense"),
-        vm.post(approval(unknown)),
     ]
-    assert all(each.status >= 400 for each in answers)
+    assert [each.status for each in answers] == [400, 400, 404, 400]
     assert all(each.error for each in answers)
 
 
