@@ -15,7 +15,7 @@ from tests.conformance.control import Clock
 from tests.conformance.facts import CHOICE, Fact, read_facts
 from tests.conformance.report import Outcomes, write_report
 from tests.conformance.stage import Stage, a_stage, take_down
-from tests.conformance.target import Serve, Target
+from tests.conformance.target import Serve, Settings, Target
 from tests.conformance.vm import VM
 from tests.conformance.wire import Wire
 
@@ -106,7 +106,7 @@ def tested(
     config = request.config
     endpoint = _option(config, "endpoint")
     if endpoint is None:
-        with target.own(tmp_path_factory.mktemp("conformance")) as made:
+        with target.own(tmp_path_factory.mktemp("conformance"), Settings()) as made:
             yield made
         return
     control, token = _option(config, "control"), _option(config, "token")
@@ -178,33 +178,32 @@ def daring(tested: Target, vm: VM) -> VM:
 @pytest.fixture(scope="session")
 def others(
     tested: Target, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., Target]]:
+) -> Iterator[Callable[[Settings], Target]]:
     """Start services with other settings, one for each of them."""
-    started: dict[str, Target] = {}
+    started: dict[Settings, Target] = {}
     with ExitStack() as stack:
 
-        def start(**settings: str) -> Target:
-            words = " ".join(f"{name}={value}" for name, value in settings.items())
+        def start(settings: Settings) -> Target:
             if not tested.is_own:
-                pytest.skip(target.NEEDS_START.format(words))
-            if words not in started:
+                pytest.skip(target.NEEDS_START.format(settings))
+            if settings not in started:
                 folder = tmp_path_factory.mktemp("other")
-                made = stack.enter_context(target.own(folder, **settings))
-                started[words] = made
-            return started[words]
+                made = stack.enter_context(target.own(folder, settings))
+                started[settings] = made
+            return started[settings]
 
         yield start
 
 
 @pytest.fixture
 def serve(
-    others: Callable[..., Target], wire: Wire, left: list[Stage]
+    others: Callable[[Settings], Target], wire: Wire, left: list[Stage]
 ) -> Iterator[Serve]:
     """Set up a stage where other settings hold."""
     with ExitStack() as stack:
 
-        def start(**settings: str) -> Stage:
-            made = others(**settings)
+        def start(settings: Settings) -> Stage:
+            made = others(settings)
             assert made.control is not None
             vm = VM(endpoint=made.endpoint, wire=wire)
             return stack.enter_context(a_stage(made.control, vm, left))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from tests.conformance.control import Control
 from tests.conformance.stage import Stage
 from tests.conformance.wire import Pace
-from tests.end_to_end.program import DEMO, serving
+from tests.end_to_end.program import serving
 
 _POLITE = 0.21  # seconds between requests: under 5 in a second
 _PATIENCE = 130.0  # seconds: a first request may take two minutes (10.1b)
@@ -19,12 +19,24 @@ _OWN_PATIENCE = 10.0
 NEEDS_EVENT = "needs an event: --control URL --token T, or run it while there is one"
 NEEDS_CONTROL = "needs a control plane that makes events: --control URL --token T"
 NEEDS_CLOCK = "needs a clock that can be moved: forewarn serve --clock manual"
-NEEDS_START = "needs a service started with {}: leave --endpoint out"
+NEEDS_START = "needs a service with {}: leave --endpoint out"
 NEEDS_METHODS = "needs leave to send other methods than GET and POST: --control URL"
 NEEDS_HURRY = "needs leave to ask quickly: --control URL, on loopback, not --polite"
 
-#: Starts a service with these settings from the environment, and sets up a stage.
-Serve = Callable[..., Stage]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What differs from the defaults of forewarn; None: nothing."""
+
+    requests_per_second: str | None = None
+    not_before_2017_03_01: str | None = None
+
+    def __str__(self) -> str:
+        return ", ".join(f"{n} = {v}" for n, v in asdict(self).items() if v)
+
+
+#: Sets up a stage on a service with these settings.
+Serve = Callable[[Settings], Stage]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +75,15 @@ def _is_near(endpoint: str) -> bool:
 
 
 @contextmanager
-def own(folder: Path, **settings: str) -> Iterator[Target]:
+def own(folder: Path, settings: Settings) -> Iterator[Target]:
     """Serve the demo fleet by a forewarn whose clock is moved by hand."""
-    environment: dict[str, str | None] = {**settings}
-    options = ("--clock", "manual", "--store", "memory")
-    with serving(folder, *options, fleet=DEMO, as_json=True, **environment) as program:
+    serve = serving(
+        folder,
+        *("--clock", "manual", "--store", "memory"),
+        FOREWARN_REQUESTS_PER_SECOND=settings.requests_per_second,
+        FOREWARN_NOT_BEFORE_2017_03_01=settings.not_before_2017_03_01,
+    )
+    with serve as program:
         service = program.service
         yield Target(
             endpoint=f"{service.metadata}/vm/web-0",

@@ -4,7 +4,7 @@ import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
-from tests.conformance.target import Serve
+from tests.conformance.target import Serve, Settings
 from tests.conformance.test_fields import TYPES, announced
 from tests.conformance.vm import VERSIONS, VM
 
@@ -38,7 +38,7 @@ def of_user(stage: Stage, type: str) -> VM:
 
 @fact("5.7c")
 def test_a_setting_makes_not_before_the_same_in_all_versions(serve: Serve) -> None:
-    stage = serve(FOREWARN_NOT_BEFORE_2017_03_01="rfc1123")
+    stage = serve(Settings(not_before_2017_03_01="rfc1123"))
     vm = announced(stage, "Reboot")
     assert vm.event("2017-03-01")["NotBefore"] == vm.event()["NotBefore"]
 

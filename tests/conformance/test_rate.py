@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
-from tests.conformance.target import NEEDS_HURRY, Serve, Target
+from tests.conformance.target import NEEDS_HURRY, Serve, Settings, Target
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 from tests.conformance.wire import Answer, Line
 
@@ -19,7 +19,7 @@ INSTANCE = "/metadata/instance?api-version=2021-02-01"
 @pytest.fixture
 def limited(serve: Serve) -> Stage:
     """A stage where each VM may ask five times a second."""
-    return serve(FOREWARN_REQUESTS_PER_SECOND=str(LIMIT))
+    return serve(Settings(requests_per_second=str(LIMIT)))
 
 
 def ask(line: Line, request: bytes) -> Answer:
