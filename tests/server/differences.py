@@ -148,6 +148,12 @@ ONLY_WE_REFUSE = (
         example=a_request("/a#b"),
     ),
     Difference(
+        what="a query with more than a hundred parameters",
+        reason="a limit of our own",
+        concerns=lambda _, message: message.target.partition(b"?")[2].count(b"&") > 99,
+        example=a_request("/?" + "&" * 100),
+    ),
+    Difference(
         what="a broken escape",
         reason="RFC 3986, 2.1",
         concerns=lambda _, message: (

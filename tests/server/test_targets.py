@@ -48,6 +48,14 @@ def test_a_parameter_without_value_is_kept() -> None:
     assert the_request(a_request("/a?b&c=")).query == (("b", ""), ("c", ""))
 
 
+def test_a_query_has_a_hundred_parameters_at_most() -> None:
+    query = "&".join(f"a{i}=" for i in range(101))
+    assert (
+        len(the_request(a_request(f"/a?{query.removesuffix('&a100=')}")).query) == 100
+    )
+    assert talk(a_request(f"/a?{query}")).statuses == [400]
+
+
 def test_a_target_may_be_an_absolute_address() -> None:
     request = the_request(a_request("http://169.254.169.254/a?b=1"))
     assert (request.path, request.query) == ("/a", (("b", "1"),))

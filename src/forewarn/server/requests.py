@@ -25,6 +25,7 @@ _HOST = re.compile(rf"(?:{_IPV6}|{_NAME})(?::[0-9]*)?")
 _ADDRESS = rf"(?i:http)://(?![/?:]|\Z){_HOST.pattern}(?=[/?]|\Z)"
 _TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
+_MOST_PARAMETERS = 100  # each costs more to read than its bytes to send
 _LENGTH = re.compile(r"[0-9]{1,20}")
 _WAIT = re.compile(r"[ \t]*wait[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?:;.*)?", re.I)
 
@@ -181,6 +182,8 @@ def _split(method: str, target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     if "%" in target and _BAD_ESCAPE.search(target):
         raise _bad("the target holds a broken escape")
     raw_path, raw_query = found.groups(default="")
+    if raw_query.count("&") >= _MOST_PARAMETERS:
+        raise _bad(f"the query has more than {_MOST_PARAMETERS} parameters")
     path = unquote(raw_path, errors="replace")
     query = parse_qsl(raw_query, keep_blank_values=True)
     if "?" in path:  # some clients escape the question mark
