@@ -139,6 +139,8 @@ CHUNKS = (
     b"5\nhello\r\n",
     b"5\r\nhello\n",
     b"5\r\nhellox\r\n",
+    b"5\r\nhellox\n",
+    b"5x\nhello\r\n",
     b"5 \r\nhello\r\n",
     b" 5\r\nhello\r\n",
     b"+5\r\nhello\r\n",

@@ -37,6 +37,7 @@ class Difference:
     concerns: Callable[[bytes, Message], bool]  # given its bytes, and how it was read
     example: bytes
     status: int = 400  # of our answer, if we refuse it
+    is_sharp: bool = True  # where the difference begins is told to the byte
 
 
 def known(
@@ -190,6 +191,7 @@ ONLY_WE_REFUSE = (
         what="long extensions and trailers",
         reason="a limit of our own: as much as a head in all",
         concerns=_has_much_extra,
+        is_sharp=False,
         example=in_chunks(b"0;" + b"a" * MOST_HEAD * 2 + b"\r\n\r\n"),
     ),
 )

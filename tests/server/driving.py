@@ -35,7 +35,7 @@ class Outcome:
     asked: Sequence[tuple[Request, bytes]]
     ends: Sequence[int]  # how much had arrived when each was asked
     written: bytes  # without "go on", which depends on what has arrived
-    methods: Sequence[str]  # of what was answered
+    methods: tuple[str, ...]  # of what was answered
     state: State | None  # None: it is over; how depends on what has arrived
     is_deaf: bool  # it takes no notice of one more request
 
@@ -56,7 +56,11 @@ def drive(
             break
     written += catch_up(connection, echo)
     ends += [sent] * (len(echo.asked) - len(ends))
-    asked, methods, is_over = [*echo.asked], [*echo.methods], connection.state in OVER
+    asked, methods, is_over = (
+        [*echo.asked],
+        tuple(echo.methods),
+        connection.state in OVER,
+    )
     more = connection.receive(b"GET / HTTP/1.0\r\n\r\n") if is_over else b""
     return Outcome(
         asked=asked,

@@ -71,6 +71,11 @@ class Sent:
     body: bytes
     is_last: bool
 
+    @property
+    def meaning(self) -> tuple[str, str, tuple[tuple[str, str], ...], bytes, bool]:
+        """What is to be found in it: method, path, query, body, whether it is last."""
+        return self.method, self.path, self.query, self.body, self.is_last
+
 
 def good_requests(random: Random) -> list[Sent]:
     """Draw some requests for one connection; only the last may end it."""
