@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -75,6 +76,16 @@ def test_a_tick_takes_the_outage_down_before_it_starts_anything(
     engine.tick()
     assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
     assert found(engine, made).phase is Phase.SCHEDULED
+
+
+def test_of_many_who_write_at_once_one_takes_it_down(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path / "forewarn.db")
+    store.open()
+    with closing(store), ThreadPoolExecutor(8) as pool:
+        engine, _ = an_engine_that_was_away(store)
+        for written in [pool.submit(announce, engine) for _ in range(16)]:
+            written.result()
+        assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
 
 
 def test_a_command_that_is_refused_leaves_it_to_the_next(
