@@ -153,7 +153,7 @@ class System:
             plane.restamp()
             works.catch_up()
 
-        engine.after_commit = after_commit
+        engine.after_commit, engine.on_doubt = after_commit, timers.ring
         advance = Advance(engine, read_to_end)
         parts = Parts(
             engine=engine,

@@ -59,6 +59,8 @@ class Engine:
         self.new_id = new_id
         self._pulse = Pulse(clock)
         self.after_commit: Callable[[int], None] = lambda position: None
+        self.on_doubt: Callable[[], None] = lambda: None
+        self.is_in_doubt = False  # whether a commit failed that may have been kept
 
     # --- announcing ----------------------------------------------------------
 
@@ -330,12 +332,16 @@ class Engine:
                 transaction.note(asked, taken.sights, now)
                 yield transaction, now
                 after = transaction.position()
-        except BaseException:
+        except BaseException as error:
             self.notes.give_back(taken)
+            if isinstance(error, Unavailable) and not self.is_in_doubt:
+                self.is_in_doubt = True
+                self.on_doubt()
             raise
         if outage is not None:
             warn_of(outage)
-        if after != before:
+        if after != before or self.is_in_doubt:
+            self.is_in_doubt = False
             self.after_commit(after)
 
     def decide(

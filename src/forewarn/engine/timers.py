@@ -22,7 +22,8 @@ LONGEST_ADVANCE = timedelta(days=36_500)
 class Timers:
     """A thread that does what is due when it is due, and writes the heartbeat.
 
-    With a manual clock it only writes the heartbeat: there `advance` is the timer.
+    With a manual clock it only writes the heartbeat: there `advance` is the timer. A
+    heartbeat also ends the doubt about what was kept: after it, nothing old comes.
     """
 
     def __init__(self, engine: Engine, done: Callable[[], None]) -> None:
@@ -47,7 +48,8 @@ class Timers:
             self._engine.beat()
 
     def _turn(self) -> None:
-        if time.monotonic() - self._beaten >= _HEARTBEAT:
+        is_time = time.monotonic() - self._beaten >= _HEARTBEAT
+        if is_time or self._engine.is_in_doubt:
             self._engine.beat()
             self._beaten = time.monotonic()
         if not isinstance(self._engine.clock, ManualClock):

@@ -1,0 +1,89 @@
+"""Commits that were kept, but not confirmed."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+from tests.engine.system import FLEET, NOON, OpenStore, a_reboot
+
+from forewarn.clocks import ManualClock
+from forewarn.core.facts import Entry
+from forewarn.core.policy import Rules
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleets import Fleets
+from forewarn.engine.notes import Notes
+from forewarn.errors import Unavailable
+from forewarn.ports import Snapshot, Store, Transaction
+
+
+class Doubtful:
+    """A store that may keep a transaction without saying so."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.confirms = True
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        with self._store.transaction() as transaction:
+            yield transaction
+        if not self.confirms:
+            raise Unavailable("whether it was kept is unknown")
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        return self._store.snapshot()
+
+    def facts(self, after: int, limit: int) -> Sequence[Entry]:
+        return self._store.facts(after, limit)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+@pytest.fixture
+def store(open_store: OpenStore) -> Doubtful:
+    return Doubtful(open_store())
+
+
+@pytest.fixture
+def engine(store: Doubtful) -> Engine:
+    engine = Engine(store, ManualClock(NOON), rules=Rules(), notes=Notes())
+    Fleets(engine).apply(FLEET, by="ops")
+    return engine
+
+
+def announce_in_doubt(engine: Engine, store: Doubtful) -> None:
+    store.confirms = False
+    with pytest.raises(Unavailable):
+        engine.announce(a_reboot("web-0"), by="ops")
+
+
+def test_what_was_kept_in_doubt_is_told_after_the_next_commit(
+    engine: Engine, store: Doubtful
+) -> None:
+    told: list[int] = []
+    engine.after_commit = told.append
+    announce_in_doubt(engine, store)
+    assert told == []
+    store.confirms = True
+    engine.beat()
+    engine.beat()
+    assert told == [len(store.facts(0, 100))]
+
+
+def test_doubt_is_said_once_until_it_is_over(engine: Engine, store: Doubtful) -> None:
+    doubts: list[bool] = []
+    engine.on_doubt = lambda: doubts.append(engine.is_in_doubt)
+    for _ in range(2):
+        announce_in_doubt(engine, store)
+        announce_in_doubt(engine, store)
+        store.confirms = True
+        engine.beat()
+    assert doubts == [True, True]
+    assert not engine.is_in_doubt
+
+
+def test_a_command_that_is_refused_leaves_no_doubt(engine: Engine) -> None:
+    with pytest.raises(LookupError), engine.writing():
+        raise LookupError
+    assert not engine.is_in_doubt
