@@ -18,6 +18,7 @@ from tests.stores.things import (
 from forewarn.core import lifecycle
 from forewarn.core.commands import Step
 from forewarn.core.facts import Seen, Sight
+from forewarn.core.fleet import VM
 from forewarn.errors import InvalidInput, Unavailable
 from forewarn.ports import Receipt, Store
 
@@ -176,13 +177,24 @@ class RollbackContract:
         assert put(store, a_seen(1)) == 3
         assert [entry.position for entry in store.facts(0, 10)] == [1, 2, 3]
 
-    def test_text_that_no_database_can_keep_is_refused(self, store: Store) -> None:
+    @pytest.mark.parametrize("text", ["\ud83d", "\0"], ids=["half", "nul"])
+    def test_text_that_not_every_database_can_keep_is_refused(
+        self, store: Store, text: str
+    ) -> None:
         with pytest.raises(InvalidInput), store.transaction() as transaction:
-            transaction.keep("clock", "half of a character: \ud83d")
+            transaction.keep("clock", f"no character: {text}")
         with pytest.raises(InvalidInput), store.transaction() as transaction:
-            transaction.note({}, [a_sight("\ud83d")], NOON)
+            transaction.note({}, [a_sight(text)], NOON)
+        with pytest.raises(InvalidInput), store.snapshot() as snapshot:
+            snapshot.maintenance(text)
         with store.snapshot() as snapshot:
             assert (snapshot.setting("clock"), snapshot.position()) == (None, 0)
+
+    def test_json_keeps_every_character(self, store: Store) -> None:
+        vm = VM(name="web-0", group="web", tags={"a": "\0 \U0001f600 \x7f \u2028"})
+        put(store, a_fleet(vms=(vm,)))
+        with store.snapshot() as snapshot:
+            assert snapshot.fleet().vms["web-0"] == vm
 
     def test_a_snapshot_that_fails_does_no_harm(self, store: Store) -> None:
         with pytest.raises(ValueError, match="no"), store.snapshot():

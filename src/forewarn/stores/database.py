@@ -1,7 +1,7 @@
 """What the store needs of a database: connections, and statements as its text."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from sqlalchemy.engine import Dialect
@@ -9,6 +9,8 @@ from sqlalchemy.sql.expression import Executable
 
 from forewarn.errors import InvalidInput
 from forewarn.stores.rows import Parameters, Row
+
+_HALF = "text holds half of a character, a lone surrogate"
 
 
 class Cursor(Protocol):
@@ -44,6 +46,9 @@ class Database(Protocol):
 
     def reading(self) -> AbstractContextManager[Cursor]:
         """Read one consistent state."""
+
+    def leave(self) -> None:
+        """Let what is under way end soon, even if the database does not answer."""
 
     def close(self) -> None:
         """Disconnect."""
@@ -84,16 +89,24 @@ class Session:
     def run(self, statement: Executable, **parameters: object) -> int:
         """Run `statement`; answer how many rows it changed."""
         text, fixed = self._texts[statement]
-        with _unicode_only():
+        _refuse_nul(parameters)
+        try:
             self._cursor.execute(text, {**fixed, **parameters})
+        except UnicodeEncodeError as error:
+            raise InvalidInput(_HALF) from error
         return self._cursor.rowcount
 
     def run_many(self, statement: Executable, rows: Sequence[Parameters]) -> None:
         """Run `statement` for each of `rows`."""
-        if rows:
-            text, fixed = self._texts[statement]
-            with _unicode_only():
-                self._cursor.executemany(text, [{**fixed, **row} for row in rows])
+        if not rows:
+            return
+        text, fixed = self._texts[statement]
+        for row in rows:
+            _refuse_nul(row)
+        try:
+            self._cursor.executemany(text, [{**fixed, **row} for row in rows])
+        except UnicodeEncodeError as error:
+            raise InvalidInput(_HALF) from error
 
     def row(self, statement: Executable, **parameters: object) -> Row | None:
         """The first row that `statement` finds."""
@@ -106,12 +119,8 @@ class Session:
         return self._cursor.fetchall()
 
 
-@contextmanager
-def _unicode_only() -> Iterator[None]:
-    """Refuse text that JSON can carry but no database can keep."""
-    try:
-        yield
-    except UnicodeEncodeError as error:
-        raise InvalidInput(
-            "text holds half of a character, a lone surrogate"
-        ) from error
+def _refuse_nul(parameters: Parameters) -> None:
+    """Refuse what only some databases can keep or look for."""
+    for value in parameters.values():
+        if isinstance(value, str) and "\0" in value:
+            raise InvalidInput("text holds a NUL character")

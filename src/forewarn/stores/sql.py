@@ -13,6 +13,7 @@ from forewarn.core.facts import Entry, Fact, Seen, Sight
 from forewarn.core.fleet import VM, Fleet, Group, Host, key
 from forewarn.core.maintenance import Maintenance, Phase, Slice
 from forewarn.core.outages import Outage
+from forewarn.errors import Unavailable
 from forewarn.ports import Receipt, Snapshot, Transaction
 from forewarn.stores import rows
 from forewarn.stores import statements as sql
@@ -29,10 +30,15 @@ class SqlStore:
         """Keep everything in `database`; `open` connects."""
         self._database = database
         self._texts = Texts(database.dialect)
+        self._position = 0  # of the last commit here
 
     def open(self) -> None:
         """Connect."""
         self._database.open()
+
+    def leave(self) -> None:
+        """Let what is under way end soon; `close` follows."""
+        self._database.leave()
 
     def close(self) -> None:
         """Disconnect."""
@@ -42,7 +48,19 @@ class SqlStore:
     def transaction(self) -> Iterator[Transaction]:
         """Begin to write; writers are serial."""
         with self._database.writing() as cursor:
-            yield SqlTransaction(Session(cursor, self._texts))
+            transaction = SqlTransaction(Session(cursor, self._texts))
+            self._refuse_the_past(transaction.position())
+            yield transaction
+            position = transaction.position()
+        self._position = position
+
+    def _refuse_the_past(self, position: int) -> None:
+        """Write nothing where facts are missing that readers have read."""
+        if position < self._position:
+            raise Unavailable(
+                f"the store has gone back from position {self._position} to"
+                f" {position}, as a restored backup does; restart forewarn"
+            )
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -61,6 +79,8 @@ class SqlStore:
 class SqlSnapshot:
     """The store as it is in one transaction."""
 
+    _COUNTER: sql.Statement = sql.COUNTER
+
     def __init__(self, session: Session) -> None:
         """Ask by `session`."""
         self._session = session
@@ -68,7 +88,7 @@ class SqlSnapshot:
         self._moments: dict[str, datetime | None] = {}  # as they are in the store
 
     def _read_counter(self) -> tuple[int, datetime | None, int]:
-        row = self._session.row(sql.COUNTER)
+        row = self._session.row(self._COUNTER)
         if row is None:
             raise LookupError("the counter is missing")
         position, last_at, ordinal = row
@@ -233,6 +253,8 @@ class SqlSnapshot:
 
 class SqlTransaction(SqlSnapshot):
     """A snapshot that can be written."""
+
+    _COUNTER = sql.TAKE_COUNTER  # so that writers are serial, whoever they are
 
     def save(
         self, before: Slice, step: Step, moments: Mapping[str, datetime | None]

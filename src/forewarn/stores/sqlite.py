@@ -3,7 +3,7 @@
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, LifoQueue
@@ -11,11 +11,10 @@ from threading import RLock
 
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.schema import CreateIndex, CreateTable
 
 from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores import statements, tables
-from forewarn.stores.database import Cursor, Session, Texts
+from forewarn.stores import layout
+from forewarn.stores.database import Cursor
 
 Connect = Callable[[str], sqlite3.Connection]
 
@@ -46,9 +45,9 @@ class Sqlite:
             self._hold()
         try:
             self._writer = self._connect(self._path)
-            self._refuse_foreign(self._writer)
+            layout.refuse_foreign(_names(self._writer.cursor()), self._path)
             _prepare(self._writer)
-            self._check_stamp()
+            self._settle()
         except (sqlite3.Error, Unavailable) as error:
             self.close()
             raise CannotStart(
@@ -57,6 +56,9 @@ class Sqlite:
         except CannotStart:
             self.close()
             raise
+
+    def leave(self) -> None:
+        """Do nothing: there is nobody to wait for but the disk."""
 
     def close(self) -> None:
         """Disconnect and let go of the file."""
@@ -131,13 +133,6 @@ class Sqlite:
             raise Unavailable("the store is closed")
         return self._writer
 
-    def _refuse_foreign(self, connection: sqlite3.Connection) -> None:
-        """Leave a database of another program as it is."""
-        rows = connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
-        names = {name for (name,) in rows}
-        if names and not names >= {tables.stamp.name, tables.counter.name}:
-            raise CannotStart(f"{self._path} is a database of another program")
-
     def _hold(self) -> None:
         # Beside the file, because a lock on the file itself would disturb SQLite's.
         lock = f"{Path(self._path).resolve()}-lock"
@@ -158,29 +153,15 @@ class Sqlite:
                 " with --store"
             ) from error
 
-    def _check_stamp(self) -> None:
+    def _settle(self) -> None:
         with self.writing() as cursor:
-            cursor.execute("SELECT count(*) FROM sqlite_master", {})
-            row = cursor.fetchone()
-            session = Session(cursor, Texts(self.dialect))
-            if row is not None and row[0] == 0:
-                self._make_tables(cursor, session)
-            found = session.row(statements.STAMP)
-            if found is None or found[0] != tables.STAMP:
-                raise CannotStart(
-                    f"{self._path} was made by a newer forewarn (layout"
-                    f" {found and found[0]}, this one knows {tables.STAMP}); upgrade"
-                    " forewarn, or choose another file with --store"
-                )
+            names = _names(cursor)
+            layout.settle(cursor, self.dialect, names=names, place=self._path)
 
-    def _make_tables(self, cursor: Cursor, session: Session) -> None:
-        for table in tables.metadata.sorted_tables:
-            cursor.execute(str(CreateTable(table).compile(dialect=self.dialect)), {})
-            for index in sorted(table.indexes, key=lambda each: str(each.name)):
-                text = str(CreateIndex(index).compile(dialect=self.dialect))
-                cursor.execute(text, {})
-        session.run(statements.ADD_STAMP, version_num=tables.STAMP)
-        session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
+
+def _names(cursor: Cursor) -> Collection[str]:
+    cursor.execute("SELECT name FROM sqlite_master WHERE type='table'", {})
+    return [str(name) for (name,) in cursor.fetchall()]
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

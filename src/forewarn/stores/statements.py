@@ -25,6 +25,7 @@ p = bindparam
 
 STAMP = select(t.stamp.c.version_num)
 COUNTER = select(t.counter.c.position, t.counter.c.last_at, t.counter.c.ordinal)
+TAKE_COUNTER = COUNTER.with_for_update()  # SQLite has taken all by BEGIN IMMEDIATE
 SETTING = select(t.settings.c.value).where(t.settings.c.name == p("of"))
 
 FACTS = (

@@ -2,7 +2,7 @@
 
 Times are whole microseconds since 1970 in UTC: they sort, and no database rounds
 them. Bodies are JSON made by `core.plain`; what a query asks for stands beside
-them in a column of its own.
+them in a column of its own. Short texts are ordered by code, on every database.
 """
 
 from sqlalchemy import (
@@ -16,20 +16,32 @@ from sqlalchemy import (
     Table,
     Text,
 )
+from sqlalchemy.types import TypeEngine
 
 #: The layout of this release; a database with another one is migrated or refused.
 STAMP = "0001"
 
 metadata = MetaData()
 
+
+def _short(length: int) -> TypeEngine[str]:
+    """Make the type of a text that is looked up, and listed in the order of its codes.
+
+    Left alone, PostgreSQL orders by the language of the database, and an upgrade of
+    its system may change that order under an index.
+    """
+    by_code = String(length, collation="C")
+    return String(length).with_variant(by_code, "postgresql")
+
+
 stamp = Table(
-    "alembic_version", metadata, Column("version_num", String(32), primary_key=True)
+    "alembic_version", metadata, Column("version_num", _short(32), primary_key=True)
 )
 
 counter = Table(
     "counter",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Integer, primary_key=True, autoincrement=False),
     Column("position", BigInteger, nullable=False),
     Column("last_at", BigInteger),
     Column("ordinal", BigInteger, nullable=False),
@@ -38,7 +50,7 @@ counter = Table(
 settings = Table(
     "settings",
     metadata,
-    Column("name", String(64), primary_key=True),
+    Column("name", _short(64), primary_key=True),
     Column("value", Text, nullable=False),
 )
 
@@ -47,7 +59,7 @@ journal = Table(
     metadata,
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
-    Column("fact", String(40), nullable=False),
+    Column("fact", _short(40), nullable=False),
     Column("version", Integer, nullable=False),
     Column("body", Text, nullable=False),
 )
@@ -55,8 +67,8 @@ journal = Table(
 hosts = Table(
     "hosts",
     metadata,
-    Column("name", String(80), primary_key=True),
-    Column("key", String(80), nullable=False, unique=True),
+    Column("name", _short(80), primary_key=True),
+    Column("key", _short(80), nullable=False, unique=True),
     Column("ordinal", BigInteger, nullable=False),
     Column("body", Text, nullable=False),
 )
@@ -64,8 +76,8 @@ hosts = Table(
 groups = Table(
     "groups",
     metadata,
-    Column("name", String(80), primary_key=True),
-    Column("key", String(80), nullable=False, unique=True),
+    Column("name", _short(80), primary_key=True),
+    Column("key", _short(80), nullable=False, unique=True),
     Column("ordinal", BigInteger, nullable=False),
     Column("last_request", BigInteger),
     Column("body", Text, nullable=False),
@@ -74,37 +86,37 @@ groups = Table(
 vms = Table(
     "vms",
     metadata,
-    Column("name", String(80), primary_key=True),
-    Column("key", String(80), nullable=False, unique=True),
+    Column("name", _short(80), primary_key=True),
+    Column("key", _short(80), nullable=False, unique=True),
     Column("ordinal", BigInteger, nullable=False),
-    Column("group", String(80), nullable=False, index=True),
-    Column("host", String(80), index=True),
+    Column("group", _short(80), nullable=False, index=True),
+    Column("host", _short(80), index=True),
     Column("body", Text, nullable=False),
 )
 
 addresses = Table(
     "addresses",
     metadata,
-    Column("address", String(45), primary_key=True),
-    Column("vm", String(80), nullable=False, index=True),
+    Column("address", _short(45), primary_key=True),
+    Column("vm", _short(80), nullable=False, index=True),
 )
 
 audiences = Table(
     "audiences",
     metadata,
-    Column("name", String(161), primary_key=True),
-    Column("group", String(80), nullable=False, index=True),
-    Column("vm", String(80)),
-    Column("epoch", String(40), nullable=False),
+    Column("name", _short(161), primary_key=True),
+    Column("group", _short(80), nullable=False, index=True),
+    Column("vm", _short(80)),
+    Column("epoch", _short(40), nullable=False),
     Column("incarnation", BigInteger, nullable=False),
 )
 
 maintenances = Table(
     "maintenances",
     metadata,
-    Column("id", String(40), primary_key=True),
+    Column("id", _short(40), primary_key=True),
     Column("ordinal", BigInteger, nullable=False, unique=True),
-    Column("phase", String(16), nullable=False, index=True),
+    Column("phase", _short(16), nullable=False, index=True),
     Column("moment", BigInteger, index=True),
     Column("body", Text, nullable=False),
 )
@@ -112,8 +124,8 @@ maintenances = Table(
 involved = Table(
     "involved",
     metadata,
-    Column("group", String(80), primary_key=True),
-    Column("maintenance", String(40), primary_key=True),
+    Column("group", _short(80), primary_key=True),
+    Column("maintenance", _short(40), primary_key=True),
     Column("live", Boolean, nullable=False),
 )
 Index("involved_live", involved.c.group, involved.c.live)
@@ -121,15 +133,15 @@ Index("involved_live", involved.c.group, involved.c.live)
 events = Table(
     "events",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("maintenance", String(40), nullable=False),
+    Column("id", _short(40), primary_key=True),
+    Column("maintenance", _short(40), nullable=False),
 )
 
 seen = Table(
     "seen",
     metadata,
-    Column("event", String(40), primary_key=True),
-    Column("vm", String(80), primary_key=True),
+    Column("event", _short(40), primary_key=True),
+    Column("vm", _short(80), primary_key=True),
     Column("at", BigInteger, nullable=False),
 )
 
@@ -143,8 +155,8 @@ outages = Table(
 receipts = Table(
     "receipts",
     metadata,
-    Column("key", String(255), primary_key=True),
-    Column("digest", String(64), nullable=False),
+    Column("key", _short(255), primary_key=True),
+    Column("digest", _short(64), nullable=False),
     Column("answer", Text, nullable=False),
     Column("at", BigInteger, nullable=False),
 )

@@ -1,0 +1,49 @@
+"""The layout of a database: made where there is none, checked where there is one."""
+
+from collections.abc import Collection
+
+from sqlalchemy.engine import Dialect
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from forewarn.errors import CannotStart
+from forewarn.stores import statements, tables
+from forewarn.stores.database import Cursor, Session, Texts
+
+_OURS = frozenset({tables.stamp.name, tables.counter.name})
+
+
+def refuse_foreign(names: Collection[str], place: str) -> None:
+    """Leave a database as it is whose tables `names` are another program's."""
+    if names and not {*names} >= _OURS:
+        raise CannotStart(f"{place} is a database of another program")
+
+
+def settle(
+    cursor: Cursor, dialect: Dialect, *, names: Collection[str], place: str
+) -> None:
+    """Make the tables if there are none; refuse a layout that is not this one."""
+    refuse_foreign(names, place)
+    if not names:
+        _make(cursor, dialect)
+    check(cursor, dialect, place)
+
+
+def check(cursor: Cursor, dialect: Dialect, place: str) -> None:
+    """Refuse a layout that is not the one of this release."""
+    found = Session(cursor, Texts(dialect)).row(statements.STAMP)
+    if found is None or found[0] != tables.STAMP:
+        raise CannotStart(
+            f"{place} was made by a newer forewarn (layout {found and found[0]}, this"
+            f" one knows {tables.STAMP}); upgrade forewarn, or choose another store"
+            " with --store"
+        )
+
+
+def _make(cursor: Cursor, dialect: Dialect) -> None:
+    for table in tables.metadata.sorted_tables:
+        cursor.execute(str(CreateTable(table).compile(dialect=dialect)), {})
+        for index in sorted(table.indexes, key=lambda each: str(each.name)):
+            cursor.execute(str(CreateIndex(index).compile(dialect=dialect)), {})
+    session = Session(cursor, Texts(dialect))
+    session.run(statements.ADD_STAMP, version_num=tables.STAMP)
+    session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
