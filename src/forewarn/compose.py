@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from forewarn.clocks import make_clock
-from forewarn.config import SQLITE, Address, Config
+from forewarn.config import POSTGRES, SQLITE, Address, Config
 from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers import DRIVERS
@@ -35,6 +35,7 @@ from forewarn.server.limits import Connections, Rate
 from forewarn.server.metadata import Desk
 from forewarn.server.plane import MetadataPlane
 from forewarn.server.responses import Stamp
+from forewarn.stores.database import Database
 from forewarn.stores.sql import SqlStore
 from forewarn.stores.sqlite import MEMORY, Sqlite
 
@@ -112,6 +113,7 @@ class System:
         plane.start()
         cleanup.callback(plane.stop)
         self._open_control(cleanup, controlling, engine, fleets, documents, plane)
+        cleanup.callback(store.leave)  # first of all, so that nobody hangs on it
         self.metadata = [f"http://{_bound(each)}" for each in listening]
         self.control = f"http://{_bound(controlling)}"
 
@@ -216,9 +218,20 @@ def _bound(listening: socket.socket) -> Address:
 
 def _open_store(url: str) -> SqlStore:
     path = MEMORY if url == "memory" else url.removeprefix(SQLITE)
-    store = SqlStore(Sqlite(path))
+    store = SqlStore(_postgres(url) if url.startswith(POSTGRES) else Sqlite(path))
     store.open()
     return store
+
+
+def _postgres(url: str) -> Database:
+    try:  # imported only when used: it takes 0.1 s, and is an extra
+        from forewarn.stores.postgres import Postgres
+    except ImportError as error:
+        raise CannotStart(
+            f"a store in PostgreSQL needs the postgres extra ({error.name or 'libpq'}"
+            " is missing): pip install 'forewarn[postgres]'"
+        ) from error
+    return Postgres(url)
 
 
 def _make_clock(config: Config, store: SqlStore) -> Clock:

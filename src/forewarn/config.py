@@ -19,6 +19,9 @@ from forewarn.protocol.versions import DateForm
 #: How the URL of a SQLite file begins.
 SQLITE = "sqlite:///"
 
+#: How the URL of a PostgreSQL database begins.
+POSTGRES = ("postgresql://", "postgres://")
+
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -50,7 +53,7 @@ class Config:
 
     metadata: tuple[Address, ...]
     control: Address
-    store: str
+    store: str = field(repr=False)  # there may be a password in it
     fleet: str | None
     clock: str
     driver: str
@@ -98,9 +101,13 @@ def _clock(value: object, place: str) -> str:
 
 def _store(value: object, place: str) -> str:
     text = _text(value, place)
-    if text == "memory" or (text.startswith(SQLITE) and len(text) > len(SQLITE)):
+    is_file = text.startswith(SQLITE) and len(text) > len(SQLITE)
+    if is_file or text == "memory" or text.startswith(POSTGRES):
         return text
-    raise _wrong(place, f"{SQLITE}PATH or memory", value)
+    expected = f"{SQLITE}PATH, postgresql://USER@HOST/DATABASE or memory"
+    if "@" in text or "=" in text:  # there may be a password in it
+        raise InvalidInput(f"{place}: expected {expected}")
+    raise _wrong(place, expected, value)
 
 
 def _one_of(*known: str) -> _Read:
@@ -220,7 +227,8 @@ SETTINGS: tuple[Setting, ...] = (
         default=None,
         read=_store,
         metavar="URL",
-        help="Where state is kept: sqlite:///PATH, or memory.",
+        help="Where state is kept: sqlite:///PATH, postgresql://USER@HOST/DATABASE,"
+        " or memory.",
         shown_default="a file in the state directory",
     ),
     Setting(

@@ -1,0 +1,258 @@
+"""PostgreSQL: one forewarn writes, alone; its readers never wait for it.
+
+1. The writer's connection holds a lock of the database; without it nothing is written.
+2. A connection that is lost while nobody uses it is replaced without a word. One that
+   is lost in a transaction fails it, and the next transaction connects again.
+3. A commit whose outcome is unknown has failed.
+4. Nobody waits for ever: what takes too long is cut off.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from threading import BoundedSemaphore, Lock
+from typing import cast
+
+import psycopg
+from psycopg.errors import Diagnostic
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.engine import Dialect
+
+from forewarn.errors import CannotStart, Unavailable
+from forewarn.stores import layout
+from forewarn.stores.database import Cursor
+from forewarn.stores.patience import Patience
+from forewarn.stores.postgres_connect import (
+    OLDEST,
+    Connection,
+    connect,
+    connect_alone,
+    cut,
+    read_url,
+    within,
+)
+from forewarn.stores.postgres_errors import InUseElsewhere, Trouble, translated, what
+
+_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"  # the counter's row makes it serial
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+#: The tables in our schema that no extension has brought.
+_TABLES = """
+SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+WHERE nspname = current_schema() AND relkind IN ('r', 'p') AND NOT EXISTS (
+    SELECT FROM pg_depend
+    WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
+"""
+_UNKNOWN = "was lost during a commit; whether it has kept it is unknown"
+_STANDBY = "SyncRepWaitForLSN"  # what warns of a standby that has not confirmed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long anything may take, in seconds; how many may read; what is too old."""
+
+    connect: float = 5.0  # also for the first word on a connection that was idle
+    turn: float = 10.0  # until one may write, or read
+    transaction: float = 120.0  # a fleet of 100,000 VMs took 26 on a busy machine
+    leaving: float = 2.0
+    readers: int = 8
+    oldest: int = OLDEST
+
+
+class Postgres:
+    """A database of a PostgreSQL server."""
+
+    def __init__(self, url: str, limits: Limits | None = None) -> None:
+        """Use the database at `url`; `open` connects."""
+        self.dialect: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy has not typed it
+        self._target = read_url(url)
+        self._limits = limits or Limits()
+        self._patience = Patience()
+        self._writing = BoundedSemaphore(1)
+        self._reading = BoundedSemaphore(self._limits.readers)
+        self._writer: Connection | None = None
+        self._gate = Lock()  # before the idle readers
+        self._idle: list[Connection] = []
+        self._is_open = False
+
+    def open(self) -> None:
+        """Connect, take the lock, and make the tables if there are none."""
+        name, oldest = self._target.name, self._limits.oldest
+        self._is_open = True
+        self._patience.start()
+        try:
+            self._writer = self._new(partial(connect_alone, self._target, oldest))
+            with self._alone() as cursor:
+                names = _names(cursor)
+                layout.settle(cursor, self.dialect, names=names, place=name)
+        except psycopg.Error as error:
+            self.close()
+            do = "stop it" if isinstance(error, InUseElsewhere) else "put that right"
+            raise CannotStart(
+                f"{name} {what(error)}; {do}, or choose another database with --store"
+            ) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def leave(self) -> None:
+        """Let what is under way end soon, even if the server does not answer."""
+        self._patience.hasten(self._limits.leaving)
+
+    def close(self) -> None:
+        """Disconnect; whoever is still at it is cut off."""
+        with self._gate:
+            self._is_open = False
+            idle, self._idle = self._idle, []
+        self._patience.stop()
+        for connection in idle:
+            connection.close()
+        if self._writing.acquire(timeout=1):  # else it was cut off and closes itself
+            if self._writer is not None:
+                self._writer.close()
+            self._writing.release()
+
+    # --- transactions --------------------------------------------------------
+
+    @contextmanager
+    def writing(self) -> Iterator[Cursor]:
+        """Write alone; commit at the end of the block, roll back if it fails."""
+        with translated(), self._alone() as cursor:
+            yield cursor
+
+    @contextmanager
+    def reading(self) -> Iterator[Cursor]:
+        """Read one consistent state."""
+        with translated(), _turn(self._reading, self._limits.turn):
+            connection = self._begin_reading()
+            try:
+                with self._transaction(connection) as cursor:
+                    yield cursor
+                    connection.execute("ROLLBACK", prepare=False)  # it kept nothing
+            finally:
+                self._give_back(connection)
+
+    @contextmanager
+    def _alone(self) -> Iterator[Cursor]:
+        with _turn(self._writing, self._limits.turn):
+            connection = self._begin_writing()
+            with self._transaction(connection) as cursor:
+                yield cursor
+                _commit(connection)
+
+    @contextmanager
+    def _transaction(self, connection: Connection) -> Iterator[Cursor]:
+        """Take back what was begun on `connection` if the block fails."""
+        try:
+            with self._patiently(connection, self._limits.transaction):
+                yield cast(Cursor, connection.cursor())  # it takes text of any origin
+        except BaseException:
+            try:
+                with self._patiently(connection, self._limits.connect):
+                    connection.rollback()
+            except (psycopg.Error, Unavailable):
+                connection.close()
+            raise
+
+    def _patiently(
+        self, connection: Connection, seconds: float
+    ) -> AbstractContextManager[None]:
+        return self._patience.lasting(seconds, partial(cut, connection))
+
+    # --- connections ---------------------------------------------------------
+
+    def _begin_writing(self) -> Connection:
+        if self._writer is not None:
+            with suppress(psycopg.OperationalError):
+                return self._begin(self._writer, _WRITE)
+        self._writer = None
+        self._writer = self._begin(self._new(self._connect_again), _WRITE)
+        return self._writer
+
+    def _begin_reading(self) -> Connection:
+        with self._gate:
+            idle = self._idle.pop() if self._idle else None
+        if idle is not None:
+            with suppress(psycopg.OperationalError):
+                return self._begin(idle, _READ)
+            self._forget_idle()  # what happened to one has happened to all
+        new = self._new(partial(connect, self._target, self._limits.oldest))
+        return self._begin(new, _READ)
+
+    def _begin(self, connection: Connection, how: str) -> Connection:
+        try:
+            with self._patiently(connection, self._limits.connect):
+                connection.execute(how.encode(), prepare=False)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _new(self, connect: Callable[[], Connection]) -> Connection:
+        return within(self._patience, self._limits.connect, connect)
+
+    def _connect_again(self) -> Connection:
+        """Connect to a database that may be another one by now."""
+        connection = connect_alone(self._target, self._limits.oldest)
+        try:
+            cursor = cast(Cursor, connection.cursor())
+            layout.check(cursor, self.dialect, "the store")
+        except CannotStart as error:
+            connection.close()
+            raise Unavailable(str(error)) from error
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._gate:
+            if self._is_open and not connection.closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _forget_idle(self) -> None:
+        with self._gate:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+@contextmanager
+def _turn(places: BoundedSemaphore, seconds: float) -> Iterator[None]:
+    """Wait for one of `places`, but not for ever."""
+    if not places.acquire(timeout=seconds):
+        raise Trouble("does not answer")
+    try:
+        yield
+    finally:
+        places.release()
+
+
+def _commit(connection: Connection) -> None:
+    """Commit, and be sure of it."""
+    warned_by: list[str | None] = []
+
+    def note(warning: Diagnostic) -> None:  # which is readable only here
+        warned_by.append(warning.source_function)
+
+    connection.add_notice_handler(note)
+    try:
+        done = connection.execute("COMMIT", prepare=False)
+    except psycopg.Error as error:
+        if connection.closed:
+            raise Trouble(_UNKNOWN) from error
+        raise
+    finally:
+        connection.remove_notice_handler(note)
+    if done.statusmessage != "COMMIT":
+        raise Trouble("has kept nothing of a transaction that had failed before")
+    if _STANDBY in warned_by:
+        raise Trouble("did not wait for its standby; whether a commit lasts is unknown")
+
+
+def _names(cursor: Cursor) -> Collection[str]:
+    cursor.execute(_TABLES, {})
+    return [str(name) for (name,) in cursor.fetchall()]
