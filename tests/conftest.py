@@ -1,7 +1,38 @@
-"""Settings for all tests."""
+"""Settings for all tests, and what is started at most once for them."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+from tests.postgres import Server, a_server
+from tests.postgres_binaries import MISSING, binaries
 
 # The same examples each time: a run says something about the change it is made for.
 settings.register_profile("steady", derandomize=True, database=None, deadline=None)
 settings.load_profile("steady")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    found = binaries()
+    version = MISSING if found is None else f"{found.version} of {found.folder}"
+    terminalreporter.write_line(f"PostgreSQL: {version}")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A server that forgets all when the machine fails, and is fast for that."""
+    yield from _a_server("fsync=off")
+
+
+@pytest.fixture(scope="session")
+def durable_postgres() -> Iterator[Server]:
+    """A server as it is in production."""
+    yield from _a_server()
+
+
+def _a_server(*options: str) -> Iterator[Server]:
+    found = binaries()
+    if found is None:
+        pytest.skip(MISSING)
+    with a_server(found, *options) as server:
+        yield server

@@ -169,6 +169,48 @@ def test_a_switch_is_read_from_the_environment(text: str, is_open: bool) -> None
     assert config.is_open is is_open
 
 
+# --- the store ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "memory",
+        "sqlite:///forewarn.db",
+        "postgresql://forewarn:hush@db:5432/forewarn?sslmode=require",
+        "postgres://db/forewarn",
+        "postgresql://",  # libpq finds the rest in the environment
+    ],
+)
+def test_a_store_is_a_file_memory_or_postgresql(url: str) -> None:
+    assert from_flags(store=url).store == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://forewarn:hush@db/forewarn",
+        "postgresql:/forewarn:hush@db/forewarn",
+        "forewarn:hush@db/forewarn",
+        "host=db password=hush",
+    ],
+)
+def test_a_store_that_is_refused_keeps_its_password(url: str) -> None:
+    with pytest.raises(InvalidInput, match=r"--store: expected .*postgresql://") as no:
+        from_flags(store=url)
+    assert "hush" not in str(no.value)
+
+
+@pytest.mark.parametrize("url", ["sqlite:///", "sqlite://x", "oracle", "forewarn.db"])
+def test_a_store_that_is_refused_is_quoted_if_it_has_no_secret(url: str) -> None:
+    with pytest.raises(InvalidInput, match=f"'{url}'"):
+        from_flags(store=url)
+
+
+def test_the_settings_can_be_shown_without_the_password() -> None:
+    assert "hush" not in repr(from_flags(store="postgresql://forewarn:hush@db/x"))
+
+
 # --- refused -----------------------------------------------------------------
 
 WRONG = {

@@ -1,29 +1,17 @@
 """Killed at any moment, the program goes on where it was: nothing lost or doubled."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
+from tests.end_to_end.approvals import check_that_approvals_survive_a_kill
 from tests.end_to_end.program import Program, serving, until
 from tests.server.service import Service
 
 VMS = ("web-0", "web-1", "db-0", "batch_0")
 LISTS = ("maintenances", "events", "journal", "groups", "vms", "hosts")
-
-MANY = """\
-[[groups]]
-name = "many"
-kind = "scale-set"
-listening = "always"
-""" + "".join(
-    f'[[vms]]\nname = "vm-{number}"\ngroup = "many"\n' for number in range(64)
-)
-
 
 OPTIONS = ("--clock", "manual", "--driver", "operator")
 
@@ -125,41 +113,4 @@ def test_after_a_kill_life_goes_on(survivor: Survivor) -> None:
 
 
 def test_an_approval_that_was_answered_survives_a_kill(tmp_path: Path) -> None:
-    fleet = tmp_path / "many.toml"
-    fleet.write_text(MANY)
-    with serving(tmp_path, fleet=fleet) as program:
-        service = program.service
-        body = {"type": "Terminate", "group": "many"}
-        made = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
-        ids = [each["events"][0]["id"] for each in made]
-        answered = approve_until_killed(program, ids)
-    assert 10 <= len(answered) < len(ids)
-    with serving(tmp_path, fleet=fleet) as program:
-        facts = program.service.facts()
-    approved = [each["event"] for each in facts if each["fact"] == "Approved"]
-    assert {*answered} <= {*approved}
-    assert len(approved) == len({*approved})
-    assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
-
-
-def approve_until_killed(program: Program, ids: Sequence[str]) -> list[str]:
-    """Approve each event from its own VM, many at once; kill after the tenth."""
-    answered: list[str] = []
-    enough = Event()
-
-    def approve(number: int, event: str) -> None:
-        try:
-            status = program.service.approve_as(f"vm-{number}", event).status
-        except (OSError, HTTPException):
-            return  # killed before it had answered
-        if status == 200:
-            answered.append(event)
-        if len(answered) >= 10:
-            enough.set()
-
-    with ThreadPoolExecutor(8) as pool:
-        for number, event in enumerate(ids):
-            pool.submit(approve, number, event)
-        assert enough.wait(10)
-        program.kill()
-    return answered
+    check_that_approvals_survive_a_kill(tmp_path)

@@ -21,6 +21,7 @@ from forewarn.core.fleet import VM, Group, GroupKind, Host
 from forewarn.core.maintenance import Cause, Event, Maintenance, Phase, Slice
 from forewarn.ports import Snapshot, Store
 from forewarn.protocol.types import EventSource, EventType
+from forewarn.stores.postgres import Limits, Postgres
 from forewarn.stores.sql import SqlStore
 from forewarn.stores.sqlite import Connect, Sqlite, connect
 
@@ -37,6 +38,11 @@ DB = Group(name="db", kind=GroupKind.AVAILABILITY_SET)
 def sqlite_store(path: object, connect: Connect = connect) -> SqlStore:
     """A store in the file `path`, or in `MEMORY`; not yet open."""
     return SqlStore(Sqlite(str(path), connect))
+
+
+def postgres_store(url: str, limits: Limits | None = None) -> SqlStore:
+    """A store in the database at `url`; not yet open."""
+    return SqlStore(Postgres(url, limits))
 
 
 def a_fleet(

@@ -1,0 +1,60 @@
+"""Many approvals at once, and a kill in their midst; on any store."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from pathlib import Path
+from threading import Event
+
+from tests.end_to_end.program import Program, serving
+
+MANY = """\
+[[groups]]
+name = "many"
+kind = "scale-set"
+listening = "always"
+""" + "".join(
+    f'[[vms]]\nname = "vm-{number}"\ngroup = "many"\n' for number in range(64)
+)
+
+
+def check_that_approvals_survive_a_kill(folder: Path, store: str | None = None) -> None:
+    """Kill the program while VMs approve; whoever was answered 200 is not forgotten."""
+    fleet = folder / "many.toml"
+    fleet.write_text(MANY)
+    with serving(folder, fleet=fleet, FOREWARN_STORE=store) as program:
+        service = program.service
+        body = {"type": "Terminate", "group": "many"}
+        made = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
+        ids = [each["events"][0]["id"] for each in made]
+        answered = approve_until_killed(program, ids)
+    assert 10 <= len(answered) < len(ids)
+    with serving(folder, fleet=fleet, FOREWARN_STORE=store) as program:
+        facts = program.service.facts()
+    approved = [each["event"] for each in facts if each["fact"] == "Approved"]
+    assert {*answered} <= {*approved}
+    assert len(approved) == len({*approved})
+    assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
+
+
+def approve_until_killed(program: Program, ids: Sequence[str]) -> list[str]:
+    """Approve each event from its own VM, many at once; kill after the tenth."""
+    answered: list[str] = []
+    enough = Event()
+
+    def approve(number: int, event: str) -> None:
+        try:
+            status = program.service.approve_as(f"vm-{number}", event).status
+        except (OSError, HTTPException):
+            return  # killed before it had answered
+        if status == 200:
+            answered.append(event)
+        if len(answered) >= 10:
+            enough.set()
+
+    with ThreadPoolExecutor(8) as pool:
+        for number, event in enumerate(ids):
+            pool.submit(approve, number, event)
+        assert enough.wait(10)
+        program.kill()
+    return answered

@@ -1,0 +1,210 @@
+"""The program on PostgreSQL: the story, a kill, a server that goes away or hangs."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+from tests.end_to_end.approvals import check_that_approvals_survive_a_kill
+from tests.end_to_end.program import Program, run, serving, until
+from tests.postgres import PASSWORD, Server
+from tests.server.service import Service
+from tests.stores.relay import relayed
+
+PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
+
+
+@pytest.fixture
+def url(durable_postgres: Server) -> str:
+    return durable_postgres.url(schema=durable_postgres.new_schema())
+
+
+def test_the_story_goes_on_after_a_restart(tmp_path: Path, url: str) -> None:
+    options = ("--clock", "manual", "--store", url)
+    with serving(tmp_path, *options) as program:
+        made = program.service.announce(vms=["web-0"])
+        program.service.advance(15 * 60 - 1)
+        before = program.service.as_vm("web-1")
+        (code, seconds) = program.stop()
+        assert (code, program.log) == (0, "")
+        assert seconds < 5
+    with serving(tmp_path, *options) as program:
+        service = program.service
+        assert service.as_vm("web-1").body == before.body
+        tag = before.headers["ETag"]
+        assert service.as_vm("web-1", If_None_Match=tag).status == 304
+        service.advance(1)
+        (event,) = service.document("web-1")["Events"]
+        assert (event["EventStatus"], event["NotBefore"]) == ("Started", "")
+        service.advance(5)
+        assert service.document("web-1") == {"DocumentIncarnation": 3, "Events": []}
+        (ended,) = service.get("/v1/maintenances?phase=COMPLETED")["items"]
+        assert ended["id"] == made["id"]
+        assert not (tmp_path / "state" / "forewarn.db").exists()
+
+
+def test_an_approval_that_was_answered_survives_a_kill(
+    tmp_path: Path, url: str
+) -> None:
+    check_that_approvals_survive_a_kill(tmp_path, url)
+
+
+# --- a server that goes away -------------------------------------------------
+
+
+@contextmanager
+def a_vm_that_never_stops_asking(service: Service, vm: str) -> Iterator[set[int]]:
+    """Ask for the document again and again; all statuses that were answered."""
+    statuses: set[int] = set()
+    over = Event()
+
+    def ask() -> None:
+        while not over.wait(0.01):
+            statuses.add(service.as_vm(vm).status)
+
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask)
+        try:
+            yield statuses
+        finally:
+            over.set()
+        asking.result()
+
+
+def test_a_database_that_goes_away_and_comes_back_is_survived(
+    tmp_path: Path, url: str, durable_postgres: Server
+) -> None:
+    options = ("--log-format", "json", "--store", url)
+    with serving(tmp_path, *options, FOREWARN_SHOWN_REBOOT="0.2") as program:
+        service = program.service
+        event = service.announce(vms=["web-0"])["events"][0]["id"]
+        with a_vm_that_never_stops_asking(service, "web-1") as statuses:
+            with durable_postgres.stopped():
+                shown = service.document("web-1")
+                approval = service.approve_as("web-0", event)
+                assert approval.status == 503
+                assert int(approval.headers["Retry-After"]) > 0
+                announced = {"type": "Reboot", "vms": ["db-0"]}
+                refused = service.ask("POST", "/v1/maintenances", announced)
+                assert refused.status == 503
+                assert "Connection refused" in refused.detail
+                assert service.ask("GET", "/v1/vms").status == 503
+                assert service.ask("GET", "/readyz").status == 503
+                assert service.ask("GET", "/healthz").status == 200
+                assert service.document("web-1") == shown
+            assert service.approve_as("web-0", event).status == 200
+            until(lambda: service.document("web-1")["Events"] == [])
+            assert service.ask("GET", "/readyz").status == 200
+        assert statuses == {200}
+        kinds = [each["fact"] for each in service.facts("Announced", "Approved")]
+        assert kinds == ["Announced", "Approved"]
+        check_log(program)
+
+
+def check_log(program: Program) -> None:
+    """The log has sentences in it, no tracebacks, and no secret."""
+    lines = [json.loads(line) for line in program.log.splitlines()]
+    assert any("Connection refused" in line["message"] for line in lines)
+    assert not any("exception" in line for line in lines)
+    assert "hush" not in program.log
+
+
+def test_what_was_kept_though_its_commit_got_lost_is_shown_soon(
+    tmp_path: Path, durable_postgres: Server
+) -> None:
+    schema = durable_postgres.new_schema()
+    with relayed(durable_postgres.port) as relay:
+        store = durable_postgres.url(port=relay.port, schema=schema)
+        with serving(tmp_path, FOREWARN_STORE=store) as program:
+            service = program.service
+            relay.lose(b"COMMIT\0", after=True, behind=b"INSERT INTO maintenances")
+            reboot = {"type": "Reboot", "vms": ["web-0"]}
+            answer = service.ask("POST", "/v1/maintenances", reboot)
+            assert answer.status == 503
+            assert "unknown" in answer.detail
+            until(lambda: service.document("web-0")["DocumentIncarnation"] == 1)
+            assert len(service.facts("Announced")) == 1
+
+
+# --- a server that hangs -----------------------------------------------------
+
+
+def test_a_database_that_hangs_does_not_keep_the_program(
+    tmp_path: Path, durable_postgres: Server
+) -> None:
+    schema = durable_postgres.new_schema()
+    with relayed(durable_postgres.port) as relay:
+        store = durable_postgres.url(port=relay.port, schema=schema)
+        with (
+            serving(tmp_path, FOREWARN_STORE=store) as program,
+            ThreadPoolExecutor(2) as pool,
+        ):
+            service = program.service
+            event = service.announce(vms=["web-0"])["events"][0]["id"]
+            relay.fall_silent()
+            waiting = [
+                pool.submit(service.approve_as, "web-0", event),
+                pool.submit(service.ask, "GET", "/v1/vms"),
+            ]
+            assert service.document("web-1")["DocumentIncarnation"] == 1
+            code, seconds = program.stop()
+            assert code == 0
+            assert seconds < 5
+            assert "Traceback" not in program.log
+            assert [each.exception() for each in waiting if each.exception()] == []
+
+
+# --- starts that are refused -------------------------------------------------
+
+
+def test_a_wrong_password_is_told_in_one_sentence(
+    tmp_path: Path, durable_postgres: Server
+) -> None:
+    url = durable_postgres.url(password=f"not-{PASSWORD}")
+    for level in ("info", "debug"):
+        options = ("--store", url, "--log-level", level)
+        ended = run(tmp_path, "serve", *PORTS, *options)
+        assert (ended.code, ended.out) == (1, "")
+        last = ended.err.splitlines()[-1]
+        assert last.startswith("forewarn: postgresql://forewarn@127.0.0.1:")
+        assert "password authentication failed" in last
+        assert "hush" not in ended.err
+        assert "Traceback" not in ended.err
+
+
+def test_the_password_may_come_from_where_libpq_finds_it(
+    tmp_path: Path, url: str, durable_postgres: Server
+) -> None:
+    port = durable_postgres.port
+    place = f"postgresql://forewarn@127.0.0.1:{port}/forewarn?{url.partition('?')[2]}"
+    file = tmp_path / ".pgpass"
+    escaped = PASSWORD.replace(":", "\\:")
+    file.write_text(f"127.0.0.1:{port}:*:forewarn:{escaped}\n")
+    file.chmod(0o600)
+    for password in (None, PASSWORD):
+        with serving(tmp_path, FOREWARN_STORE=place, PGPASSWORD=password) as program:
+            assert program.service.get("/v1/vms")["items"]
+        file.unlink(missing_ok=True)
+
+
+def test_without_the_driver_a_sentence_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "psycopg.py").write_text("raise ModuleNotFoundError(name='psycopg')")
+    ended = run(
+        tmp_path,
+        "serve",
+        *PORTS,
+        PYTHONPATH=str(tmp_path),
+        FOREWARN_STORE="postgres://",
+    )
+    assert ended.code == 1
+    assert "pip install 'forewarn[postgres]'" in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_without_postgresql_its_driver_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "psycopg.py").write_text("raise SystemExit('imported')")
+    with serving(tmp_path, "--store", "memory", PYTHONPATH=str(tmp_path)) as program:
+        assert program.service.get("/v1/vms")["items"]

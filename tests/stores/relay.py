@@ -1,0 +1,110 @@
+"""A relay before a server, which can fall silent or lose what passes it."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+
+_DEADLINE = 10.0  # seconds; only a broken relay needs them
+
+
+class Relay:
+    """Passes everything on, until it is told otherwise."""
+
+    def __init__(self, port: int) -> None:
+        self._to = ("127.0.0.1", port)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._speaks = Event()
+        self._speaks.set()
+        self._open: list[socket.socket] = []
+        self._threads: list[Thread] = []
+        self._lost_at: bytes | None = None
+        self._is_late = False
+        self._behind = b""
+
+    def fall_silent(self) -> None:
+        """Let nothing through, and close nothing."""
+        self._speaks.clear()
+
+    def speak(self) -> None:
+        """Let everything through again."""
+        self._speaks.set()
+
+    def lose(self, what: bytes, *, after: bool, behind: bytes = b"") -> None:
+        """Cut the connection that sends `what`, before it arrives or `after` it has.
+
+        Only what comes `behind` these bytes counts.
+        """
+        self._lost_at, self._is_late, self._behind = what, after, behind
+
+    def start(self) -> None:
+        self._run(self._accept)
+
+    def stop(self) -> None:
+        self._speaks.set()
+        for each in (self._listening, *self._open):
+            _close(each)
+        for thread in self._threads:
+            thread.join(_DEADLINE)
+
+    def _run(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = Thread(target=work, args=arguments)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                server = socket.create_connection(self._to)
+                self._open += [client, server]
+                self._run(self._pass_on, client, server)
+                self._run(self._pass_on, server, client)
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self._speaks.wait(_DEADLINE)
+                if self._is_to_be_lost(data):
+                    if self._is_late:  # the sender hears no answer, but there is one
+                        _shut(source)
+                        sink.sendall(data)
+                        sink.shutdown(socket.SHUT_WR)
+                        return  # the way back ends when it cannot be gone
+                    break
+                sink.sendall(data)
+        _close(source)
+        _close(sink)
+
+    def _is_to_be_lost(self, data: bytes) -> bool:
+        if self._lost_at is None:
+            return False
+        if self._behind:
+            self._behind = b"" if self._behind in data else self._behind
+            return False
+        if self._lost_at not in data:
+            return False
+        self._lost_at = None
+        return True
+
+
+def _shut(each: socket.socket) -> None:
+    with suppress(OSError):
+        each.shutdown(socket.SHUT_RDWR)
+
+
+def _close(each: socket.socket) -> None:
+    _shut(each)  # wakes whoever reads from it
+    each.close()
+
+
+@contextmanager
+def relayed(port: int) -> Iterator[Relay]:
+    """Relay to `port` of this machine until the block ends."""
+    relay = Relay(port)
+    relay.start()
+    try:
+        yield relay
+    finally:
+        relay.stop()

@@ -1,0 +1,83 @@
+"""The contract of a store, kept by PostgreSQL."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.postgres import Server
+from tests.stores.contract import JournalContract, StateContract, TimeContract
+from tests.stores.contract_of_notes import (
+    NotesContract,
+    RollbackContract,
+    SettingsContract,
+)
+from tests.stores.contract_of_pages import PagesContract
+from tests.stores.contract_of_writers import ReadersContract, WritersContract
+from tests.stores.things import OpenStore, a_seen, postgres_store, put
+
+from forewarn.ports import Store
+
+
+@pytest.fixture
+def open_store(postgres: Server) -> Iterator[OpenStore]:
+    with ExitStack() as opened:
+
+        def open_one() -> Store:
+            store = postgres_store(postgres.url(schema=postgres.new_schema()))
+            opened.callback(store.close)
+            store.open()
+            return store
+
+        yield open_one
+
+
+class TestJournal(JournalContract):
+    pass
+
+
+class TestState(StateContract):
+    pass
+
+
+class TestTime(TimeContract):
+    pass
+
+
+class TestPages(PagesContract):
+    pass
+
+
+class TestNotes(NotesContract):
+    pass
+
+
+class TestSettings(SettingsContract):
+    pass
+
+
+class TestRollback(RollbackContract):
+    pass
+
+
+class TestWriters(WritersContract):
+    pass
+
+
+class TestReaders(ReadersContract):
+    pass
+
+
+def test_two_stores_know_nothing_of_each_other(open_store: OpenStore) -> None:
+    one, other = open_store(), open_store()
+    put(one, a_seen(1))
+    assert other.facts(0, 10) == []
+
+
+def test_no_name_is_ordered_by_the_language_of_the_database(
+    open_store: OpenStore, postgres: Server
+) -> None:
+    open_store()
+    assert postgres.run(
+        "SELECT DISTINCT collation_name FROM information_schema.columns WHERE"
+        " table_name = 'vms' AND data_type = 'character varying'"
+    ) == ["C"]

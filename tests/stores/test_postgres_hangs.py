@@ -1,0 +1,147 @@
+"""A store in PostgreSQL whose server takes everything and answers nothing."""
+
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from threading import Event
+from threading import enumerate as threads
+
+import pytest
+from tests.postgres import Server
+from tests.stores.relay import Relay, relayed
+from tests.stores.things import a_seen, postgres_store, put
+
+from forewarn.errors import CannotStart, Unavailable
+from forewarn.stores.postgres import Limits
+from forewarn.stores.sql import SqlStore
+
+SHORT = Limits(connect=1.0, transaction=1.0)
+SOON = 10.0  # seconds; far less than an hour, and enough for a busy machine
+LONG = 30.0  # seconds; only a broken store needs them
+
+
+@pytest.fixture
+def relay(postgres: Server) -> Iterator[Relay]:
+    with relayed(postgres.port) as relay:
+        yield relay
+
+
+@contextmanager
+def opened(postgres: Server, relay: Relay, limits: Limits) -> Iterator[SqlStore]:
+    url = postgres.url(port=relay.port, schema=postgres.new_schema())
+    with closing(postgres_store(url)) as first:  # to make tables takes its time
+        first.open()
+        put(first, a_seen(1))
+    with closing(postgres_store(url, limits)) as store:
+        store.open()
+        store.facts(0, 10)
+        yield store
+
+
+@contextmanager
+def a_writer_that_hangs(store: SqlStore, relay: Relay) -> Iterator[Future[None]]:
+    """Begin to write in another thread, and let the server fall silent."""
+    begun, silent = Event(), Event()
+
+    def write() -> None:
+        with store.transaction() as transaction:
+            begun.set()
+            assert silent.wait(LONG)
+            transaction.setting("clock")
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        assert begun.wait(LONG)
+        relay.fall_silent()
+        silent.set()
+        yield writing
+
+
+def test_a_transaction_is_given_up_and_the_next_one_works(
+    postgres: Server, relay: Relay
+) -> None:
+    with opened(postgres, relay, SHORT) as store:
+        with a_writer_that_hangs(store, relay) as writing, pytest.raises(Unavailable):
+            writing.result(LONG)
+        relay.speak()
+        assert put(store, a_seen(2)) == 2
+
+
+@pytest.mark.parametrize("does", ["read", "write"])
+def test_nobody_waits_for_ever_for_the_first_word(
+    postgres: Server, relay: Relay, does: str
+) -> None:
+    with opened(postgres, relay, SHORT) as store:
+        relay.fall_silent()
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match="does not answer"):
+            put(store, a_seen(2)) if does == "write" else store.facts(0, 10)
+        assert time.monotonic() - began < SOON
+
+
+def test_nobody_waits_for_ever_for_his_turn(postgres: Server, relay: Relay) -> None:
+    limits = Limits(turn=0.1, readers=1)
+    with opened(postgres, relay, limits) as store:
+        no_answer = pytest.raises(Unavailable, match="does not answer")
+        with store.transaction(), no_answer:
+            put(store, a_seen(2))
+        with store.snapshot(), no_answer:
+            store.facts(0, 10)
+        assert put(store, a_seen(2)) == 2
+        assert len(store.facts(0, 10)) == 2
+
+
+def test_a_server_that_says_nothing_is_refused(postgres: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        url = postgres.url(port=mute.getsockname()[1])
+        with pytest.raises(CannotStart, match="does not answer"):
+            postgres_store(url, SHORT).open()
+
+
+def test_whoever_leaves_waits_no_longer_than_a_moment(
+    postgres: Server, relay: Relay
+) -> None:
+    with opened(postgres, relay, Limits(leaving=0.2, transaction=LONG)) as store:
+        with a_writer_that_hangs(store, relay) as writing:
+            began = time.monotonic()
+            store.leave()
+            with pytest.raises(Unavailable):
+                writing.result(LONG)
+        with pytest.raises(Unavailable, match="closed"):
+            put(store, a_seen(2))
+        with pytest.raises(Unavailable, match="closed"):
+            store.facts(0, 10)
+        assert time.monotonic() - began < SOON
+
+
+def test_whoever_leaves_may_still_finish(postgres: Server, relay: Relay) -> None:
+    with opened(postgres, relay, Limits(leaving=LONG)) as store:
+        store.leave()
+        assert put(store, a_seen(2)) == 2
+
+
+def test_closing_cuts_off_whoever_still_waits(postgres: Server, relay: Relay) -> None:
+    with opened(postgres, relay, Limits(transaction=LONG)) as store:
+        with a_writer_that_hangs(store, relay) as writing:
+            began = time.monotonic()
+            store.close()
+            with pytest.raises(Unavailable):
+                writing.result(LONG)
+        assert time.monotonic() - began < SOON
+
+
+def test_closing_leaves_no_connection_and_no_thread(postgres: Server) -> None:
+    before = {*threads()}
+    store = postgres_store(postgres.url(schema=postgres.new_schema()))
+    store.open()
+    put(store, a_seen(1))
+    with store.snapshot(), store.snapshot():
+        pass
+    store.close()
+    assert {*threads()} <= before
+    ours = "pg_stat_activity WHERE usename = 'forewarn'"
+    deadline = time.monotonic() + LONG
+    while postgres.run(f"SELECT pid FROM {ours}"):  # the server needs a moment
+        assert time.monotonic() < deadline

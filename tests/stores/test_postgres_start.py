@@ -1,0 +1,235 @@
+"""A store in PostgreSQL: who may open it, what is refused, and what is never said."""
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from tests.postgres import PASSWORD, Server
+from tests.stores.things import (
+    NOON,
+    a_fleet,
+    a_maintenance,
+    a_seen,
+    announced,
+    everything,
+    postgres_store,
+    put,
+)
+
+from forewarn.errors import CannotStart
+from forewarn.ports import Store
+from forewarn.stores.postgres import Limits
+
+SENTENCE = re.compile(r"[^\n]+")
+
+
+@pytest.fixture
+def url(postgres: Server) -> str:
+    return postgres.url(schema=postgres.new_schema())
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Store]:
+    store = postgres_store(url)
+    store.open()
+    with closing(store):
+        yield store
+
+
+def refusal(url: str, limits: Limits | None = None) -> str:
+    """What is said when `url` is refused: a sentence that tells no secret."""
+    with pytest.raises(CannotStart) as refused:
+        postgres_store(url, limits).open()
+    said = str(refused.value)
+    assert SENTENCE.fullmatch(said)
+    assert "hush" not in said
+    return said
+
+
+@contextmanager
+def altered(postgres: Server, what: str) -> Iterator[None]:
+    """Alter the role of the store for a while."""
+    postgres.run(f"ALTER ROLE forewarn SET {what}")
+    try:
+        yield
+    finally:
+        postgres.run("ALTER ROLE forewarn RESET ALL")
+
+
+# --- who may open it ---------------------------------------------------------
+
+
+def test_what_was_kept_is_there_when_the_database_is_opened_again(url: str) -> None:
+    with opened(url) as store:
+        put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
+        with store.snapshot() as snapshot:
+            before = everything(snapshot)
+    with opened(url) as store, store.snapshot() as snapshot:
+        assert everything(snapshot) == before
+        assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
+
+
+def test_a_second_store_on_the_same_database_is_refused(
+    url: str, postgres: Server
+) -> None:
+    with opened(url):
+        said = refusal(url)
+    assert f"127.0.0.1:{postgres.port}/forewarn is in use by another forewarn" in said
+    assert "choose another database with --store" in said
+
+
+def test_the_first_store_is_not_disturbed_by_a_second_one(url: str) -> None:
+    with opened(url) as store:
+        refusal(url)
+        assert put(store, a_seen(1)) == 1
+        refusal(url)  # the refusal before did not give the database free
+
+
+def test_closing_gives_the_database_free(url: str) -> None:
+    for position in (1, 2, 3):
+        with opened(url) as store:
+            assert put(store, a_seen(position)) == position
+
+
+def test_a_url_may_begin_as_libpq_allows(url: str) -> None:
+    with opened(url.replace("postgresql://", "postgres://")) as store:
+        assert put(store, a_seen(1)) == 1
+
+
+# --- what is refused ---------------------------------------------------------
+
+
+def test_a_wrong_password_is_refused(postgres: Server) -> None:
+    said = refusal(postgres.url(password="wrong"))
+    assert 'authentication failed for user "forewarn"' in said
+    assert "--store" in said
+
+
+def test_a_database_that_is_not_there_is_refused(postgres: Server) -> None:
+    assert '"nowhere" does not exist' in refusal(postgres.url("nowhere"))
+
+
+def test_a_server_that_is_not_there_is_refused(postgres: Server) -> None:
+    assert "Connection refused" in refusal(postgres.url(port=1))
+
+
+def test_a_server_that_is_too_old_is_refused(url: str) -> None:
+    assert "99 or newer is needed" in refusal(url, Limits(oldest=99))
+
+
+def test_a_database_of_another_encoding_is_refused(postgres: Server) -> None:
+    postgres.run(
+        "CREATE DATABASE latin OWNER forewarn ENCODING 'LATIN1' TEMPLATE template0"
+        " LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    assert "encoded in LATIN1" in refusal(postgres.url("latin"))
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(
+    postgres: Server,
+) -> None:
+    schema = postgres.new_schema()
+    postgres.run(f"CREATE TABLE {schema}.recipes (name TEXT)")
+    assert "another program" in refusal(postgres.url(schema=schema))
+    found = f"SELECT tablename FROM pg_tables WHERE schemaname = '{schema}'"
+    assert postgres.run(found) == ["recipes"]
+
+
+def test_a_database_of_a_newer_forewarn_is_refused(postgres: Server) -> None:
+    schema = postgres.new_schema()
+    url = postgres.url(schema=schema)
+    with opened(url):
+        pass
+    postgres.run(f"UPDATE {schema}.alembic_version SET version_num = '9999'")
+    assert "newer forewarn (layout 9999" in refusal(url)
+
+
+def test_a_database_that_is_read_only_is_refused(postgres: Server, url: str) -> None:
+    with altered(postgres, "default_transaction_read_only = on"):
+        assert "is read-only" in refusal(url)
+
+
+def test_a_role_that_may_make_no_tables_is_refused(postgres: Server) -> None:
+    schema = postgres.new_schema()
+    postgres.run(
+        f"ALTER SCHEMA {schema} OWNER TO postgres",
+        f"GRANT USAGE ON SCHEMA {schema} TO forewarn",
+    )
+    assert "does not let this role" in refusal(postgres.url(schema=schema))
+
+
+def test_a_schema_that_is_not_there_is_refused(postgres: Server) -> None:
+    assert "no schema" in refusal(postgres.url(schema="nowhere"))
+
+
+def test_a_refused_database_is_not_held(postgres: Server, url: str) -> None:
+    with altered(postgres, "default_transaction_read_only = on"):
+        refusal(url)
+    with opened(url) as store:
+        assert put(store, a_seen(1)) == 1
+
+
+# --- what holds whatever is set for the role ---------------------------------
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("synchronous_commit", "on"), ("statement_timeout", "0")],
+)
+def test_what_keeps_a_commit_from_being_lost_is_set(
+    postgres: Server, url: str, setting: str, value: str
+) -> None:
+    other = {"synchronous_commit": "off", "statement_timeout": "5"}[setting]
+    postgres.run(
+        "CREATE OR REPLACE FUNCTION public.settings() RETURNS trigger AS $$ BEGIN"
+        f" NEW.value := current_setting('{setting}'); RETURN NEW;"
+        " END $$ LANGUAGE plpgsql"
+    )
+    with altered(postgres, f"{setting} = {other}"), opened(url) as store:
+        schema = url.rpartition("%3D")[2]
+        postgres.run(
+            f"CREATE TRIGGER told BEFORE INSERT ON {schema}.settings"
+            " FOR EACH ROW EXECUTE FUNCTION public.settings()"
+        )
+        with store.transaction() as transaction:
+            transaction.keep("told", "")
+            assert transaction.setting("told") == value
+
+
+# --- what is never said ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://forewarn:hush/hush@127.0.0.1:5432/forewarn",
+        "postgresql://forewarn:hush@hush@127.0.0.1:5432/forewarn",
+        "postgresql://forewarn:hush%hush@127.0.0.1:5432/forewarn",
+        "postgresql://forewarn:hush%00@127.0.0.1:5432/forewarn",
+        "postgresql://forewarn:hush\0@127.0.0.1:5432/forewarn",
+        "postgresql://forewarn:\udc80hush@127.0.0.1:5432/forewarn",
+        "postgresql://forewarn:hush@[::1:5432/forewarn",
+        "postgresql://127.0.0.1/forewarn?passwort=hush",
+    ],
+)
+def test_a_url_that_is_not_valid_is_refused_without_being_quoted(url: str) -> None:
+    with pytest.raises(CannotStart) as refused:
+        postgres_store(url).open()
+    assert "postgresql://USER:PASSWORD@HOST" in str(refused.value)
+    said: BaseException | None = refused.value
+    while said is not None:
+        assert "hush" not in f"{said}"
+        said = None if said.__suppress_context__ else said.__context__
+
+
+def test_the_password_is_in_no_log(
+    url: str, postgres: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "psycopg")
+    with opened(url) as store:
+        put(store, a_seen(1))
+    refusal(postgres.url(password=f"not {PASSWORD}"))
+    assert caplog.records
+    assert "hush" not in caplog.text
