@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import cast
 
 from forewarn.cli import COMMANDS
-from forewarn.config import SETTINGS, Setting
 from forewarn.server.auth import Tokens
 from forewarn.server.control.app import make_app
 from forewarn.server.control.asked import Parts
 from forewarn.server.control.journal import Streams
+from forewarn.settings import SETTINGS, Setting
 
 FOLDER = Path(__file__).parent / "reference"
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.config import SETTINGS, Address, Config, Sources, load
+from forewarn.config import Config, Sources, load
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm
+from forewarn.settings import SETTINGS, Address
 
 HOME = {"HOME": "/home/ops"}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from forewarn.clocks import make_clock
-from forewarn.config import POSTGRES, SQLITE, Address, Config
+from forewarn.config import Config
 from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers import DRIVERS
@@ -35,6 +35,7 @@ from forewarn.server.limits import Connections, Rate
 from forewarn.server.metadata import Desk
 from forewarn.server.plane import MetadataPlane
 from forewarn.server.responses import Stamp
+from forewarn.settings import POSTGRES, SQLITE, Address
 from forewarn.stores.database import Database
 from forewarn.stores.sql import SqlStore
 from forewarn.stores.sqlite import MEMORY, Sqlite

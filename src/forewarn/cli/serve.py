@@ -15,8 +15,9 @@ from threading import Event
 from types import FrameType
 
 from forewarn.cli import options
-from forewarn.config import SETTINGS, Config, Setting, Sources, load
+from forewarn.config import Config, Sources, load
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
+from forewarn.settings import SETTINGS, Setting
 
 _EXAMPLE = """\
 example:

@@ -1,0 +1,306 @@
+"""Every setting of the service, and how it is written.
+
+`SETTINGS` is the one list: the command line, the environment, the file and the
+reference page are all made from it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from math import nan
+from typing import Any
+
+from forewarn.clocks import rate_of
+from forewarn.errors import InvalidInput
+from forewarn.protocol.types import EventType
+
+#: How the URL of a SQLite file begins.
+SQLITE = "sqlite:///"
+
+#: How the URL of a PostgreSQL database begins.
+POSTGRES = ("postgresql://", "postgres://")
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Write it as it is given."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect to it."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+# --- how values are written --------------------------------------------------
+
+_Read = Callable[[object, str], Any]
+
+
+def _wrong(place: str, expected: str, value: object) -> InvalidInput:
+    return InvalidInput(f"{place}: expected {expected}, not {value!r}")
+
+
+def _text(value: object, place: str) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise _wrong(place, "text", value)
+
+
+def _clock(value: object, place: str) -> str:
+    text = _text(value, place)
+    try:
+        rate_of(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from None
+    return text
+
+
+def _store(value: object, place: str) -> str:
+    text = _text(value, place)
+    is_file = text.startswith(SQLITE) and len(text) > len(SQLITE)
+    if is_file or text == "memory" or text.startswith(POSTGRES):
+        return text
+    expected = f"{SQLITE}PATH, postgresql://USER@HOST/DATABASE or memory"
+    if "@" in text or "=" in text:  # there may be a password in it
+        raise InvalidInput(f"{place}: expected {expected}")
+    raise _wrong(place, expected, value)
+
+
+def _one_of(*known: str) -> _Read:
+    def read(value: object, place: str) -> str:
+        if isinstance(value, str) and value.lower() in known:
+            return value.lower()
+        raise _wrong(place, "one of " + ", ".join(known), value)
+
+    return read
+
+
+def _flag(value: object, place: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
+        return value.lower() in _TRUE
+    raise _wrong(place, "true or false", value)
+
+
+def _number(of: str, least: float, most: float, *, is_whole: bool = False) -> _Read:
+    def read(value: object, place: str) -> float:
+        try:
+            number = float(value) if isinstance(value, str | int | float) else nan
+        except ValueError:
+            number = nan
+        is_odd = isinstance(value, bool) or (is_whole and not number.is_integer())
+        if is_odd or not least <= number <= most:
+            raise _wrong(place, f"a number of {of} from {least} to {most}", value)
+        return int(number) if is_whole else number
+
+    return read
+
+
+_seconds = _number("seconds", 0, 86_400)
+_connections = _number("connections", 1, 10_000_000, is_whole=True)
+
+
+def _address(value: object, place: str) -> Address:
+    host, colon, port = str(value).rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    number = int(port) if port.isascii() and port.isdigit() else -1
+    if isinstance(value, str) and colon and host and 0 <= number <= 65535:
+        return Address(host, number)
+    raise _wrong(place, "an address such as 127.0.0.1:8254", value)
+
+
+def _addresses(value: object, place: str) -> tuple[Address, ...]:
+    several = value.split(",") if isinstance(value, str) else value
+    if not isinstance(several, list | tuple) or not several:
+        raise _wrong(place, "one or more addresses", value)
+    return tuple(
+        _address(each.strip() if isinstance(each, str) else each, place)
+        for each in several
+    )
+
+
+# --- what can be set ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting, and every way to give it."""
+
+    name: str  # of the field; also the flag's, with dashes
+    key: str  # in the file: section.name
+    default: object
+    read: _Read
+    help: str
+    metavar: str = ""
+    flag: bool = True  # whether there is a flag for it
+    shown_default: str = ""
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return f"FOREWARN_{self.name.upper()}"
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+def _shown_settings() -> Iterator[Setting]:
+    for kind in EventType:
+        yield Setting(
+            name=f"shown_{kind.lower()}",
+            key=f"shown.{kind.lower()}",
+            default=5,
+            read=_seconds,
+            flag=False,
+            help=f"How many seconds a {kind} is shown as Started at least.",
+        )
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        name="metadata",
+        key="metadata.listen",
+        default=["127.0.0.1:8254"],
+        read=_addresses,
+        metavar="HOST:PORT",
+        help="Where VMs ask for their events; may be repeated. Port 0: any free one.",
+        shown_default="127.0.0.1:8254",
+    ),
+    Setting(
+        name="control",
+        key="control.listen",
+        default="127.0.0.1:8255",
+        read=_address,
+        metavar="HOST:PORT",
+        help="Where operators reach the API.",
+    ),
+    Setting(
+        name="store",
+        key="store.url",
+        default=None,
+        read=_store,
+        metavar="URL",
+        help="Where state is kept: sqlite:///PATH, postgresql://USER@HOST/DATABASE,"
+        " or memory.",
+        shown_default="a file in the state directory",
+    ),
+    Setting(
+        name="fleet",
+        key="fleet.file",
+        default=None,
+        read=_text,
+        metavar="FILE",
+        help="A fleet file to apply at the start if it has changed.",
+        shown_default="the fleet in the store",
+    ),
+    Setting(
+        name="clock",
+        key="clock.mode",
+        default="system",
+        read=_clock,
+        metavar="system|xN|manual",
+        help="The clock that notice and durations run on.",
+    ),
+    Setting(
+        name="driver",
+        key="driver.name",
+        default="nothing",
+        read=_one_of("nothing", "operator"),
+        metavar="nothing|operator",
+        help="What acts on VMs when a maintenance starts.",
+    ),
+    Setting(
+        name="default_vm",
+        key="metadata.default_vm",
+        default=None,
+        read=_text,
+        metavar="NAME",
+        help="The VM that unknown callers speak for, where the plane is open.",
+        shown_default="the first VM of the fleet",
+    ),
+    Setting(
+        name="open",
+        key="metadata.open",
+        default=False,
+        read=_flag,
+        help="Let callers say which VM they speak for although others can connect.",
+        shown_default="only on loopback",
+    ),
+    Setting(
+        name="requests_per_second",
+        key="metadata.requests_per_second",
+        default=0,
+        read=_number("requests", 0, 1_000_000),
+        flag=False,
+        help="How many requests a second each VM may send; more are answered 429.",
+        shown_default="0: as many as it likes",
+    ),
+    Setting(
+        name="connections_per_vm",
+        key="metadata.connections_per_vm",
+        default=256,
+        read=_connections,
+        flag=False,
+        help="How many connections each VM may have; more are answered 503.",
+    ),
+    Setting(
+        name="connections",
+        key="metadata.connections",
+        default=None,
+        read=_connections,
+        flag=False,
+        help="How many connections there may be; more are closed at once.",
+        shown_default="what the limit on open files leaves",
+    ),
+    Setting(
+        name="log_format",
+        key="log.format",
+        default="text",
+        read=_one_of("text", "json"),
+        metavar="text|json",
+        help="How the log on stderr is written.",
+    ),
+    Setting(
+        name="log_level",
+        key="log.level",
+        default="info",
+        read=_one_of("debug", "info", "warning", "error"),
+        metavar="LEVEL",
+        help="How much is logged: debug, info, warning or error.",
+    ),
+    Setting(
+        name="lead",
+        key="driver.lead",
+        default=None,
+        read=_seconds,
+        flag=False,
+        help="How many seconds after Started the driver acts.",
+        shown_default="2; 0 where the driver does nothing",
+    ),
+    *_shown_settings(),
+    Setting(
+        name="not_before_2017_03_01",
+        key="protocol.not_before_2017_03_01",
+        default="iso8601",
+        read=_one_of("iso8601", "rfc1123"),
+        flag=False,
+        help="How api-version 2017-03-01 writes NotBefore.",
+    ),
+)
