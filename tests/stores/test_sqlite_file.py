@@ -202,3 +202,14 @@ def test_a_refused_file_is_not_held(path: Path) -> None:
     path.unlink()
     with opened(path) as store:
         assert put(store, a_seen(1)) == 1
+
+
+def test_a_table_that_is_missing_is_made(path: Path) -> None:
+    with opened(path) as store:
+        put(store, a_seen(1))
+    with closing(sqlite3.connect(path)) as older:
+        older.execute("DROP TABLE outages")
+    away = Outage(since=NOON - MINUTE, until=NOON)
+    with opened(path) as store:
+        put(store, OutageEnded(at=NOON, outage=away))
+        assert len(store.facts(0, 10)) == 2

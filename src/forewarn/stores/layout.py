@@ -21,11 +21,18 @@ def refuse_foreign(names: Collection[str], place: str) -> None:
 def settle(
     cursor: Cursor, dialect: Dialect, *, names: Collection[str], place: str
 ) -> None:
-    """Make the tables if there are none; refuse a layout that is not this one."""
+    """Make the tables that are missing; refuse a layout that is not this one.
+
+    Some may be missing where a forewarn that was never released made the others.
+    """
     refuse_foreign(names, place)
+    if names:
+        check(cursor, dialect, place)
+    _make(cursor, dialect, but=names)
     if not names:
-        _make(cursor, dialect)
-    check(cursor, dialect, place)
+        session = Session(cursor, Texts(dialect))
+        session.run(statements.ADD_STAMP, version_num=tables.STAMP)
+        session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
 
 
 def check(cursor: Cursor, dialect: Dialect, place: str) -> None:
@@ -39,11 +46,10 @@ def check(cursor: Cursor, dialect: Dialect, place: str) -> None:
         )
 
 
-def _make(cursor: Cursor, dialect: Dialect) -> None:
+def _make(cursor: Cursor, dialect: Dialect, *, but: Collection[str]) -> None:
     for table in tables.metadata.sorted_tables:
+        if table.name in but:
+            continue
         cursor.execute(str(CreateTable(table).compile(dialect=dialect)), {})
         for index in sorted(table.indexes, key=lambda each: str(each.name)):
             cursor.execute(str(CreateIndex(index).compile(dialect=dialect)), {})
-    session = Session(cursor, Texts(dialect))
-    session.run(statements.ADD_STAMP, version_num=tables.STAMP)
-    session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
