@@ -30,11 +30,12 @@ class SqlStore:
         """Keep everything in `database`; `open` connects."""
         self._database = database
         self._texts = Texts(database.dialect)
-        self._position = 0  # of the last commit here
+        self._position = 0  # of the last commit since it was opened
 
     def open(self) -> None:
         """Connect."""
         self._database.open()
+        self._position = 0
 
     def leave(self) -> None:
         """Let what is under way end soon; `close` follows."""
