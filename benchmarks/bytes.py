@@ -45,7 +45,6 @@ class Tally:
 
     def count(self, kind: str, judgement: Judgement) -> None:
         """Count one case."""
-        self.cases += 1
         self.kinds[kind] += 1
         self.accepted += judgement.accepted
         if judgement.refusal is not None:
@@ -80,24 +79,25 @@ def _patience() -> Iterator[None]:
 
 
 def _batch(seed: int, first: int, count: int) -> Tally:
-    tally = Tally()
+    tally = Tally(cases=count)
     for number in range(first, first + count):
         name = f"{seed}:{number}"
         try:
             with _patience():
                 kind, judgement, stream = _draw(Random(name))
+            tally.count(kind, judgement)
+            if judgement.complaints:
+                is_shown = len(tally.differences) < _SHOWN
+                short = _shortest(stream) if is_shown else stream
+                tally.differences.append(_describe(name, short, judgement))
         except Exception as problem:  # whatever it is, it is to be reported
-            tally.cases += 1
             tally.differences.append(f"case {name} raises {problem!r}")
-            continue
-        tally.count(kind, judgement)
-        if judgement.complaints:
-            is_shown = len(tally.differences) < _SHOWN
-            short = _shortest(stream) if is_shown else stream
-            complaints = judge(short, Random(0)).complaints or judgement.complaints
-            lines = [f"case {name}: {short!r}", *complaints]
-            tally.differences.append("\n  ".join(lines))
     return tally
+
+
+def _describe(name: str, short: bytes, judgement: Judgement) -> str:
+    complaints = judge(short, Random(0)).complaints or judgement.complaints
+    return "\n  ".join([f"case {name}: {short!r}", *complaints])
 
 
 def _shortest(stream: bytes) -> bytes:

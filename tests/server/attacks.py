@@ -155,6 +155,8 @@ CHUNKS = (
     b"5 ;a\r\nhello\r\n",
     b"5; a\r\nhello\r\n",
     b"5;a = b\r\nhello\r\n",
+    b"5;a=b \r\nhello\r\n",
+    b"5;a=b ;c\r\nhello\r\n",
     b'5;a="b\r\nhello\r\n',
     b'5;a="b"c\r\nhello\r\n',
     b"5;a\rb\r\nhello\r\n",

@@ -40,6 +40,15 @@ def assembled(random: Random) -> bytes:
     return drawn
 
 
+def chunked(random: Random) -> bytes:
+    """Put chunks together of which some have been used for an attack."""
+    head = b"POST /a HTTP/1.1\r\nHost: vm\r\nTransfer-Encoding: chunked\r\n\r\n"
+    good = (b"5\r\nhello\r\n", b"0\r\n\r\n")
+    drawn = random.choices((*good * 15, *CHUNKS), k=random.choice((1, 2, 2, 3)))
+    last = b"0\r\n\r\n" if random.random() < 0.7 else b""
+    return head + b"".join(drawn) + last + b"GET /b HTTP/1.1\r\nHost: vm\r\n\r\n"
+
+
 def noise(random: Random) -> bytes:
     """Draw bytes that mean nothing."""
     drawn: list[bytes] = []
@@ -72,7 +81,7 @@ def large(random: Random) -> bytes:
     return random.choice(drawn) + b"GET / HTTP/1.1\r\nHost: vm\r\n\r\n"
 
 
-KINDS = (spoilt, spoilt, spoilt, assembled, assembled, noise)
+KINDS = (spoilt, spoilt, spoilt, assembled, assembled, chunked, noise)
 
 
 # --- ways to spoil -----------------------------------------------------------

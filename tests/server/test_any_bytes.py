@@ -9,7 +9,7 @@ import h11
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.bad_streams import assembled, large, noise, spoilt
+from tests.server.bad_streams import assembled, chunked, large, noise, spoilt
 from tests.server.differences import (
     H11_LEAVES_OTHERWISE,
     LLHTTP_LEAVES_OTHERWISE,
@@ -58,6 +58,13 @@ def test_good_requests_that_were_spoilt_are_read_as_others_read_them(seed: int) 
 def test_attacks_are_read_as_others_read_them(seed: int) -> None:
     random = Random(seed)
     check(assembled(random), random)
+
+
+@given(seeds)
+@settings(max_examples=500)
+def test_chunks_are_read_as_others_read_them(seed: int) -> None:
+    random = Random(seed)
+    check(chunked(random), random)
 
 
 @given(seeds)
