@@ -18,6 +18,7 @@ from forewarn.protocol.types import (
 )
 from forewarn.protocol.versions import DateForm
 from forewarn.server.identity import Directory
+from forewarn.server.limits import Rate
 from forewarn.server.metadata import Deferred, Desk
 from forewarn.server.requests import parse_head
 from forewarn.server.responses import Stamp
@@ -143,6 +144,7 @@ def a_reception(
     groups: tuple[Group, ...] = (WEB, QUIET),
     date_form: DateForm | None = None,
     clock: str = "system",
+    rate: Rate | None = None,
 ) -> Reception:
     """Open a reception for `vms`; what `documents` do not tell is empty."""
     notes = Notes()
@@ -157,5 +159,6 @@ def a_reception(
             first_vm=vms[0].name if vms else None,
         )
     )
-    desk = Desk(directory, notes, Stamp(NOON, clock), date_form=date_form)
+    stamp = Stamp(NOON, clock)
+    desk = Desk(directory, notes, stamp, date_form=date_form, rate=rate)
     return Reception(desk, notes)

@@ -1,92 +1,21 @@
 """A connection's socket: how long it is waited for, and how it ends."""
 
-import asyncio
-from collections.abc import Sequence
-
 import pytest
-from tests.server.reception import EVENTS, NOON, a_reception
-from tests.server.talk import a_post, a_request, read
-
-from forewarn.clocks import ManualClock
-from forewarn.server.limits import Connections
-from forewarn.server.plane import MetadataPlane
-from forewarn.server.wire import Wire
+from tests.server.lines import Line, a_poll
+from tests.server.reception import EVENTS
+from tests.server.talk import a_post, a_request
 
 GET = a_request(EVENTS, "Metadata: true")
 
 
-class Socket(asyncio.Transport):
-    """Writes down what is done to it."""
-
-    def __init__(self, peer: str) -> None:
-        super().__init__({"peername": (peer, 12345)})
-        self.written = b""
-        self.done: list[str] = []
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += bytes(data)
-
-    def can_write_eof(self) -> bool:
-        return True
-
-    def write_eof(self) -> None:
-        self.done.append("write_eof")
-
-    def close(self) -> None:
-        self.done.append("close")
-
-    def abort(self) -> None:
-        self.done.append("abort")
-
-    def pause_reading(self) -> None:
-        self.done.append("pause")
-
-    def resume_reading(self) -> None:
-        self.done.append("resume")
-
-
-class Nothing:
-    """Commands that are never given."""
-
-    def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
-        raise AssertionError(vm_name)
-
-    def listen(self, groups: Sequence[str]) -> None:
-        raise AssertionError(groups)
-
-
-class Line:
-    """A wire between a client and the plane; seconds pass when it is said so."""
-
-    def __init__(self, peer: str = "10.0.0.1") -> None:
-        desk = a_reception().desk
-        limit = Connections(per_vm=1000, total=1000)
-        self.plane = MetadataPlane([], desk, Nothing(), ManualClock(NOON), limit)
-        self.socket = Socket(peer)
-        self.wire = Wire(self.plane)
-        self.wire.connection_made(self.socket)
-
-    def send(self, data: bytes) -> None:
-        self.wire.data_received(data)
-
-    def wait(self, seconds: int) -> None:
-        for _ in range(seconds):
-            self.plane.second += 1
-            self.wire.check(self.plane.second)
-
-    @property
-    def statuses(self) -> list[int]:
-        return [said.status for said in read(self.socket.written, [])]
-
-
 def test_a_request_is_answered_for_the_address_it_comes_from() -> None:
-    line = Line("10.9.9.9")
+    line = Line(peer="10.9.9.9")
     line.send(GET)
     assert b"10.9.9.9" in line.socket.written
 
 
 def test_an_ipv4_address_in_ipv6_is_the_ipv4_address() -> None:
-    line = Line("::ffff:10.0.0.1")
+    line = Line(peer="::ffff:10.0.0.1")
     line.send(GET)
     assert line.statuses == [200]
 
@@ -192,13 +121,6 @@ def test_a_client_that_has_closed_its_side_is_closed() -> None:
     assert line.wire.eof_received() is False
 
 
-def test_a_client_that_does_not_read_is_not_read_either() -> None:
-    line = Line()
-    line.wire.pause_writing()
-    line.wire.resume_writing()
-    assert line.socket.done == ["pause", "resume"]
-
-
 def test_after_the_end_nothing_is_written() -> None:
     line = Line()
     line.wire.connection_lost(None)
@@ -206,3 +128,39 @@ def test_after_the_end_nothing_is_written() -> None:
     line.wait(100)
     assert line.socket.written == b""
     assert line.socket.done == []
+
+
+# --- clients that do not read ------------------------------------------------
+
+
+def test_a_client_that_does_not_read_is_not_read_either() -> None:
+    line = Line()
+    line.wire.pause_writing()
+    line.wire.resume_writing()
+    assert line.socket.done == ["pause", "resume"]
+
+
+def test_a_client_that_does_not_read_for_ten_seconds_is_dropped() -> None:
+    line = Line()
+    line.wire.pause_writing()
+    line.wait(10)
+    assert line.socket.done == ["pause"]
+    line.wait(1)
+    assert line.socket.done == ["pause", "abort"]
+
+
+def test_a_client_that_reads_now_and_then_is_kept() -> None:
+    line = Line()
+    for _ in range(4):
+        line.wire.pause_writing()
+        line.wait(9)
+        line.wire.resume_writing()
+    assert "abort" not in line.socket.done
+
+
+def test_a_held_request_does_not_keep_a_client_that_does_not_read() -> None:
+    line = Line()
+    line.send(a_poll())
+    line.wire.pause_writing()
+    line.wait(11)
+    assert line.socket.done == ["pause", "abort"]

@@ -7,6 +7,8 @@ from enum import Enum, auto
 
 _log = logging.getLogger(__name__)
 
+_MOST_REFUSED = 64  # at once; who does not stop gets no word
+
 
 class Rate:
     """Requests a second of each VM; who was quiet may ask for a second's worth."""
@@ -35,7 +37,35 @@ class Verdict(Enum):
 
     ADMITTED = auto()  #: it is served
     REFUSED = auto()  #: its caller has too many; it is told so
-    DROPPED = auto()  #: there are too many in all; it is closed without a word
+    DROPPED = auto()  #: there are far too many; it is closed without a word
+
+
+class Ceiling:
+    """Counts connections; says once that there are too many."""
+
+    def __init__(self, most: int, complaint: str) -> None:
+        """Admit `most`; log `complaint` when there are more."""
+        self._most = most
+        self._complaint = complaint
+        self._count = 0
+        self._has_complained = False
+
+    def admit(self) -> bool:
+        """Count one more, unless it is one too many."""
+        if self._count < self._most:
+            self._count += 1
+            return True
+        if not self._has_complained:
+            self._has_complained = True
+            _log.warning("%s", self._complaint)
+        return False
+
+    def release(self) -> bool:
+        """Count one less; answer whether any are left."""
+        self._count -= 1
+        if self._count <= self._most // 2:  # it has got better: it may be said again
+            self._has_complained = False
+        return self._count > 0
 
 
 class Connections:
@@ -44,51 +74,43 @@ class Connections:
     def __init__(self, *, per_vm: int, total: int) -> None:
         """Admit `per_vm` of each caller, and `total` in all."""
         self._per_vm = per_vm
-        self._total = total
-        self._count = 0
-        self._by_caller: dict[str, int] = {}
-        self._complained: set[str | None] = set()  # about; None: all together
+        self._all = Ceiling(
+            total,
+            f"there are {total} connections to the metadata plane; more are closed at"
+            " once. The limit on open files (ulimit -n) or metadata.connections sets"
+            " how many there may be",
+        )
+        self._by_caller: dict[str, Ceiling] = {}
+        self._refused = 0  # that are being told so
 
     def admit(self, caller: str | None) -> Verdict:
         """Count a connection of `caller`; None: nobody that could be told apart."""
-        if self._count >= self._total:
-            self._complain(
-                None,
-                f"there are {self._total} connections to the metadata plane; more are"
-                " closed at once. The limit on open files (ulimit -n) or"
-                " metadata.connections sets how many there may be",
-            )
+        if not self._all.admit():
             return Verdict.DROPPED
-        self._count += 1
-        if caller is None:
+        if caller is None or self._of(caller).admit():
             return Verdict.ADMITTED
-        has = self._by_caller[caller] = self._by_caller.get(caller, 0) + 1
-        if has <= self._per_vm:
-            return Verdict.ADMITTED
-        self._complain(
-            caller,
-            f"{caller} has {self._per_vm} connections to the metadata plane; more are"
-            " answered 503 (metadata.connections_per_vm)",
-        )
-        return Verdict.REFUSED
+        if self._refused < _MOST_REFUSED:
+            self._refused += 1
+            return Verdict.REFUSED
+        self._all.release()
+        return Verdict.DROPPED
 
-    def release(self, caller: str | None) -> None:
-        """Forget a connection that was counted."""
-        self._count -= 1
-        if self._count <= self._total // 2:
-            self._complained.discard(None)
-        if caller is None:
+    def release(self, caller: str | None, verdict: Verdict) -> None:
+        """Forget a connection of `caller`, of which `verdict` was given."""
+        if verdict is Verdict.DROPPED:
             return
-        left = self._by_caller[caller] - 1
-        if left:
-            self._by_caller[caller] = left
-        else:
+        self._all.release()
+        if verdict is Verdict.REFUSED:
+            self._refused -= 1
+        elif caller is not None and not self._by_caller[caller].release():
             del self._by_caller[caller]
-        if left <= self._per_vm // 2:
-            self._complained.discard(caller)
 
-    def _complain(self, about: str | None, text: str) -> None:
-        """Say it once, and again only if it gets better in between."""
-        if about not in self._complained:
-            self._complained.add(about)
-            _log.warning("%s", text)
+    def _of(self, caller: str) -> Ceiling:
+        known = self._by_caller.get(caller)
+        if known is None:
+            known = self._by_caller[caller] = Ceiling(
+                self._per_vm,
+                f"{caller} has {self._per_vm} connections to the metadata plane; more"
+                " are answered 503 (metadata.connections_per_vm)",
+            )
+        return known

@@ -49,9 +49,10 @@ class Approve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """The caller would rather wait until the document on `shelf` is another one."""
+    """The caller would rather wait until what is on `shelf` has another `tag`."""
 
     shelf: Shelf
+    tag: str
     seconds: int
 
 
@@ -90,6 +91,11 @@ class Desk:
         self, request: Request, body: bytes, address: str, *, may_wait: bool
     ) -> bytes | Deferred:
         """Answer a request after what had to be done first."""
+        asked = request.route
+        if type(asked) is ReadDocument:
+            seat = self.directory.seat(address, asked.vm)
+            if seat is not None and seat.shelf.hearing.stamp is self.stamp:
+                return self._document(asked, seat, may_wait=may_wait)  # many at once
         return self._answer(request, body, address, is_new=False, may_wait=may_wait)
 
     def _answer(
@@ -142,7 +148,7 @@ class Desk:
             self._note_sights(seat, asked.version)
         if asked.tags and (asked.any_tag or shelf.tag in asked.tags):
             if asked.wait and may_wait:
-                return Hold(shelf=shelf, seconds=asked.wait)
+                return Hold(shelf=shelf, tag=shelf.tag, seconds=asked.wait)
             return stamp.not_modified + asked.lines + shelf.not_modified
         tail = shelf.tails.get(asked.version.name)
         if tail is None:

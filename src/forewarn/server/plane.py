@@ -16,6 +16,7 @@ import uvloop
 
 from forewarn.engine.documents import Update
 from forewarn.ports import Clock
+from forewarn.server.alarm import Alarm
 from forewarn.server.http import Memo
 from forewarn.server.identity import Waiter
 from forewarn.server.limits import Connections, Verdict
@@ -40,6 +41,8 @@ class Commands(Protocol):
 
 class MetadataPlane:
     """Serves /metadata/... on some sockets."""
+
+    alarm: Alarm  # of the loop, once that runs
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class MetadataPlane:
 
     def hand_over(self, update: Update) -> None:
         """Take in what is different; return when callers can see it."""
-        self._on_loop(lambda: self._wake(self.desk.directory.update(update)))
+        self._on_loop(lambda: self._take_in(update))
 
     def restamp(self) -> None:
         """Show the clock's time from now on; return when callers can see it."""
@@ -118,6 +121,7 @@ class MetadataPlane:
     def _run(self) -> None:
         loop = uvloop.new_event_loop()
         asyncio.set_event_loop(loop)
+        self.alarm = Alarm(loop)
         self._loop = loop
         loop.run_until_complete(self._listen())
         self._stamp()
@@ -148,6 +152,9 @@ class MetadataPlane:
             wire.abort()
         await asyncio.sleep(0)
 
+    def _take_in(self, update: Update) -> None:
+        self._wake(self.desk.directory.update(update))
+
     def _stamp(self) -> None:
         self.desk.stamp = Stamp(self._clock.now(), self._clock.name)
 
@@ -159,10 +166,10 @@ class MetadataPlane:
         loop.call_later(max(wait / self._clock.rate, 0.1), self._tick)
 
     def _sweep(self) -> None:
+        asyncio.get_event_loop().call_later(1, self._sweep)  # first, come what may
         self.second += 1
         for wire in [*self._wires]:
             wire.check(self.second)
-        asyncio.get_event_loop().call_later(1, self._sweep)
 
     def admit(self, wire: Wire, caller: str | None) -> Verdict:
         """Watch over `wire`, unless there are too many."""
@@ -171,9 +178,9 @@ class MetadataPlane:
             self._wires.add(wire)
         return verdict
 
-    def release(self, wire: Wire, caller: str | None) -> None:
-        """Forget `wire`, which was watched over."""
-        self._limit.release(caller)
+    def release(self, wire: Wire, caller: str | None, verdict: Verdict) -> None:
+        """Forget `wire`, of which `verdict` was given."""
+        self._limit.release(caller, verdict)
         self._wires.discard(wire)
         if self._gone is not None and not self._wires:
             self._gone.set()

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Protocol, cast
 
 from forewarn.errors import ForewarnError, Unavailable
+from forewarn.server.alarm import Alarm
 from forewarn.server.http import Connection, Memo, State
-from forewarn.server.identity import Shelf, plain_address
+from forewarn.server.identity import plain_address
 from forewarn.server.limits import Verdict
 from forewarn.server.metadata import Deferred, Desk, Hold
 from forewarn.server.requests import Request
@@ -36,13 +36,14 @@ class Plane(Protocol):
 
     desk: Desk
     memo: Memo
+    alarm: Alarm
     second: int  # counted by the sweep, not by a clock
 
     def admit(self, wire: "Wire", caller: str | None) -> Verdict:
         """Watch over `wire`, unless there are too many."""
 
-    def release(self, wire: "Wire", caller: str | None) -> None:
-        """Forget `wire`, which was watched over."""
+    def release(self, wire: "Wire", caller: str | None, verdict: Verdict) -> None:
+        """Forget `wire`, of which `verdict` was given."""
 
     def defer(self, wire: "Wire", deferred: Deferred) -> None:
         """Do what must be done before `wire` is answered."""
@@ -51,18 +52,31 @@ class Plane(Protocol):
 class Wire(asyncio.Protocol):
     """One connection's socket."""
 
+    __slots__ = (
+        "_address",
+        "_caller",
+        "_connection",
+        "_drained",
+        "_held",
+        "_is_leaving",
+        "_plane",
+        "_since",
+        "_stalled",
+        "_transport",
+        "_verdict",
+    )
+
     def __init__(self, plane: Plane) -> None:
         """Belong to `plane`."""
         self._plane = plane
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._caller: str | None = None
-        self._is_counted = False
+        self._verdict = Verdict.DROPPED
         self._connection: Connection[Deferred] = Connection(self, plane.memo)
         self._since = plane.second  # when the present state began
         self._stalled: int | None = None  # since when nobody reads the answers
-        self._shelf: Shelf | None = None  # where a held request waits
-        self._timer: asyncio.TimerHandle | None = None  # when it waits no longer
+        self._held: Hold | None = None  # what the present request waits for
         self._drained = 0
         self._is_leaving = False
 
@@ -70,7 +84,11 @@ class Wire(asyncio.Protocol):
 
     def answer(self, request: Request, body: bytes) -> bytes | Deferred:
         """Answer for the address of this connection."""
-        return self._plane.desk.answer(request, body, self._address)
+        desk = self._plane.desk
+        answer = desk.answer(request, body, self._address)
+        if self._is_leaving and isinstance(answer, Hold):
+            return desk.answer_again(request, body, self._address, may_wait=False)
+        return answer
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
         """Write the last answer of this connection."""
@@ -84,19 +102,17 @@ class Wire(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._address = plain_address(str(peer[0])) if peer else ""
         self._caller = self._plane.desk.directory.caller(self._address)
-        verdict = self._plane.admit(self, self._caller)
-        self._is_counted = verdict is not Verdict.DROPPED
-        if verdict is Verdict.DROPPED:
+        self._verdict = self._plane.admit(self, self._caller)
+        if self._verdict is Verdict.DROPPED:
             self.abort()
-        elif verdict is Verdict.REFUSED:
+        elif self._verdict is Verdict.REFUSED:
             self._settle(_IDLE, self._connection.fail(_CROWDED))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         del exc
         self._let_go()
-        if self._is_counted:
-            self._plane.release(self, self._caller)
+        self._plane.release(self, self._caller, self._verdict)
         self._connection.state = State.CLOSED
         self._transport = None
 
@@ -106,9 +122,9 @@ class Wire(asyncio.Protocol):
         before = connection.state
         if before is _IDLE and self._transport is not None:
             written = connection.receive(data)
-            if written and connection.state is _IDLE:  # the hot path
+            if written and connection.state is _IDLE:
                 self._since = self._plane.second
-                self._transport.write(written)
+                self._transport.write(written)  # the hot path
                 return
             self._settle(before, written)
             return
@@ -170,66 +186,61 @@ class Wire(asyncio.Protocol):
 
     def heard(self, problem: Exception | None) -> None:
         """Answer after the group has begun to listen."""
-        self._resume(lambda request: self._after_listening(request, problem))
+        if self._connection.state is not State.BUSY:
+            return
+        if problem is None:
+            self._resume(self._again(may_wait=True))
+        else:
+            self._resume(self._say(_failure(problem)))
 
     def approved(self, problem: Exception | None) -> None:
         """Answer after the events were approved, or not."""
-        self._resume(lambda request: self._after_approval(request, problem))
+        if self._connection.state is State.BUSY:
+            response = Response(200) if problem is None else _failure(problem)
+            self._resume(self._say(response))
 
     def wake(self) -> None:
-        """Answer if the document has changed; wait on if it has not."""
-        if self._shelf is not None:
-            self._resume(lambda request: self._again(request, may_wait=True))
+        """Answer if the caller would see something else; wait on if not."""
+        held = self._held
+        if held is None:
+            return
+        found = self._again(may_wait=True)
+        if not isinstance(found, Hold):
+            self._resume(found)
+        elif found == held:
+            held.shelf.waiters[self] = None
+        else:  # he has asked for any tag, or for this one too
+            self.stop_waiting()
 
     def stop_waiting(self) -> None:
         """Answer a held request now, changed or not."""
-        if self._shelf is not None:
-            self._resume(lambda request: self._again(request, may_wait=False))
+        if self._held is not None:
+            self._resume(self._again(may_wait=False))
 
     def _hold(self, hold: Hold) -> None:
-        """Wait for another document; a wait that goes on gets no longer."""
-        self._shelf = hold.shelf
-        if self._is_leaving:
-            self.stop_waiting()
-            return
+        self._held = hold
         hold.shelf.waiters[self] = None
-        if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(hold.seconds, self.stop_waiting)
+        self._plane.alarm.begin(self, hold.seconds)
 
     def _let_go(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._shelf is not None:
-            self._shelf.waiters.pop(self, None)
-            self._shelf = None
+        held, self._held = self._held, None
+        if held is not None:
+            held.shelf.waiters.pop(self, None)
+            self._plane.alarm.end(self, held.seconds)
 
-    def _resume(self, answer: Callable[[Request], bytes | Deferred]) -> None:
-        connection = self._connection
-        if connection.state is not State.BUSY:
-            return
-        found = answer(connection.request)
-        if not isinstance(found, Hold):
-            self._let_go()
+    def _resume(self, answer: bytes | Deferred) -> None:
+        self._let_go()
         self._since = self._plane.second
-        self._write(connection.resume(found))
+        self._write(self._connection.resume(answer))
 
-    def _after_listening(
-        self, request: Request, problem: Exception | None
-    ) -> bytes | Deferred:
-        if problem is not None:
-            return self._plane.desk.write(request, _failure(problem))
-        return self._again(request, may_wait=True)
+    def _again(self, *, may_wait: bool) -> bytes | Deferred:
+        request, body = self._connection.request, self._connection.body
+        may_wait = may_wait and not self._is_leaving
+        desk = self._plane.desk
+        return desk.answer_again(request, body, self._address, may_wait=may_wait)
 
-    def _after_approval(self, request: Request, problem: Exception | None) -> bytes:
-        response = Response(200) if problem is None else _failure(problem)
-        return self._plane.desk.write(request, response)
-
-    def _again(self, request: Request, *, may_wait: bool) -> bytes | Deferred:
-        return self._plane.desk.answer_again(
-            request, self._connection.body, self._address, may_wait=may_wait
-        )
+    def _say(self, response: Response) -> bytes:
+        return self._plane.desk.write(self._connection.request, response)
 
     # --- the sweep -----------------------------------------------------------
 
