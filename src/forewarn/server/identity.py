@@ -138,8 +138,7 @@ class Directory:
         for name in update.removed:
             gone = self._by_name.pop(key(name), None)
             self._leave(gone)
-            if gone is not None:
-                self._wake(gone.shelf)
+            self._wake_of(gone)
         for name in update.ungrouped:
             self._hearings.pop(name, None)
         self._drop(update.regrouped, {each.audience.name for each in update.shown})
@@ -148,13 +147,18 @@ class Directory:
         groups = {shown.group.name: shown.group for shown in update.shown}
         for vm in update.placed:
             self._place(vm, groups[vm.group])
-        if update.first_vm is not None:
-            self._first_vm = update.first_vm
+        if update.first_vm not in (None, self._first_vm):
+            self._wake_of(self._default())
+            self._first_vm = update.first_vm or ""
         return self._woken
 
     def _wake(self, shelf: Shelf) -> None:
         self._woken += shelf.waiters
         shelf.waiters.clear()
+
+    def _wake_of(self, seat: Seat | None) -> None:
+        if seat is not None:
+            self._wake(seat.shelf)
 
     def _show(self, shown: Shown) -> None:
         hearing = self._hearings.get(shown.group.name)
@@ -174,20 +178,23 @@ class Directory:
         """Drop the audiences of `groups` that there are no more."""
         for name, shelf in [*self._shelves.items()] if groups else ():
             if shelf.hearing.group.name in groups and name not in but:
-                del self._shelves[name]
-                self._wake(shelf)
+                del self._shelves[name]  # its VMs are placed anew, or gone
 
     def _place(self, vm: VM, group: Group) -> None:
         shelf = self._shelves[audience_name(group, vm.name)]
         seat = self._by_name.get(key(vm.name))
+        before: tuple[str, ...] = ()
         if seat is None:
             seat = self._by_name[key(vm.name)] = Seat(vm, shelf)
         else:
+            before = seat.vm.addresses
             self._leave(seat)
-            if seat.shelf is not shelf:
+            if seat.shelf is not shelf or before != vm.addresses:
                 self._wake(seat.shelf)
             seat.vm, seat.shelf, seat.seen_tag = vm, shelf, None
         for address in vm.addresses:
+            if address not in before:  # whoever asks from there was somebody else
+                self._wake_of(self.seat(address, None))
             self._by_address[address] = seat
 
     def _leave(self, seat: Seat | None) -> None:
