@@ -27,7 +27,11 @@ _TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 _MOST_PARAMETERS = 100  # each costs more to read than its bytes to send
 _LENGTH = re.compile(r"[0-9]{1,20}")
-_WAIT = re.compile(r"[ \t]*wait[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?:;.*)?", re.I)
+#: Of a list; a comma between quotes parts nothing.
+_PREFERENCE = re.compile(r'(?:"(?:[^"\\]|\\.?)*+(?:"|$)|[^",])+')
+_WAIT = re.compile(
+    r'[ \t]*wait[ \t]*=[ \t]*(?:([0-9]+)|"([0-9]+)")[ \t]*(?:;.*)?', re.IGNORECASE
+)
 
 
 class BadRequest(Exception):
@@ -201,10 +205,11 @@ def _tokens(values: list[str]) -> Set[str]:
 
 def _wait(preferences: list[str]) -> int | None:
     """Find how long the caller would wait; of several the first counts."""
-    for each in ",".join(preferences).split(","):
+    for each in _PREFERENCE.findall(",".join(preferences)):
         found = _WAIT.fullmatch(each)
         if found is not None:
-            return int(found[1])
+            digits = (found[1] or found[2]).lstrip("0")
+            return int(digits[:9] or "0")  # of more than that no matter how much
     return None
 
 
