@@ -73,10 +73,13 @@ def drive(
 
 
 def catch_up(connection: Connection[str], echo: Echo) -> bytes:
-    """Give the answers that were deferred."""
+    """Give the answers that were deferred, and those that nobody had room for."""
     written = b""
-    while connection.state is State.BUSY:
-        written += connection.resume(echo.say(connection.request, connection.body))
+    while connection.state is State.BUSY or connection.is_behind:
+        if connection.is_behind:
+            written += connection.go_on()
+        else:
+            written += connection.resume(echo.say(connection.request, connection.body))
     return written
 
 

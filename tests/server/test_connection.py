@@ -125,6 +125,16 @@ def test_what_was_waited_for_may_lead_to_more_waiting() -> None:
     assert connection.state is State.BUSY
 
 
+def test_of_many_requests_some_are_answered_at_once_and_the_rest_on_demand() -> None:
+    echo = Echo()
+    connection = a_connection(echo)
+    written = connection.receive(a_post(b"x" * 20_000) * 10)
+    assert len(echo.asked) == 4
+    while connection.is_behind:
+        written += connection.go_on()
+    assert [len(said.body) for said in read(written, ["POST"] * 10)] == [20_008] * 10
+
+
 def test_an_answer_that_nobody_waits_for_is_dropped() -> None:
     connection = talk(a_request()).connection
     assert connection.resume(b"HTTP/1.1 200 OK\r\n\r\n") == b""

@@ -164,3 +164,50 @@ def test_a_held_request_does_not_keep_a_client_that_does_not_read() -> None:
     line.wire.pause_writing()
     line.wait(11)
     assert line.socket.done == ["pause", "abort"]
+
+
+def test_a_last_answer_may_be_read_for_ten_seconds() -> None:
+    line = Line()
+    line.socket.is_read = False
+    line.send(a_request(EVENTS, "Metadata: true", "Connection: close"))
+    line.wait(10)
+    assert line.socket.done == ["close"]
+    line.wait(1)
+    assert line.socket.done == ["close", "abort"]
+
+
+def test_what_nobody_reads_is_not_made() -> None:
+    line = Line()
+    line.socket.is_read = False
+    line.send(GET * 2000)
+    assert line.socket.done == ["pause"]
+    assert 64 * 1024 < len(line.socket.written) < 2 * 64 * 1024 + 1024
+
+
+def test_all_that_was_asked_is_answered_as_fast_as_it_is_read() -> None:
+    line = Line()
+    line.socket.is_read = False
+    line.send(GET * 3999 + a_request(EVENTS, "Metadata: true", "Connection: close"))
+    while "close" not in line.socket.done:
+        line.wait(9)
+        line.socket.read_all()
+    assert line.statuses == [200] * 4000
+    assert "abort" not in line.socket.done
+
+
+def test_who_reads_at_once_gets_all_that_was_asked_at_once() -> None:
+    line = Line()
+    line.send(GET * 2000 + GET[:20])
+    assert line.statuses == [200] * 2000
+    line.send(GET[20:])
+    assert line.statuses == [200] * 2001
+
+
+def test_who_reads_slowly_waits_where_he_asked_to_wait() -> None:
+    line = Line()
+    line.socket.is_read = False
+    line.send(GET * 300 + a_poll() + GET)
+    line.socket.read_all()
+    assert line.statuses == [200] * 300
+    line.wait(30)
+    assert line.statuses == [200] * 300 + [304, 200]

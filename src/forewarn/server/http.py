@@ -4,7 +4,8 @@ Bytes go in, bytes come out. Whoever owns the socket writes what `receive` and
 `resume` answer, starts what `deferred` names, and closes when `state` says so.
 
 1. Answers are given in the order of the requests. While one is deferred, what
-   arrives is kept, not looked at.
+   arrives is kept, not looked at. So it is when much was answered at once: then
+   `is_behind`, and whoever owns the socket calls `go_on` when that was read.
 2. After an error that leaves the stream out of step, nothing more is answered.
 3. Nothing here reads a clock or knows a socket.
 """
@@ -29,6 +30,7 @@ _END = b"\r\n\r\n"
 _MOST_EMPTY = 4  # lines before a request; RFC 9112, 2.2, asks for one at least
 _ASKS_HEAD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MOST_EMPTY)
 _MOST_WAITING = 256 * 1024  # of requests sent before the last was answered
+_MOST_WRITTEN = 64 * 1024  # of answers, before somebody must have read them
 _MOST_MEMO = 4096
 _LONGEST_MEMO = 1024
 
@@ -103,12 +105,14 @@ class Connection(Generic[_Deferred]):
         "_request",
         "_searched",
         "deferred",
+        "is_behind",
         "state",
     )
 
     def __init__(self, application: Application[_Deferred], memo: Memo) -> None:
         """Let `application` answer."""
         self.state = State.IDLE
+        self.is_behind = False  # more was asked than is answered at once
         self.deferred: _Deferred | None = None
         self._application = application
         self._memo = memo
@@ -150,7 +154,7 @@ class Connection(Generic[_Deferred]):
                 self._buffer = b""
                 self.state = State.CLOSED
             return b""
-        return self._go_on()
+        return self.go_on()
 
     def resume(self, answer: bytes | _Deferred) -> bytes:
         """Give the answer that was deferred, and go on with what has arrived."""
@@ -158,7 +162,9 @@ class Connection(Generic[_Deferred]):
             return b""
         self.deferred = None
         written = self._give(answer)
-        return written if self.state is _BUSY else written + self._go_on()
+        if not self._buffer or self.state is _BUSY:
+            return written
+        return written + self.go_on()
 
     def end(self) -> None:
         """Let the answer that is deferred be the last, and say so."""
@@ -176,14 +182,21 @@ class Connection(Generic[_Deferred]):
         self._buffer, self._chunks = b"", None
         return self._application.refuse(response, is_head=is_head)
 
-    def _go_on(self) -> bytes:
+    def go_on(self) -> bytes:
+        """Look at what has arrived; answer what is to be written."""
         written: list[bytes] = []
+        left = _MOST_WRITTEN
+        self.is_behind = False
         try:
             while self.state is not _BUSY and self.state not in _OVER:
+                if left <= 0:
+                    self.is_behind = True
+                    break
                 step = self._step()
                 if step is None:
                     break
                 written.append(step)
+                left -= len(step)
         except BadRequest as problem:
             written.append(self.fail(problem.response))
         if self._at:

@@ -122,7 +122,7 @@ class Wire(asyncio.Protocol):
         before = connection.state
         if before is _IDLE and self._transport is not None:
             written = connection.receive(data)
-            if written and connection.state is _IDLE:
+            if written and connection.state is _IDLE and not connection.is_behind:
                 self._since = self._plane.second
                 self._transport.write(written)  # the hot path
                 return
@@ -155,10 +155,12 @@ class Wire(asyncio.Protocol):
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Take requests again."""
+        """Take requests again, first those that have come already."""
         self._stalled = None
         if self._transport is not None:
             self._transport.resume_reading()
+            if self._connection.is_behind:
+                self._write(b"")
 
     def _write(self, written: bytes) -> None:
         transport, connection = self._transport, self._connection
@@ -166,6 +168,9 @@ class Wire(asyncio.Protocol):
             return
         if written:
             transport.write(written)
+        while connection.is_behind and self._stalled is None:
+            self._since = self._plane.second
+            transport.write(connection.go_on())
         state = connection.state
         if state is State.BUSY:
             self._defer()
@@ -250,13 +255,18 @@ class Wire(asyncio.Protocol):
         if self._stalled is not None and second - self._stalled > _WRITE_TIMEOUT:
             self.abort()
         elif self._is_leaving or state in (State.DRAIN, State.CLOSED):
-            if waited > _DRAIN_TIMEOUT and state is not State.BUSY:
+            if waited > self._last_wait() and state is not State.BUSY:
                 self.abort()
         elif state in (State.HEAD, State.BODY) and waited > _HEAD_TIMEOUT:
             self._since = second
             self._write(self._connection.fail(_TOO_SLOW))
         elif state is State.IDLE and waited > _IDLE_TIMEOUT:
             self.leave()
+
+    def _last_wait(self) -> int:
+        transport = self._transport
+        is_unread = transport is not None and transport.get_write_buffer_size() > 0
+        return _WRITE_TIMEOUT if is_unread else _DRAIN_TIMEOUT
 
     def leave(self) -> None:
         """Close as soon as the answer under way is given."""
