@@ -153,6 +153,7 @@ class MetadataPlane:
         await asyncio.sleep(0)
 
     def _take_in(self, update: Update) -> None:
+        self._stamp()  # whoever is woken is told the time of the change
         self._wake(self.desk.directory.update(update))
 
     def _stamp(self) -> None:
