@@ -42,7 +42,8 @@ from forewarn.stores.sqlite import MEMORY, Sqlite
 
 _log = logging.getLogger(__name__)
 
-_OTHER_FILES = 128  # of the store, the control plane and the logs
+_CONTROL = 64  # connections to the control plane
+_OTHER_FILES = 128  # of the store, mostly: two for each thread that reads
 _MANY = 10_000_000
 _LEAD = 2.0  # seconds between Started and the driver
 
@@ -101,9 +102,7 @@ class System:
             notes,
             Stamp(clock.now(), clock.name),
             date_form=config.not_before_2017_03_01,
-            rate=Rate(config.requests_per_second)
-            if config.requests_per_second
-            else None,
+            rate=_rate(config.requests_per_second),
         )
         plane = MetadataPlane(listening, desk, engine, clock, _limit(config))
         documents = Documents(store, plane.hand_over)
@@ -165,7 +164,9 @@ class System:
             documents_position=lambda: documents.position,
         )
         app = make_app(parts, streams, Tokens({self._token: "admin"}))
-        control = ControlPlane([controlling], app, streams)
+        control = ControlPlane(
+            [controlling], app, streams, connections=_control_connections()
+        )
         threads: list[Follower | Timers | ControlPlane] = [*followers, timers, control]
         for each in threads:
             each.start()
@@ -204,12 +205,20 @@ def _rate(per_second: float) -> Rate | None:
 
 def _limit(config: Config) -> Connections:
     """Leave the store and the control plane some files to open."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    possible = max(soft - _OTHER_FILES, 1)
-    if soft == resource.RLIM_INFINITY:
-        possible = config.connections or _MANY
+    files = _files()
+    possible = max(files - _CONTROL - _OTHER_FILES, files // 3, 1)
     total = min(config.connections or possible, possible)
     return Connections(per_vm=config.connections_per_vm, total=total)
+
+
+def _control_connections() -> int:
+    return max(min(_CONTROL, _files() // 8), 1)
+
+
+def _files() -> int:
+    """How many files may be open; each connection is one."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MANY if soft == resource.RLIM_INFINITY else soft
 
 
 def _bound(listening: socket.socket) -> Address:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -53,6 +53,31 @@ class Program:
         took = time.monotonic() - began
         self.scribe.join(_DEADLINE)
         return code, took
+
+    @property
+    def files(self) -> Sequence[str]:
+        """What files it has open; each connection is one."""
+        folder = Path(f"/proc/{self.process.pid}/fd")
+        with suppress(FileNotFoundError):  # one was closed meanwhile
+            return [str(each.readlink()) for each in folder.iterdir()]
+        return self.files
+
+    @property
+    def sockets(self) -> int:
+        """How many of them are sockets."""
+        return len([each for each in self.files if each.startswith("socket:")])
+
+    @property
+    def memory(self) -> int:
+        """How much memory it uses, in kB."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(each.split()[1]) for each in lines if "VmRSS" in each)
+
+    @property
+    def cpu(self) -> float:
+        """How many seconds of processor time it has used."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(each.read_text().split()[0]) for each in tasks) / 1e9
 
     def rest_of_stdout(self) -> bytes:
         """What it wrote behind the addresses; only once it has ended."""

@@ -7,9 +7,43 @@ from contextlib import contextmanager
 from threading import Event, Thread
 
 import uvicorn
+import uvloop
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from forewarn.server.control.journal import Streams
+from forewarn.server.limits import Ceiling
+
+_KEPT = 75  # seconds that a connection is kept without a request
+
+
+def _wire(ceiling: Ceiling) -> type[HttpToolsProtocol]:
+    """Make connections that end at once if there are too many."""
+
+    class Wire(HttpToolsProtocol):
+        """A connection."""
+
+        is_admitted = False
+
+        def connection_made(  # type: ignore[override]  # as uvicorn has it
+            self, transport: asyncio.Transport
+        ) -> None:
+            super().connection_made(transport)
+            self.is_admitted = ceiling.admit()
+            if not self.is_admitted:
+                transport.abort()
+                return
+            # uvicorn itself would wait for ever for the first request.
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            if self.is_admitted:
+                ceiling.release()
+
+    return Wire
 
 
 class _Server(uvicorn.Server):
@@ -24,19 +58,30 @@ class ControlPlane:
     """Serves an application on some sockets."""
 
     def __init__(
-        self, sockets: Sequence[socket.socket], app: FastAPI, streams: Streams
+        self,
+        sockets: Sequence[socket.socket],
+        app: FastAPI,
+        streams: Streams,
+        *,
+        connections: int,
     ) -> None:
-        """Serve `app`; end `streams` when it stops."""
+        """Serve `app` on `connections` at once; end `streams` when it stops."""
+        ceiling = Ceiling(
+            connections,
+            f"there are {connections} connections to the control plane; more are"
+            " closed at once",
+        )
         self._sockets = list(sockets)
         self._streams = streams
         self._server = _Server(
             uvicorn.Config(
                 app,
-                loop="asyncio",
+                http=_wire(ceiling),
+                loop="none",  # it runs on ours
                 log_config=None,
                 access_log=False,
                 lifespan="off",
-                timeout_keep_alive=75,
+                timeout_keep_alive=_KEPT,
                 timeout_graceful_shutdown=2,
                 server_header=False,
             )
@@ -57,7 +102,9 @@ class ControlPlane:
             self._thread.join()
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        # asyncio's own loop would take all that wait to connect before it counts one,
+        # and out of files it logs two thousand errors a second.
+        uvloop.run(self._serve())
 
     async def _serve(self) -> None:
         server = self._server

@@ -1,0 +1,210 @@
+"""The real program when too much is asked of it."""
+
+import resource
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from tests.end_to_end.program import Program, serving, until
+from tests.server.pollers import Poller, events_of
+from tests.server.talk import a_request
+
+#: Two VMs that are known by addresses of the loopback.
+FLEET = """\
+[[groups]]
+name = "web"
+kind = "availability-set"
+listening = "always"
+[[vms]]
+name = "web-0"
+group = "web"
+addresses = ["127.0.0.2", "127.0.0.3"]
+[[vms]]
+name = "web-1"
+group = "web"
+addresses = ["127.0.0.4"]
+"""
+GET = a_request(events_of("web-0"), "Metadata: true")
+HEALTH = a_request("/healthz")
+
+
+def ask(where: str, request: bytes, source: str = "127.0.0.1") -> bytes:
+    """Ask on a connection of its own; answer the first line, empty if it is closed."""
+    try:
+        with connect(where, source) as client:
+            client.sendall(request)
+            return client.recv(65536).split(b"\r\n")[0]
+    except ConnectionResetError:
+        return b""
+
+
+def connect(where: str, source: str = "127.0.0.1") -> socket.socket:
+    address = urlsplit(where)
+    return socket.create_connection(
+        (address.hostname, address.port), 5, source_address=(source, 0)
+    )
+
+
+def a_fleet(folder: Path) -> Path:
+    path = folder / "fleet.toml"
+    path.write_text(FLEET)
+    return path
+
+
+OK = b"HTTP/1.1 200 OK"
+
+
+# --- connections -------------------------------------------------------------
+
+
+def test_a_vm_may_have_some_connections_and_others_have_theirs(tmp_path: Path) -> None:
+    with (
+        serving(
+            tmp_path, fleet=a_fleet(tmp_path), FOREWARN_CONNECTIONS_PER_VM="3"
+        ) as program,
+        ExitStack() as stack,
+    ):
+        where = program.metadata[0]
+        for source in ("127.0.0.2", "127.0.0.3", "127.0.0.2"):
+            stack.enter_context(connect(where, source))
+        for _ in range(3):
+            status = ask(where, GET, "127.0.0.3")
+            assert status == b"HTTP/1.1 503 Service Unavailable"
+            assert ask(where, GET, "127.0.0.4") == OK
+        stack.close()
+        until(lambda: ask(where, GET, "127.0.0.3") == OK, 2)
+        assert program.stop()[0] == 0
+        assert program.log.count("web-0 has 3 connections") == 1
+        assert program.log.count("\n") == 1
+
+
+def test_there_may_be_some_connections_in_all(tmp_path: Path) -> None:
+    with serving(tmp_path, FOREWARN_CONNECTIONS="5") as program, ExitStack() as stack:
+        where = program.metadata[0]
+        kept = [stack.enter_context(connect(where)) for _ in range(5)]
+        for _ in range(20):
+            assert ask(where, GET) == b""
+        for client in kept:
+            client.sendall(GET)
+            assert client.recv(65536).startswith(OK)
+        kept[0].close()
+        until(lambda: ask(where, GET) == OK, 2)
+        assert program.stop()[0] == 0
+        assert program.log.count("there are 5 connections") == 1
+        assert program.log.count("\n") == 1
+
+
+# --- files -------------------------------------------------------------------
+
+
+@contextmanager
+def crowd(where: str, count: int) -> Iterator[None]:
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.enter_context(connect(where))
+        yield
+
+
+@contextmanager
+def regulars(program: Program) -> Iterator[Callable[[], None]]:
+    """Keep a connection to each plane; to be called to see that they are served."""
+    health = f"{program.service.control}/healthz"
+    operator = HTTPConnection(urlsplit(health).netloc, timeout=5)
+
+    def ask_both() -> None:
+        assert vm.ask().status == 200
+        operator.request("GET", "/healthz")
+        with operator.getresponse() as answer:
+            assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
+
+    with Poller(program.metadata[0]) as vm, closing(operator):
+        ask_both()
+        yield ask_both
+
+
+@pytest.mark.parametrize("files", [64, 200])
+def test_few_files_are_shared_by_both_planes(tmp_path: Path, files: int) -> None:
+    with serving(tmp_path, within=["prlimit", f"--nofile={files}"]) as program:
+        metadata, control = program.metadata[0], program.service.control
+        with regulars(program) as ask_regulars:
+            with crowd(metadata, files):
+                ask_regulars()
+                assert ask(control, HEALTH) == OK
+            with crowd(control, files):
+                ask_regulars()
+                assert ask(metadata, GET) == OK
+        until(lambda: ask(metadata, GET) == ask(control, HEALTH) == OK, 2)
+        assert program.stop()[0] == 0
+        assert program.log.count("more are closed at once") == 2
+        assert program.log.count("\n") == 2
+
+
+@contextmanager
+def out_of_files(program: Program) -> Iterator[None]:
+    """Let the program open hardly anything more."""
+    pid = program.process.pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(program.files) + 2, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_program_that_runs_out_of_files_goes_on(tmp_path: Path) -> None:
+    with serving(tmp_path) as program:
+        metadata, control = program.metadata[0], program.service.control
+        with regulars(program) as ask_regulars, out_of_files(program):
+            before = program.cpu
+            with crowd(metadata, 20), crowd(control, 20):
+                for _ in range(8):
+                    ask_regulars()
+                    time.sleep(0.1)
+                assert ask(metadata, GET) == ask(control, HEALTH) == b""
+            assert program.cpu - before < 0.4
+            until(lambda: ask(metadata, GET) == OK, 2)
+            until(lambda: ask(control, HEALTH) == OK, 2)
+        assert program.stop()[0] == 0
+        assert program.log == ""
+
+
+# --- memory ------------------------------------------------------------------
+
+
+def test_clients_that_ask_much_and_read_nothing_cost_little(tmp_path: Path) -> None:
+    with serving(tmp_path) as program, ExitStack() as stack:
+        for _ in range(30):
+            program.service.announce(vms=["web-0"])
+        document = len(program.service.as_vm("web-0").body)
+        assert document > 8000
+        before = program.memory
+        for _ in range(20):
+            client = stack.enter_context(connect(program.metadata[0]))
+            client.setblocking(False)
+            client.send(GET * 20_000)
+        with Poller(program.metadata[0]) as poller:
+            for _ in range(20):
+                assert poller.ask().status == 200
+        time.sleep(0.5)
+        assert program.memory - before < 20 * 512 + 4096
+
+
+# --- requests ----------------------------------------------------------------
+
+
+def test_who_asks_too_often_is_refused_and_approves_nothing(tmp_path: Path) -> None:
+    with serving(tmp_path, FOREWARN_REQUESTS_PER_SECOND="2") as program:
+        service = program.service
+        made = service.announce(vms=["web-0"])
+        event = made["events"][0]["id"]
+        assert [service.as_vm("web-0").status for _ in range(2)] == [200, 200]
+        refused = service.approve_as("web-0", event)
+        assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
+        assert service.get(f"/v1/events/{event}")["approved_by"] is None
+        assert service.approve_as("web-1", event).status == 200
+        until(lambda: service.as_vm("web-0").status == 200, 2)
