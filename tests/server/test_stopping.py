@@ -76,7 +76,7 @@ def test_approvals_that_still_wait_when_the_plane_stops_are_dropped() -> None:
     assert commands.begun.wait(LONG)
     stopper = Thread(target=plane.stop)
     stopper.start()
-    stopper.join(2.5)  # answers under way get two seconds
+    stopper.join(2)  # answers under way get a second and a half
     commands.let_go.set()
     stopper.join(LONG)
     assert not stopper.is_alive()

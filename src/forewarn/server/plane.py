@@ -24,7 +24,7 @@ from forewarn.server.metadata import Approve, Deferred, Desk, Listen
 from forewarn.server.responses import Stamp
 from forewarn.server.wire import Wire
 
-_LAST_ANSWERS = 2.0  # seconds that a stop waits for answers under way
+_LAST_ANSWERS = 1.5  # seconds that a stop waits for answers under way
 _POOL = 4
 _WOKEN_AT_ONCE = 500  # held requests, before others get their turn
 
@@ -64,7 +64,7 @@ class MetadataPlane:
         self._servers: list[asyncio.Server] = []
         self._silent: dict[str, list[Wire]] = {}  # groups that wait to be heard
         self._is_hearing = False
-        self._gone: asyncio.Event | None = None  # the last wire, when we leave
+        self._gone: asyncio.Event | None = None  # the last wire; None: we stay
         self._gate = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pool = ThreadPoolExecutor(_POOL, thread_name_prefix="approve")
@@ -140,12 +140,12 @@ class MetadataPlane:
             self._servers.append(server)
 
     async def _leave(self) -> None:
+        self._gone = asyncio.Event()
         for server in self._servers:
             server.close()
         for wire in [*self._wires]:
             wire.leave()
         if self._wires:
-            self._gone = asyncio.Event()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._gone.wait(), _LAST_ANSWERS)
         for wire in [*self._wires]:
@@ -174,6 +174,8 @@ class MetadataPlane:
 
     def admit(self, wire: Wire, caller: str | None) -> Verdict:
         """Watch over `wire`, unless there are too many."""
+        if self._gone is not None:  # it was accepted as the last of all
+            return Verdict.DROPPED
         verdict = self._limit.admit(caller)
         if verdict is not Verdict.DROPPED:
             self._wires.add(wire)
