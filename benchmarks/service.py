@@ -69,18 +69,30 @@ def _connect(address: str) -> HTTPConnection:
     return HTTPConnection(urlsplit(address).netloc, timeout=10)
 
 
-def _ask(
+def send(
     connection: HTTPConnection, method: str, path: str, body: object = None
-) -> bytes:
+) -> None:
+    """Send a request; `receive` reads the answer."""
     headers = {"Metadata": "true", "Authorization": f"Bearer {_TOKEN}"}
     headers["Content-Type"] = "application/json"
     text = None if body is None else json.dumps(body)
     connection.request(method, path, text, headers)
+
+
+def receive(connection: HTTPConnection) -> bytes:
+    """Read an answer, which must be a good one."""
     response = connection.getresponse()
     answer = response.read()
     if response.status >= 300:
-        raise RuntimeError(f"{method} {path}: {response.status} {answer!r}")
+        raise RuntimeError(f"answered {response.status} {answer!r}")
     return answer
+
+
+def _ask(
+    connection: HTTPConnection, method: str, path: str, body: object = None
+) -> bytes:
+    send(connection, method, path, body)
+    return receive(connection)
 
 
 def _announce_and_approve(service: Program) -> tuple[float, float]:
@@ -112,9 +124,9 @@ def _fsync_rate(folder: Path) -> list[float]:
     return taken
 
 
-def _resident(process: subprocess.Popen[str]) -> int:
-    """Memory of the service, in kB."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
+def resident(pid: int) -> int:
+    """Memory of a process, in kB."""
+    status = Path(f"/proc/{pid}/status").read_text()
     return next(int(x.split()[1]) for x in status.splitlines() if "VmRSS" in x)
 
 
@@ -132,14 +144,14 @@ def main() -> None:
             starts.append(service.started_in)
     with tempfile.TemporaryDirectory() as folder, program(Path(folder)) as service:
         pairs = [_announce_and_approve(service) for _ in range(_ROUNDS)]
-        resident = _resident(service.process)
+        memory = resident(service.process.pid)
         synced = _fsync_rate(Path(folder))
     for line in (
         _line("start to both planes", starts),
         _line("announce to visible", [visible for visible, _ in pairs]),
         _line("approve to 200", [approved for _, approved in pairs]),
         _line("one fsync of this disk", synced),
-        f"{'resident memory':<28} {resident / 1024:.0f} MB",
+        f"{'resident memory':<28} {memory / 1024:.0f} MB",
     ):
         sys.stdout.write(f"{line}\n")
 
