@@ -42,7 +42,7 @@ from forewarn.stores.sqlite import MEMORY, Sqlite
 
 _log = logging.getLogger(__name__)
 
-_CONTROL = 64  # connections to the control plane
+_CONTROL = 512  # connections to the control plane
 _OTHER_FILES = 128  # of the store, mostly: two for each thread that reads
 _MANY = 10_000_000
 _LEAD = 2.0  # seconds between Started and the driver
