@@ -110,6 +110,7 @@ class System:
         _warn_of_default(directory, config)
         gc.collect()
         gc.freeze()  # a collection over a large fleet would pause every answer
+        cleanup.callback(gc.unfreeze)
         plane.start()
         cleanup.callback(plane.stop)
         self._open_control(cleanup, controlling, engine, fleets, documents, plane)

@@ -1,0 +1,18 @@
+"""Started and ended again and again, the program leaves nothing behind."""
+
+from pathlib import Path
+
+from tests.end_to_end.program import serving
+
+
+def test_twenty_starts_leave_a_store_its_lock_and_a_token(tmp_path: Path) -> None:
+    for number in range(20):
+        with serving(tmp_path, FOREWARN_TOKEN=None) as program:
+            program.service.announce(vms=["web-0"])
+            if number % 2:
+                assert program.stop()[0] == 0
+            else:
+                program.kill()
+    left = {each.name for each in (tmp_path / "state").iterdir()}
+    assert left == {"forewarn.db", "forewarn.db-lock", "token"}
+    assert {each.name for each in tmp_path.iterdir()} == {"state", "stderr"}
