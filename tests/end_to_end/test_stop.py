@@ -1,5 +1,7 @@
 """How the program ends: in order, soon, and with exit code 0."""
 
+import os
+import resource
 import signal
 import socket
 from pathlib import Path
@@ -26,6 +28,48 @@ def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
         assert seconds < 5
 
 
+def test_a_terminal_that_is_closed_ends_the_program(tmp_path: Path) -> None:
+    with serving(tmp_path) as program:
+        assert program.stop(signal.SIGHUP)[0] == 0
+
+
+def test_nohup_keeps_the_program_when_the_terminal_is_closed(tmp_path: Path) -> None:
+    ignored = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # children inherit it
+    try:
+        with serving(tmp_path) as program:
+            program.process.send_signal(signal.SIGHUP)
+            assert program.service.as_vm("web-0").status == 200
+            assert program.stop()[0] == 0
+    finally:
+        signal.signal(signal.SIGHUP, ignored)
+
+
+def test_signals_one_after_the_other_end_it_once(tmp_path: Path) -> None:
+    for _ in range(5):  # each may hit another moment
+        with serving(tmp_path) as program:
+            for _ in range(300):
+                program.process.send_signal(signal.SIGINT)
+                program.process.send_signal(signal.SIGTERM)
+            assert program.stop()[0] == 0
+            assert program.log == ""
+
+
+def test_a_stop_costs_next_to_no_time_of_the_processor(tmp_path: Path) -> None:
+    with serving(tmp_path) as program:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = seconds_used(program.process.pid)
+        program.stop()
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = ended.ru_utime + ended.ru_stime - used.ru_utime - used.ru_stime
+    assert total - before < 0.15  # taking the interpreter down would double it
+
+
+def seconds_used(pid: int) -> float:
+    """Seconds of the processor that the process `pid` has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_whoever_is_connected_does_not_keep_the_program(tmp_path: Path) -> None:
     with serving(tmp_path) as program:
         follow = Request(
@@ -42,10 +86,10 @@ def test_whoever_is_connected_does_not_keep_the_program(tmp_path: Path) -> None:
             assert idle.recv(65536).startswith(b"HTTP/1.1 200 OK")
             halfway.sendall(HEAD)
             silent.sendall(b"GET /healthz HTTP/1.1\r\n")
-            stream.readline()
+            said = stream.readline()
             code, seconds = program.stop(signal.SIGTERM)
             assert code == 0
             assert seconds < 5
             assert "Traceback" not in program.log
             assert idle.recv(65536) == b""
-            assert stream.read().endswith(b"\n\n")
+            assert (said + stream.read()).endswith(b"\n\n")

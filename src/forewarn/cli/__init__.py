@@ -14,7 +14,7 @@ from traceback import extract_tb
 
 from forewarn import __version__
 from forewarn.cli import options
-from forewarn.cli.tables import complain
+from forewarn.cli.tables import complain, drop_output
 from forewarn.errors import ForewarnError, WrongUsage
 
 #: In the order in which one needs them.
@@ -24,13 +24,14 @@ COMMANDS = ("serve", "fleet", "announce", "events", "journal", "clock")
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command; answer the exit code."""
     words = [*sys.argv[1:]] if argv is None else [*argv]
+    _open_what_is_closed()
     try:
         code = _run(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _drop_output()
+        drop_output()
         return 141
     except WrongUsage as error:
         complain(str(error))
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(str(error))
         return 1
     except OSError as error:
-        _drop_output()
+        drop_output()
         complain(str(error))
         return 1
     except Exception as error:  # the top of the thread
@@ -86,12 +87,14 @@ def _asked_for(words: Sequence[str]) -> Sequence[str]:
     return [first] if first in COMMANDS else COMMANDS
 
 
-def _drop_output() -> None:
-    """Keep the interpreter from writing again, at its exit, what cannot be written."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        return  # not a file, so nothing is left over
+def _open_what_is_closed() -> None:
+    """Fill the places of streams that the caller has closed.
+
+    Else the first file or socket to be opened would get the number of one of them.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # for good
 
 
 def _bug(error: Exception) -> str:

@@ -11,10 +11,10 @@ import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Event
-from types import FrameType
+from typing import NoReturn
 
 from forewarn.cli import options
+from forewarn.cli.tables import drop_output
 from forewarn.config import Config, Sources, load
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
 from forewarn.settings import SETTINGS, Setting
@@ -27,6 +27,11 @@ example:
 Every option can also be given in the environment, as FOREWARN_ and its name, or
 in the file that --config names.
 """
+
+_log = logging.getLogger(__name__)
+
+#: What tells the program to end, unless its caller wants it ignored, as nohup does.
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def register(
@@ -74,10 +79,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     _log_to_stderr(config)
     try:
-        return _serve(config, as_json=bool(arguments.json))
+        _serve(config, as_json=bool(arguments.json))
     except ForewarnError as error:
         sys.stderr.write(f"forewarn: {error}\n")
         return 1
+    return _leave()
 
 
 def _config(arguments: argparse.Namespace) -> Config:
@@ -100,7 +106,7 @@ def _config(arguments: argparse.Namespace) -> Config:
     )
 
 
-def _serve(config: Config, *, as_json: bool) -> int:
+def _serve(config: Config, *, as_json: bool) -> None:
     try:
         from forewarn.compose import System, admin_token
     except ModuleNotFoundError as error:
@@ -108,21 +114,34 @@ def _serve(config: Config, *, as_json: bool) -> int:
             f"serve needs the server extra ({error.name} is missing):"
             " pip install 'forewarn[server]'"
         ) from error
-    stop = Event()
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        stop.set()
-
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, leave)
+    end = _end()
     _allow_many_files()
     token = admin_token(config, os.environ.get("FOREWARN_TOKEN"))
     with System(config, token) as system:
-        sys.stdout.write(_addresses(system.metadata, system.control, as_json=as_json))
-        sys.stdout.flush()
-        stop.wait()
-    return 0
+        _tell(_addresses(system.metadata, system.control, as_json=as_json))
+        os.read(end, 1)
+
+
+def _leave() -> NoReturn:
+    """Leave without taking the interpreter down, which costs ten times the stop."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _end() -> int:
+    """Make a file that can be read as soon as the program is told to end.
+
+    Not even a signal that comes just before it is waited for is missed, which an
+    `Event` cannot promise; nor does a second one find a lock that the first one holds.
+    """
+    end, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    for each in _ENDING:
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, lambda number, frame: None)
+    return end
 
 
 def _allow_many_files() -> None:
@@ -137,6 +156,16 @@ def _addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> str:
         return json.dumps({"metadata": [*metadata], "control": control}) + "\n"
     lines = [f"metadata  {each}" for each in metadata]
     return "\n".join([*lines, f"control   {control}"]) + "\n"
+
+
+def _tell(text: str) -> None:
+    """Print `text`; whoever cannot read it is no reason not to serve."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        drop_output()
+        _log.warning("cannot print %s: %s", " ".join(text.split()), error.strerror)
 
 
 # --- the log -----------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What people see: lines, tables of plain text, times, and JSON."""
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -32,6 +33,14 @@ def complain(text: str) -> None:
     """Write a sentence to standard error."""
     sys.stderr.write(f"forewarn: {clean(text)}\n")
     sys.stderr.flush()
+
+
+def drop_output() -> None:
+    """Keep the interpreter from writing again, at its exit, what cannot be written."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return  # not a file, so nothing is left over
 
 
 def write_json(plain: object) -> None:
