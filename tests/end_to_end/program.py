@@ -112,6 +112,14 @@ def run(folder: Path, *words: str, **environment: str | None) -> Ended:
     return finish(command, folder, environment_of(folder, **environment))
 
 
+def run_within(
+    within: Sequence[str], folder: Path, *words: str, **environment: str | None
+) -> Ended:
+    """Run `forewarn` with `words` to its end, by the command `within`."""
+    command = [*within, *FOREWARN, *words]
+    return finish(command, folder, environment_of(folder, **environment))
+
+
 def run_on_a_full_disk(folder: Path, *words: str, **environment: str | None) -> Ended:
     """Run `forewarn` where no file can grow beyond its first byte."""
     limits = (1, 1)

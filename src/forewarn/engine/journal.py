@@ -18,27 +18,29 @@ _AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
 
 
 class Complaints:
-    """Logs a failure that repeats itself only once."""
+    """Logs failures that repeat themselves only once, until it works again."""
 
-    def __init__(self, name: str) -> None:
-        """Speak for the thread `name`."""
+    def __init__(self, name: str, remedy: str = "trying again") -> None:
+        """Speak for `name`, and say what is done about it."""
         self._name = name
-        self._last: str | None = None
+        self._remedy = remedy
+        self._said: set[str] = set()  # since it worked last
 
     def about(self, error: Exception) -> None:
-        """Log `error`, unless it is the one from before."""
-        said, self._last = self._last, repr(error)
-        if said == self._last:
+        """Log `error`, unless that was done before."""
+        said = repr(error)
+        if said in self._said:
             return
+        self._said.add(said)
         if isinstance(error, Unavailable):
-            _log.error("%s: %s; trying again", self._name, error)
+            _log.error("%s: %s; %s", self._name, error, self._remedy)
         else:
-            _log.error("%s failed; trying again", self._name, exc_info=error)
+            _log.error("%s failed; %s", self._name, self._remedy, exc_info=error)
 
     def end(self) -> None:
         """Log that it works again, if it did not."""
-        if self._last is not None:
-            self._last = None
+        if self._said:
+            self._said.clear()
             _log.info("%s: works again", self._name)
 
 

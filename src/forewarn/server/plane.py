@@ -15,6 +15,8 @@ from typing import Protocol
 import uvloop
 
 from forewarn.engine.documents import Update
+from forewarn.engine.journal import Complaints
+from forewarn.errors import Unavailable
 from forewarn.ports import Clock
 from forewarn.server.alarm import Alarm
 from forewarn.server.http import Memo
@@ -65,6 +67,7 @@ class MetadataPlane:
         self._silent: dict[str, list[Wire]] = {}  # groups that wait to be heard
         self._is_hearing = False
         self._gone: asyncio.Event | None = None  # the last wire; None: we stay
+        self._complaints = Complaints("requests of VMs", "they are told to try again")
         self._gate = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pool = ThreadPoolExecutor(_POOL, thread_name_prefix="approve")
@@ -232,6 +235,10 @@ class MetadataPlane:
             problem: Exception | None = None
             try:
                 work()
+                self._complaints.end()
+            except Unavailable as error:
+                self._complaints.about(error)
+                problem = error
             except Exception as error:
                 problem = error
             with suppress(RuntimeError):  # the loop has ended meanwhile

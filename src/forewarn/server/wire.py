@@ -286,7 +286,6 @@ class Wire(asyncio.Protocol):
 
 def _failure(problem: Exception) -> Response:
     if isinstance(problem, Unavailable):
-        _log.error("a request could not be carried out: %s", problem)
         return _BUSY
     if isinstance(problem, ForewarnError):
         return error(400, f"Bad request. {problem}")

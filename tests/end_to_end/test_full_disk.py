@@ -1,0 +1,159 @@
+"""A disk that fills while VMs approve: nobody is left without an answer or misled."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+from tests.end_to_end.program import Program, run_within, serving, until
+from tests.end_to_end.small_disk import SmallDisk, a_small_disk
+from tests.server.service import Answer
+
+VMS = 64
+FLEET = """\
+[[groups]]
+name = "many"
+kind = "scale-set"
+listening = "always"
+""" + "".join(f'[[vms]]\nname = "vm-{each}"\ngroup = "many"\n' for each in range(VMS))
+
+PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    path = tmp_path / "many.toml"
+    path.write_text(FLEET)
+    return path
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    (tmp_path / "state").mkdir()
+    with a_small_disk(tmp_path / "state") as made:
+        yield made
+
+
+def announce_to_all(program: Program) -> list[str]:
+    """Announce one event for each VM; answer their ids."""
+    body = {"type": "Terminate", "group": "many"}
+    answer = program.service.ask("POST", "/v1/maintenances", body)
+    return [each["events"][0]["id"] for each in answer.json["maintenances"]]
+
+
+def check_that_each_was_approved_once(program: Program, ids: Sequence[str]) -> None:
+    facts = program.service.facts()
+    assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
+    approved = [each["event"] for each in facts if each["fact"] == "Approved"]
+    assert sorted(approved) == sorted(ids)
+
+
+class Clients:
+    """Four VMs that approve all events, again and again until it is done."""
+
+    def __init__(self, program: Program, ids: Sequence[str]) -> None:
+        self._service = program.service
+        self._ids = ids
+        self._pool = ThreadPoolExecutor(5)
+        self._ended = Event()
+        self.refused: list[Answer] = []
+        self.seen: Counter[int] = Counter()  # statuses of GETs
+        self.approved: list[str] = []
+
+    def start(self) -> None:
+        self._look = self._pool.submit(self._look_all_the_time)
+        self._work = [
+            self._pool.submit(self._approve, self._ids[share::4]) for share in range(4)
+        ]
+
+    def finish(self) -> None:
+        """Wait until all is approved."""
+        try:
+            for each in self._work:
+                each.result(20)
+        finally:
+            self._ended.set()
+            self._look.result(5)
+            self._pool.shutdown()
+
+    def _approve(self, ids: Sequence[str]) -> None:
+        for event in ids:
+            while not self._is_approved(event):
+                self._ended.wait(0.02)
+
+    def _is_approved(self, event: str) -> bool:
+        answer = self._service.approve_as(f"vm-{self._ids.index(event)}", event)
+        if answer.status == 200:
+            self.approved.append(event)
+        else:
+            self.refused.append(answer)
+        return answer.status == 200
+
+    def _look_all_the_time(self) -> None:
+        while not self._ended.is_set():
+            for number in range(VMS):
+                self.seen[self._service.as_vm(f"vm-{number}").status] += 1
+
+
+def test_a_disk_that_fills_while_vms_approve_is_survived(
+    tmp_path: Path, fleet: Path, disk: SmallDisk
+) -> None:
+    with serving(tmp_path, fleet=fleet, within=disk.within) as program:
+        ids = announce_to_all(program)
+        clients = Clients(program, ids)
+        clients.start()
+        until(lambda: len(clients.approved) >= 10)
+        disk.fill()
+        until(lambda: len(clients.refused) >= 20)
+        looked = clients.seen.total()
+        until(lambda: clients.seen.total() >= looked + 20)
+        assert len(clients.approved) < VMS
+        disk.free()
+        clients.finish()
+
+        assert {*clients.seen} == {200}
+        assert {each.status for each in clients.refused} == {503}
+        assert all(int(each.headers["Retry-After"]) > 0 for each in clients.refused)
+        check_that_each_was_approved_once(program, ids)
+        assert len(program.log.splitlines()) <= 4  # each trouble once, and its end
+        assert "Traceback" not in program.log
+
+
+def test_a_kill_on_a_full_disk_loses_nothing(
+    tmp_path: Path, fleet: Path, disk: SmallDisk
+) -> None:
+    with serving(tmp_path, fleet=fleet, within=disk.within) as program:
+        ids = announce_to_all(program)
+        for number in range(10):
+            program.service.approve_as(f"vm-{number}", ids[number])
+        disk.fill()
+        assert program.service.approve_as("vm-10", ids[10]).status == 503
+        before = program.service.as_vm("vm-0")
+        program.kill()
+
+    refused = run_within(disk.within, tmp_path, "serve", *PORTS)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("forewarn: ")
+    assert refused.err.count("\n") == 1
+    assert "full" in refused.err
+
+    disk.free()
+    with serving(tmp_path, fleet=fleet, within=disk.within) as program:
+        after = program.service.as_vm("vm-0")
+        assert (after.body, after.headers["ETag"]) == (
+            before.body,
+            before.headers["ETag"],
+        )
+        check_that_each_was_approved_once(program, ids[:10])
+        assert program.service.approve_as("vm-10", ids[10]).status == 200
+
+
+def test_a_first_start_on_a_full_disk_says_so(tmp_path: Path, disk: SmallDisk) -> None:
+    disk.fill()
+    refused = run_within(disk.within, tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("forewarn: ")
+    assert refused.err.count("\n") == 1
+    assert [each.name for each in disk.outside.iterdir()] == ["ballast"]
