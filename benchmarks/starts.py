@@ -30,8 +30,8 @@ _WARM = 20  # starts, until every cache is filled
 #: Files of a store; what SQLite keeps beside it is gone after a stop.
 _KEPT = {"forewarn.db", "forewarn.db-lock"}
 
-#: What may be more at the end, in all: one that is forgotten at each start is more.
-_MOST_OBJECTS = 100
+#: What may be more at the end, in all; caches of libraries are filled by then.
+_MOST_OBJECTS = 500
 _MOST_MEMORY = 2048  # kB
 
 

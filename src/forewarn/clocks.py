@@ -4,8 +4,11 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-from forewarn.errors import InvalidInput
+from forewarn.errors import CannotStart, InvalidInput
 from forewarn.ports import Bell, Clock
+
+#: Where time ends: notices and durations of ten years must still fit behind it.
+END = datetime(9979, 1, 1, tzinfo=UTC)
 
 _LONGEST_WAIT = 60.0  # seconds; the wall clock may be set while we sleep
 _MANUAL_WAIT = 10.0  # seconds of real time: a manual clock still has a heartbeat
@@ -35,12 +38,13 @@ class FastClock:
         self.name = f"x{rate:g}"
         self.rate = rate
         self._start = start
+        self._longest = (END - start).total_seconds()
         self._origin = time.monotonic()
 
     def now(self) -> datetime:
         """The start and what has passed since, `rate` times over."""
-        elapsed = time.monotonic() - self._origin
-        return self._start + timedelta(seconds=elapsed * self.rate)
+        elapsed = (time.monotonic() - self._origin) * self.rate
+        return self._start + timedelta(seconds=min(elapsed, self._longest))
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
         """Wait for `bell` or for `until`, a minute of real time at most."""
@@ -88,14 +92,18 @@ def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Cl
     A manual clock goes on where it was `kept`; neither that nor a fast one begins
     before `last`, the latest time in the store.
     """
-    system = SystemClock()
+    now = SystemClock().now()
+    start = (kept or now.replace(microsecond=0)) if text == "manual" else now
+    start = max(start, last or start)
+    if start >= END:
+        raise CannotStart(
+            f"the clock would begin at {start.isoformat()}, and time ends with the year"
+            f" {END.year - 1}: set the system's clock, or choose another store with"
+            " --store"
+        )
     if text == "system":
-        return system
-    if text == "manual":
-        start = kept or system.now().replace(microsecond=0)
-        return ManualClock(max(start, last or start))
-    start = system.now()
-    return FastClock(rate_of(text), max(start, last or start))
+        return SystemClock()
+    return ManualClock(start) if text == "manual" else FastClock(rate_of(text), start)
 
 
 def rate_of(text: str) -> float:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from threading import Lock
 
-from forewarn.clocks import ManualClock
+from forewarn.clocks import END, ManualClock
 from forewarn.engine.engine import Engine
 from forewarn.engine.journal import Follower
 from forewarn.engine.once import Once
@@ -17,6 +17,8 @@ _HEARTBEAT = 10.0  # seconds of real time
 
 #: The farthest that a manual clock is moved at once.
 LONGEST_ADVANCE = timedelta(days=36_500)
+
+_TOO_FAR = f"time ends with the year {END.year - 1}"
 
 
 class Timers:
@@ -88,7 +90,7 @@ class Advance:
             try:
                 target = self._unfinished.get(key or "") or self._manual().now() + step
             except OverflowError:
-                raise InvalidInput("the clock ends with the year 9999") from None
+                raise InvalidInput(_TOO_FAR) from None
             self._unfinished.pop(key or "", None)
             try:
                 return self._to(target, once)
@@ -111,6 +113,8 @@ class Advance:
             )
         if target - clock.now() > LONGEST_ADVANCE:
             raise InvalidInput("the clock is advanced by a hundred years at the most")
+        if target >= END:
+            raise InvalidInput(_TOO_FAR)
         self._read_to_end()
         while True:
             moment = engine.next_moment()

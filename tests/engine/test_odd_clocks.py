@@ -1,0 +1,273 @@
+"""Clocks that are set while the service runs, and clocks at the end of time.
+
+The clock of a machine may be set back or forth at any moment. Whatever it shows,
+nothing starts early, nothing is forgotten, and the journal's times never go back.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from tests.engine.system import (
+    FLEET,
+    HOUR,
+    MINUTE,
+    NOON,
+    SECOND,
+    OpenStore,
+    Plane,
+    a_reboot,
+    an_emergency,
+    counted,
+)
+from tests.engine.truths import check_lives
+
+from forewarn.clocks import END, FastClock, ManualClock, make_clock
+from forewarn.core import facts as f
+from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.core.policy import Rules
+from forewarn.drivers.nothing import NothingDriver
+from forewarn.engine.documents import Documents
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleets import Fleets
+from forewarn.engine.notes import Notes
+from forewarn.engine.timers import Advance
+from forewarn.engine.works import Works
+from forewarn.errors import CannotStart, InvalidInput
+from forewarn.ports import Bell, Store
+
+DAY = 24 * HOUR
+BEAT = 10 * SECOND
+
+
+class MachineClock:
+    """The clock of a machine, which somebody sets."""
+
+    name = "system"
+    rate = 1.0
+
+    def __init__(self, at: datetime) -> None:
+        self._now = at
+
+    def now(self) -> datetime:
+        return self._now
+
+    def set(self, by: timedelta) -> None:
+        self._now += by
+
+    def wait(self, bell: Bell, until: datetime | None) -> None:
+        raise AssertionError("nobody waits in here")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A service on a machine; time passes, and the timers do what they do."""
+
+    clock: MachineClock
+    engine: Engine
+    works: Works
+
+    def live(self, how_long: timedelta) -> None:
+        """Let time pass, a heartbeat after the other."""
+        passed = timedelta(0)
+        while passed < how_long:
+            step = min(BEAT, how_long - passed)
+            self.clock.set(step)
+            passed += step
+            self.engine.beat()
+            self.engine.tick()
+            self.works.catch_up()
+
+    def announce(self) -> Maintenance:
+        (made,) = self.engine.announce(a_reboot("web-0"), by="ops")
+        return made
+
+    def phase(self, made: Maintenance) -> Phase:
+        with self.engine.store.snapshot() as snapshot:
+            found = snapshot.maintenance(made.id)
+        assert found is not None
+        return found.phase
+
+    def facts(self) -> list[f.Fact]:
+        return [entry.fact for entry in self.engine.store.facts(0, 1_000_000)]
+
+
+def a_machine(store: Store, at: datetime = NOON) -> Machine:
+    clock = MachineClock(at)
+    engine = Engine(store, clock, rules=Rules(), notes=Notes(), new_id=counted())
+    engine.beat()
+    documents = Documents(store, Plane().hand_over)
+    documents.open()
+    works = Works(engine, documents, NothingDriver())
+    Fleets(engine).apply(FLEET, by="ops")
+    return Machine(clock=clock, engine=engine, works=works)
+
+
+@pytest.fixture
+def machine(open_store: OpenStore) -> Machine:
+    return a_machine(open_store())
+
+
+# --- back --------------------------------------------------------------------
+
+
+def test_a_clock_that_is_set_back_starts_nothing_early(machine: Machine) -> None:
+    made = machine.announce()
+    machine.live(5 * MINUTE)
+    machine.clock.set(-HOUR)
+    machine.live(HOUR + 10 * MINUTE - SECOND)
+    assert machine.phase(made) is Phase.SCHEDULED
+
+
+def test_what_was_announced_before_the_clock_was_set_back_is_not_lost(
+    machine: Machine,
+) -> None:
+    made = machine.announce()
+    machine.live(5 * MINUTE)
+    machine.clock.set(-HOUR)
+    machine.live(HOUR + 10 * MINUTE + BEAT)
+    assert machine.phase(made) is Phase.COMPLETED
+
+
+def test_an_approval_starts_it_also_while_the_clock_is_behind(machine: Machine) -> None:
+    made = machine.announce()
+    machine.clock.set(-HOUR)
+    machine.engine.approve_as_vm("web-1", [made.events[0].id])
+    assert machine.phase(made) is Phase.STARTED
+
+
+def test_a_clock_that_is_set_back_makes_no_outage(machine: Machine) -> None:
+    machine.announce()
+    machine.clock.set(-HOUR)
+    machine.live(2 * HOUR)
+    assert not [each for each in machine.facts() if isinstance(each, f.OutageEnded)]
+
+
+# --- forth -------------------------------------------------------------------
+
+
+def test_a_clock_that_is_set_forth_takes_nobody_his_notice(machine: Machine) -> None:
+    made = machine.announce()
+    machine.live(5 * MINUTE)
+    machine.clock.set(2 * HOUR)
+    machine.live(10 * MINUTE - 2 * BEAT)
+    assert machine.phase(made) is Phase.SCHEDULED
+    machine.live(2 * BEAT + MINUTE)
+    assert machine.phase(made) is Phase.COMPLETED
+
+
+def test_a_clock_that_is_set_forth_by_mistake_and_back_again_loses_nothing(
+    machine: Machine,
+) -> None:
+    made = machine.announce()
+    machine.live(MINUTE)
+    machine.clock.set(DAY)
+    machine.live(MINUTE)
+    machine.clock.set(-DAY)
+    machine.live(13 * MINUTE - BEAT)
+    assert machine.phase(made) is Phase.SCHEDULED
+    machine.live(DAY + HOUR)
+    assert machine.phase(made) is Phase.COMPLETED
+    check_lives(machine.facts(), "forth and back")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_the_clock_shows_the_promised_time_is_given(
+    open_store: OpenStore, seed: int
+) -> None:
+    random, machine = Random(seed), a_machine(open_store())
+    made, lived = machine.announce(), timedelta(0)
+    while machine.phase(made) is Phase.SCHEDULED:
+        step = random.randint(1, 30) * SECOND
+        machine.live(step)
+        lived += step
+        if random.random() < 0.5:
+            machine.clock.set(random.choice((-10 * MINUTE, -MINUTE, 2 * MINUTE, HOUR)))
+        assert lived < 30 * DAY
+    assert lived >= 15 * MINUTE
+    check_lives(machine.facts(), f"seed {seed}")
+
+
+# --- a start -----------------------------------------------------------------
+
+
+def test_a_start_with_a_clock_that_is_behind_the_store_goes_on(
+    open_store: OpenStore,
+) -> None:
+    store = open_store()
+    before = a_machine(store)
+    made, other = before.announce(), before.announce()
+    after = a_machine(store, at=NOON - HOUR)
+    after.engine.approve_as_vm("web-1", [made.events[0].id])
+    assert after.phase(made) is Phase.STARTED
+    after.live(HOUR + 15 * MINUTE - BEAT)
+    assert after.phase(made) is Phase.COMPLETED
+    assert after.phase(other) is Phase.SCHEDULED
+    after.live(MINUTE)
+    assert after.phase(other) is Phase.COMPLETED
+    check_lives(after.facts(), "an hour behind")
+
+
+# --- the ends of time --------------------------------------------------------
+
+
+def test_a_machine_that_believes_it_is_1970_is_served(open_store: OpenStore) -> None:
+    machine = a_machine(open_store(), at=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    made = machine.announce()
+    machine.live(16 * MINUTE)
+    assert machine.phase(made) is Phase.COMPLETED
+
+
+def test_a_clock_that_learns_that_it_is_not_1970_takes_nobody_his_notice(
+    open_store: OpenStore,
+) -> None:
+    machine = a_machine(open_store(), at=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    made = machine.announce()
+    machine.live(MINUTE)
+    machine.clock.set(NOON - machine.clock.now())
+    machine.live(14 * MINUTE - 2 * BEAT)
+    assert machine.phase(made) is Phase.SCHEDULED
+    machine.live(MINUTE)
+    assert machine.phase(made) is not Phase.SCHEDULED
+
+
+@pytest.mark.parametrize("text", ["system", "manual", "x60"])
+def test_no_clock_begins_at_the_end_of_time(text: str) -> None:
+    with pytest.raises(CannotStart, match=r"9979-01-01.*--store"):
+        make_clock(text, kept=None, last=END)
+
+
+def test_a_clock_that_was_kept_at_the_end_of_time_is_refused() -> None:
+    with pytest.raises(CannotStart, match="9978"):
+        make_clock("manual", kept=END, last=None)
+
+
+def test_just_before_the_end_of_time_everything_is_possible(
+    open_store: OpenStore,
+) -> None:
+    machine = a_machine(open_store(), at=END - SECOND)
+    order = an_emergency("web-0")
+    machine.engine.announce(order, by="ops")
+    made = machine.announce()
+    machine.live(16 * MINUTE)
+    assert machine.phase(made) is Phase.COMPLETED
+
+
+def test_a_fast_clock_stands_still_at_the_end_of_time() -> None:
+    clock = FastClock(999_999.0, END - timedelta(microseconds=1))
+    while clock.now() < END:
+        pass
+    assert clock.now() == END
+
+
+def test_a_manual_clock_is_not_advanced_to_the_end_of_time(
+    open_store: OpenStore,
+) -> None:
+    clock = ManualClock(END - DAY)
+    engine = Engine(open_store(), clock, rules=Rules(), notes=Notes(), new_id=counted())
+    advance = Advance(engine, lambda: None)
+    for step in (DAY, 10_000 * DAY, timedelta(days=999_999)):
+        with pytest.raises(InvalidInput, match="9978"):
+            advance.by(step)
+    assert clock.now() == END - DAY
