@@ -327,6 +327,8 @@ def admin_token(config: Config, given: str | None) -> str:
         raise CannotStart(f"the token in {path} cannot be used: {error}") from error
     if not token:
         raise CannotStart(f"{path} is empty; remove it, and a new token is made")
+    if path.stat().st_mode & 0o077:
+        _log.warning("others may read %s; `chmod 600` makes it yours alone", path)
     return token
 
 

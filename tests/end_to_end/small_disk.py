@@ -36,6 +36,11 @@ class SmallDisk:
         """Leave room again."""
         self._ballast.unlink()
 
+    def make_read_only(self) -> None:
+        """Let nobody write from now on."""
+        remount = ("mount", "-o", "remount,ro", str(self.folder))
+        subprocess.run([*self.within, *remount], check=True, timeout=10)
+
 
 def _write_all(number: int, block: bytes) -> None:
     """Write `block` until there is no room for it."""

@@ -4,7 +4,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import Ended, run
+from tests.end_to_end.program import Ended, run, run_within
+from tests.end_to_end.small_disk import a_small_disk
 
 PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 
@@ -134,6 +135,23 @@ def test_a_folder_in_the_place_of_the_database_is_refused(tmp_path: Path) -> Non
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     check_sentence(serve_from(tmp_path, "file/forewarn.db"), 1, "file")
+
+
+def test_a_link_that_leads_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "loop.db").symlink_to(tmp_path / "loop.db")
+    check_sentence(serve_from(tmp_path, "loop.db"), 1, "loop.db")
+
+
+def test_a_folder_that_can_only_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    with a_small_disk(tmp_path / "state") as disk:
+        disk.make_read_only()
+        ended = run_within(disk.within, tmp_path, "serve", *PORTS)
+        check_sentence(ended, 1, "Read-only", "--store")
+        without = run_within(
+            disk.within, tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None
+        )
+        check_sentence(without, 1, "Read-only", "token")
 
 
 # --- the rest ----------------------------------------------------------------

@@ -25,6 +25,19 @@ def test_a_first_start_makes_a_token_that_only_its_owner_reads(tmp_path: Path) -
         assert program.service.ask("GET", "/v1/vms").status == 200
 
 
+def test_a_token_that_others_may_read_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    file = tmp_path / "state" / "token"
+    file.write_text("secret\n")
+    file.chmod(0o640)
+    with serving(tmp_path, "--store", "memory", FOREWARN_TOKEN=None) as program:
+        assert program.service.ask("GET", "/v1/vms").status == 200
+        program.stop()
+        assert f"others may read {file}" in program.log
+        assert "chmod 600" in program.log
+        assert "secret" not in program.log
+
+
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """A program that was told its token, and its options in three ways."""

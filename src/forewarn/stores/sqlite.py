@@ -135,7 +135,7 @@ class Sqlite:
 
     def _hold(self) -> None:
         # Beside the file, because a lock on the file itself would disturb SQLite's.
-        lock = f"{Path(self._path).resolve()}-lock"
+        lock = f"{os.path.realpath(self._path)}-lock"
         try:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

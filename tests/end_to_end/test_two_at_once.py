@@ -1,0 +1,79 @@
+"""Two at once: on one state directory, on one fleet, on one clock."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from tests.end_to_end.program import DEMO, environment_of, run, serving
+from tests.end_to_end.rush import journal
+
+PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
+SERVE = (sys.executable, "-m", "forewarn", "serve", *PORTS, "--fleet", str(DEMO))
+
+
+@contextmanager
+def started(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        SERVE,
+        env=environment_of(folder, FOREWARN_TOKEN=None),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_of_two_first_starts_at_once_one_serves_and_one_refuses(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        both = [stack.enter_context(started(tmp_path)) for _ in range(2)]
+        printed = [process.stdout.readline() for process in both if process.stdout]
+        assert sorted(map(bool, printed)) == [False, True]
+        for process, line in zip(both, printed, strict=True):
+            if line:
+                process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=20)
+            assert process.returncode == (0 if line else 1)
+            assert bool(said) is not bool(line)
+            assert line or "in use by another forewarn" in said
+    left = {each.name for each in (tmp_path / "state").iterdir()}
+    assert left == {"forewarn.db", "forewarn.db-lock", "token"}
+
+
+@pytest.fixture
+def fleets(tmp_path: Path) -> Sequence[Path]:
+    """The demo fleet, and another one that has one VM more."""
+    more = tmp_path / "more.toml"
+    more.write_text(DEMO.read_text() + '\n[[vms]]\nname = "more"\n')
+    return DEMO, more
+
+
+def test_a_fleet_is_applied_while_the_clock_is_advanced(
+    tmp_path: Path, fleets: Sequence[Path]
+) -> None:
+    with serving(tmp_path, "--clock", "manual") as program:
+        service = program.service
+        for number in range(40):
+            service.announce(vms=["web-0"], notice_seconds=900 + 60 * number)
+        advancing = Thread(target=service.advance, args=(2 * 3600,))
+        advancing.start()
+        codes: list[int] = []
+        while advancing.is_alive() or len(codes) < 2:
+            words = ("fleet", "apply", str(fleets[len(codes) % 2]), "--remove")
+            done = run(tmp_path, *words, FOREWARN_URL=service.control)
+            codes.append(done.code)
+        advancing.join()
+        assert {*codes} == {0}
+        facts = journal(service)
+    assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
+    times = [each["at"] for each in facts]
+    assert times == sorted(times)
+    assert sum(each["fact"] == "Completed" for each in facts) == 40
+    assert sum(each["fact"] == "FleetChanged" for each in facts) >= 2
