@@ -104,10 +104,8 @@ class Postgres:
         """Disconnect; whoever is still at it is cut off."""
         with self._gate:
             self._is_open = False
-            idle, self._idle = self._idle, []
         self._patience.stop()
-        for connection in idle:
-            connection.close()
+        self._forget_idle()
         if self._writing.acquire(timeout=1):  # else it was cut off and closes itself
             if self._writer is not None:
                 self._writer.close()
@@ -198,11 +196,10 @@ class Postgres:
         try:
             cursor = cast(Cursor, connection.cursor())
             layout.check(cursor, self.dialect, "the store")
-        except CannotStart as error:
+        except BaseException as error:
             connection.close()
-            raise Unavailable(str(error)) from error
-        except BaseException:
-            connection.close()
+            if isinstance(error, CannotStart):
+                raise Unavailable(str(error)) from error
             raise
         return connection
 
