@@ -16,13 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlsplit
 
-_DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
+from benchmarks.program import TOKEN, resident, serving
+
 _EVENTS = "/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01"
 _ROUNDS = 200
 _STARTS = 5
-_TOKEN = "benchmark"  # of a service that lives for seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,42 +37,20 @@ class Program:
 @contextmanager
 def program(folder: Path) -> Iterator[Program]:
     """Run the service with its files in `folder`."""
-    command = [sys.executable, "-m", "forewarn", "serve", "--json"]
-    command += ["--fleet", str(_DEMO), "--metadata", "127.0.0.1:0"]
-    command += ["--control", "127.0.0.1:0"]
-    environment = {
-        **os.environ,
-        "FOREWARN_STATE_DIR": str(folder),
-        "FOREWARN_TOKEN": _TOKEN,
-        "FOREWARN_SHOWN_REBOOT": "0",
-    }
-    begun = time.perf_counter()
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        if process.stdout is None:
-            raise RuntimeError("the service has no output")
-        addresses = json.loads(process.stdout.readline())
-        metadata = _connect(addresses["metadata"][0])
-        control = _connect(addresses["control"])
+    with serving(folder, FOREWARN_SHOWN_REBOOT="0") as running:
+        metadata = HTTPConnection(running.metadata, timeout=10)
+        control = HTTPConnection(running.control, timeout=10)
         _ask(metadata, "GET", _EVENTS.format(vm="web-0"))
         _ask(control, "GET", "/healthz")
-        yield Program(process, metadata, control, time.perf_counter() - begun)
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def _connect(address: str) -> HTTPConnection:
-    return HTTPConnection(urlsplit(address).netloc, timeout=10)
+        started_in = time.perf_counter() - running.begun
+        yield Program(running.process, metadata, control, started_in)
 
 
 def send(
     connection: HTTPConnection, method: str, path: str, body: object = None
 ) -> None:
     """Send a request; `receive` reads the answer."""
-    headers = {"Metadata": "true", "Authorization": f"Bearer {_TOKEN}"}
+    headers = {"Metadata": "true", "Authorization": f"Bearer {TOKEN}"}
     headers["Content-Type"] = "application/json"
     text = None if body is None else json.dumps(body)
     connection.request(method, path, text, headers)
@@ -122,12 +99,6 @@ def _fsync_rate(folder: Path) -> list[float]:
             os.fsync(file.fileno())
             taken.append(time.perf_counter() - begun)
     return taken
-
-
-def resident(pid: int) -> int:
-    """Memory of a process, in kB."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return next(int(x.split()[1]) for x in status.splitlines() if "VmRSS" in x)
 
 
 def _line(what: str, seconds: list[float]) -> str:

@@ -19,7 +19,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.service import Program, program, receive, resident, send
+from benchmarks.program import resident
+from benchmarks.service import Program, program, receive, send
 
 _WAITERS = 10_000
 _ROUNDS = 3

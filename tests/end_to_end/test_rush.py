@@ -1,6 +1,7 @@
 """Ended in the middle of a rush, the program keeps all that it has answered."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def approving(service: Service, vm_of: Mapping[str, str], ids: Sequence[str]) ->
 def check_journal(facts: Sequence[Any]) -> None:
     """Positions have no gaps, times do not go back, nothing is approved twice."""
     assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
-    times = [each["at"] for each in facts]
+    times = [datetime.fromisoformat(each["at"]) for each in facts]
     assert times == sorted(times)
     approved = [each["event"] for each in facts if each["fact"] == "Approved"]
     assert len(approved) == len({*approved})

@@ -1,0 +1,34 @@
+"""Figures: how long things took, and whether something grows."""
+
+import statistics
+from collections.abc import Sequence
+
+
+def line(what: str, text: str) -> str:
+    """Write one line of a table."""
+    return f"{what:<28} {text}\n"
+
+
+def share(seconds: Sequence[float], part: float) -> float:
+    """How long the given part of all took at most, in seconds."""
+    in_order = sorted(seconds)
+    return in_order[min(int(len(in_order) * part), len(in_order) - 1)]
+
+
+def times(seconds: Sequence[float]) -> str:
+    """Write half, 99 of a hundred, and the longest, in milliseconds."""
+    if not seconds:
+        return "none"
+    half, most, longest = share(seconds, 0.5), share(seconds, 0.99), max(seconds)
+    return (
+        f"p50 {half * 1000:7.2f} ms   p99 {most * 1000:7.2f} ms"
+        f"   max {longest * 1000:7.2f} ms   of {len(seconds):,}"
+    )
+
+
+def slope(samples: Sequence[tuple[float, float]]) -> float:
+    """How much the second of each pair grows while the first grows by one."""
+    if len(samples) < 2:
+        return 0.0
+    xs, ys = [x for x, _ in samples], [y for _, y in samples]
+    return statistics.linear_regression(xs, ys).slope

@@ -1,0 +1,103 @@
+"""A fleet of any size, with every kind of group in it, on shared hosts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_VMS_ON_A_HOST = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One kind of group: how large, and how it is written."""
+
+    kind: str
+    size: int
+    update_domains: int = 0  # 0: none
+    settings: str = ""
+    vm_settings: str = ""
+
+
+#: A hundred VMs; larger fleets have the same groups again.
+_SHAPES = (
+    *[Shape(kind="availability-set", size=10, update_domains=5)] * 4,
+    *[Shape(kind="scale-set", size=15, vm_settings="spot = true\n")] * 2,
+    Shape(kind="cloud-service", size=10, update_domains=2, vm_settings="paas = true\n"),
+    Shape(kind="scale-set", size=10, settings="isolated = true\n"),
+    *[Shape(kind="standalone", size=1)] * 10,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One VM of the fleet."""
+
+    name: str
+    group: str
+    audience: str  # whoever has the same one is shown the same
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """The machines, and how the fleet file tells of them."""
+
+    machines: Sequence[Machine]
+    text: str
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The names of all hosts."""
+        return [*dict.fromkeys(each.host for each in self.machines)]
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """The names of all groups."""
+        return [*dict.fromkeys(each.group for each in self.machines)]
+
+
+def a_fleet(vms: int) -> Fleet:
+    """Make a fleet of `vms` machines."""
+    hosts = max(vms // _VMS_ON_A_HOST, 1)
+    machines: list[Machine] = []
+    text = "".join(f'[[hosts]]\nname = "host-{each}"\n' for each in range(hosts))
+    for group, shape in _groups(vms):
+        text += _group_table(group, shape)
+        for number in range(shape.size):
+            alone = shape.kind == "standalone"
+            name = group if alone else f"{group}-{number}"
+            isolated = "isolated" in shape.settings
+            host = f"host-{len(machines) % hosts}"
+            machines.append(
+                Machine(
+                    name=name,
+                    group=group,
+                    audience=f"{group}/{name}" if isolated else group,
+                    host=host,
+                )
+            )
+            text += _vm_table(machines[-1], number, shape)
+    return Fleet(machines=machines, text=text)
+
+
+def _groups(vms: int) -> Iterator[tuple[str, Shape]]:
+    """Name groups until they hold `vms` machines; the last ones stand alone."""
+    made = number = 0
+    while made < vms:
+        shape = _SHAPES[number % len(_SHAPES)]
+        if made + shape.size > vms:
+            shape = _SHAPES[-1]
+        yield f"g{number}", shape
+        made += shape.size
+        number += 1
+
+
+def _group_table(name: str, shape: Shape) -> str:
+    return f'[[groups]]\nname = "{name}"\nkind = "{shape.kind}"\n{shape.settings}'
+
+
+def _vm_table(machine: Machine, number: int, shape: Shape) -> str:
+    text = f'[[vms]]\nname = "{machine.name}"\ngroup = "{machine.group}"\n'
+    text += f'host = "{machine.host}"\n{shape.vm_settings}'
+    if shape.update_domains:
+        text += f"update_domain = {number % shape.update_domains}\n"
+    return text

@@ -1,0 +1,155 @@
+"""What every answer to a VM must be, judged as it comes, from the outside alone.
+
+1. An answer is whole: status, headers, JSON, the fields and their types.
+2. A tag stands for one document, for everybody who shares it.
+3. Whoever asks after somebody was answered sees no older document than he did.
+4. An event is Scheduled, then Started, then gone; it does not come back, and what
+   was said of it does not change.
+5. Nothing starts before its NotBefore, unless somebody has approved it.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from benchmarks.fleet import Machine
+from benchmarks.line import Answer
+
+_ID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
+_TAG = re.compile(r'"(\w+)\.(\d+)"')
+_FIELDS: Mapping[str, type] = {
+    "EventId": str,
+    "EventStatus": str,
+    "EventType": str,
+    "ResourceType": str,
+    "Resources": list,
+    "NotBefore": str,
+    "Description": str,
+    "EventSource": str,
+    "DurationInSeconds": int,
+}
+_TYPES = {"Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"}
+_FIXED = ("EventType", "Resources", "Description", "EventSource", "DurationInSeconds")
+_ORDER = {"Scheduled": 0, "Started": 1}
+
+#: `Date` is a whole second, and may be a moment old.
+_DATE = timedelta(seconds=2)
+
+
+@dataclass(slots=True)
+class Life:
+    """One event, as the first who saw it saw it."""
+
+    first: Mapping[str, Any]
+    not_before: datetime | None  # None: it starts at once
+
+
+@dataclass(slots=True)
+class View:
+    """What one VM has seen."""
+
+    statuses: dict[str, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+
+
+class Oracle:
+    """Knows what was seen, and complains."""
+
+    def __init__(self) -> None:
+        """Begin without having seen anything."""
+        self.complaints: list[str] = []
+        self.lives: dict[str, Life] = {}
+        self.approved: set[str] = set()  # events that somebody may have approved
+        self.never_started: set[str] = set()  # vanished while they were Scheduled
+        self.latest: dict[str, tuple[str, int]] = {}  # by audience: epoch, incarnation
+        self._bodies: dict[tuple[str, str], bytes] = {}  # by audience and tag
+        self._views: dict[str, View] = {}  # by VM
+
+    def expect(self, truth: bool, complaint: str) -> None:
+        """Complain unless `truth`."""
+        if not truth:
+            self.complaints.append(complaint)
+
+    def floor(self, machine: Machine) -> int:
+        """The oldest incarnation that may be answered to who asks now."""
+        return self.latest.get(machine.audience, ("", 0))[1]
+
+    def read(self, machine: Machine, answer: Answer, floor: int) -> Sequence[Any]:
+        """Judge a document; answer its events, or nothing if it makes no sense."""
+        tag = answer.headers.get("etag", "")
+        found = _TAG.fullmatch(tag)
+        try:
+            document = json.loads(answer.body)
+            events = [*document["Events"]]
+            incarnation = int(document["DocumentIncarnation"])
+        except (ValueError, KeyError, TypeError):
+            self.complaints.append(f"{machine.name}: not a document: {answer.body!r}")
+            return ()
+        if found is None or int(found[2]) != incarnation:
+            self.complaints.append(f"{machine.name}: {incarnation} is tagged {tag}")
+            return ()
+        self._judge_tag(machine, answer, found[1], incarnation, floor)
+        now = parsedate_to_datetime(answer.headers["date"])
+        for event in events:
+            self._judge_event(machine, event, now)
+        self._judge_change(machine, events)
+        return events
+
+    def _judge_tag(
+        self, machine: Machine, answer: Answer, epoch: str, incarnation: int, floor: int
+    ) -> None:
+        who, tag = machine.audience, answer.headers["etag"]
+        known = self._bodies.setdefault((who, tag), answer.body)
+        self.expect(known == answer.body, f"{who}: two documents are tagged {tag}")
+        self.expect(incarnation >= floor, f"{who}: {incarnation} after {floor}")
+        before = self.latest.get(who)
+        if before is not None:
+            self.expect(before[0] == epoch, f"{who}: epoch {before[0]}, then {epoch}")
+        if before is None or before[1] < incarnation:
+            self.latest[who] = (epoch, incarnation)
+
+    def _judge_event(self, machine: Machine, event: Any, now: datetime) -> None:
+        where = f"{machine.name}: {event}"
+        whole = isinstance(event, dict) and [*event] == [*_FIELDS]
+        if not whole or any(type(event[k]) is not _FIELDS[k] for k in _FIELDS):
+            self.complaints.append(f"{where} has other fields")
+            return
+        id_, status, blank = event["EventId"], event["EventStatus"], ""
+        self.expect(_ID.fullmatch(id_) is not None, f"{where}: not an id")
+        self.expect(status in _ORDER, f"{where}: not a status")
+        self.expect(event["EventType"] in _TYPES, f"{where}: not a type")
+        life = self.lives.get(id_)
+        if life is None:
+            life = self.lives[id_] = Life(event, _moment(event["NotBefore"]))
+        self.expect(all(event[k] == life.first[k] for k in _FIXED), f"{where} changed")
+        if status == "Started":
+            self.expect(event["NotBefore"] == blank, f"{where}: NotBefore is shown")
+            due = life.not_before is None or now + _DATE >= life.not_before
+            self.expect(due or id_ in self.approved, f"{where} started early")
+        elif life.first["EventStatus"] == "Scheduled":
+            said = life.first["NotBefore"]
+            self.expect(event["NotBefore"] == said, f"{where}: it was {said}")
+
+    def _judge_change(self, machine: Machine, events: Sequence[Any]) -> None:
+        view = self._views.setdefault(machine.name, View())
+        now = {each["EventId"]: each["EventStatus"] for each in events}
+        for id_, status in now.items():
+            who = f"{machine.name}: {id_}"
+            self.expect(id_ not in view.gone, f"{who} came back")
+            before = view.statuses.get(id_, "Scheduled")
+            forth = _ORDER.get(status, 0) >= _ORDER.get(before, 0)
+            self.expect(forth, f"{who}: {before}, then {status}")
+        for id_, status in view.statuses.items():
+            if id_ not in now:
+                view.gone.add(id_)
+                if status == "Scheduled":
+                    self.never_started.add(id_)
+        view.statuses = now
+
+
+def _moment(not_before: str) -> datetime | None:
+    return parsedate_to_datetime(not_before) if not_before else None

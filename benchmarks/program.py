@@ -1,0 +1,77 @@
+"""The real program in a process of its own, and what it uses of the machine."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Of a service that lives for minutes.
+TOKEN = "benchmark"
+
+DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """`forewarn serve`, running."""
+
+    process: subprocess.Popen[str]
+    metadata: str  # host and port
+    control: str  # host and port
+    begun: float  # of `time.perf_counter`
+
+    @property
+    def memory(self) -> int:
+        """What it has in memory, in kB."""
+        return resident(self.process.pid)
+
+    @property
+    def processor(self) -> float:
+        """How many seconds of the processor it has used."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def files(self) -> int:
+        """How many files it has open, sockets included."""
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+def resident(pid: int) -> int:
+    """Memory of a process, in kB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(x.split()[1]) for x in status.splitlines() if "VmRSS" in x)
+
+
+@contextmanager
+def serving(folder: Path, fleet: Path = DEMO, **environment: str) -> Iterator[Running]:
+    """Serve `fleet` on free ports, with all files in `folder`, until the block ends."""
+    command = [sys.executable, "-m", "forewarn", "serve", "--json"]
+    command += ["--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0"]
+    mine = {"FOREWARN_STATE_DIR": str(folder), "FOREWARN_TOKEN": TOKEN}
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [*command, "--fleet", str(fleet)],
+        env={**os.environ, **mine, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        if process.stdout is None:
+            raise RuntimeError("the service has no output")
+        addresses = json.loads(process.stdout.readline())
+        yield Running(
+            process=process,
+            metadata=addresses["metadata"][0].removeprefix("http://"),
+            control=addresses["control"].removeprefix("http://"),
+            begun=begun,
+        )
+    finally:
+        process.terminate()
+        process.wait(10)

@@ -1,0 +1,202 @@
+"""VMs that poll in all the ways in which programs poll, and approve what they see."""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+from typing import Any
+
+from benchmarks.fleet import Machine
+from benchmarks.line import Answer, Line
+from benchmarks.oracle import Oracle
+
+WAIT = 10  # seconds that a held request asks for
+
+EVENTS = "/vm/{}/metadata/scheduledevents?api-version=2020-07-01"
+_LATE = 1.5  # seconds that a held request may be answered late
+_LONGEST_THOUGHT = 8.0  # seconds from the sight of an event to its approval
+
+
+class Way(Enum):
+    """How a VM asks."""
+
+    KEPT = "keep-alive"
+    FRESH = "a new connection each time"
+    TAGGED = "keep-alive, If-None-Match"
+    HELD = f"held, Prefer: wait={WAIT}"
+
+
+#: Of ten VMs, as many ask in each way.
+WAYS = (*[Way.KEPT] * 4, *[Way.FRESH] * 2, *[Way.TAGGED] * 2, *[Way.HELD] * 2)
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What all VMs have done."""
+
+    gets: list[float] = field(default_factory=list)  # seconds
+    held: list[float] = field(default_factory=list)  # seconds beyond the wait
+    posts: list[float] = field(default_factory=list)  # seconds
+    statuses: Counter[int] = field(default_factory=Counter)
+    by_peers: int = 0  # approvals by VMs that the event does not list
+    missed: int = 0  # polls that could not be sent in time
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def requests(self) -> int:
+        """All requests that were answered."""
+        return self.statuses.total()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What all VMs share."""
+
+    address: str
+    every: float  # seconds
+    oracle: Oracle
+    tally: Tally
+    ended: asyncio.Event
+
+
+class VM:
+    """One VM: polls until the world ends."""
+
+    def __init__(self, world: World, machine: Machine, number: int, seed: int) -> None:
+        """Ask in the way of `number`; every other one approves."""
+        self._world = world
+        self._machine = machine
+        self._way = WAYS[number % len(WAYS)]
+        self._approves = number // len(WAYS) % 2 == 0
+        self._random = Random(seed * 1_000_003 + number)
+        self._path = EVENTS.format(machine.name)
+        self._line = Line(world.address)
+        self._second_line = Line(world.address)  # for POSTs
+        self._tag = ""
+        self._thought_of: set[str] = set()  # events
+        self._thoughts: set[asyncio.Task[None]] = set()
+
+    async def live(self) -> None:
+        """Poll at a steady pace; a held request is its own pace."""
+        world = self._world
+        loop = asyncio.get_running_loop()
+        following = loop.time() + self._random.random() * world.every
+        while not world.ended.is_set():
+            if self._way is not Way.HELD:
+                await asyncio.sleep(following - loop.time())
+                following += world.every
+                if following < loop.time():
+                    world.tally.missed += 1
+                    following = loop.time()
+            await self._poll()
+        for each in [*self._thoughts]:
+            await each
+        self._line.close()
+        self._second_line.close()
+
+    async def _poll(self) -> None:
+        headers = {"Metadata": "true"}
+        if self._way in (Way.TAGGED, Way.HELD) and self._tag:
+            headers["If-None-Match"] = self._tag
+        if self._way is Way.HELD:
+            headers["Prefer"] = f"wait={WAIT}"
+        if self._way is Way.FRESH and self._random.random() < 0.5:
+            headers["Connection"] = "close"
+        floor = self._world.oracle.floor(self._machine)
+        answer = await self._ask(self._line, "GET", headers)
+        if answer is None:
+            return
+        if self._way is Way.FRESH:
+            self._line.close()
+        self._judge(answer, headers, floor)
+
+    async def _ask(
+        self, line: Line, method: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> Answer | None:
+        tally, wait = self._world.tally, WAIT if "Prefer" in headers else 0
+        try:
+            answer = await line.ask(method, self._path, headers, body, wait=wait)
+        except (OSError, EOFError, TimeoutError, ValueError) as error:
+            tally.errors.append(f"{self._machine.name}: {method}: {error!r}")
+            await asyncio.sleep(self._world.every)
+            return None
+        tally.statuses[answer.status] += 1
+        return answer
+
+    def _judge(self, answer: Answer, headers: Mapping[str, str], floor: int) -> None:
+        tally, oracle, tag = self._world.tally, self._world.oracle, self._tag
+        is_held = "Prefer" in headers and bool(tag)
+        if answer.status == 304:
+            same = bool(tag) and answer.headers.get("etag") == tag and not answer.body
+            oracle.expect(same, f"{self._machine.name}: 304 to {tag}")
+            known = int(tag.strip('"').rpartition(".")[2])
+            oracle.expect(known >= floor, f"{self._machine.name}: {tag} after {floor}")
+        elif answer.status == 200:
+            is_news = answer.headers.get("etag") != tag
+            oracle.expect(is_news or not is_held, f"{self._machine.name}: {tag} again")
+            self._tag = answer.headers.get("etag", "")
+            self._think(oracle.read(self._machine, answer, floor))
+        else:
+            tally.errors.append(f"{self._machine.name}: GET: {answer.status}")
+        self._time(answer, is_held=is_held)
+
+    def _time(self, answer: Answer, *, is_held: bool) -> None:
+        tally = self._world.tally
+        if not is_held:
+            tally.gets.append(answer.seconds)
+        elif answer.status == 304 and not self._world.ended.is_set():
+            beyond = answer.seconds - WAIT
+            tally.held.append(beyond)
+            in_time = -0.1 <= beyond <= _LATE
+            who = f"{self._machine.name} was held {answer.seconds:.2f} s"
+            self._world.oracle.expect(in_time, who)
+
+    # --- approving -----------------------------------------------------------
+
+    def _think(self, events: Sequence[Any]) -> None:
+        """Make up the mind about events that are new."""
+        for event in events:
+            id_ = event["EventId"]
+            if id_ in self._thought_of or event["EventStatus"] != "Scheduled":
+                continue
+            self._thought_of.add(id_)
+            if self._approves and _is_welcome(id_):
+                thought = asyncio.create_task(self._approve(event))
+                self._thoughts.add(thought)
+                thought.add_done_callback(self._thoughts.discard)
+
+    async def _approve(self, event: Any) -> None:
+        world, id_ = self._world, event["EventId"]
+        await asyncio.sleep(self._random.random() * _LONGEST_THOUGHT)
+        body = json.dumps({"StartRequests": [{"EventId": id_}]}).encode()
+        world.oracle.approved.add(id_)
+        headers = {"Metadata": "true", "Content-Type": "application/json"}
+        answer = await self._ask(self._second_line, "POST", headers, body)
+        if answer is None:
+            return
+        if self._way is Way.FRESH:
+            self._second_line.close()
+        world.tally.posts.append(answer.seconds)
+        world.tally.by_peers += self._machine.name not in event["Resources"]
+        if (answer.status, answer.body) != (200, b""):
+            said = f"POST: {answer.status} {answer.body!r}"
+            world.tally.errors.append(f"{self._machine.name}: {said}")
+
+
+def _is_welcome(event: str) -> bool:
+    """Whether VMs approve `event`: of ten events, seven."""
+    return int(event[:4], 16) % 10 < 7
+
+
+async def lag(ended: asyncio.Event) -> list[float]:
+    """Measure by how much this program itself comes too late, in seconds."""
+    late: list[float] = []
+    while not ended.is_set():
+        begun = time.perf_counter()
+        await asyncio.sleep(0.05)
+        late.append(time.perf_counter() - begun - 0.05)
+    return late
