@@ -1,6 +1,7 @@
 """A trouble that lasts is told once, not once a second."""
 
 import logging
+from dataclasses import dataclass
 
 import pytest
 
@@ -9,6 +10,17 @@ from forewarn.errors import Unavailable
 
 FULL = Unavailable("the disk is full")
 BROKEN = Unavailable("the disk is broken")
+LONG = 60.0  # seconds
+
+
+@dataclass(slots=True)
+class Watch:
+    """A stopwatch that is moved by hand."""
+
+    seconds: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
 
 
 @pytest.fixture(autouse=True)
@@ -16,42 +28,66 @@ def everything(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
 
-def test_what_repeats_itself_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints("timers")
+@pytest.fixture
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+def complaints(watch: Watch) -> Complaints:
+    return Complaints("timers", monotonic=watch)
+
+
+def test_what_repeats_itself_is_told_once(
+    complaints: Complaints, caplog: pytest.LogCaptureFixture
+) -> None:
     for _ in range(100):
         complaints.about(FULL)
     assert caplog.messages == ["timers: the disk is full; trying again"]
 
 
-def test_troubles_in_turns_are_told_once_each(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints("timers")
+def test_troubles_in_turns_are_told_once_each(
+    complaints: Complaints, caplog: pytest.LogCaptureFixture
+) -> None:
     for _ in range(100):
         complaints.about(FULL)
         complaints.about(BROKEN)
     assert len(caplog.messages) == 2
 
 
-def test_the_end_of_a_trouble_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints("timers")
+def test_the_end_of_a_trouble_is_told_once(
+    complaints: Complaints, watch: Watch, caplog: pytest.LogCaptureFixture
+) -> None:
     complaints.end()
     complaints.about(FULL)
+    watch.seconds += LONG
     complaints.end()
     complaints.end()
     assert caplog.messages[1:] == ["timers: works again"]
 
 
-def test_a_trouble_that_comes_back_is_told_again(
-    caplog: pytest.LogCaptureFixture,
+def test_what_fails_and_works_by_turns_is_told_once(
+    complaints: Complaints, watch: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    complaints = Complaints("timers")
+    for _ in range(100):
+        complaints.about(FULL)
+        watch.seconds += 1
+        complaints.end()
+    assert len(caplog.messages) == 1
+
+
+def test_a_trouble_that_comes_back_is_told_again(
+    complaints: Complaints, watch: Watch, caplog: pytest.LogCaptureFixture
+) -> None:
     for _ in range(2):
         complaints.about(FULL)
+        watch.seconds += LONG
         complaints.end()
     assert len(caplog.messages) == 4
 
 
 def test_what_nobody_expected_is_told_with_its_place(
-    caplog: pytest.LogCaptureFixture,
+    complaints: Complaints, caplog: pytest.LogCaptureFixture
 ) -> None:
-    Complaints("timers").about(LookupError("no counter"))
+    complaints.about(LookupError("no counter"))
     assert "LookupError: no counter" in caplog.text

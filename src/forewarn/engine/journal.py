@@ -5,6 +5,7 @@ where it is and tries again.
 """
 
 import logging
+import time
 from collections.abc import Callable
 from threading import Thread
 
@@ -14,21 +15,32 @@ from forewarn.ports import Bell
 _log = logging.getLogger(__name__)
 
 _RETRY = 1.0  # seconds, after a failure
+_CALM = 5.0  # seconds without one, until it is over
 _AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
 
 
 class Complaints:
-    """Logs failures that repeat themselves only once, until it works again."""
+    """Logs failures that repeat themselves only once, until it works again.
 
-    def __init__(self, name: str, remedy: str = "trying again") -> None:
-        """Speak for `name`, and say what is done about it."""
+    What fails and works by turns is not believed to work: it would fill the log.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        remedy: str = "trying again",
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Speak for `name`, say what is done about it, and go by `monotonic`."""
         self._name = name
         self._remedy = remedy
+        self._monotonic = monotonic
         self._said: set[str] = set()  # since it worked last
+        self._failed_at = 0.0
 
     def about(self, error: Exception) -> None:
         """Log `error`, unless that was done before."""
-        said = repr(error)
+        said, self._failed_at = repr(error), self._monotonic()
         if said in self._said:
             return
         self._said.add(said)
@@ -38,8 +50,8 @@ class Complaints:
             _log.error("%s failed; %s", self._name, self._remedy, exc_info=error)
 
     def end(self) -> None:
-        """Log that it works again, if it did not."""
-        if self._said:
+        """Log that it works again, if it did not until a while ago."""
+        if self._said and self._monotonic() - self._failed_at >= _CALM:
             self._said.clear()
             _log.info("%s: works again", self._name)
 
