@@ -141,6 +141,27 @@ def test_clients_that_do_not_read_do_not_keep_the_program(tmp_path: Path) -> Non
         assert "Traceback" not in program.log
 
 
+def test_clients_of_both_planes_together_do_not_keep_the_program(
+    tmp_path: Path,
+) -> None:
+    with (
+        serving(tmp_path) as program,
+        Poller(program.metadata[0]) as deaf,
+        Poller(program.service.control) as halfway,
+    ):
+        for _ in range(20):
+            program.service.announce(vms=["web-0"])
+        deaf.socket.setblocking(False)
+        deaf.socket.send(GET * 3000)
+        bearer, length = "Authorization: Bearer t", "Content-Length: 9"
+        request = a_request("/v1/vms/web-0", bearer, length, method="PUT")
+        halfway.socket.sendall(request + b"{")
+        until(lambda: program.service.as_vm("web-1").status == 200)
+        code, seconds = program.stop()
+        assert code == 0
+        assert seconds < 5
+
+
 def test_approvals_that_are_answered_when_the_program_stops_are_kept(
     tmp_path: Path,
 ) -> None:
