@@ -1,0 +1,99 @@
+"""The ledger of the load tells a journal that is right from one that is not."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from benchmarks.ledger import Ledger
+
+NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T12:15:00.5Z"
+QUARTER_PAST = "2026-01-01T12:15:00Z"
+ANNOUNCED = {"not_before": QUARTER_PAST, "events": [{"id": "E"}]}
+
+
+Fact = tuple[str, str, dict[str, Any]]  # what, when, and what else is told
+
+
+def a_journal(*facts: Fact) -> list[Any]:
+    return [
+        {"position": number, "at": at, "fact": kind, "maintenance": "M", **more}
+        for number, (kind, at, more) in enumerate(facts, 1)
+    ]
+
+
+def published(incarnation: int, at: str) -> Fact:
+    return "Published", at, {"audience": "web", "incarnation": incarnation}
+
+
+A_LIFE: Sequence[Fact] = (
+    ("Announced", NOON, {"announced": ANNOUNCED}),
+    published(1, NOON),
+    ("Seen", NOON, {"sights": [{"event": "E", "vm": "web-0"}]}),
+    ("Started", LATER, {}),
+    published(2, LATER),
+    ("Completed", LATER, {}),
+    published(3, LATER),
+)
+STATE = [{"id": "M", "phase": "COMPLETED"}]
+
+
+def test_a_life_as_it_should_be_is_no_reason_to_complain() -> None:
+    ledger = Ledger(a_journal(*A_LIFE))
+    assert ledger.compare(STATE, {"web": ("e", 3)}) == []
+    assert ledger.fates() == {"timed out": 1}
+    assert ledger.seen == {"E"}
+
+
+def test_a_gap_is_seen() -> None:
+    journal = a_journal(*A_LIFE)
+    del journal[2]
+    assert "gaps" in Ledger(journal).complaints[0]
+
+
+def test_times_that_go_back_are_seen() -> None:
+    late = ("Announced", LATER, {"announced": ANNOUNCED})
+    assert "go back" in Ledger(a_journal(late, published(1, NOON))).complaints[0]
+
+
+def test_a_start_before_its_time_is_seen() -> None:
+    ledger = Ledger(a_journal(A_LIFE[0], ("Started", NOON, {})))
+    assert "before its NotBefore" in ledger.complaints[0]
+
+
+def test_an_approval_is_a_reason_to_start_early() -> None:
+    approval = ("Approved", NOON, {"event": "E"})
+    ledger = Ledger(a_journal(A_LIFE[0], approval, ("Started", NOON, {})))
+    assert ledger.complaints == []
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        ("Announced", LATER, {"announced": ANNOUNCED}),
+        ("Started", LATER, {}),
+        ("Completed", LATER, {}),
+        ("Canceled", LATER, {}),
+    ],
+)
+def test_what_happens_to_what_is_over_is_seen(
+    fact: Fact,
+) -> None:
+    ledger = Ledger(a_journal(*A_LIFE, fact))
+    assert "which was COMPLETED" in ledger.complaints[0]
+
+
+def test_a_second_approval_is_seen() -> None:
+    approval = ("Approved", NOON, {"event": "E"})
+    ledger = Ledger(a_journal(A_LIFE[0], approval, approval))
+    assert "twice" in ledger.complaints[0]
+
+
+def test_an_incarnation_that_is_left_out_is_seen() -> None:
+    ledger = Ledger(a_journal(published(1, NOON), published(3, NOON)))
+    assert "not the next" in ledger.complaints[0]
+
+
+def test_another_state_than_the_journal_tells_of_is_seen() -> None:
+    ledger = Ledger(a_journal(*A_LIFE))
+    assert ledger.compare([{"id": "M", "phase": "STARTED"}], {})
+    assert ledger.compare(STATE, {"web": ("e", 2)})
