@@ -7,105 +7,70 @@ clock, loopback. Every answer is judged as it comes (`oracle`), the journal at t
 
 import argparse
 import asyncio
-import os
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import uvloop
-from benchmarks import figures
 from benchmarks.fleet import Fleet, a_fleet
 from benchmarks.ledger import Ledger
 from benchmarks.line import Line
 from benchmarks.lives import Operator
-from benchmarks.oracle import Oracle
+from benchmarks.outcome import Outcome, Plan, head, missed_bars, table
 from benchmarks.program import Running, serving
-from benchmarks.vms import EVENTS, VM, WAYS, Tally, World, lag
+from benchmarks.vms import EVENTS, VM, World, lag
 
 _LIFE = 75.0  # seconds that the last maintenance gets before the time is over
 _MORE = 90  # seconds after that, if some are not over yet
 _SAMPLE = 10.0  # seconds between two looks at the memory
-_WARM = 60.0  # seconds, until caches are filled
 _DIFFERENT = 5000  # requests; more than are remembered
 _OVER = ("COMPLETED", "CANCELED")
-
-#: The bars.
-MOST_GROWTH = 256.0  # kB a minute, after the first minute
-MOST_FILES = 16  # more at the end than at the start: connections of the store
-MOST_MISSED = 0.01  # of all polls: else it is this program that is too slow
-MOST_SECONDS = {"GET": 0.1, "POST": 1.0}  # for 99 of a hundred
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What was asked for."""
-
-    vms: int
-    minutes: float
-    maintenances: int
-    every: float
-    seed: int
-
-    @property
-    def seconds(self) -> float:
-        """How long it takes."""
-        return self.minutes * 60
-
-
-@dataclass(slots=True, kw_only=True)
-class Outcome:
-    """What came of it."""
-
-    tally: Tally = field(default_factory=Tally)
-    oracle: Oracle = field(default_factory=Oracle)
-    ledger: Ledger | None = None
-    facts: int = 0
-    announcements: Sequence[float] = ()
-    phases: Counter[str] = field(default_factory=Counter)
-    memory: list[tuple[float, float]] = field(default_factory=list)  # minutes, kB
-    files: tuple[int, int] = (0, 0)
-    processor: tuple[float, float] = (0.0, 0.0)  # of the service, and our own
-    lag: Sequence[float] = ()
-    took: float = 0.0
-    complaints: list[str] = field(default_factory=list)
-
-
-# --- running -----------------------------------------------------------------
 
 
 async def run(program: Running, fleet: Fleet, plan: Plan) -> Outcome:
     """Let everything live, and judge it."""
-    outcome, ended = Outcome(), asyncio.Event()
-    world = World(
-        address=program.metadata,
-        every=plan.every,
-        oracle=outcome.oracle,
-        tally=outcome.tally,
-        ended=ended,
-    )
+    outcome = Outcome()
     operator = Operator(program.control, fleet, outcome.oracle, plan.seed)
     await _fill_caches(program.metadata, fleet)
     files, used, begun = program.files, program.processor, time.monotonic()
-    late = asyncio.create_task(lag(ended))
     watching = asyncio.create_task(_watch(program, operator, outcome, plan))
-    vms = [VM(world, each, n, plan.seed) for n, each in enumerate(fleet.machines)]
-    living = [asyncio.create_task(each.live()) for each in vms]
-    await operator.announce(plan.maintenances, max(plan.seconds - _LIFE, 1))
-    await _until_over(operator, begun, plan)
-    ended.set()
-    await asyncio.gather(*living)
-    outcome.took = time.monotonic() - begun
+    async with _polled(program.metadata, fleet, plan, outcome):
+        await operator.announce(plan.maintenances, max(plan.seconds - _LIFE, 1))
+        await _until_over(operator, begun, plan)
     watching.cancel()
-    outcome.lag = await late
+    outcome.took = time.monotonic() - begun
     outcome.processor = (program.processor - used, time.process_time())
     await _judge(operator, outcome)
     await asyncio.sleep(1)  # until the last connections are closed
     outcome.files = (files, program.files)
     return outcome
+
+
+@asynccontextmanager
+async def _polled(
+    address: str, fleet: Fleet, plan: Plan, outcome: Outcome
+) -> AsyncIterator[None]:
+    """Let all VMs poll until the block ends."""
+    world = World(
+        address=address,
+        every=plan.every,
+        oracle=outcome.oracle,
+        tally=outcome.tally,
+        ended=asyncio.Event(),
+    )
+    late = asyncio.create_task(lag(world.ended))
+    vms = [VM(world, each, n, plan.seed) for n, each in enumerate(fleet.machines)]
+    living = [asyncio.create_task(each.live()) for each in vms]
+    try:
+        yield
+    finally:
+        world.ended.set()
+        await asyncio.gather(*living)
+        outcome.lag = await late
 
 
 async def _fill_caches(address: str, fleet: Fleet) -> None:
@@ -158,100 +123,23 @@ async def _watch(
     begun, following = time.monotonic(), 0.0
     while True:
         passed = time.monotonic() - begun
-        if passed >= following:
+        if following <= passed <= plan.seconds:
             following += _SAMPLE
             outcome.memory.append((passed / 60, program.memory))
         if sys.stderr.isatty():
-            phases = await operator.phases()
-            _show_progress(passed, plan, outcome, phases)
+            announced = len(operator.log.announcements)
+            _show_progress(passed, plan, outcome, announced)
         await asyncio.sleep(1)
 
 
-def _show_progress(
-    passed: float, plan: Plan, outcome: Outcome, phases: Counter[str]
-) -> None:
-    lives = ", ".join(f"{n} {name.lower()}" for name, n in sorted(phases.items()))
+def _show_progress(passed: float, plan: Plan, outcome: Outcome, announced: int) -> None:
     bad = len(outcome.tally.errors) + len(outcome.oracle.complaints)
     sys.stderr.write(
         f"\r\x1b[K{passed:4.0f} of {plan.seconds:.0f} s: {outcome.tally.requests:,}"
-        f" requests, {bad} bad; {outcome.memory[-1][1] / 1024:.1f} MB; {lives}"
+        f" requests, {bad} bad; {announced} of {plan.maintenances} maintenances,"
+        f" {len(outcome.oracle.lives)} events seen; {outcome.memory[-1][1]:,.0f} kB"
     )
     sys.stderr.flush()
-
-
-# --- telling -----------------------------------------------------------------
-
-
-def growth(outcome: Outcome) -> float:
-    """How much memory was added a minute, in kB, once caches were filled."""
-    warm = [each for each in outcome.memory if each[0] * 60 >= _WARM]
-    return figures.slope(warm)
-
-
-def missed_bars(outcome: Outcome) -> Iterator[str]:
-    """Name each bar that was missed."""
-    tally = outcome.tally
-    if tally.errors:
-        yield f"{len(tally.errors)} errors, the first: {tally.errors[:3]}"
-    if outcome.complaints:
-        yield f"{len(outcome.complaints)} broken: {outcome.complaints[:5]}"
-    if growth(outcome) > MOST_GROWTH:
-        yield f"memory grows by {growth(outcome):.0f} kB a minute"
-    if outcome.files[1] - outcome.files[0] > MOST_FILES:
-        yield f"{outcome.files[1] - outcome.files[0]} files were left open"
-    if tally.missed > MOST_MISSED * tally.requests:
-        yield f"{tally.missed} polls could not be sent in time; is the machine busy?"
-    for what, seconds in (("GET", tally.gets), ("POST", tally.posts)):
-        if not seconds or figures.share(seconds, 0.99) > MOST_SECONDS[what]:
-            yield f"{what}: p99 above {MOST_SECONDS[what]} s, or none"
-
-
-def table(outcome: Outcome) -> Iterator[str]:
-    """Write the figures."""
-    tally, took = outcome.tally, outcome.took
-    rate = tally.requests / took
-    yield figures.line(
-        "requests", f"{tally.requests:,} in {took:.0f} s, {rate:.0f} a second"
-    )
-    yield figures.line("errors", f"{len(tally.errors)}")
-    yield figures.line("answers", f"{dict(sorted(tally.statuses.items()))}")
-    yield figures.line("GET", figures.times(tally.gets))
-    yield figures.line("held GET, beyond its wait", figures.times(tally.held))
-    yield figures.line("POST of a VM", figures.times(tally.posts))
-    yield figures.line("announcement", figures.times(outcome.announcements))
-    yield figures.line("maintenances", f"{dict(sorted(outcome.phases.items()))}")
-    if outcome.ledger is not None:
-        yield figures.line("  how they went", f"{dict(outcome.ledger.fates())}")
-    yield figures.line("approvals by peers", f"{tally.by_peers}")
-    yield figures.line("journal", f"{outcome.facts:,} facts")
-    yield figures.line("broken promises", f"{len(outcome.complaints)}")
-    yield from _machine(outcome)
-
-
-def _machine(outcome: Outcome) -> Iterator[str]:
-    took, (served, own) = outcome.took, outcome.processor
-    samples = [f"{kilobytes / 1024:.1f}" for _, kilobytes in outcome.memory]
-    yield figures.line("memory of the service, MB", " ".join(samples))
-    yield figures.line("  after the first minute", f"{growth(outcome):+.1f} kB/min")
-    yield figures.line(
-        "processor of the service", f"{served:.1f} s, {served / took:.1%} of a core"
-    )
-    start, end = outcome.files
-    yield figures.line("open files", f"{start} at the start, {end} at the end")
-    late = figures.times(outcome.lag)
-    yield figures.line("this program", f"{own / took:.1%} of a core; late by {late}")
-    yield figures.line("  polls not sent in time", f"{outcome.tally.missed}")
-
-
-def _head(plan: Plan, fleet: Fleet) -> Iterator[str]:
-    ways = Counter(WAYS[each % len(WAYS)] for each in range(plan.vms))
-    groups, hosts = len(fleet.groups), len(fleet.hosts)
-    yield f"{plan.vms} VMs in {groups} groups on {hosts} hosts, {plan.minutes:g} min,"
-    yield f" {plan.maintenances} maintenances, seed {plan.seed}; load average of the"
-    yield f" machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
-    for way, count in ways.items():
-        yield figures.line(f"  {count} VMs", way.value)
-    yield figures.line("  polls", f"every {plan.every:g} s, but those that are held")
 
 
 def _plan() -> Plan:
@@ -269,7 +157,7 @@ def main() -> int:
     """Measure, print, and answer whether every bar was held."""
     plan = _plan()
     fleet = a_fleet(plan.vms)
-    sys.stdout.write("".join(_head(plan, fleet)))
+    sys.stdout.write("".join(head(plan, fleet)))
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "fleet.toml"

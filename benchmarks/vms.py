@@ -40,6 +40,7 @@ class Tally:
 
     gets: list[float] = field(default_factory=list)  # seconds
     held: list[float] = field(default_factory=list)  # seconds beyond the wait
+    woken: int = 0  # held requests that a change has answered
     posts: list[float] = field(default_factory=list)  # seconds
     statuses: Counter[int] = field(default_factory=Counter)
     by_peers: int = 0  # approvals by VMs that the event does not list
@@ -148,7 +149,9 @@ class VM:
         tally = self._world.tally
         if not is_held:
             tally.gets.append(answer.seconds)
-        elif answer.status == 304 and not self._world.ended.is_set():
+        elif answer.status == 200:
+            tally.woken += 1
+        elif not self._world.ended.is_set():
             beyond = answer.seconds - WAIT
             tally.held.append(beyond)
             in_time = -0.1 <= beyond <= _LATE
