@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from benchmarks import figures
 from benchmarks.fleet import Fleet
 from benchmarks.ledger import Ledger
 from benchmarks.oracle import Oracle
 from benchmarks.vms import WAYS, Tally
-
-from benchmarks import figures
 
 _WARM = 60.0  # seconds, until the first caches are filled
 
