@@ -14,7 +14,7 @@ from benchmarks.vms import WAYS, Tally
 _WARM = 60.0  # seconds, until the first caches are filled
 
 #: The bars.
-MOST_GROWTH = 8.0  # MB after the first minute: caches, which are limited
+MOST_GROWTH = 8.0  # MB after the first minute
 MOST_SLOPE = 64.0  # kB a minute, in the last third of ten minutes or more
 MOST_FILES = 16  # more at the end than at the start: connections of the store
 MOST_MISSED = 0.01  # of all polls: else it is this program that is too slow
