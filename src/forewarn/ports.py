@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event as Bell
 from typing import Protocol
@@ -10,8 +10,8 @@ from typing import Protocol
 from forewarn.core.commands import Step
 from forewarn.core.facts import Entry, Sight
 from forewarn.core.fleet import VM, Fleet, Group, Host
-from forewarn.core.maintenance import Maintenance, Phase, Slice
-from forewarn.protocol.types import EventType
+from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
+from forewarn.protocol.types import EventSource, EventType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +139,16 @@ class Work:
 
     maintenance: str
     type: EventType
-    host: str | None
-    vms: tuple[VM, ...]
-    duration: int
+    source: EventSource
+    cause: Cause
+    host: str | None  # None: announced for VMs or a group
+    vms: tuple[VM, ...]  # those that are still to do
+    duration: int  # seconds; -1: unknown
+    description: str = ""
+    reason: str | None = None
     attempt: int  # above 1: it may have been begun before
+    #: Rings when nobody wants the work any more, or the service stops.
+    halt: Bell = field(default_factory=Bell, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +160,17 @@ class Report:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What a driver leaves to read about one call."""
+
+    text: str
+
+
 class Driver(Protocol):
     """What acts on real VMs."""
 
-    def carry_out(self, work: Work) -> Iterable[Report]:
+    def carry_out(self, work: Work) -> Iterable[Report | Printed]:
         """Do `work` and report; what is not reported stays open."""
 
 
@@ -165,6 +178,7 @@ __all__ = [
     "Bell",
     "Clock",
     "Driver",
+    "Printed",
     "Receipt",
     "Report",
     "Snapshot",

@@ -21,12 +21,12 @@ from tests.engine.system import (
 )
 
 from forewarn.core.facts import WorkBegan, WorkDone, WorkFailed, WorkRetried
-from forewarn.core.maintenance import Phase
+from forewarn.core.maintenance import Cause, Phase
 from forewarn.core.policy import Rules
 from forewarn.drivers.operator import OperatorDriver
 from forewarn.errors import Unavailable
 from forewarn.ports import Report, Work
-from forewarn.protocol.types import EventStatus, EventType
+from forewarn.protocol.types import EventSource, EventStatus, EventType
 
 
 def done(work: Work) -> list[Report]:
@@ -45,9 +45,12 @@ def test_the_driver_is_called_once_with_all_there_is_to_do(
     assert work == Work(
         maintenance=made.id,
         type=EventType.REBOOT,
+        source=EventSource.PLATFORM,
+        cause=Cause.PLATFORM,
         host="host-a",
         vms=(FLEET.vms["db-0"], FLEET.vms["web-0"]),
         duration=-1,
+        description="Host server is undergoing maintenance.",
         attempt=1,
     )
 

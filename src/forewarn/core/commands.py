@@ -148,6 +148,16 @@ def retry(
     return draft.finish(now, rules)
 
 
+def retry_unasked(
+    slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
+) -> Step:
+    """Let the driver try again by itself, as often as the rules say."""
+    draft = Draft(slice_)
+    if is_retry_left(slice_.maintenance(maintenance_id), rules):
+        draft.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
+    return draft.finish(now, rules)
+
+
 def close(
     slice_: Slice,
     maintenance_id: str,
@@ -199,6 +209,25 @@ def report_work(
     return draft.finish(now, rules)
 
 
+def note_output(
+    slice_: Slice,
+    maintenance_id: str,
+    *,
+    attempt: int,
+    output: str,
+    now: datetime,
+    rules: Rules,
+) -> Step:
+    """Keep what the driver's call left to read."""
+    draft = Draft(slice_)
+    draft.record(
+        f.WorkPrinted(
+            at=now, maintenance=maintenance_id, attempt=attempt, output=output
+        )
+    )
+    return draft.finish(now, rules)
+
+
 def listen(
     slice_: Slice, groups: Sequence[str], *, epoch: str, now: datetime, rules: Rules
 ) -> Step:
@@ -230,6 +259,15 @@ def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
         and bool(maintenance.to_do)
         and opens is not None
         and now >= opens
+    )
+
+
+def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
+    """Whether it is stuck, and the driver is called again unasked."""
+    return (
+        maintenance.phase is Phase.STARTED
+        and maintenance.stuck_since is not None
+        and maintenance.tries <= rules.retries
     )
 
 

@@ -106,12 +106,23 @@ class WorkFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkRetried:
-    """The operator asked for another attempt at what is still to do."""
+class WorkPrinted:
+    """The driver's call ended, and left this to read."""
 
     version: ClassVar[int] = 1
     at: datetime
-    by: str | None
+    maintenance: str
+    attempt: int
+    output: str  # the end of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkRetried:
+    """There is to be another attempt at what is still to do."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str | None  # None: the service, by its settings
     maintenance: str
 
 
@@ -204,6 +215,7 @@ Fact: TypeAlias = (
     | WorkBegan
     | WorkDone
     | WorkFailed
+    | WorkPrinted
     | WorkRetried
     | WorkEnded
     | Completed

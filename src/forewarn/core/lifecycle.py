@@ -49,15 +49,15 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
             | f.WorkEnded()
         ):
             return slice_.with_maintenance(_worked(slice_, fact))
-        case f.Seen() | f.OutageEnded():
+        case f.Seen() | f.OutageEnded() | f.WorkPrinted():
             return _noted(slice_, fact)
         case _:
             assert_never(fact)
 
 
-def _noted(slice_: Slice, fact: f.Seen | f.OutageEnded) -> Slice:
-    if isinstance(fact, f.Seen):
-        return slice_  # who has seen what is kept beside the slice
+def _noted(slice_: Slice, fact: f.Seen | f.OutageEnded | f.WorkPrinted) -> Slice:
+    if not isinstance(fact, f.OutageEnded):
+        return slice_  # these are kept beside the slice, and in the journal alone
     return replace(slice_, outages=(*slice_.outages, fact.outage))
 
 
@@ -124,13 +124,15 @@ def _worked(slice_: Slice, fact: _Work) -> Maintenance:
     maintenance = slice_.maintenance(fact.maintenance)
     match fact:
         case f.WorkBegan():
-            return replace(maintenance, attempt=fact.attempt)
+            tries = maintenance.tries + 1
+            return replace(maintenance, attempt=fact.attempt, tries=tries)
         case f.WorkDone():
             return replace(maintenance, done=maintenance.done + fact.vms)
         case f.WorkFailed():
             return replace(maintenance, stuck_since=maintenance.stuck_since or fact.at)
         case f.WorkRetried():
-            return replace(maintenance, stuck_since=None)
+            tries = maintenance.tries if fact.by is None else 0
+            return replace(maintenance, stuck_since=None, tries=tries)
         case f.WorkEnded():
             return replace(maintenance, stuck_since=None, completed_by=fact.by)
         case _:

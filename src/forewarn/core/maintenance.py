@@ -104,6 +104,7 @@ class Maintenance:
     ended_at: datetime | None = None
     coupled: tuple[str, ...] = ()  # Terminates that an approved one waits for
     attempt: int = 0  # how often the driver was called
+    tries: int = 0  # those of them since somebody asked for it
     done: tuple[str, ...] = ()  # VMs whose work is reported done
     stuck_since: datetime | None = None
     completed_by: str | None = None  # who said `complete`: work and duration are over

@@ -38,6 +38,8 @@ class Rules:
     )
     #: How long after Started the driver acts.
     lead: timedelta = timedelta(0)
+    #: How often the driver is called again, unasked, after it has failed.
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

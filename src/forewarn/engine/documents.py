@@ -140,6 +140,7 @@ def _groups(fact: f.Fact) -> Iterable[str]:
             | f.WorkBegan()
             | f.WorkDone()
             | f.WorkFailed()
+            | f.WorkPrinted()
             | f.WorkRetried()
             | f.WorkEnded()
             | f.Completed()

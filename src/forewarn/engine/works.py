@@ -61,10 +61,11 @@ class Works:
         try:
             reports = self._driver.carry_out(work)
             if isinstance(reports, Sequence):
-                yield reports
+                yield [each for each in reports if isinstance(each, Report)]
             else:
                 for report in reports:
-                    yield [report]
+                    if isinstance(report, Report):
+                        yield [report]
         except Exception as error:
             _log.exception("the driver failed on %s", work.maintenance)
             yield [
@@ -117,9 +118,13 @@ class Works:
         return Work(
             maintenance=begun.id,
             type=begun.type,
+            source=begun.source,
+            cause=begun.cause,
             host=begun.host,
             vms=tuple(known[name] for name in begun.to_do if name in known),
             duration=begun.duration,
+            description=begun.description,
+            reason=begun.reason,
             attempt=begun.attempt,
         )
 
