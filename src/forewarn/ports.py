@@ -7,10 +7,10 @@ from datetime import datetime
 from threading import Event as Bell
 from typing import Protocol
 
-from forewarn.core.commands import Step
 from forewarn.core.facts import Entry, Sight
 from forewarn.core.fleet import VM, Fleet, Group, Host
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
+from forewarn.core.settling import Step
 from forewarn.protocol.types import EventSource, EventType
 
 

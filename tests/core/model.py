@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from forewarn.core.announcing import Order
-from forewarn.core.commands import Step
 from forewarn.core.facts import ListeningBegan
 from forewarn.core.fleet import VM, Audience, Group
-from forewarn.core.maintenance import Maintenance, Slice
+from forewarn.core.maintenance import Event, Maintenance, Slice
+from forewarn.core.settling import Step
 
 DAY = timedelta(days=1)
 
@@ -40,6 +40,15 @@ class Memory:
     asked: dict[str, timedelta] = field(default_factory=dict)  # by that clock
     approved: set[str] = field(default_factory=set)  # events
     waits_for: dict[str, set[str]] = field(default_factory=dict)  # Terminates
+    left: dict[str, set[str]] = field(default_factory=dict)  # VMs, by maintenance
+
+    def leave(self, slice_: Slice, vm: str, host: str | None = None) -> None:
+        """Remember that `vm` leaves the fleet, or the host it was on."""
+        for each in slice_.maintenances.values():
+            scheduled = each.phase.value == "SCHEDULED"
+            concerned = scheduled and each.host == host if host else True
+            if vm in each.vms and each.phase.value in LIVE and concerned:
+                self.left.setdefault(each.id, set()).add(vm)
 
     def is_silent(self, group: Group) -> bool:
         """Whether the group has not asked for a day in which it could."""
@@ -90,7 +99,7 @@ def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> 
     ran = [each for each in before.maintenances.values() if runs(each)]
     still = [each for each in ran if runs(after.maintenances[each.id])]
     for new in started(before, after):
-        approved = {each.id for each in new.events} <= memory.approved
+        approved = {each.id for each in there(new)} <= memory.approved
         assert now >= new.not_before or approved
         assert not is_short_of_notice(after, new, memory)
         assert new.started_at == now
@@ -109,7 +118,7 @@ def check_ends(before: Slice, after: Slice, now: datetime) -> None:
             ended = new.completed_by is not None
             seconds = 5 if ended else max(5, old.duration)
             assert now >= old.started_at + timedelta(seconds=seconds)
-            assert ended or set(new.done) == set(new.vms)
+            assert ended or {*new.done, *new.left} == set(new.vms)
 
 
 def started(before: Slice, after: Slice) -> Iterator[Maintenance]:
@@ -133,9 +142,9 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 def clash(one: Maintenance, other: Maintenance) -> bool:
     """Whether two acts share a group, but not only one given update domain of it."""
-    for group in {each.group for each in one.events + other.events}:
-        mine = {each.update_domain for each in one.events if each.group == group}
-        theirs = {each.update_domain for each in other.events if each.group == group}
+    for group in {each.group for each in there(one) + there(other)}:
+        mine = {each.update_domain for each in there(one) if each.group == group}
+        theirs = {each.update_domain for each in there(other) if each.group == group}
         same = mine == theirs and len(mine) == 1 and mine != {None}
         if mine and theirs and not same:
             return True
@@ -178,7 +187,7 @@ def seen(slice_: Slice, audience: Audience) -> list[object]:
         )
         for each in slice_.maintenances.values()
         if each.phase.value in LIVE
-        for event in each.events
+        for event in there(each)
         if event.group == audience.group
         if audience.vm is None or audience.vm in event.resources
     ]
@@ -197,6 +206,23 @@ def check_state(slice_: Slice) -> None:
     for one in planned:
         for other in planned:
             assert one.id == other.id or not clash(one, other)
+
+
+def check_withdrawn(slice_: Slice, memory: Memory) -> None:
+    """An event is withdrawn when all its VMs have left before it started."""
+    for each in slice_.maintenances.values():
+        left = memory.left.get(each.id, set())
+        assert set(each.left) == left
+        for event in each.events:
+            assert event.withdrawn_at is None or set(event.resources) <= left
+        if each.phase.value == "SCHEDULED":
+            assert there(each)
+            assert all(not set(event.resources) <= left for event in there(each))
+
+
+def there(maintenance: Maintenance) -> tuple[Event, ...]:
+    """The events that are not withdrawn."""
+    return tuple(each for each in maintenance.events if each.withdrawn_at is None)
 
 
 def check_audiences(slice_: Slice) -> None:
@@ -230,13 +256,13 @@ def left(slice_: Slice, now: datetime, memory: Memory) -> list[Maintenance]:
 
 def is_before(one: Maintenance, other: Maintenance) -> bool:
     """Whether `other` has to queue behind `one`, if that is due."""
-    shared = {each.group for each in one.events} & {each.group for each in other.events}
+    shared = {each.group for each in there(one)} & {each.group for each in there(other)}
     older = one.not_before < other.not_before
     return is_planned(one) and not one.ignore_gates and older and bool(shared)
 
 
 def is_due(maintenance: Maintenance, now: datetime, memory: Memory) -> bool:
-    approved = {each.id for each in maintenance.events} <= memory.approved
+    approved = {each.id for each in there(maintenance)} <= memory.approved
     scheduled = maintenance.phase.value == "SCHEDULED"
     return scheduled and (approved or now >= maintenance.not_before)
 
@@ -247,11 +273,11 @@ def is_held(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> b
     running = [each for each in slice_.maintenances.values() if runs(each)]
     due = left(slice_, now, memory)
     queue = due[: [each.id for each in due].index(one.id)]
-    groups = {each.group for each in one.events}
+    groups = {each.group for each in there(one)}
     return any(clash(one, each) for each in running) or any(
         is_planned(each)
         and not each.ignore_gates
-        and groups & {event.group for event in each.events}
+        and groups & {event.group for event in there(each)}
         for each in queue
     )
 
@@ -268,11 +294,11 @@ def is_coupled(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -
 
 def is_short_of_notice(slice_: Slice, one: Maintenance, memory: Memory) -> bool:
     """Whether somebody has neither approved nor been told for long enough."""
-    if {each.id for each in one.events} <= memory.approved:
+    if {each.id for each in there(one)} <= memory.approved:
         return False
     if one.at_once or one.emergency:
         return False
-    groups = [slice_.groups[each.group] for each in one.events]
+    groups = [slice_.groups[each.group] for each in there(one)]
     shown = memory.there - memory.announced.get(one.id, memory.there)
     return shown < promised(one, groups)
 

@@ -14,10 +14,10 @@ from tests.core.builders import (
 )
 
 from forewarn.core import announcing
-from forewarn.core.commands import Step
 from forewarn.core.facts import Announced, Published
 from forewarn.core.fleet import VM, Group
 from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.core.settling import Step
 from forewarn.protocol.types import EventSource, EventType
 
 

@@ -20,10 +20,10 @@ from tests.core.builders import (
 )
 
 from forewarn.core import announcing
-from forewarn.core.commands import Step
 from forewarn.core.facts import Announced, Approved, Published, Started
 from forewarn.core.fleet import VM, AutoApproval, Group, Listening
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Via
+from forewarn.core.settling import Step
 from forewarn.errors import InvalidInput, TooSoon
 from forewarn.protocol.types import EventSource, EventType
 

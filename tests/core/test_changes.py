@@ -14,10 +14,10 @@ from tests.core.builders import (
 
 from forewarn.core import changes
 from forewarn.core.changes import Difference, difference
-from forewarn.core.commands import Step
 from forewarn.core.facts import FleetChanged, Published
 from forewarn.core.fleet import VM, Fleet, Group, GroupKind, Host, Listening
 from forewarn.core.maintenance import Phase, Slice
+from forewarn.core.settling import Step
 from forewarn.errors import Conflict, InUse
 
 LIVE = (Phase.SCHEDULED, Phase.STARTED)

@@ -16,6 +16,7 @@ from forewarn.core import facts as f
 from forewarn.core.fleet import Audience
 from forewarn.core.maintenance import Phase, Slice, Via
 from forewarn.core.policy import Rules, next_moment
+from forewarn.core.settling import Step
 from forewarn.errors import UnknownEvent
 from forewarn.protocol.types import EventType
 
@@ -26,7 +27,7 @@ def in_phase(phase: Phase) -> Slice:
     return a_slice(maintenances=[a_maintenance("m0", phase=phase)])
 
 
-def approve(slice_: Slice, *event_ids: str, by: str = "vm0") -> commands.Step:
+def approve(slice_: Slice, *event_ids: str, by: str = "vm0") -> Step:
     return commands.approve(
         slice_, event_ids, by=by, via=Via.METADATA, now=NOON, rules=RULES
     )
@@ -83,13 +84,13 @@ def test_the_journal_says_who_approved_and_by_which_way() -> None:
 def test_approving_twice_changes_nothing() -> None:
     once = approve(of_two_groups(), "e0")
     twice = approve(once.slice, "e0", by="vm9")
-    assert twice == commands.Step(once.slice)
+    assert twice == Step(once.slice)
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTED, *OVER])
 def test_approving_what_has_started_or_is_over_changes_nothing(phase: Phase) -> None:
     slice_ = in_phase(phase)
-    assert approve(slice_, "e0") == commands.Step(slice_)
+    assert approve(slice_, "e0") == Step(slice_)
 
 
 def test_an_event_may_be_approved_by_a_vm_that_it_does_not_list() -> None:
@@ -136,7 +137,7 @@ def test_without_approval_it_starts_at_not_before_and_never_earlier() -> None:
     slice_ = in_phase(Phase.SCHEDULED)
     not_before = NOON + 15 * MINUTE
     early = commands.tick(slice_, not_before - SECOND, RULES)
-    assert early == commands.Step(slice_)
+    assert early == Step(slice_)
     step = commands.tick(slice_, not_before, RULES)
     started = step.slice.maintenance("m0")
     assert (started.phase, started.started_at) == (Phase.STARTED, not_before)
@@ -146,7 +147,7 @@ def test_without_approval_it_starts_at_not_before_and_never_earlier() -> None:
 def test_a_timer_that_rings_twice_does_nothing_the_second_time() -> None:
     once = commands.tick(in_phase(Phase.SCHEDULED), NOON + 15 * MINUTE, RULES)
     twice = commands.tick(once.slice, NOON + 15 * MINUTE, RULES)
-    assert twice == commands.Step(once.slice)
+    assert twice == Step(once.slice)
 
 
 def worked(duration: int, type_: EventType = EventType.REBOOT) -> Slice:
@@ -173,7 +174,7 @@ def test_it_completes_when_it_was_shown_and_its_duration_is_over(
     slice_, end = worked(duration), NOON + seconds * SECOND
     assert next_moment(slice_.maintenance("m0"), NOON, RULES) == end
     early = commands.tick(slice_, end - SECOND, RULES)
-    assert early == commands.Step(slice_)
+    assert early == Step(slice_)
     step = commands.tick(slice_, end, RULES)
     completed = step.slice.maintenance("m0")
     assert (completed.phase, completed.ended_at) == (Phase.COMPLETED, end)
@@ -190,7 +191,7 @@ def test_how_long_it_is_shown_may_be_set_for_each_type() -> None:
 
 def test_it_does_not_complete_while_work_is_open() -> None:
     slice_ = in_phase(Phase.STARTED)
-    assert commands.tick(slice_, NOON + 60 * MINUTE, RULES) == commands.Step(slice_)
+    assert commands.tick(slice_, NOON + 60 * MINUTE, RULES) == Step(slice_)
     assert next_moment(slice_.maintenance("m0"), NOON, RULES) is None
 
 
@@ -212,11 +213,11 @@ def test_time_moves_nothing_that_is_over(phase: Phase) -> None:
 # --- the driver's work -------------------------------------------------------
 
 
-def begin(slice_: Slice, rules: Rules = RULES) -> commands.Step:
+def begin(slice_: Slice, rules: Rules = RULES) -> Step:
     return commands.begin_work(slice_, "m0", now=NOON, rules=rules)
 
 
-def report(slice_: Slice, *vms: str, failed: bool = False) -> commands.Step:
+def report(slice_: Slice, *vms: str, failed: bool = False) -> Step:
     return commands.report_work(
         slice_, "m0", vms=vms, failed=failed, now=NOON, rules=RULES
     )
@@ -259,12 +260,12 @@ def test_work_is_reported_vm_by_vm() -> None:
 
 def test_work_that_was_reported_before_is_not_reported_again() -> None:
     once = report(of_two_vms(), "vm1")
-    assert report(once.slice, "vm1") == commands.Step(once.slice)
+    assert report(once.slice, "vm1") == Step(once.slice)
 
 
 def test_work_on_a_vm_that_is_not_listed_is_not_reported() -> None:
     slice_ = of_two_vms()
-    assert report(slice_, "vm7") == commands.Step(slice_)
+    assert report(slice_, "vm7") == Step(slice_)
 
 
 @pytest.mark.parametrize("phase", [Phase.SCHEDULED, *OVER])
@@ -273,7 +274,7 @@ def test_a_report_comes_to_nothing_unless_it_has_started(
     phase: Phase, failed: bool
 ) -> None:
     slice_ = in_phase(phase)
-    assert report(slice_, "vm0", failed=failed) == commands.Step(slice_)
+    assert report(slice_, "vm0", failed=failed) == Step(slice_)
 
 
 def test_the_last_report_completes_what_was_shown_long_enough() -> None:

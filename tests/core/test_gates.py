@@ -16,6 +16,7 @@ from tests.core.builders import (
 from forewarn.core import commands, policy
 from forewarn.core import facts as f
 from forewarn.core.maintenance import Cause, Event, Maintenance, Phase, Slice, Via
+from forewarn.core.settling import Step, groups_to_settle
 from forewarn.protocol.types import EventSource, EventType
 
 PLANNED = [EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY]
@@ -45,11 +46,11 @@ def due(
     )
 
 
-def tick(*maintenances: Maintenance) -> commands.Step:
+def tick(*maintenances: Maintenance) -> Step:
     return commands.tick(a_slice(maintenances=maintenances), NOON, RULES)
 
 
-def started(step: commands.Step) -> list[str]:
+def started(step: Step) -> list[str]:
     """What the step started, in its order."""
     return [fact.maintenance for fact in step.facts if isinstance(fact, f.Started)]
 
@@ -320,7 +321,7 @@ def test_a_group_that_is_not_at_hand_keeps_its_maintenance_waiting() -> None:
         maintenances=whole.maintenances,
     )
     assert started(commands.tick(part, NOON, RULES)) == []
-    assert commands.groups_to_settle(part, NOON, RULES) == {"group0", "group1"}
+    assert groups_to_settle(part, part, NOON, RULES) == {"group0", "group1"}
     assert started(commands.tick(whole, NOON, RULES)) == ["due"]
 
 

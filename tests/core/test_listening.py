@@ -19,11 +19,12 @@ from forewarn.core import commands
 from forewarn.core import facts as f
 from forewarn.core.fleet import Group, Listening
 from forewarn.core.maintenance import Phase, Slice
+from forewarn.core.settling import Step
 
 SILENT = a_group(listening=Listening.ON_DEMAND)
 
 
-def listen(slice_: Slice, *groups: str, now: datetime = NOON) -> commands.Step:
+def listen(slice_: Slice, *groups: str, now: datetime = NOON) -> Step:
     return commands.listen(
         slice_, groups or ["group0"], epoch="epoch1", now=now, rules=RULES
     )
@@ -78,7 +79,7 @@ def test_in_an_isolated_group_each_vm_begins_with_what_it_sees() -> None:
 )
 def test_a_group_that_listens_goes_on_with_its_epoch(group: Group) -> None:
     slice_ = a_slice(groups=[group])
-    assert listen(slice_) == commands.Step(slice_)
+    assert listen(slice_) == Step(slice_)
 
 
 def test_a_day_without_request_ends_the_epoch() -> None:

@@ -15,9 +15,9 @@ from tests.core.builders import (
 
 from forewarn.core import commands
 from forewarn.core import facts as f
-from forewarn.core.commands import Step
 from forewarn.core.maintenance import Phase, Slice
 from forewarn.core.policy import next_moment
+from forewarn.core.settling import Step
 from forewarn.errors import NotFound, TooLate
 
 Command = Callable[[Slice], Step]

@@ -97,6 +97,8 @@ FACTS: tuple[f.Fact, ...] = (
         event="e0",
         group="group0",
     ),
+    f.VmsLeft(at=NOON, maintenance="m0", vms=("vm0",)),
+    f.Withdrawn(at=NOON, maintenance="m0", event="e0", group="group0"),
     f.Started(at=NOON, maintenance="m0"),
     f.WorkBegan(at=NOON, maintenance="m0", attempt=2),
     f.WorkDone(at=NOON, maintenance="m0", vms=("vm0", "vm1"), detail="fine"),

@@ -31,12 +31,12 @@ from tests.core.strategies import (
 
 from forewarn.core import announcing, changes, commands, lifecycle
 from forewarn.core.announcing import Order
-from forewarn.core.commands import Step
 from forewarn.core.facts import Announced, Fact, ListeningBegan
 from forewarn.core.fleet import VM, Fleet
 from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
 from forewarn.core.outages import Outage
 from forewarn.core.policy import Rules, next_moment
+from forewarn.core.settling import Step
 from forewarn.errors import InUse, TooLate
 from forewarn.protocol.types import EventType
 
@@ -241,23 +241,24 @@ class Machine(RuleBasedStateMachine):
     # --- the fleet -----------------------------------------------------------
 
     def change_to(self, desired: Fleet) -> None:
+        self.take(self.changed_to(desired))
+
+    def changed_to(self, desired: Fleet) -> Step:
         current = Fleet(
             hosts=self.slice.hosts, groups=self.slice.groups, vms=self.slice.vms
         )
-        self.take(
-            changes.change(
-                self.slice,
-                changes.difference(current, desired),
-                by="ops",
-                epoch=self.new_id(),
-                now=self.now,
-                rules=self.policy,
-            )
+        return changes.change(
+            self.slice,
+            changes.difference(current, desired),
+            by="ops",
+            epoch=self.new_id(),
+            now=self.now,
+            rules=self.policy,
         )
 
     def is_listed(self, vm: str) -> bool:
         return any(
-            each.phase.is_live and vm in each.vms
+            each.phase.is_live and vm in each.vms and vm not in each.left
             for each in self.slice.maintenances.values()
         )
 
@@ -278,22 +279,25 @@ class Machine(RuleBasedStateMachine):
         fleet = replace(
             FLEET, groups=self.slice.groups, vms={**self.slice.vms, name: new}
         )
+        kept = old is not None and old.update_domain == update_domain
+        before = self.slice
         try:
-            self.change_to(fleet)
+            step = self.changed_to(fleet)
         except InUse:
             assert listed
-        else:
-            kept = old is not None and old.update_domain == update_domain
-            assert kept or not listed
+            assert not kept
+            return
+        assert kept or not listed
+        if old is not None and old.host is not None and old.host != host:
+            self.memory.leave(before, name, old.host)
+        self.take(step)
 
     @rule(name=vm_names)
     def remove_vm(self, name: str) -> None:
-        listed = self.is_listed(name)
         vms = {each: vm for each, vm in self.slice.vms.items() if each != name}
-        try:
-            self.change_to(replace(FLEET, groups=self.slice.groups, vms=vms))
-        except InUse:
-            assert listed
+        if name in self.slice.vms:
+            self.memory.leave(self.slice, name)
+        self.change_to(replace(FLEET, groups=self.slice.groups, vms=vms))
 
     @rule(name=group_names, isolated=st.booleans())
     def isolate(self, name: str, isolated: bool) -> None:
@@ -346,6 +350,7 @@ class Machine(RuleBasedStateMachine):
     def the_state_keeps_the_rules(self) -> None:
         model.check_state(self.slice)
         model.check_audiences(self.slice)
+        model.check_withdrawn(self.slice, self.memory)
 
     def teardown(self) -> None:
         """Let time and the driver go on: everything ends."""

@@ -21,6 +21,7 @@ from forewarn.core import commands
 from forewarn.core.fleet import Group, Listening
 from forewarn.core.maintenance import Phase
 from forewarn.core.outages import Outage
+from forewarn.core.settling import Step
 from forewarn.protocol.types import EventSource
 
 DAY = 24 * 60  # minutes
@@ -54,7 +55,7 @@ def test_after_an_outage_no_new_epoch_begins() -> None:
     slice_ = away(a_slice(groups=[a_quiet_group()]), 60, 31 * 60)
     now = NOON + 31 * HOUR
     step = commands.listen(slice_, ["group0"], epoch="e1", now=now, rules=RULES)
-    assert step == commands.Step(slice_)
+    assert step == Step(slice_)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.core.builders import (
 from forewarn.core import commands, policy
 from forewarn.core import facts as f
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice, Via
+from forewarn.core.settling import Step
 from forewarn.protocol.types import EventSource, EventType
 
 
@@ -43,13 +44,13 @@ def a_terminate(
     )
 
 
-def approve(slice_: Slice, *event_ids: str, now: datetime = NOON) -> commands.Step:
+def approve(slice_: Slice, *event_ids: str, now: datetime = NOON) -> Step:
     return commands.approve(
         slice_, event_ids, by="vm0", via=Via.METADATA, now=now, rules=RULES
     )
 
 
-def started(step: commands.Step) -> list[str]:
+def started(step: Step) -> list[str]:
     return [fact.maintenance for fact in step.facts if isinstance(fact, f.Started)]
 
 

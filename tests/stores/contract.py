@@ -25,10 +25,10 @@ from tests.stores.things import (
 )
 
 from forewarn.core import facts as f
-from forewarn.core.commands import Step
 from forewarn.core.fleet import VM, Audience, Fleet, Group, GroupKind, Host
 from forewarn.core.maintenance import Phase, Slice, Via
 from forewarn.core.outages import Outage
+from forewarn.core.settling import Step
 from forewarn.ports import Store
 
 ONE_OF_EACH: tuple[f.Fact, ...] = (
@@ -43,11 +43,14 @@ ONE_OF_EACH: tuple[f.Fact, ...] = (
         event="M0-web",
         group="web",
     ),
+    f.VmsLeft(at=NOON, maintenance="M0", vms=("db-0",)),
+    f.Withdrawn(at=NOON, maintenance="M0", event="M0-db", group="db"),
     f.Published(at=NOON, audience="web", group="web", epoch="e1", incarnation=1),
     started(),
     f.WorkBegan(at=NOON, maintenance="M0", attempt=1),
     f.WorkDone(at=NOON, maintenance="M0", vms=("web-0",), detail="öffnet „so“"),
     f.WorkFailed(at=NOON, maintenance="M0", vms=("db-0",), detail="no\nluck"),
+    f.WorkPrinted(at=NOON, maintenance="M0", attempt=1, output="no\n\x00luck"),
     f.WorkRetried(at=NOON, by=None, maintenance="M0"),
     f.WorkEnded(at=NOON, by="ops", maintenance="M0"),
     completed(at=NOON + timedelta(microseconds=1)),

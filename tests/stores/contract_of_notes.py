@@ -16,9 +16,9 @@ from tests.stores.things import (
 )
 
 from forewarn.core import lifecycle
-from forewarn.core.commands import Step
 from forewarn.core.facts import Seen, Sight
 from forewarn.core.fleet import VM
+from forewarn.core.settling import Step
 from forewarn.errors import InvalidInput, Unavailable
 from forewarn.ports import Receipt, Store
 

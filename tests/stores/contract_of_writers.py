@@ -14,8 +14,8 @@ from tests.stores.things import (
     put,
 )
 
-from forewarn.core.commands import Step
 from forewarn.core.maintenance import Slice
+from forewarn.core.settling import Step
 from forewarn.ports import Snapshot, Store
 
 WRITERS = 6

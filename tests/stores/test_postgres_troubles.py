@@ -12,8 +12,8 @@ from tests.stores.contract_of_notes import a_receipt
 from tests.stores.relay import relayed
 from tests.stores.things import NOON, a_fleet, a_seen, everything, postgres_store, put
 
-from forewarn.core.commands import Step
 from forewarn.core.maintenance import Slice
+from forewarn.core.settling import Step
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.ports import Store
 

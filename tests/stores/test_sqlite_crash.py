@@ -24,7 +24,7 @@ while True:
 #: Dies in the midst of its third transaction.
 DIES_IN_A_TRANSACTION = """
 import os, sys
-from forewarn.core.commands import Step
+from forewarn.core.settling import Step
 from forewarn.core.maintenance import Slice
 from tests.stores.things import a_seen, put, sqlite_store
 store = sqlite_store(sys.argv[1])

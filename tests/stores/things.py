@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 
 from forewarn.core import lifecycle
-from forewarn.core.commands import Step
 from forewarn.core.facts import (
     Announced,
     Canceled,
@@ -19,6 +18,7 @@ from forewarn.core.facts import (
 )
 from forewarn.core.fleet import VM, Group, GroupKind, Host
 from forewarn.core.maintenance import Cause, Event, Maintenance, Phase, Slice
+from forewarn.core.settling import Step
 from forewarn.ports import Snapshot, Store
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.stores.postgres import Limits, Postgres

@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from forewarn.core import policy
-from forewarn.core.commands import Draft, Step
 from forewarn.core.facts import Announced, Approved
 from forewarn.core.fleet import VM, AutoApproval, natural
 from forewarn.core.maintenance import Cause, Event, Maintenance, Slice, Via
 from forewarn.core.policy import Rules
+from forewarn.core.settling import Draft, Step
 from forewarn.errors import InvalidInput, TooSoon
 from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventSource, EventType

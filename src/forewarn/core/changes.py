@@ -6,11 +6,11 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from forewarn.core.commands import Draft, Step
 from forewarn.core.facts import FleetChanged
 from forewarn.core.fleet import VM, Fleet, Group, Host
-from forewarn.core.maintenance import Slice
+from forewarn.core.maintenance import Maintenance, Phase, Slice
 from forewarn.core.policy import Rules
+from forewarn.core.settling import Draft, Step, note_leaving
 from forewarn.errors import Conflict, InUse
 
 #: How many hosts, groups and VMs one fact tells of at most.
@@ -94,15 +94,35 @@ def change(
     rules: Rules,
 ) -> Step:
     """Change the fleet by what was `found` different."""
-    for old_vm, new_vm in found.vms:
-        if old_vm is not None:
-            _refuse_if_listed(slice_, old_vm, new_vm)
-    for old_host, new_host in found.hosts:
-        if old_host is not None and new_host is None:
-            _refuse_if_announced_for(slice_, old_host)
+    _refuse_under_events(slice_, found)
     draft = Draft(slice_)
-    draft.record(*_facts(found, by=by, epoch=epoch, now=now))
+    draft.record(*_facts(_without_busy(slice_, found), by=by, epoch=epoch, now=now))
+    note_leaving(
+        draft,
+        {old.name for old, new in found.vms if old and not new},
+        now,
+        {
+            (old.name, old.host)
+            for old, new in found.vms
+            if old and new and old.host is not None and old.host != new.host
+        },
+    )
     return draft.finish(now, rules)
+
+
+def _without_busy(slice_: Slice, found: Difference) -> Difference:
+    """Keep the group of a lone VM until what has started there is over."""
+
+    def is_busy(group: Group) -> bool:
+        live = slice_.live_in(group.name)
+        return any(each.phase is Phase.STARTED for each in live)
+
+    groups = tuple(
+        (old, new)
+        for old, new in found.groups
+        if new is not None or old is None or not is_busy(old)
+    )
+    return replace(found, groups=groups)
 
 
 def _facts(
@@ -131,15 +151,29 @@ def _chunks(things: Sequence[object]) -> Iterator[tuple[object, ...]]:
         yield chunk
 
 
-def _refuse_if_listed(slice_: Slice, old: VM, new: VM | None) -> None:
-    listing = [each for each in slice_.live_in(old.group) if old.name in each.vms]
-    if new is None:
-        _refuse(listing, f"VM {old.name} cannot be removed")
-    elif (old.group, old.update_domain) != (new.group, new.update_domain):
-        _refuse(listing, f"VM {old.name} cannot change its group or update domain")
-    elif old.host is not None and old.host != new.host:
-        bound = [each for each in listing if each.host == old.host]
-        _refuse(bound, f"VM {old.name} cannot leave host {old.host}")
+def _refuse_under_events(slice_: Slice, found: Difference) -> None:
+    """Refuse what a live event does not allow."""
+    for old_vm, new_vm in found.vms:
+        if old_vm is not None and new_vm is not None:
+            _refuse_if_listed(slice_, old_vm, new_vm)
+    for old_host, new_host in found.hosts:
+        if old_host is not None and new_host is None:
+            _refuse_if_announced_for(slice_, old_host)
+    for old_group, new_group in found.groups:
+        if old_group is not None and new_group is None and old_group.declared:
+            live = slice_.live_in(old_group.name)
+            _refuse(live, f"group {old_group.name} cannot be removed")
+
+
+def _refuse_if_listed(slice_: Slice, old: VM, new: VM) -> None:
+    if (old.group, old.update_domain) == (new.group, new.update_domain):
+        return
+    listing = [
+        each
+        for each in slice_.live_in(old.group)
+        if old.name in each.vms and old.name not in each.left
+    ]
+    _refuse(listing, f"VM {old.name} cannot change its group or update domain")
 
 
 def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
@@ -148,7 +182,7 @@ def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
     _refuse(bound, f"host {host.name} cannot be removed")
 
 
-def _refuse(listing: Iterable[object], what: str) -> None:
-    ids = ", ".join(sorted(str(getattr(each, "id", each)) for each in listing))
+def _refuse(listing: Iterable[Maintenance], what: str) -> None:
+    ids = ", ".join(sorted(each.id for each in listing))
     if ids:
         raise InUse(f"{what} while maintenance is announced for it: {ids}")

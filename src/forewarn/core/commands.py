@@ -1,57 +1,24 @@
 """What can be asked of the life of a maintenance.
 
-Every command has three parts. It changes what was asked for; `settle` completes
-what is over and starts what is due and not held by a gate; `publish` raises the
-incarnation of each audience whose document is different afterwards.
+Every command changes what was asked for, and then lets follow what follows
+(`settling`): what is over completes, what is due starts, who sees it is told.
 
 A command that has nothing left to do returns no facts. It does not fail: two VMs
 may approve the same event, and a timer may ring twice.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from forewarn.core import facts as f
 from forewarn.core import policy
-from forewarn.core.document import is_shown, view
+from forewarn.core.document import is_shown
 from forewarn.core.fleet import Audience
-from forewarn.core.lifecycle import apply
 from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
 from forewarn.core.outages import Outage
 from forewarn.core.policy import Rules
+from forewarn.core.settling import Draft, Step
 from forewarn.errors import TooLate, UnknownEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a command leads to; without facts, nothing has changed."""
-
-    slice: Slice
-    facts: tuple[f.Fact, ...] = ()
-
-
-class Draft:
-    """A step in the making: facts, and the slice as they leave it."""
-
-    def __init__(self, slice_: Slice) -> None:
-        """Begin with nothing changed."""
-        self.before = slice_
-        self.slice = slice_
-        self.facts: list[f.Fact] = []
-
-    def record(self, *facts: f.Fact) -> None:
-        """Add `facts`, and what they change."""
-        for fact in facts:
-            self.slice = apply(self.slice, fact)
-            self.facts.append(fact)
-
-    def finish(self, now: datetime, rules: Rules) -> Step:
-        """Settle, publish, and make it a step."""
-        _settle(self, now, rules)
-        _publish(self, now)
-        return Step(self.slice, tuple(self.facts))
-
 
 # --- commands ----------------------------------------------------------------
 
@@ -76,8 +43,8 @@ def approve(
     for maintenance in slice_.maintenances.values():
         if maintenance.phase is not Phase.SCHEDULED:
             continue
-        for event in maintenance.events:
-            if event.id in wanted and event.approved_at is None:
+        for event in maintenance.unapproved:
+            if event.id in wanted:
                 draft.record(
                     f.Approved(
                         at=now,
@@ -271,80 +238,7 @@ def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
     )
 
 
-def groups_to_settle(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
-    """The groups that must be at hand for everything due in the slice to move on."""
-    return frozenset(
-        group
-        for each in slice_.maintenances.values()
-        if policy.is_due(each, now) or policy.is_ending(each, now, rules)
-        for group in each.groups
-    )
-
-
-def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
-    """Whether all groups of `maintenance` are in the slice, so that it may move on."""
-    return slice_.groups.keys() >= set(maintenance.groups)
-
-
-# --- settle and publish ------------------------------------------------------
-
-
-def _settle(draft: Draft, now: datetime, rules: Rules) -> None:
-    for each in draft.slice.maintenances.values():
-        if policy.is_ending(each, now, rules) and is_at_hand(draft.slice, each):
-            draft.record(f.Completed(at=now, maintenance=each.id))
-    queued: set[str] = set()  # groups where an older one is due but held
-    for maintenance in _due(draft.slice, now):
-        planned = policy.is_planned(maintenance) and not maintenance.ignore_gates
-        behind = planned and not queued.isdisjoint(maintenance.groups)
-        if behind or _is_held(draft.slice, maintenance, now):
-            if planned:
-                queued.update(maintenance.groups)
-            continue
-        draft.record(f.Started(at=now, maintenance=maintenance.id))
-
-
-def _due(slice_: Slice, now: datetime) -> list[Maintenance]:
-    due = [each for each in slice_.maintenances.values() if policy.is_due(each, now)]
-    return sorted(due, key=lambda each: each.not_before)  # equal ones: as announced
-
-
-def _is_held(slice_: Slice, maintenance: Maintenance, now: datetime) -> bool:
-    if not is_at_hand(slice_, maintenance):
-        return True  # the next tick starts it
-    return next(policy.gates(slice_, maintenance, now), None) is not None
-
-
-def _publish(draft: Draft, now: datetime) -> None:
-    before = draft.before
-    touched = {
-        group
-        for maintenance in draft.slice.maintenances.values()
-        if before.maintenances.get(maintenance.id) is not maintenance
-        for group in maintenance.groups
-    }
-    for audience in tuple(draft.slice.audiences.values()):
-        earlier = before.audiences.get(audience.name)
-        is_new = earlier is None or earlier.epoch != audience.epoch
-        if not is_new and audience.group not in touched:
-            continue
-        seen = () if is_new else _view(before, audience)
-        if _view(draft.slice, audience) != seen:
-            draft.record(_published(audience, audience.incarnation + 1, now))
-
-
-def _view(slice_: Slice, audience: Audience) -> object:
-    return view(audience, slice_.live_in(audience.group))
-
-
-def _published(audience: Audience, incarnation: int, now: datetime) -> f.Published:
-    return f.Published(
-        at=now,
-        audience=audience.name,
-        group=audience.group,
-        epoch=audience.epoch,
-        incarnation=incarnation,
-    )
+# --- refusals ----------------------------------------------------------------
 
 
 def _refuse_if_over(maintenance: Maintenance, what: str) -> None:

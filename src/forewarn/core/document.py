@@ -27,7 +27,7 @@ def view(
         _scheduled_event(maintenance, event)
         for maintenance in maintenances
         if maintenance.phase.is_live
-        for event in maintenance.events
+        for event in maintenance.live_events
         if is_shown(event, audience)
     )
 

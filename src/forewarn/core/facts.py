@@ -65,6 +65,27 @@ class Approved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VmsLeft:
+    """VMs of a live maintenance left the fleet, or the host it is for."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    maintenance: str
+    vms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """An event went away because all of its VMs have left."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    maintenance: str
+    event: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
     """A maintenance started; the driver may act."""
 
@@ -211,6 +232,8 @@ Fact: TypeAlias = (
     | ListeningBegan
     | Announced
     | Approved
+    | VmsLeft
+    | Withdrawn
     | Started
     | WorkBegan
     | WorkDone

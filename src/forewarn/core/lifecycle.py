@@ -37,8 +37,8 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
             return _apply_audience(slice_, fact)
         case f.Announced():
             return slice_.with_maintenance(fact.announced)
-        case f.Approved():
-            return slice_.with_maintenance(_approved(slice_, fact))
+        case f.Approved() | f.VmsLeft() | f.Withdrawn():
+            return slice_.with_maintenance(_waited_for(slice_, fact))
         case f.Started() | f.Completed() | f.Canceled() | f.Closed():
             return slice_.with_maintenance(_moved(slice_, fact))
         case (
@@ -89,6 +89,14 @@ def _moved(
     return _move(slice_.maintenance(fact.maintenance), to, fact.at)
 
 
+def _waited_for(
+    slice_: Slice, fact: f.Approved | f.VmsLeft | f.Withdrawn
+) -> Maintenance:
+    if isinstance(fact, f.Approved):
+        return _approved(slice_, fact)
+    return _left(slice_, fact)
+
+
 def _approved(slice_: Slice, fact: f.Approved) -> Maintenance:
     maintenance = slice_.maintenance(fact.maintenance)
 
@@ -104,6 +112,17 @@ def _approved(slice_: Slice, fact: f.Approved) -> Maintenance:
     if maintenance.type is EventType.TERMINATE:
         coupled = _unapproved_terminates(slice_, fact.group, maintenance.id)
     return replace(maintenance, events=events, coupled=coupled)
+
+
+def _left(slice_: Slice, fact: f.VmsLeft | f.Withdrawn) -> Maintenance:
+    maintenance = slice_.maintenance(fact.maintenance)
+    if isinstance(fact, f.VmsLeft):
+        return replace(maintenance, left=maintenance.left + fact.vms)
+    events = tuple(
+        replace(each, withdrawn_at=fact.at) if each.id == fact.event else each
+        for each in maintenance.events
+    )
+    return replace(maintenance, events=events)
 
 
 def _unapproved_terminates(slice_: Slice, group: str, but: str) -> tuple[str, ...]:

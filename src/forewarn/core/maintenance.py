@@ -77,6 +77,8 @@ class Event:
     approved_by: str | None = None  # a VM's or a token's name
     approved_via: Via | None = None  # None: nobody has approved
     approved_at: datetime | None = None
+    withdrawn_at: datetime | None = None  # None: some of its VMs are still there
+    silent: bool = False  # whether its group was silent when it was announced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,26 +108,39 @@ class Maintenance:
     attempt: int = 0  # how often the driver was called
     tries: int = 0  # those of them since somebody asked for it
     done: tuple[str, ...] = ()  # VMs whose work is reported done
+    left: tuple[str, ...] = ()  # VMs that have left the fleet, or the host in time
     stuck_since: datetime | None = None
+    removes: bool = False  # its VMs leave the fleet when it completes
     completed_by: str | None = None  # who said `complete`: work and duration are over
     events: tuple[Event, ...]
 
     @property
+    def live_events(self) -> tuple[Event, ...]:
+        """The events that are not withdrawn."""
+        return tuple(each for each in self.events if each.withdrawn_at is None)
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """The groups that see this maintenance, each once."""
-        return tuple(dict.fromkeys(event.group for event in self.events))
+        return tuple(dict.fromkeys(event.group for event in self.live_events))
+
+    @property
+    def unapproved(self) -> tuple[Event, ...]:
+        """The events that somebody may still approve."""
+        return tuple(each for each in self.live_events if each.approved_at is None)
 
     @property
     def is_approved(self) -> bool:
         """Whether nobody is left to approve."""
-        return all(event.approved_at is not None for event in self.events)
+        return not self.unapproved
 
     @property
     def to_do(self) -> tuple[str, ...]:
-        """The VMs whose work is not reported done."""
-        if self.completed_by is not None:
+        """The VMs whose work is not reported done; what has failed needs none."""
+        if self.completed_by is not None or self.cause is Cause.HOST_FAILURE:
             return ()
-        return tuple(vm for vm in self.vms if vm not in self.done)
+        over = {*self.done, *self.left}
+        return tuple(vm for vm in self.vms if vm not in over)
 
     def event(self, event_id: str) -> Event:
         """Find the event `event_id`."""

@@ -40,6 +40,10 @@ class Rules:
     lead: timedelta = timedelta(0)
     #: How often the driver is called again, unasked, after it has failed.
     retries: int = 0
+    #: How many user operations may be scheduled at once; None: any number.
+    user_operations: int | None = None
+    #: What a host that fails does to its VMs.
+    host_failure: EventType = EventType.REBOOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,11 @@ def is_planned(maintenance: Maintenance) -> bool:
         and maintenance.type in _PLANNED
         and maintenance.cause is not Cause.HOST_FAILURE
     )
+
+
+def is_queued(maintenance: Maintenance) -> bool:
+    """Whether it waits behind older ones of its groups that are due but held."""
+    return is_planned(maintenance) and not maintenance.ignore_gates
 
 
 def is_due(maintenance: Maintenance, now: datetime) -> bool:
@@ -110,7 +119,7 @@ def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> 
     domains = {
         event.update_domain
         for each in (one, other)
-        for event in each.events
+        for event in each.live_events
         if event.group == group
     }
     return len(domains) == 1 and None not in domains
@@ -140,8 +149,7 @@ def _notice_gates(
     opens_at = notice_given_at(maintenance, slice_.outages, now)
     if opens_at is None or now >= opens_at:
         return
-    waiting = (event for event in maintenance.events if event.approved_at is None)
-    for group in dict.fromkeys(event.group for event in waiting):
+    for group in dict.fromkeys(event.group for event in maintenance.unapproved):
         yield Gate(kind="notice", group=group, held_by=None, opens_at=opens_at)
 
 
@@ -164,12 +172,14 @@ def work_opens_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
 
 
 def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
-    """When it completes if its work is done by then; None: it has not started."""
+    """When it completes if its work is done by then; None: that is not known."""
     if maintenance.started_at is None:
         return None
     duration = timedelta(seconds=max(maintenance.duration, 0))
     if maintenance.completed_by is not None:
         duration = timedelta(0)
+    elif maintenance.cause is Cause.HOST_FAILURE and maintenance.duration < 0:
+        return None  # until somebody says that it is over
     return maintenance.started_at + max(duration, rules.shown[maintenance.type])
 
 

@@ -136,6 +136,8 @@ def _groups(fact: f.Fact) -> Iterable[str]:
         case (
             f.Announced()
             | f.Approved()
+            | f.VmsLeft()
+            | f.Withdrawn()
             | f.Started()
             | f.WorkBegan()
             | f.WorkDone()

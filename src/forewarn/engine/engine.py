@@ -12,16 +12,17 @@ from typing import TypeVar
 
 from forewarn.core import announcing, commands, policy
 from forewarn.core.announcing import Order
-from forewarn.core.commands import Step
 from forewarn.core.facts import Announced
 from forewarn.core.fleet import Audience, audience_name
 from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
 from forewarn.core.policy import Rules
+from forewarn.core.settling import Step, groups_to_settle, is_at_hand
 from forewarn.engine.lookup import (
     find_maintenance,
     find_targets,
     find_vm,
     having,
+    with_leaving,
 )
 from forewarn.engine.notes import Notes, Taken
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
@@ -143,9 +144,10 @@ class Engine:
         event_id = event_id.upper()
         with self.writing(once) as (transaction, now):
             found = find_maintenance(transaction, event_id)
-            found.event(event_id)
             if not found.phase.is_live:
                 raise TooLate(f"{event_id} is over; its maintenance is {found.phase}")
+            if found.event(event_id).withdrawn_at is not None:
+                raise TooLate(f"{event_id} is withdrawn; all of its VMs have left")
             self._approve(transaction, [event_id], [found], by, now, Via.CONTROL)
             after = find_maintenance(transaction, event_id)
             keep_answer(transaction, once, after, now)
@@ -356,11 +358,12 @@ class Engine:
 
         `complete` puts into the slice what the decision needs beside the groups.
         """
-        slice_ = complete(transaction.slice(groups))
+        slice_ = with_leaving(transaction, complete(transaction.slice(groups)))
         step = decide(slice_)
-        wanted = commands.groups_to_settle(step.slice, now, self.rules)
+        wanted = groups_to_settle(slice_, step.slice, now, self.rules)
         if not wanted <= slice_.groups.keys() | step.slice.groups.keys():
-            slice_ = complete(transaction.slice(wanted | slice_.groups.keys()))
+            wider = transaction.slice(wanted | slice_.groups.keys())
+            slice_ = with_leaving(transaction, complete(wider))
             step = decide(slice_)
         self._save(transaction, slice_, step, now)
         return step
@@ -375,7 +378,7 @@ class Engine:
         moments = {
             each.id: policy.next_moment(each, now, self.rules, step.slice.outages)
             for each in step.slice.maintenances.values()
-            if commands.is_at_hand(step.slice, each)
+            if is_at_hand(step.slice, each)
         }
         transaction.save(before, step, moments)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from forewarn.core.announcing import Order
 from forewarn.core.fleet import VM, key
-from forewarn.core.maintenance import Maintenance, Slice
+from forewarn.core.maintenance import Maintenance, Phase, Slice
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.ports import Snapshot
 
@@ -53,6 +53,20 @@ def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
     if not vms:
         raise InvalidInput(f"{what} has no VMs; there is nobody to tell")
     return vms
+
+
+def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
+    """Put the VMs into the slice that are about to leave the fleet, or have left."""
+    names = {
+        vm
+        for each in slice_.maintenances.values()
+        if each.phase is Phase.STARTED and (each.removes or each.left)
+        for vm in each.vms
+    }
+    if not names:
+        return slice_
+    vms = snapshot.part_of_fleet(vms=sorted(names)).vms
+    return replace(slice_, vms={**vms, **slice_.vms})
 
 
 def having(found: Maintenance) -> Callable[[Slice], Slice]:

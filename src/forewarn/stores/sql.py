@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
-from forewarn.core.commands import Step
 from forewarn.core.facts import Entry, Fact, Seen, Sight
 from forewarn.core.fleet import VM, Fleet, Group, Host, key
 from forewarn.core.maintenance import Maintenance, Phase, Slice
 from forewarn.core.outages import Outage
+from forewarn.core.settling import Step
 from forewarn.errors import Unavailable
 from forewarn.ports import Receipt, Snapshot, Transaction
 from forewarn.stores import rows
@@ -267,8 +267,9 @@ class SqlTransaction(SqlSnapshot):
             for name, moment in moments.items()
             if name not in self._moments or self._moments[name] != moment
         }
+        known = {**self._moments, **moments}
         ordinal = save_slice(
-            self._session, before, step.slice, moments, different, ordinal
+            self._session, before, step.slice, known, different, ordinal
         )
         self._counter = (position, last_at, ordinal)
         self._moments.update(moments)
