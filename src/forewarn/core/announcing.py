@@ -1,24 +1,21 @@
 """From an order to the maintenances it leads to.
 
-1. What is one act is one maintenance. A host is one act. VMs named singly or by
-   group are not: they are split by group and update domain.
-2. No event ever lists VMs of two update domains.
-3. User operations, Preempt and Terminate concern one VM each.
-4. Never less notice than the minimum, save in an emergency.
+Each act (`acts`) is a maintenance, told to each group with never less notice than the
+minimum, save in an emergency.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
 
 from forewarn.core import policy
+from forewarn.core.acts import Act, acts
 from forewarn.core.facts import Announced, Approved
-from forewarn.core.fleet import VM, AutoApproval, natural
+from forewarn.core.fleet import VM, AutoApproval
 from forewarn.core.maintenance import Cause, Event, Maintenance, Slice, Via
 from forewarn.core.policy import Rules
 from forewarn.core.settling import Draft, Step
-from forewarn.errors import InvalidInput, TooSoon
+from forewarn.errors import Conflict, InvalidInput, TooSoon
 from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventSource, EventType
 
@@ -45,9 +42,11 @@ _DESCRIPTIONS: Mapping[Cause, str] = {
     ),
 }  # else: empty
 
-_AUTO_APPROVED: Mapping[Cause, AutoApproval] = {
+#: User operations, and what a group says that approves them beforehand.
+_USER_OPERATIONS: Mapping[Cause, AutoApproval | None] = {
     Cause.USER_RESTART: AutoApproval.USER_REBOOT,
     Cause.USER_REDEPLOY: AutoApproval.USER_REDEPLOY,
+    Cause.REIMAGE: None,
 }
 
 
@@ -64,17 +63,12 @@ class Order:
     duration: int | None = None  # seconds; None: the type's default
     description: str | None = None  # None: by cause
     source: EventSource | None = None  # None: the type's default
+    cause: Cause | None = None  # None: by type and source
     reason: str | None = None
     emergency: bool = False
     ignore_gates: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Act:
-    """VMs that are touched together, and the events that tell of it."""
-
-    host: str | None
-    events: tuple[tuple[VM, ...], ...]
+    at_once: bool = False  # without notice
+    removes: bool = False  # its VMs leave the fleet when it completes
 
 
 def check(order: Order) -> None:
@@ -105,62 +99,64 @@ def announce(
     new_id: Callable[[], str],
     now: datetime,
     rules: Rules,
+    scheduled: int = 0,
 ) -> Step:
-    """Announce `order` for `vms`, the VMs that it names."""
-    check(order)
+    """Announce `order` for `vms`, the VMs that it names.
+
+    `scheduled` says how many user operations are scheduled in the whole fleet.
+    """
     draft = Draft(slice_)
-    for act in _acts(order, vms):
-        maintenance = _maintenance(slice_, order, act, new_id=new_id, by=by, now=now)
+    announce_into(draft, order, vms, by=by, new_id=new_id, now=now)
+    _refuse_beyond_limit(draft, scheduled, rules)
+    return draft.finish(now, rules)
+
+
+def announce_into(
+    draft: Draft,
+    order: Order,
+    vms: Sequence[VM],
+    *,
+    by: str,
+    new_id: Callable[[], str],
+    now: datetime,
+) -> None:
+    """Announce `order` as a part of `draft`."""
+    check(order)
+    is_one_by_one = order.source is EventSource.USER or order.type in (
+        EventType.PREEMPT,
+        EventType.TERMINATE,
+    )
+    for act in acts(vms, host=order.host, is_one_by_one=is_one_by_one):
+        maintenance = _maintenance(
+            draft.slice, order, act, new_id=new_id, by=by, now=now
+        )
         draft.record(
             Announced(at=now, by=by, maintenance=maintenance.id, announced=maintenance)
         )
         draft.record(*_approvals_by_policy(draft.slice, maintenance, now))
-    return draft.finish(now, rules)
 
 
-# --- acts --------------------------------------------------------------------
-
-
-def _acts(order: Order, vms: Sequence[VM]) -> Iterator[_Act]:
-    ordered = sorted(vms, key=lambda vm: (natural(vm.group), natural(vm.name)))
-    if _is_one_by_one(order):
-        for vm in ordered:
-            yield _Act(host=None, events=((vm,),))
-    elif order.host is not None:
-        yield _Act(host=order.host, events=tuple(_by_update_domain(ordered)))
-    else:
-        for together in _by_update_domain(ordered):
-            if together[0].update_domain is not None:
-                yield _Act(host=None, events=(together,))
-            else:
-                yield from _by_host(together)
-
-
-def _is_one_by_one(order: Order) -> bool:
-    return order.source is EventSource.USER or order.type in (
-        EventType.PREEMPT,
-        EventType.TERMINATE,
+def is_user_operation(maintenance: Maintenance) -> bool:
+    """Whether a user asked for it, who could as well wait."""
+    return (
+        maintenance.source is EventSource.USER and maintenance.cause in _USER_OPERATIONS
     )
 
 
-def _by_update_domain(ordered: Sequence[VM]) -> Iterator[tuple[VM, ...]]:
-    """Split VMs, ordered by group, into those of one group and update domain."""
-
-    def domain(vm: VM) -> tuple[object, ...]:
-        none = vm.update_domain is None
-        return (natural(vm.group), none, vm.update_domain or 0)
-
-    for _, together in groupby(sorted(ordered, key=domain), key=domain):
-        yield tuple(together)
-
-
-def _by_host(vms: Sequence[VM]) -> Iterator[_Act]:
-    shared: dict[str, list[VM]] = {}
-    for vm in vms:
-        place = f"vm {vm.name}" if vm.host is None else f"host {vm.host}"
-        shared.setdefault(place, []).append(vm)
-    for together in shared.values():
-        yield _Act(host=None, events=(tuple(together),))
+def _refuse_beyond_limit(draft: Draft, scheduled: int, rules: Rules) -> None:
+    known = draft.before.maintenances
+    made = sum(
+        1
+        for each in draft.slice.maintenances.values()
+        if each.id not in known and is_user_operation(each) and not each.at_once
+    )
+    limit = rules.user_operations
+    if limit is not None and made and scheduled + made > limit:
+        raise Conflict(
+            f"{scheduled} user operations are scheduled already, and no more than"
+            f" {limit} may be ([user_operations] limit); wait until one has started,"
+            " or cancel one"
+        )
 
 
 # --- maintenances ------------------------------------------------------------
@@ -169,14 +165,14 @@ def _by_host(vms: Sequence[VM]) -> Iterator[_Act]:
 def _maintenance(
     slice_: Slice,
     order: Order,
-    act: _Act,
+    act: Act,
     *,
     new_id: Callable[[], str],
     by: str,
     now: datetime,
 ) -> Maintenance:
     source = order.source or _default_source(order.type)
-    cause = _CAUSES.get((order.type, source), Cause.PLATFORM)
+    cause = order.cause or _CAUSES.get((order.type, source), Cause.PLATFORM)
     minimum = _minimum(slice_, order, act)
     not_before = _not_before(slice_, order, act, cause, minimum, now)
     description = _REPAIR if order.emergency else _DESCRIPTIONS.get(cause, "")
@@ -197,17 +193,20 @@ def _maintenance(
         ignore_gates=order.ignore_gates,
         announced_at=now,
         announced_by=by,
-        events=tuple(_event(new_id(), vms) for vms in act.events),
+        removes=order.removes,
+        events=tuple(_event(slice_, new_id(), vms, now) for vms in act.events),
     )
 
 
-def _event(event_id: str, vms: Sequence[VM]) -> Event:
+def _event(slice_: Slice, event_id: str, vms: Sequence[VM], now: datetime) -> Event:
+    group = slice_.groups[vms[0].group]
     return Event(
         id=event_id,
         group=vms[0].group,
         resources=tuple(vm.name for vm in vms),
         paas=tuple(vm.name for vm in vms if vm.paas),
         update_domain=vms[0].update_domain,
+        silent=not group.is_listening(now, slice_.outages),
     )
 
 
@@ -225,7 +224,7 @@ def _duration(order: Order) -> int:
 # --- notice ------------------------------------------------------------------
 
 
-def _minimum(slice_: Slice, order: Order, act: _Act) -> timedelta:
+def _minimum(slice_: Slice, order: Order, act: Act) -> timedelta:
     if order.emergency:
         return timedelta(0)
     groups = [slice_.groups[vms[0].group] for vms in act.events]
@@ -235,7 +234,7 @@ def _minimum(slice_: Slice, order: Order, act: _Act) -> timedelta:
 def _not_before(
     slice_: Slice,
     order: Order,
-    act: _Act,
+    act: Act,
     cause: Cause,
     minimum: timedelta,
     now: datetime,
@@ -267,12 +266,14 @@ def _wanted(order: Order, now: datetime, earliest: datetime) -> datetime:
 
 
 def _starts_at_once(
-    slice_: Slice, order: Order, act: _Act, cause: Cause, now: datetime
+    slice_: Slice, order: Order, act: Act, cause: Cause, now: datetime
 ) -> bool:
-    if cause in _AUTO_APPROVED:
+    if order.at_once:
+        return True
+    if cause in _USER_OPERATIONS and order.source is EventSource.USER:
         group = slice_.groups[act.events[0][0].group]
         is_listening = group.is_listening(now, slice_.outages)
-        if _AUTO_APPROVED[cause] in group.auto_approve or not is_listening:
+        if _USER_OPERATIONS[cause] in group.auto_approve or not is_listening:
             return True
     return order.emergency and order.notice is None and order.not_before is None
 
@@ -280,7 +281,7 @@ def _starts_at_once(
 def _approvals_by_policy(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Approved]:
-    wanted = _AUTO_APPROVED.get(maintenance.cause)
+    wanted = _USER_OPERATIONS.get(maintenance.cause)
     for event in maintenance.events:
         if wanted in slice_.groups[event.group].auto_approve:
             yield Approved(

@@ -18,6 +18,7 @@ from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
 from forewarn.core.policy import Rules
 from forewarn.core.settling import Step, groups_to_settle, is_at_hand
 from forewarn.engine.lookup import (
+    count_user_operations,
     find_maintenance,
     find_targets,
     find_vm,
@@ -76,7 +77,7 @@ class Engine:
         announcing.check(order)
         with self.writing(once) as (transaction, now):
             step = self._announce(transaction, order, by, now)
-            made = _announced(step)
+            made = announced(step)
             keep_answer(transaction, once, made, now)
         return made
 
@@ -96,13 +97,15 @@ class Engine:
                 new_id=self.new_id,
                 now=now,
                 rules=self.rules,
+                scheduled=count_user_operations(snapshot, self.rules),
             )
-        return _announced(step)
+        return announced(step)
 
     def _announce(
         self, transaction: Transaction, order: Order, by: str, now: datetime
     ) -> Step:
         order, vms = find_targets(transaction, order)
+        scheduled = count_user_operations(transaction, self.rules)
 
         def decide(slice_: Slice) -> Step:
             return announcing.announce(
@@ -113,6 +116,7 @@ class Engine:
                 new_id=self.new_id,
                 now=now,
                 rules=self.rules,
+                scheduled=scheduled,
             )
 
         return self.decide(transaction, {vm.group for vm in vms}, decide, now)
@@ -392,7 +396,8 @@ class Engine:
         return now if last is None else max(now, last)
 
 
-def _announced(step: Step) -> Sequence[Maintenance]:
+def announced(step: Step) -> Sequence[Maintenance]:
+    """The maintenances that `step` announces, in the order in which they will run."""
     ids = {fact.maintenance for fact in step.facts if isinstance(fact, Announced)}
     made = [each for each in step.slice.maintenances.values() if each.id in ids]
     return sorted(made, key=lambda each: each.not_before)

@@ -1,13 +1,16 @@
 """Finding what a request names, or saying that there is no such thing."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from forewarn.core.announcing import Order
+from forewarn.core.announcing import Order, is_user_operation
 from forewarn.core.fleet import VM, key
 from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.policy import Rules
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.ports import Snapshot
+
+_PAGE = 1000
 
 
 def find_vm(snapshot: Snapshot, name: str) -> VM:
@@ -29,9 +32,7 @@ def find_maintenance(snapshot: Snapshot, any_id: str) -> Maintenance:
 def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]:
     """Find the VMs that `order` names; answer it with names as they are written."""
     if order.host is not None:
-        part = snapshot.part_of_fleet(hosts=[order.host])
-        host = _exact(order.host, part.hosts, "host")
-        vms = [vm for vm in part.vms.values() if vm.host == host]
+        host, vms = find_host(snapshot, order.host)
         return replace(order, host=host), _not_empty(vms, f"host {host}")
     if order.group is not None:
         part = snapshot.part_of_fleet(groups=[order.group])
@@ -40,6 +41,29 @@ def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]
         return replace(order, group=group), _not_empty(vms, f"group {group}")
     named = {vm.name: vm for vm in (find_vm(snapshot, each) for each in order.vms)}
     return order, [*named.values()]
+
+
+def find_host(snapshot: Snapshot, name: str) -> tuple[str, Sequence[VM]]:
+    """Find the host `name`, as it is written, and the VMs on it."""
+    part = snapshot.part_of_fleet(hosts=[name])
+    host = _exact(name, part.hosts, "host")
+    return host, [vm for vm in part.vms.values() if vm.host == host]
+
+
+def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:
+    """Find every maintenance in `phases`, in the order of announcement."""
+    after = 0
+    while page := snapshot.maintenances(phases=phases, after=after, limit=_PAGE):
+        yield from (each for _, each in page)
+        after = page[-1][0]
+
+
+def count_user_operations(snapshot: Snapshot, rules: Rules) -> int:
+    """Count the user operations that are scheduled, if there is a limit to them."""
+    if rules.user_operations is None:
+        return 0
+    scheduled = every(snapshot, Phase.SCHEDULED)
+    return sum(1 for each in scheduled if is_user_operation(each))
 
 
 def _exact(name: str, known: Iterable[str], noun: str) -> str:

@@ -1,0 +1,143 @@
+"""Commands that act on one VM or one host."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from forewarn.core import announcing, causes
+from forewarn.core.announcing import Order
+from forewarn.core.causes import Operation
+from forewarn.core.fleet import VM
+from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.policy import Rules
+from forewarn.core.settling import Step
+from forewarn.engine.engine import Engine, announced
+from forewarn.engine.lookup import count_user_operations, every, find_host, find_vm
+from forewarn.engine.once import Once, keep_answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a command about a host led to."""
+
+    made: Sequence[Maintenance]
+    concerned: Sequence[Maintenance]  # those that were changed, or left as they are
+
+
+class _Command(Protocol):
+    def __call__(
+        self,
+        slice_: Slice,
+        order: Order,
+        vms: Sequence[VM],
+        /,
+        *,
+        by: str,
+        new_id: Callable[[], str],
+        now: datetime,
+        rules: Rules,
+    ) -> Step: ...
+
+
+class Causes:
+    """All that makes VMs restart, move and go, beside an announcement."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Act by `engine`."""
+        self._engine = engine
+
+    def operate(
+        self,
+        operation: Operation,
+        order: Order,
+        *,
+        by: str,
+        once: Once[Sequence[Maintenance]] | None = None,
+    ) -> Sequence[Maintenance]:
+        """Restart, redeploy, reimage, evict or delete the VM that `order` names."""
+        announcing.check(order)
+        engine = self._engine
+        with engine.writing(once) as (transaction, now):
+            vm = find_vm(transaction, order.vms[0])
+            scheduled = count_user_operations(transaction, engine.rules)
+
+            def decide(slice_: Slice) -> Step:
+                return announcing.announce(
+                    slice_,
+                    causes.fit(slice_, operation, order, vm),
+                    [vm],
+                    by=by,
+                    new_id=engine.new_id,
+                    now=now,
+                    rules=engine.rules,
+                    scheduled=scheduled,
+                )
+
+            made = announced(engine.decide(transaction, [vm.group], decide, now))
+            keep_answer(transaction, once, made, now)
+        return made
+
+    def maintain(
+        self, order: Order, *, by: str, once: Once[Outcome] | None = None
+    ) -> Outcome:
+        """Announce planned maintenance of the host that `order` names."""
+        announcing.check(order)
+        return self._on_host(announcing.announce, order, by, once)
+
+    def degrade(
+        self,
+        order: Order,
+        *,
+        fails_by: datetime | None = None,
+        by: str,
+        once: Once[Outcome] | None = None,
+    ) -> Outcome:
+        """Let VMs leave a host that is predicted to fail."""
+        announcing.check(order)
+        command = partial(causes.degrade, fails_by=fails_by)
+        return self._on_host(command, order, by, once)
+
+    def fail(
+        self, order: Order, *, by: str, once: Once[Outcome] | None = None
+    ) -> Outcome:
+        """Tell that a host has failed."""
+        announcing.check(order)
+        return self._on_host(causes.fail, order, by, once)
+
+    def recover(
+        self, order: Order, *, by: str, once: Once[Outcome] | None = None
+    ) -> Outcome:
+        """Tell that a host is well again."""
+        return self._on_host(causes.recover, order, by, once)
+
+    def _on_host(
+        self, command: _Command, order: Order, by: str, once: Once[Outcome] | None
+    ) -> Outcome:
+        engine = self._engine
+        with engine.writing(once) as (transaction, now):
+            host, vms = find_host(transaction, order.host or "")
+            live = every(transaction, Phase.SCHEDULED, Phase.STARTED)
+            known = [each for each in live if each.host == host]
+            groups = {vm.group for vm in vms}
+            groups |= {group for each in known for group in each.groups}
+
+            def decide(slice_: Slice) -> Step:
+                return command(
+                    slice_,
+                    replace(order, host=host),
+                    vms,
+                    by=by,
+                    new_id=engine.new_id,
+                    now=now,
+                    rules=engine.rules,
+                )
+
+            step = engine.decide(transaction, groups, decide, now)
+            outcome = Outcome(
+                made=announced(step),
+                concerned=[step.slice.maintenance(each.id) for each in known],
+            )
+            keep_answer(transaction, once, outcome, now)
+        return outcome
