@@ -1,5 +1,7 @@
 """Listening: rule 12."""
 
+from datetime import timedelta
+
 import pytest
 from tests.engine.system import (
     HOUR,
@@ -102,13 +104,27 @@ def test_incarnations_go_on_from_where_the_epoch_began(system: System) -> None:
     assert system.plane.document("web-0").incarnation == 2
 
 
-def test_a_group_that_always_listens_never_begins(system: System) -> None:
-    web = Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
-    system.fleets.put_group(web, by="ops")
+ALWAYS = Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
+
+
+@pytest.mark.parametrize("silence", [0 * HOUR, 25 * HOUR])
+def test_a_group_that_always_listens_never_begins(
+    system: System, silence: timedelta
+) -> None:
+    system.fleets.put_group(ALWAYS, by="ops")
     epoch = system.plane.epoch("web-0")
+    system.advance.by(silence)
     system.engine.listen(["web"])
     assert not system.facts(ListeningBegan)
     assert system.plane.epoch("web-0") == epoch
+
+
+def test_a_group_that_always_listens_is_asked_though_it_never_asks(
+    system: System,
+) -> None:
+    system.fleets.put_group(ALWAYS, by="ops")
+    system.advance.by(25 * HOUR)
+    assert system.announce(USER_RESTART).phase is Phase.SCHEDULED
 
 
 def test_a_user_operation_on_a_silent_group_starts_at_once(system: System) -> None:

@@ -193,6 +193,17 @@ def test_a_group_that_keeps_asking_is_never_silent(service: Service) -> None:
     assert len(service.facts("ListeningBegan")) == 1
 
 
+def test_a_group_that_always_listens_goes_on_after_a_silence(service: Service) -> None:
+    made = service.announce(vms=["web-0"])
+    service.ask("POST", f"/v1/maintenances/{made['id']}/cancel")
+    before = service.as_vm("web-0").headers["ETag"]
+    service.advance(25 * 3600)
+    assert service.announce(vms=["web-0"], source="User")["phase"] == "SCHEDULED"
+    answer = service.as_vm("web-0", If_None_Match=before)
+    assert answer.json["DocumentIncarnation"] == 3
+    assert service.facts("ListeningBegan") == []
+
+
 def test_one_vm_keeps_an_isolated_group_listening_for_all(service: Service) -> None:
     service.ask("PUT", "/v1/groups/empty", ISOLATED)
     for name in ("iso-0", "iso-1"):
