@@ -40,6 +40,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert (config.fleet, config.default_vm, config.lead) == (None, None, None)
     assert set(config.shown.values()) == {5}
     assert config.not_before_2017_03_01 is DateForm.ISO8601
+    assert config.first_call_delay == 0
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,11 @@ def test_the_dates_of_the_oldest_version_can_be_set_in_the_file() -> None:
 
 def test_the_lead_can_be_set_in_the_file() -> None:
     assert from_file({"driver": {"lead": 3}}).lead == 3
+
+
+def test_first_calls_can_be_late_by_file_and_by_variable() -> None:
+    assert from_file({"listening": {"first_call_delay": 0.5}}).first_call_delay == 0.5
+    assert from_environment(FOREWARN_FIRST_CALL_DELAY="120").first_call_delay == 120
 
 
 # --- addresses ---------------------------------------------------------------
@@ -222,6 +228,7 @@ WRONG = {
     "lead": "-1",
     "shown_reboot": "soon",
     "not_before_2017_03_01": "roman",
+    "first_call_delay": "120.1",
 }
 
 
@@ -238,6 +245,12 @@ def test_a_wrong_value_is_refused_with_the_name_of_its_variable(name: str) -> No
 def test_what_is_no_number_of_seconds_is_refused(seconds: object) -> None:
     with pytest.raises(InvalidInput, match=r"forewarn\.toml: shown\.reboot: expected"):
         from_file({"shown": {"reboot": seconds}})
+
+
+@pytest.mark.parametrize("seconds", [-1, 121, "soon", True, None])
+def test_a_delay_of_first_calls_is_two_minutes_at_most(seconds: object) -> None:
+    with pytest.raises(InvalidInput, match=r"a number of seconds from 0 to 120"):
+        from_file({"listening": {"first_call_delay": seconds}})
 
 
 @pytest.mark.parametrize("value", [1, True, [], {}, ""])

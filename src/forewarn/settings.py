@@ -303,4 +303,14 @@ SETTINGS: tuple[Setting, ...] = (
         flag=False,
         help="How api-version 2017-03-01 writes NotBefore.",
     ),
+    Setting(
+        name="first_call_delay",
+        key="listening.first_call_delay",
+        default=0,
+        read=_number("seconds", 0, 120),
+        flag=False,
+        help="How many seconds late the first request of a silent group is answered,"
+        " 120 at most.",
+        shown_default="0: at once",
+    ),
 )

@@ -4,8 +4,10 @@ import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
+from tests.conformance.target import Serve, Settings
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 
+DELAY = 0.8  # seconds
 PROMPT = 2.0  # seconds: the most that the least patient client waits
 
 IGNORED = (
@@ -73,6 +75,55 @@ def test_the_first_request_is_answered_at_once(stage: Stage) -> None:
     answer = stage.alone().get()
     assert answer.status == 200
     assert answer.seconds < PROMPT
+
+
+@pytest.fixture
+def slow(serve: Serve) -> Stage:
+    """A stage where the first request of a group takes a moment."""
+    return serve(Settings(first_call_delay=str(DELAY)))
+
+
+@fact("10.3c")
+def test_a_setting_lets_the_first_request_take_its_time(slow: Stage) -> None:
+    vm = slow.alone()
+    first, second = vm.get(), vm.get()
+    assert (first.status, second.status) == (200, 200)
+    assert second.seconds < DELAY / 2 < first.seconds
+
+
+@fact("10.3c")
+def test_meanwhile_the_group_listens_and_is_shown_what_comes(slow: Stage) -> None:
+    (vm, other) = slow.group()
+    with vm.line() as line:
+        line.write(vm.request(events(NEWEST)))
+        assert line.is_quiet(DELAY / 2), "expected the request to be delayed"
+        slow.announce("Reboot", other, source="User")
+        (event,) = line.read()["Events"]
+    assert event["EventStatus"] == "Scheduled", "who listens is asked"
+
+
+@fact("10.3d")
+def test_whoever_asks_meanwhile_is_answered_at_the_same_moment(slow: Stage) -> None:
+    (vm, other) = slow.group()
+    with vm.line() as first, other.line() as second:
+        first.write(vm.request(events(NEWEST)))
+        assert first.is_quiet(DELAY * 3 / 4), "expected the request to be delayed"
+        second.write(other.request(events(NEWEST)))
+        assert first.read().status == 200
+        assert second.read().seconds < DELAY / 2
+
+
+@fact("10.3e")
+def test_an_approval_is_carried_out_at_once_and_answered_late(slow: Stage) -> None:
+    (vm, _) = slow.group()
+    announced = slow.announce("Reboot", vm)
+    (event,) = announced.maintenance["events"]
+    post = vm.request(events(NEWEST), method="POST", body=approval(event["id"]))
+    with vm.line() as line:
+        line.write(post)
+        assert line.is_quiet(DELAY / 2), "expected the answer to be delayed"
+        assert slow.phase(announced) == "STARTED"
+        assert line.read("POST").status == 200
 
 
 @fact("10.3b")

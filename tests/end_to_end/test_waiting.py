@@ -3,7 +3,6 @@
 import json
 import random
 import socket
-import struct
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -60,8 +59,7 @@ def leave(poller: Poller, way: str) -> None:
         assert poller.answer().status == 304
         assert poller.is_closed()
     elif way == "reset":
-        at_once = struct.pack("ii", 1, 0)
-        poller.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        poller.reset()
     elif way == "amid the next request":
         poller.socket.sendall(GET[:30])
     poller.socket.close()

@@ -1,7 +1,7 @@
 """Wires between clients and the metadata plane, without sockets, loop or real time."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from tests.server.reception import EVENTS, Reception, a_reception
@@ -9,7 +9,9 @@ from tests.server.talk import Said, a_request, read
 
 from forewarn.engine.documents import Update
 from forewarn.server.alarm import Alarm
+from forewarn.server.first_calls import FirstCalls
 from forewarn.server.http import Memo
+from forewarn.server.identity import Waiter
 from forewarn.server.limits import Connections, Verdict
 from forewarn.server.metadata import Deferred
 from forewarn.server.wire import Wire
@@ -118,6 +120,7 @@ class Plane:
         self.memo = Memo()
         self.loop = Loop()
         self.alarm = Alarm(self.loop)
+        self.first_calls = FirstCalls(self.loop, self.desk, self._wake)
         self.second = 0
         self.limit = Connections(per_vm=per_vm, total=total)
         self.wires: set[Wire] = set()
@@ -138,7 +141,10 @@ class Plane:
 
     def change(self, update: Update) -> None:
         """Take in an update, and wake those whom it concerns."""
-        for waiter in self.desk.directory.update(update):
+        self._wake(self.desk.directory.update(update))
+
+    def _wake(self, waiters: Sequence[Waiter]) -> None:
+        for waiter in waiters:
             waiter.wake()
 
     def wait(self, seconds: int) -> None:

@@ -145,6 +145,7 @@ def a_reception(
     date_form: DateForm | None = None,
     clock: str = "system",
     rate: Rate | None = None,
+    first_call_delay: float = 0,
 ) -> Reception:
     """Open a reception for `vms`; what `documents` do not tell is empty."""
     notes = Notes()
@@ -160,5 +161,12 @@ def a_reception(
         )
     )
     stamp = Stamp(NOON, clock)
-    desk = Desk(directory, notes, stamp, date_form=date_form, rate=rate)
+    desk = Desk(
+        directory,
+        notes,
+        stamp,
+        date_form=date_form,
+        rate=rate,
+        first_call_delay=first_call_delay,
+    )
     return Reception(desk, notes)

@@ -28,18 +28,24 @@ from forewarn.server.responses import Stamp, not_modified_tail, tail
 class Hearing:
     """One group, and when it last asked."""
 
-    __slots__ = ("asked", "group", "stamp")
+    __slots__ = ("asked", "group", "is_beginning", "stamp")
 
     def __init__(self, group: Group) -> None:
         """Know of `group` what the store knows."""
         self.stamp: Stamp | None = None  # of the last request
         self.asked: datetime | None = None  # None: never
+        self.is_beginning = False  # a silence has ended, and is not settled yet
+        self.group: Group = group
         self.know(group)
 
     def know(self, group: Group) -> None:
         """Take in what the store knows by now."""
         last = group.last_request
-        self.group: Group = group
+        if group.listening is Listening.ALWAYS:
+            self.is_beginning = False
+        elif group.listening_since not in (None, self.group.listening_since):
+            self.is_beginning, self.stamp = True, None
+        self.group = group
         if last is not None and (self.asked is None or last > self.asked):
             self.asked = last
 
@@ -127,6 +133,10 @@ class Directory:
         if seat is None and self.is_open:
             return self._default()
         return seat
+
+    def hearing(self, group: str) -> Hearing | None:
+        """Find what is known of `group`; None: it has left."""
+        return self._hearings.get(group)
 
     def _default(self) -> Seat | None:
         return self._by_name.get(key(self._default_vm or self._first_vm))

@@ -45,6 +45,7 @@ class Approve:
 
     vm: str
     events: tuple[str, ...]
+    delay: Hearing | None = None  # whose beginning the answer waits for; None: nobody's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,15 @@ class Hold:
     seconds: int
 
 
-Deferred: TypeAlias = Listen | Approve | Hold
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """The group of `hearing` is being switched on: until then nobody is answered."""
+
+    hearing: Hearing
+    response: Response | None = None  # None: the document, as it is by then
+
+
+Deferred: TypeAlias = Listen | Approve | Hold | Delay
 
 
 class Desk:
@@ -70,10 +79,15 @@ class Desk:
         *,
         date_form: DateForm | None = None,
         rate: Rate | None = None,
+        first_call_delay: float = 0,
     ) -> None:
-        """Answer from `directory`; `date_form` is the one of 2017-03-01."""
+        """Answer from `directory`; `date_form` is the one of 2017-03-01.
+
+        Groups that were silent are answered `first_call_delay` seconds late.
+        """
         self.directory = directory
         self.stamp = stamp
+        self.first_call_delay = first_call_delay
         self._notes = notes
         self._rate = rate
         self._date_forms = {EXEMPT: date_form}
@@ -122,23 +136,42 @@ class Desk:
             if hearing.is_silent(self.stamp.now, self.directory.outages):
                 return Listen(group=hearing.group.name)
             self._note_request(hearing)
+        delay = hearing if may_wait and self.is_delayed(hearing) else None
         if isinstance(asked, ReadDocument):
-            return self._document(asked, seat, may_wait=may_wait)
-        return self._approve(request, seat, body)
+            return self._read(asked, seat, delay, may_wait=may_wait)
+        return self._approve(request, seat, body, delay)
 
     def _route(self, request: Request) -> Route:
         if request.route is None:
             request.route = route(request, is_open=self.directory.is_open)
         return cast(Route, request.route)
 
+    def is_delayed(self, hearing: Hearing) -> bool:
+        """Whether the group is answered late, because it has only just begun."""
+        return self.first_call_delay > 0 and hearing.is_beginning
+
+    def settle(self, hearing: Hearing, *, is_asked: bool) -> None:
+        """Answer the group at once from now on; if `is_asked`, somebody has waited."""
+        hearing.is_beginning = False
+        if is_asked:  # all the while, also where the clock has leapt a day meanwhile
+            hearing.asked = self.stamp.now
+
     def write(self, request: Request, response: Response) -> bytes:
         """Write `response` to `request`."""
         return self.stamp.render(response, request.connection, is_head=request.is_head)
 
     def _note_request(self, hearing: Hearing) -> None:
-        hearing.stamp = self.stamp
+        if not self.is_delayed(hearing):  # there the hot path would answer
+            hearing.stamp = self.stamp
         hearing.asked = self.stamp.now
         self._notes.ask(hearing.group.name, self.stamp.now)
+
+    def _read(
+        self, asked: ReadDocument, seat: Seat, delay: Hearing | None, *, may_wait: bool
+    ) -> bytes | Deferred:
+        if delay is not None:
+            return Delay(hearing=delay)
+        return self._document(asked, seat, may_wait=may_wait)
 
     def _document(
         self, asked: ReadDocument, seat: Seat, *, may_wait: bool = True
@@ -168,12 +201,17 @@ class Desk:
                     Sight(event=event.id, vm=seat.vm.name, at=self.stamp.now)
                 )
 
-    def _approve(self, request: Request, seat: Seat, body: bytes) -> bytes | Deferred:
+    def _approve(
+        self, request: Request, seat: Seat, body: bytes, delay: Hearing | None
+    ) -> bytes | Deferred:
         try:
             events = decode_start_requests(body)
         except Malformed as problem:
-            return self.write(request, error(400, f"Bad request. {problem}"))
-        return Approve(vm=seat.vm.name, events=events)
+            response = error(400, f"Bad request. {problem}")
+            if delay is not None:
+                return Delay(hearing=delay, response=response)
+            return self.write(request, response)
+        return Approve(vm=seat.vm.name, events=events, delay=delay)
 
 
 def _unknown(address: str, vm: str | None) -> Response:

@@ -19,6 +19,7 @@ from forewarn.engine.journal import Complaints
 from forewarn.errors import Unavailable
 from forewarn.ports import Clock
 from forewarn.server.alarm import Alarm
+from forewarn.server.first_calls import FirstCalls
 from forewarn.server.http import Memo
 from forewarn.server.identity import Waiter
 from forewarn.server.limits import Connections, Verdict
@@ -45,6 +46,7 @@ class MetadataPlane:
     """Serves /metadata/... on some sockets."""
 
     alarm: Alarm  # of the loop, once that runs
+    first_calls: FirstCalls
 
     def __init__(
         self,
@@ -125,6 +127,7 @@ class MetadataPlane:
         loop = uvloop.new_event_loop()
         asyncio.set_event_loop(loop)
         self.alarm = Alarm(loop)
+        self.first_calls = FirstCalls(loop, self.desk, self._wake)
         self._loop = loop
         loop.run_until_complete(self._listen())
         self._stamp()
@@ -205,9 +208,10 @@ class MetadataPlane:
             self._silent.setdefault(deferred.group, []).append(wire)
             self._hear()
         elif isinstance(deferred, Approve):
-            vm, events = deferred.vm, deferred.events
+            vm, events, delay = deferred.vm, deferred.events, deferred.delay
             self._in_pool(
-                lambda: self._commands.approve_as_vm(vm, events), wire.approved
+                lambda: self._commands.approve_as_vm(vm, events),
+                lambda problem: wire.approved(problem, delay),
             )
 
     def _hear(self) -> None:
@@ -219,12 +223,18 @@ class MetadataPlane:
 
         def heard(problem: Exception | None) -> None:
             self._is_hearing = False
-            for wires in waiting.values():
+            for group, wires in waiting.items():
+                self._begin(group)
                 for wire in wires:
                     wire.heard(problem)
             self._hear()
 
         self._in_pool(lambda: self._commands.listen([*waiting]), heard)
+
+    def _begin(self, group: str) -> None:
+        hearing = self.desk.directory.hearing(group)
+        if hearing is not None:  # it may have left the fleet meanwhile
+            self.first_calls.begin(hearing)
 
     def _in_pool(
         self, work: Callable[[], None], done: Callable[[Exception | None], None]

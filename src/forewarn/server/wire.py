@@ -6,10 +6,11 @@ from typing import Protocol, cast
 
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.server.alarm import Alarm
+from forewarn.server.first_calls import FirstCalls
 from forewarn.server.http import Connection, Memo, State
-from forewarn.server.identity import plain_address
+from forewarn.server.identity import Hearing, plain_address
 from forewarn.server.limits import Verdict
-from forewarn.server.metadata import Deferred, Desk, Hold
+from forewarn.server.metadata import Deferred, Delay, Desk, Hold
 from forewarn.server.requests import Request
 from forewarn.server.responses import CLOSE, Response, error
 
@@ -37,6 +38,7 @@ class Plane(Protocol):
     desk: Desk
     memo: Memo
     alarm: Alarm
+    first_calls: FirstCalls
     second: int  # counted by the sweep, not by a clock
 
     def admit(self, wire: "Wire", caller: str | None) -> Verdict:
@@ -76,7 +78,7 @@ class Wire(asyncio.Protocol):
         self._connection: Connection[Deferred] = Connection(self, plane.memo)
         self._since = plane.second  # when the present state began
         self._stalled: int | None = None  # since when nobody reads the answers
-        self._held: Hold | None = None  # what the present request waits for
+        self._held: Hold | Delay | None = None  # what the present request waits for
         self._drained = 0
         self._is_leaving = False
 
@@ -86,7 +88,7 @@ class Wire(asyncio.Protocol):
         """Answer for the address of this connection."""
         desk = self._plane.desk
         answer = desk.answer(request, body, self._address)
-        if self._is_leaving and isinstance(answer, Hold):
+        if self._is_leaving and isinstance(answer, Hold | Delay):
             return desk.answer_again(request, body, self._address, may_wait=False)
         return answer
 
@@ -184,7 +186,7 @@ class Wire(asyncio.Protocol):
 
     def _defer(self) -> None:
         deferred, self._connection.deferred = self._connection.deferred, None
-        if isinstance(deferred, Hold):
+        if isinstance(deferred, Hold | Delay):
             self._hold(deferred)
         elif deferred is not None:
             self._plane.defer(self, deferred)
@@ -198,15 +200,23 @@ class Wire(asyncio.Protocol):
         else:
             self._resume(self._say(_failure(problem)))
 
-    def approved(self, problem: Exception | None) -> None:
-        """Answer after the events were approved, or not."""
-        if self._connection.state is State.BUSY:
-            response = Response(200) if problem is None else _failure(problem)
+    def approved(self, problem: Exception | None, delay: Hearing | None = None) -> None:
+        """Answer after the events were approved, or not; late where `delay` begins."""
+        if self._connection.state is not State.BUSY:
+            return
+        response = Response(200) if problem is None else _failure(problem)
+        if delay is None or not delay.is_beginning or self._is_leaving:
             self._resume(self._say(response))
+        else:
+            self._resume(Delay(hearing=delay, response=response))
 
     def wake(self) -> None:
         """Answer if the caller would see something else; wait on if not."""
         held = self._held
+        if isinstance(held, Delay):
+            if not held.hearing.is_beginning:
+                self._resume(self._late(held, may_wait=True))
+            return
         if held is None:
             return
         found = self._again(may_wait=True)
@@ -220,16 +230,26 @@ class Wire(asyncio.Protocol):
     def stop_waiting(self) -> None:
         """Answer a held request now, changed or not."""
         if self._held is not None:
-            self._resume(self._again(may_wait=False))
+            self._resume(self._late(self._held, may_wait=False))
 
-    def _hold(self, hold: Hold) -> None:
+    def _late(self, held: Hold | Delay, *, may_wait: bool) -> bytes | Deferred:
+        if isinstance(held, Delay) and held.response is not None:
+            return self._say(held.response)
+        return self._again(may_wait=may_wait)
+
+    def _hold(self, hold: Hold | Delay) -> None:
         self._held = hold
-        hold.shelf.waiters[self] = None
-        self._plane.alarm.begin(self, hold.seconds)
+        if isinstance(hold, Delay):
+            self._plane.first_calls.wait(self, hold.hearing)
+        else:
+            hold.shelf.waiters[self] = None
+            self._plane.alarm.begin(self, hold.seconds)
 
     def _let_go(self) -> None:
         held, self._held = self._held, None
-        if held is not None:
+        if isinstance(held, Delay):
+            self._plane.first_calls.leave(self, held.hearing)
+        elif held is not None:
             held.shelf.waiters.pop(self, None)
             self._plane.alarm.end(self, held.seconds)
 
