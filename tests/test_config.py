@@ -40,7 +40,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert (config.fleet, config.default_vm, config.lead) == (None, None, None)
     assert set(config.shown.values()) == {5}
     assert config.not_before_2017_03_01 is DateForm.ISO8601
-    assert config.first_call_delay == 0
+    assert (config.latest, config.first_call_delay) == (False, 0)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,11 @@ def test_the_dates_of_the_oldest_version_can_be_set_in_the_file() -> None:
 
 def test_the_lead_can_be_set_in_the_file() -> None:
     assert from_file({"driver": {"lead": 3}}).lead == 3
+
+
+def test_latest_can_be_taken_by_file_and_by_variable() -> None:
+    assert from_file({"protocol": {"latest": True}}).latest
+    assert from_environment(FOREWARN_LATEST="on").latest
 
 
 def test_first_calls_can_be_late_by_file_and_by_variable() -> None:
@@ -228,6 +233,7 @@ WRONG = {
     "lead": "-1",
     "shown_reboot": "soon",
     "not_before_2017_03_01": "roman",
+    "latest": "newest",
     "first_call_delay": "120.1",
 }
 

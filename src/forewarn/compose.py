@@ -104,6 +104,7 @@ class System:
             date_form=config.not_before_2017_03_01,
             rate=_rate(config.requests_per_second),
             first_call_delay=config.first_call_delay,
+            takes_latest=config.latest,
         )
         plane = MetadataPlane(listening, desk, engine, clock, _limit(config))
         documents = Documents(store, plane.hand_over)

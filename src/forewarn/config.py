@@ -33,6 +33,7 @@ class Config:
     lead: float | None  # seconds; None: 2, or 0 where the driver does nothing
     shown: Mapping[EventType, float]  # seconds
     not_before_2017_03_01: DateForm
+    latest: bool  # a version, as in the preview
     first_call_delay: float  # seconds
     state_directory: Path
 

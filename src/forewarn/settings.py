@@ -304,6 +304,14 @@ SETTINGS: tuple[Setting, ...] = (
         help="How api-version 2017-03-01 writes NotBefore.",
     ),
     Setting(
+        name="latest",
+        key="protocol.latest",
+        default=False,
+        read=_flag,
+        flag=False,
+        help="Take api-version latest for 2017-03-01, and versions in the path.",
+    ),
+    Setting(
         name="first_call_delay",
         key="listening.first_call_delay",
         default=0,

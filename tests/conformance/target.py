@@ -30,6 +30,7 @@ class Settings:
 
     requests_per_second: str | None = None
     not_before_2017_03_01: str | None = None
+    latest: str | None = None
     first_call_delay: str | None = None
 
     def __str__(self) -> str:
@@ -83,6 +84,7 @@ def own(folder: Path, settings: Settings) -> Iterator[Target]:
         *("--clock", "manual", "--store", "memory"),
         FOREWARN_REQUESTS_PER_SECOND=settings.requests_per_second,
         FOREWARN_NOT_BEFORE_2017_03_01=settings.not_before_2017_03_01,
+        FOREWARN_LATEST=settings.latest,
         FOREWARN_FIRST_CALL_DELAY=settings.first_call_delay,
     )
     with serve as program:

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
-from tests.conformance.vm import EVENTS, NEWEST, VM, events
+from tests.conformance.target import Serve, Settings
+from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 
 OTHERS = ("PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -115,6 +116,49 @@ def test_latest_is_no_version_any_more(vm: VM) -> None:
 @pytest.mark.parametrize("name", ["latest", "%7Blatest%7D"])
 def test_latest_is_refused_as_any_unknown_version(vm: VM, name: str) -> None:
     assert vm.get(version=name).body == vm.get(version="2000-01-01").body
+
+
+@pytest.fixture
+def lenient(serve: Serve) -> VM:
+    """A VM with one event, where `latest` is taken."""
+    stage = serve(Settings(latest="true"))
+    (vm, _) = stage.group()
+    stage.announce("Reboot", vm)
+    return vm
+
+
+@fact("1.5d")
+def test_a_setting_makes_latest_mean_2017_03_01(lenient: VM) -> None:
+    expected = lenient.document("2017-03-01")
+    assert len(expected["Events"]) == 1
+    assert lenient.document("latest") == expected
+
+
+@fact("1.5d")
+def test_where_latest_is_taken_its_posts_need_no_header(lenient: VM) -> None:
+    body = approval(lenient.event()["EventId"])
+    assert lenient.post(body, version="latest", marked=False).status == 200
+    assert lenient.statuses == ["Started"]
+    assert lenient.get(version="latest", marked=False).status == 400
+
+
+@fact("1.5d")
+def test_where_latest_is_taken_it_is_not_recommended(lenient: VM) -> None:
+    assert "latest" not in lenient.ask(EVENTS)["newest-versions"]
+
+
+@fact("1.5e")
+@pytest.mark.parametrize("name", ["latest", "Latest", "2017-03-01", NEWEST])
+def test_the_same_setting_takes_versions_in_the_path(lenient: VM, name: str) -> None:
+    answer = lenient.ask(f"/metadata/{name}/scheduledevents")
+    assert answer.status == 200
+    assert answer.body == lenient.get(version=name.lower()).body
+
+
+@fact("1.5e")
+@pytest.mark.parametrize("name", ["latest", "2017-03-01", NEWEST])
+def test_otherwise_no_version_stands_in_the_path(vm: VM, name: str) -> None:
+    assert vm.ask(f"/metadata/{name}/scheduledevents").status == 404
 
 
 @fact("1.7a")

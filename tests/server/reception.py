@@ -146,6 +146,7 @@ def a_reception(
     clock: str = "system",
     rate: Rate | None = None,
     first_call_delay: float = 0,
+    takes_latest: bool = False,
 ) -> Reception:
     """Open a reception for `vms`; what `documents` do not tell is empty."""
     notes = Notes()
@@ -168,5 +169,6 @@ def a_reception(
         date_form=date_form,
         rate=rate,
         first_call_delay=first_call_delay,
+        takes_latest=takes_latest,
     )
     return Reception(desk, notes)

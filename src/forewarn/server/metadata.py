@@ -19,7 +19,7 @@ from forewarn.server.limits import Rate
 from forewarn.server.requests import Request
 from forewarn.server.responses import Response, Stamp, error
 from forewarn.server.routes import (
-    EXEMPT,
+    OLDEST,
     Fixed,
     ReadDocument,
     ReadInstance,
@@ -80,6 +80,7 @@ class Desk:
         date_form: DateForm | None = None,
         rate: Rate | None = None,
         first_call_delay: float = 0,
+        takes_latest: bool = False,
     ) -> None:
         """Answer from `directory`; `date_form` is the one of 2017-03-01.
 
@@ -88,9 +89,10 @@ class Desk:
         self.directory = directory
         self.stamp = stamp
         self.first_call_delay = first_call_delay
+        self._takes_latest = takes_latest
         self._notes = notes
         self._rate = rate
-        self._date_forms = {EXEMPT: date_form}
+        self._date_forms = {OLDEST: date_form}
 
     def answer(self, request: Request, body: bytes, address: str) -> bytes | Deferred:
         """Answer the caller at `address`, or name what must be done first."""
@@ -143,7 +145,11 @@ class Desk:
 
     def _route(self, request: Request) -> Route:
         if request.route is None:
-            request.route = route(request, is_open=self.directory.is_open)
+            request.route = route(
+                request,
+                is_open=self.directory.is_open,
+                takes_latest=self._takes_latest,
+            )
         return cast(Route, request.route)
 
     def is_delayed(self, hearing: Hearing) -> bool:

@@ -13,8 +13,8 @@ from forewarn.server import instance
 from forewarn.server.requests import Request
 from forewarn.server.responses import Response, error
 
-#: POSTs of this version need no Metadata header.
-EXEMPT = "2017-03-01"
+#: The first version; what `latest` means, where that is taken.
+OLDEST = "2017-03-01"
 
 _MARK_MISSING = error(400, "Bad request: . Required metadata header not specified")
 _FORWARDED = error(400, "Bad request. Requests must not be forwarded by a proxy")
@@ -28,10 +28,7 @@ _METHODS: Mapping[str, tuple[str, ...]] = {
     "instance": ("GET",),
     "versions": ("GET",),
 }
-_KNOWN: Mapping[str, tuple[str, ...]] = {
-    _EVENTS: tuple(VERSIONS),
-    "instance": INSTANCE_VERSIONS,
-}
+_WITH_LATEST: Mapping[str, ApiVersion] = {**VERSIONS, "latest": VERSIONS[OLDEST]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +71,14 @@ class ReadInstance:
 Route: TypeAlias = Fixed | ReadDocument | ApproveEvents | ReadInstance
 
 
-def route(request: Request, *, is_open: bool) -> Route:
+def route(request: Request, *, is_open: bool, takes_latest: bool = False) -> Route:
     """Find out what `request` asks for; a pure function of its head."""
-    versions = [value for name, value in request.query if name.lower() == "api-version"]
     if request.is_forwarded:
         return Fixed(response=_FORWARDED)
+    known = _WITH_LATEST if takes_latest else VERSIONS
     vm, parts = _place(request.path, is_open=is_open)
-    exempt = request.method == "POST" and parts == [_EVENTS] and versions == [EXEMPT]
-    if not request.is_marked and not exempt:
+    parts, versions = _given(request, parts, takes_latest=takes_latest)
+    if not request.is_marked and not _is_exempt(request, parts, versions, known):
         return Fixed(response=_MARK_MISSING)
     if not parts or parts[0] not in _METHODS or (parts[1:] and parts[0] != "instance"):
         return Fixed(response=_NOT_FOUND)
@@ -90,11 +87,15 @@ def route(request: Request, *, is_open: bool) -> Route:
         allow = ", ".join(allowed)
         text = f"Method not allowed: {request.method}; allowed are {allow}"
         return Fixed(response=error(405, text, Allow=allow))
-    if len({name.lower() for name, _ in request.query}) < len(request.query):
+    names = {name.lower() for name, _ in request.query}
+    if len(names) < len(request.query) or len(versions) > 1:
         return Fixed(response=_REPEATED)
     if parts[0] == "versions":
         return Fixed(response=instance.versions())
-    return _versioned(request, vm, parts, versions)
+    version = versions[0] if versions else ""
+    if parts[0] == "instance":
+        return _instance(request, vm, tuple(parts[1:]), version)
+    return _events(request, vm, known.get(version))
 
 
 def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
@@ -109,20 +110,45 @@ def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
     return vm, [rest[0].lower(), *rest[1:]] if rest else []
 
 
-def _versioned(
-    request: Request, vm: str | None, parts: list[str], versions: list[str]
+def _given(
+    request: Request, parts: list[str], *, takes_latest: bool
+) -> tuple[list[str], list[str]]:
+    """Find the versions, and what of the path is not one of them."""
+    versions = [value for name, value in request.query if name.lower() == "api-version"]
+    is_old = takes_latest and len(parts) == 2 and parts[0] in _WITH_LATEST
+    if is_old and parts[1].lower() == _EVENTS:  # as it was before 2017-03-01
+        return [_EVENTS], [parts[0], *versions]
+    return parts, versions
+
+
+def _is_exempt(
+    request: Request,
+    parts: list[str],
+    versions: list[str],
+    known: Mapping[str, ApiVersion],
+) -> bool:
+    """Whether the Metadata header is not needed."""
+    if request.method != "POST" or parts != [_EVENTS] or len(versions) != 1:
+        return False
+    version = known.get(versions[0])
+    return version is not None and not version.header_on_post
+
+
+def _instance(
+    request: Request, vm: str | None, path: tuple[str, ...], version: str
 ) -> Route:
-    known = _KNOWN[parts[0]]
-    if not versions or versions[0] not in known:
-        return Fixed(response=_unknown_version(known))
-    if parts[0] == "instance":
-        form = next((v for n, v in request.query if n.lower() == "format"), "json")
-        return ReadInstance(
-            vm=vm, path=tuple(parts[1:]), version=versions[0], form=form.lower()
-        )
+    if version not in INSTANCE_VERSIONS:
+        return Fixed(response=_unknown_version(INSTANCE_VERSIONS))
+    form = next((v for n, v in request.query if n.lower() == "format"), "json")
+    return ReadInstance(vm=vm, path=path, version=version, form=form.lower())
+
+
+def _events(request: Request, vm: str | None, version: ApiVersion | None) -> Route:
+    if version is None:
+        return Fixed(response=_unknown_version(tuple(VERSIONS)))
     if request.method == "POST":
         return ApproveEvents(vm=vm)
-    return _reading(request, vm, VERSIONS[versions[0]])
+    return _reading(request, vm, version)
 
 
 def _reading(request: Request, vm: str | None, version: ApiVersion) -> ReadDocument:
