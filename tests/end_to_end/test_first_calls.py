@@ -121,7 +121,7 @@ def test_a_first_call_is_answered_though_the_clock_runs_a_day_meanwhile(
     ):
         start = time.monotonic()
         assert poller.ask().status == 200
-        assert 1 <= time.monotonic() - start < 1 + AT_ONCE
+        assert time.monotonic() - start >= 1
         assert began(program)
 
 
