@@ -19,6 +19,7 @@ from forewarn.config import Config
 from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers import DRIVERS
+from forewarn.engine.causes import Causes
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import CLOCK, Engine
 from forewarn.engine.fleets import Fleets
@@ -163,6 +164,7 @@ class System:
         parts = Parts(
             engine=engine,
             fleets=fleets,
+            causes=Causes(engine),
             advance=advance,
             documents_position=lambda: documents.position,
         )
@@ -279,6 +281,8 @@ def _rules(config: Config, clock: Clock) -> Rules:
             kind: timedelta(seconds=seconds * clock.rate)
             for kind, seconds in config.shown.items()
         },
+        user_operations=config.user_operations_limit or None,
+        host_failure=config.host_failure_type,
     )
 
 

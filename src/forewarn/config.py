@@ -32,6 +32,8 @@ class Config:
     log_level: str
     lead: float | None  # seconds; None: 2, or 0 where the driver does nothing
     shown: Mapping[EventType, float]  # seconds
+    user_operations_limit: int  # 0: any number
+    host_failure_type: EventType
     not_before_2017_03_01: DateForm
     latest: bool  # a version, as in the preview
     first_call_delay: float  # seconds
@@ -59,6 +61,7 @@ def load(sources: Sources) -> Config:
     values = {each.name: _value(each, sources) for each in SETTINGS}
     shown = {kind: values.pop(f"shown_{kind.lower()}") for kind in EventType}
     values["not_before_2017_03_01"] = DateForm(values["not_before_2017_03_01"])
+    values["host_failure_type"] = EventType(values["host_failure_type"].capitalize())
     directory = state_directory(sources.environment)
     values["store"] = values["store"] or f"sqlite:///{directory / 'forewarn.db'}"
     return Config(**values, shown=shown, state_directory=directory)

@@ -296,6 +296,23 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     *_shown_settings(),
     Setting(
+        name="user_operations_limit",
+        key="user_operations.limit",
+        default=0,
+        read=_number("user operations", 0, 1_000_000, is_whole=True),
+        flag=False,
+        help="How many user operations may be scheduled at once; the next is refused.",
+        shown_default="0: any number",
+    ),
+    Setting(
+        name="host_failure_type",
+        key="host_failure.type",
+        default="reboot",
+        read=_one_of("reboot", "redeploy"),
+        flag=False,
+        help="What VMs are told when their host has failed.",
+    ),
+    Setting(
         name="not_before_2017_03_01",
         key="protocol.not_before_2017_03_01",
         default="iso8601",

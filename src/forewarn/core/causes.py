@@ -142,7 +142,8 @@ def fail(
     draft = Draft(slice_)
     known = [*_live(slice_, order.host)]
     scheduled = [each for each in known if each.phase is Phase.SCHEDULED]
-    draft.record(*_canceled(scheduled, by, now, f"host {order.host} failed"))
+    reason = order.reason or f"host {order.host} failed"
+    draft.record(*_canceled(scheduled, by, now, reason))
     listed = {vm for each in known if each not in scheduled for vm in each.vms}
     rest = [vm for vm in vms if vm.name not in listed]
     if rest:
@@ -175,7 +176,8 @@ def recover(
         for each in _live(slice_, host, Cause.DEGRADED)
         if each.phase is Phase.SCHEDULED
     ]
-    draft.record(*_canceled(degraded, by, now, f"host {host} recovered"))
+    reason = order.reason or f"host {host} recovered"
+    draft.record(*_canceled(degraded, by, now, reason))
     for each in _live(slice_, host, Cause.HOST_FAILURE):
         if each.phase is Phase.STARTED and each.completed_by is None:
             draft.record(f.WorkEnded(at=now, by=by, maintenance=each.id))

@@ -1,6 +1,6 @@
 """Commands that act on one VM or one host."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -10,7 +10,7 @@ from forewarn.core import announcing, causes
 from forewarn.core.announcing import Order
 from forewarn.core.causes import Operation
 from forewarn.core.fleet import VM
-from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
 from forewarn.core.policy import Rules
 from forewarn.core.settling import Step
 from forewarn.engine.engine import Engine, announced
@@ -97,14 +97,14 @@ class Causes:
         """Let VMs leave a host that is predicted to fail."""
         announcing.check(order)
         command = partial(causes.degrade, fails_by=fails_by)
-        return self._on_host(command, order, by, once)
+        return self._on_host(command, order, by, once, {Cause.DEGRADED})
 
     def fail(
         self, order: Order, *, by: str, once: Once[Outcome] | None = None
     ) -> Outcome:
         """Tell that a host has failed."""
         announcing.check(order)
-        return self._on_host(causes.fail, order, by, once)
+        return self._on_host(causes.fail, order, by, once, set(Cause))
 
     def recover(
         self, order: Order, *, by: str, once: Once[Outcome] | None = None
@@ -113,7 +113,12 @@ class Causes:
         return self._on_host(causes.recover, order, by, once)
 
     def _on_host(
-        self, command: _Command, order: Order, by: str, once: Once[Outcome] | None
+        self,
+        command: _Command,
+        order: Order,
+        by: str,
+        once: Once[Outcome] | None,
+        concerns: Collection[Cause] = (),
     ) -> Outcome:
         engine = self._engine
         with engine.writing(once) as (transaction, now):
@@ -135,9 +140,9 @@ class Causes:
                 )
 
             step = engine.decide(transaction, groups, decide, now)
-            outcome = Outcome(
-                made=announced(step),
-                concerned=[step.slice.maintenance(each.id) for each in known],
-            )
+            after = [step.slice.maintenance(each.id) for each in known]
+            changed = [new for old, new in zip(known, after, strict=True) if new != old]
+            same = [each for each in after if each.cause in concerns]
+            outcome = Outcome(made=announced(step), concerned=changed or same)
             keep_answer(transaction, once, outcome, now)
         return outcome

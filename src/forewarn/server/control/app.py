@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from forewarn import __version__
 from forewarn.server.auth import Tokens
 from forewarn.server.control import (
+    causes,
     clock,
     docs,
     fleet,
@@ -36,6 +37,6 @@ def make_app(parts: Parts, streams: Streams, tokens: Tokens) -> FastAPI:
     app.state.parts = parts
     app.state.streams = streams
     problems.install(app)
-    for module in (health, maintenances, fleet, journal, clock, docs):
+    for module in (health, maintenances, causes, fleet, journal, clock, docs):
         app.include_router(module.router)
     return app

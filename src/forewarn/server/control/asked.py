@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from forewarn.engine.causes import Causes
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.once import Once
@@ -35,6 +36,7 @@ class Parts:
 
     engine: Engine
     fleets: Fleets
+    causes: Causes
     advance: Advance
     documents_position: Callable[[], int]
 
@@ -85,16 +87,19 @@ class Asked:
     digest: str
 
     def once(
-        self, status: int, render: Callable[[_T, Snapshot], str]
+        self,
+        status: int | Callable[[_T], int],
+        render: Callable[[_T, Snapshot], str],
     ) -> Once[_T] | None:
         """Remember the answer under the idempotency key, if there is one."""
         if self.key is None:
             return None
-        return Once(
-            key=self.key,
-            digest=self.digest,
-            render=lambda result, snapshot: f"{status}\n{render(result, snapshot)}",
-        )
+
+        def answer(result: _T, snapshot: Snapshot) -> str:
+            code = status if isinstance(status, int) else status(result)
+            return f"{code}\n{render(result, snapshot)}"
+
+        return Once(key=self.key, digest=self.digest, render=answer)
 
 
 async def asked(

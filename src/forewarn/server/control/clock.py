@@ -9,7 +9,7 @@ from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
 from forewarn.server.control.asked import Caller, Change, Service
-from forewarn.server.control.maintenances import moment
+from forewarn.server.control.bodies import moment
 from forewarn.server.control.views import Json, rfc3339, written
 
 router = APIRouter(tags=["clock"])

@@ -1,24 +1,21 @@
 """Maintenances and events."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
-from forewarn.core.announcing import Order
 from forewarn.core.maintenance import Event, Maintenance, Phase
 from forewarn.engine.lookup import find_maintenance
-from forewarn.errors import InvalidInput, NotFound
+from forewarn.errors import NotFound
 from forewarn.ports import Snapshot
-from forewarn.protocol.types import EventSource, EventType
 from forewarn.server.control.asked import Caller, Change, Service
+from forewarn.server.control.bodies import Announcement, Reason, order_of, word
 from forewarn.server.control.pages import After, Limit, number, page
 from forewarn.server.control.views import (
     Json,
     SeenBy,
+    announced_view,
     event_view,
     maintenance_view,
     preview_view,
@@ -26,36 +23,6 @@ from forewarn.server.control.views import (
 )
 
 router = APIRouter(tags=["maintenances"])
-
-_Word = TypeVar("_Word", bound=StrEnum)
-_MOST_SECONDS = 10**12  # more is no number of seconds that anybody means
-
-
-class Announcement(BaseModel):
-    """What is to be announced."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    type: StrictStr = Field(description="Freeze, Reboot, Redeploy, Preempt, Terminate")
-    vms: list[StrictStr] | None = Field(None, description="names of VMs")
-    host: StrictStr | None = Field(None, description="all VMs of a host, as one act")
-    group: StrictStr | None = Field(None, description="all VMs of a group")
-    notice_seconds: StrictInt | None = Field(None, ge=0, le=_MOST_SECONDS)
-    not_before: StrictStr | None = Field(None, description="RFC 3339 with a zone")
-    duration_seconds: StrictInt | None = Field(None, description="-1: unknown")
-    description: StrictStr | None = Field(None, max_length=1000)
-    source: StrictStr | None = Field(None, description="Platform or User")
-    reason: StrictStr | None = Field(None, max_length=1000)
-    emergency: StrictBool | None = None
-    ignore_gates: StrictBool | None = None
-
-
-class Reason(BaseModel):
-    """Why something is called off or given up."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: StrictStr | None = Field(None, max_length=1000)
 
 
 # --- maintenances ------------------------------------------------------------
@@ -67,16 +34,18 @@ def announce(service: Service, asked: Change, body: Announcement) -> Json:
 
     def render(made: Sequence[Maintenance], snapshot: Snapshot) -> str:
         del snapshot
-        return written(_announced(made))
+        return written(announced_view(made))
 
     once = asked.once(201, render)
-    return _announced(service.engine.announce(_order(body), by=asked.by, once=once))
+    return announced_view(
+        service.engine.announce(order_of(body), by=asked.by, once=once)
+    )
 
 
 @router.post("/v1/maintenances/preview")
 def preview(service: Service, by: Caller, body: Announcement) -> Json:
     """Show what would be announced; nothing is changed."""
-    made = service.engine.preview(_order(body), by=by)
+    made = service.engine.preview(order_of(body), by=by)
     return {"maintenances": [preview_view(each) for each in made]}
 
 
@@ -90,7 +59,7 @@ def list_maintenances(
 ) -> Json:
     """List maintenances in the order of announcement."""
     del by
-    phases = [_word(Phase, each, "phase") for each in phase or ()]
+    phases = [word(Phase, each, "phase") for each in phase or ()]
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
         found = snapshot.maintenances(
@@ -160,7 +129,7 @@ def list_events(
 ) -> Json:
     """List events in the order of announcement."""
     del by
-    phases = [_word(Phase, each, "phase") for each in phase or ()]
+    phases = [word(Phase, each, "phase") for each in phase or ()]
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
         found = _events(snapshot, phases, after, limit + 1)
@@ -196,53 +165,6 @@ def approve(service: Service, asked: Change, id: str) -> Json:
 
 
 # --- reading and showing -----------------------------------------------------
-
-
-def _order(body: Announcement) -> Order:
-    notice = body.notice_seconds
-    return Order(
-        type=_word(EventType, body.type, "type"),
-        vms=tuple(body.vms or ()),
-        host=body.host,
-        group=body.group,
-        notice=None if notice is None else timedelta(seconds=notice),
-        not_before=None if body.not_before is None else moment(body.not_before),
-        duration=body.duration_seconds,
-        description=body.description,
-        source=None
-        if body.source is None
-        else _word(EventSource, body.source, "source"),
-        reason=body.reason,
-        emergency=bool(body.emergency),
-        ignore_gates=bool(body.ignore_gates),
-    )
-
-
-def moment(text: str, name: str = "not_before") -> datetime:
-    """Read a time, which must have a zone."""
-    wrong = InvalidInput(
-        f"{name}: expected a time with a zone, such as 2026-01-31T12:00:00Z,"
-        f" not {text!r}"
-    )
-    try:
-        read = datetime.fromisoformat(text)
-        if read.tzinfo is None or "T" not in text.upper():
-            raise wrong
-        return read.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise wrong from None
-
-
-def _word(kind: type[_Word], text: str, name: str) -> _Word:
-    for each in kind:
-        if each.value.lower() == text.lower():
-            return each
-    known = ", ".join(each.value for each in kind)
-    raise InvalidInput(f"{name}: expected one of {known}, not {text!r}")
-
-
-def _announced(made: Sequence[Maintenance]) -> Json:
-    return {"maintenances": [maintenance_view(each) for each in made]}
 
 
 def _seen_by(snapshot: Snapshot) -> SeenBy:

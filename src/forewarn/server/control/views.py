@@ -79,9 +79,15 @@ def maintenance_view(maintenance: Maintenance, seen_by: SeenBy = nobody) -> Json
     }
 
 
+def announced_view(made: Sequence[Maintenance]) -> Json:
+    """Show what was announced."""
+    return {"maintenances": [maintenance_view(each) for each in made]}
+
+
 def event_view(maintenance: Maintenance, event: Event, seen_by: SeenBy) -> Json:
     """Show an event."""
-    status = STATUS.get(maintenance.phase)
+    is_there = event.withdrawn_at is None
+    status = STATUS.get(maintenance.phase) if is_there else None
     return {
         "id": event.id,
         "maintenance": maintenance.id,

@@ -1,0 +1,140 @@
+"""What requests say about maintenances, checked and read."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+from forewarn.core.announcing import Order
+from forewarn.errors import InvalidInput
+from forewarn.protocol.types import EventSource, EventType
+
+_Word = TypeVar("_Word", bound=StrEnum)
+_MOST_SECONDS = 10**12  # more is no number of seconds that anybody means
+
+
+class Reason(BaseModel):
+    """Why something is done."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: StrictStr | None = Field(None, max_length=1000)
+
+
+class Told(Reason):
+    """What VMs are told, beside what happens."""
+
+    duration_seconds: StrictInt | None = Field(None, description="-1: unknown")
+    description: StrictStr | None = Field(None, max_length=1000)
+
+
+class Timed(Told):
+    """What VMs are told, and when."""
+
+    notice_seconds: StrictInt | None = Field(None, ge=0, le=_MOST_SECONDS)
+    not_before: StrictStr | None = Field(None, description="RFC 3339 with a zone")
+
+
+class Reimaging(Timed):
+    """How a VM gets a new image."""
+
+    source: StrictStr | None = Field(
+        None, description="User; Platform, if the platform renews images by itself"
+    )
+
+
+class HostMaintenance(Timed):
+    """What is done to a host."""
+
+    type: StrictStr | None = Field(
+        None, description="Freeze, if absent; Reboot or Redeploy"
+    )
+    emergency: StrictBool | None = None
+    ignore_gates: StrictBool | None = None
+
+
+class Degraded(Told):
+    """Until when a host is predicted to last."""
+
+    fails_by: StrictStr | None = Field(None, description="RFC 3339 with a zone")
+
+
+class Announcement(Timed):
+    """What is to be announced."""
+
+    type: StrictStr = Field(description="Freeze, Reboot, Redeploy, Preempt, Terminate")
+    vms: list[StrictStr] | None = Field(None, description="names of VMs")
+    host: StrictStr | None = Field(None, description="all VMs of a host, as one act")
+    group: StrictStr | None = Field(None, description="all VMs of a group")
+    source: StrictStr | None = Field(None, description="Platform or User")
+    emergency: StrictBool | None = None
+    ignore_gates: StrictBool | None = None
+
+
+def order_of(body: Announcement) -> Order:
+    """Read an announcement."""
+    order = Order(
+        type=word(EventType, body.type, "type"),
+        vms=tuple(body.vms or ()),
+        host=body.host,
+        group=body.group,
+        source=source_of(body.source),
+        emergency=bool(body.emergency),
+        ignore_gates=bool(body.ignore_gates),
+    )
+    return with_times(order, body)
+
+
+def with_words(order: Order, body: Told | None) -> Order:
+    """Add what VMs are told to `order`."""
+    if body is None:
+        return order
+    return replace(
+        order,
+        duration=body.duration_seconds,
+        description=body.description,
+        reason=body.reason,
+    )
+
+
+def with_times(order: Order, body: Timed | None) -> Order:
+    """Add what VMs are told, and when, to `order`."""
+    if body is None:
+        return order
+    notice, at = body.notice_seconds, body.not_before
+    return replace(
+        with_words(order, body),
+        notice=None if notice is None else timedelta(seconds=notice),
+        not_before=None if at is None else moment(at, "not_before"),
+    )
+
+
+def source_of(text: str | None) -> EventSource | None:
+    """Read a source, in any case."""
+    return None if text is None else word(EventSource, text, "source")
+
+
+def moment(text: str, name: str) -> datetime:
+    """Read a time, which must have a zone."""
+    wrong = InvalidInput(
+        f"{name}: expected a time with a zone, such as 2026-01-31T12:00:00Z,"
+        f" not {text!r}"
+    )
+    try:
+        read = datetime.fromisoformat(text)
+        if read.tzinfo is None or "T" not in text.upper():
+            raise wrong
+        return read.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise wrong from None
+
+
+def word(kind: type[_Word], text: str, name: str) -> _Word:
+    """Read one of the words of `kind`, in any case."""
+    for each in kind:
+        if each.value.lower() == text.lower():
+            return each
+    known = ", ".join(each.value for each in kind)
+    raise InvalidInput(f"{name}: expected one of {known}, not {text!r}")
