@@ -10,6 +10,7 @@ from typing import Protocol
 from forewarn.core.facts import Entry, Sight
 from forewarn.core.fleet import VM, Fleet, Group, Host
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
+from forewarn.core.outages import Outage
 from forewarn.core.settling import Step
 from forewarn.protocol.types import EventSource, EventType
 
@@ -70,6 +71,12 @@ class Snapshot(Protocol):
 
     def seen(self, event: str) -> Sequence[Sight]:
         """Who was shown the event, and when."""
+
+    def facts_of(self, maintenance: str) -> Sequence[Entry]:
+        """What the journal tells of one maintenance."""
+
+    def outages(self, after: datetime) -> Sequence[Outage]:
+        """The outages that ended after `after`."""
 
     def next_moment(self) -> datetime | None:
         """When time alone moves something next."""

@@ -106,6 +106,31 @@ def gates(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[Ga
     yield from _notice_gates(slice_, maintenance, now)
 
 
+def queue_gates(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Gate]:
+    """Name those that come first: older, due, and therefore held themselves."""
+    if not is_queued(maintenance):
+        return
+    for other in slice_.maintenances.values():
+        shared = [each for each in maintenance.groups if each in other.groups]
+        if shared and _comes_first(slice_, other, maintenance, now):
+            yield Gate(kind="queue", group=shared[0], held_by=other)
+
+
+def _comes_first(
+    slice_: Slice, other: Maintenance, maintenance: Maintenance, now: datetime
+) -> bool:
+    order = [*slice_.maintenances]
+    place = (other.not_before, order.index(other.id))
+    return (
+        other.id != maintenance.id
+        and is_queued(other)
+        and is_due(other, now)
+        and place < (maintenance.not_before, order.index(maintenance.id))
+    )
+
+
 def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Gate]:
     for group in maintenance.groups:
         for other in slice_.live_in(group):

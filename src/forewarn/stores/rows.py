@@ -1,7 +1,7 @@
 """Rows to the core's values and back."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import get_args
@@ -66,6 +66,14 @@ def fact_row(position: int, fact: Fact) -> Parameters:
         "version": fact.version,
         "body": body(fact),
     }
+
+
+def concerned_rows(first: int, facts: Iterable[Fact]) -> Iterator[Parameters]:
+    """Write which maintenances `facts` tell of, the first of them at `first`."""
+    for position, fact in enumerate(facts, first):
+        maintenance = getattr(fact, "maintenance", None)
+        if maintenance is not None:
+            yield {"maintenance": maintenance, "position": position}
 
 
 def host(row: Row) -> Host:

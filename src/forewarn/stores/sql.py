@@ -185,12 +185,8 @@ class SqlSnapshot:
             groups={group.name: group for group in found},
             audiences={each.name: each for each in map(rows.audience, audiences)},
             maintenances={each.id: each for each in maintenances},
-            outages=self._outages(min(reach)) if reach else (),
+            outages=tuple(self.outages(min(reach))) if reach else (),
         )
-
-    def _outages(self, after: datetime) -> tuple[Outage, ...]:
-        found = self._session.rows(sql.OUTAGES, after=rows.micros(after))
-        return tuple(map(rows.outage, found))
 
     def _loaded(self, row: rows.Row) -> Maintenance:
         read = rows.maintenance(row)
@@ -227,6 +223,16 @@ class SqlSnapshot:
             Sight(event=str(row[0]), vm=str(row[1]), at=rows.moment(row[2]))
             for row in self._session.rows(sql.SEEN, of=event)
         ]
+
+    def facts_of(self, maintenance: str) -> Sequence[Entry]:
+        """What the journal tells of one maintenance."""
+        found = self._session.rows(sql.FACTS_OF, of=maintenance)
+        return [rows.entry(row) for row in found]
+
+    def outages(self, after: datetime) -> Sequence[Outage]:
+        """The outages that ended after `after`."""
+        found = self._session.rows(sql.OUTAGES, after=rows.micros(after))
+        return [*map(rows.outage, found)]
 
     def next_moment(self) -> datetime | None:
         """When time alone moves something next."""
@@ -329,6 +335,9 @@ class SqlTransaction(SqlSnapshot):
             for number, fact in enumerate(facts, position + 1)
         ]
         self._session.run_many(sql.ADD_FACT, written)
+        self._session.run_many(
+            sql.ADD_CONCERNED, [*rows.concerned_rows(position + 1, facts)]
+        )
         times = [fact.at for fact in facts]
         last_at = max([*times, last_at] if last_at else times, default=last_at)
         self._counter = (position + len(facts), last_at, ordinal)

@@ -35,6 +35,13 @@ FACTS = (
     .limit(p("most"))
 )
 
+FACTS_OF = (
+    select(t.journal.c.position, t.journal.c.fact, t.journal.c.body)
+    .join(t.concerned, t.concerned.c.position == t.journal.c.position)
+    .where(t.concerned.c.maintenance == p("of"))
+    .order_by(t.journal.c.position)
+)
+
 HOSTS = select(t.hosts.c.body).order_by(t.hosts.c.ordinal)
 HOST = select(t.hosts.c.body).where(t.hosts.c.key == p("of"))
 
@@ -145,6 +152,7 @@ SET_COUNTER = update(t.counter).values(
     position=p("to"), last_at=p("last"), ordinal=p("next")
 )
 ADD_FACT = insert(t.journal)
+ADD_CONCERNED = insert(t.concerned)
 DROP_SETTING = delete(t.settings).where(t.settings.c.name == p("of"))
 ADD_SETTING = insert(t.settings)
 

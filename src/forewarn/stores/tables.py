@@ -64,6 +64,13 @@ journal = Table(
     Column("body", Text, nullable=False),
 )
 
+concerned = Table(
+    "concerned",
+    metadata,
+    Column("maintenance", _short(40), primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+)
+
 hosts = Table(
     "hosts",
     metadata,

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 
 from forewarn.core.maintenance import Event, Maintenance, Phase
 from forewarn.engine.lookup import find_maintenance
+from forewarn.engine.telling import explain_maintenance, tell_story
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot
 from forewarn.server.control.asked import Caller, Change, Service
@@ -17,8 +18,10 @@ from forewarn.server.control.views import (
     SeenBy,
     announced_view,
     event_view,
+    explanation_view,
     maintenance_view,
     preview_view,
+    story_view,
     written,
 )
 
@@ -80,6 +83,20 @@ def get_maintenance(service: Service, by: Caller, id: str) -> Json:
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
         return _view(find_maintenance(snapshot, id), snapshot)
+
+
+@router.get("/v1/maintenances/{id}/explain")
+def explain(service: Service, by: Caller, id: str) -> Json:
+    """Explain what a maintenance waits for, since when, and who could open it."""
+    del by
+    return explanation_view(explain_maintenance(service.engine, id))
+
+
+@router.get("/v1/maintenances/{id}/story")
+def story(service: Service, by: Caller, id: str) -> Json:
+    """Tell the whole life of a maintenance, in order."""
+    del by
+    return story_view(tell_story(service.engine, id))
 
 
 @router.post("/v1/maintenances/{id}/cancel")

@@ -9,9 +9,11 @@ from enum import Enum
 from forewarn.core import fleet_file
 from forewarn.core.changes import Difference
 from forewarn.core.document import STATUS
+from forewarn.core.explaining import Explanation
 from forewarn.core.facts import Entry
 from forewarn.core.fleet import VM, Group, Host
 from forewarn.core.maintenance import Event, Maintenance
+from forewarn.core.story import Story
 from forewarn.engine.fleets import Applied
 
 Json = dict[str, object]
@@ -111,6 +113,28 @@ def preview_view(maintenance: Maintenance) -> Json:
         for event in maintenance.events
     ]
     return {**view, "id": None, "events": events}
+
+
+def explanation_view(explanation: Explanation) -> Json:
+    """Show what a maintenance waits for."""
+    return {
+        "phase": explanation.phase.value,
+        "due": explanation.due,
+        "waits": [_plain(wait) for wait in explanation.waits],
+        "starts_at_latest": rfc3339(explanation.starts_at_latest),
+        "sentences": [*explanation.sentences],
+    }
+
+
+def story_view(story: Story) -> Json:
+    """Show the life of a maintenance."""
+    used = story.used
+    return {
+        "notice_given_seconds": int(story.given.total_seconds()),
+        "notice_used_seconds": None if used is None else int(used.total_seconds()),
+        "entries": [_plain(line) for line in story.lines],
+        "sentences": [*story.sentences],
+    }
 
 
 def entry_view(entry: Entry) -> Json:

@@ -1,0 +1,311 @@
+"""Why a maintenance is where it is: what it waits for, since when, who could open it.
+
+Explains what `policy` decides; it decides nothing itself.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from forewarn.core import policy
+from forewarn.core.commands import is_retry_left
+from forewarn.core.maintenance import Event, Maintenance, Phase, Slice
+from forewarn.core.outages import lost
+from forewarn.core.policy import Gate, Rules
+from forewarn.core.sentences import at, few, span, what
+
+
+class WaitKind(StrEnum):
+    """What a maintenance can wait for."""
+
+    #: Somebody's approval.
+    APPROVAL = "approval"
+    #: A time.
+    TIME = "time"
+    #: Something that keeps it from starting although it is due.
+    GATE = "gate"
+    #: The moment in which VMs see Started before anything happens.
+    LEAD = "lead"
+    #: The driver.
+    WORK = "work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """One thing that a maintenance waits for."""
+
+    kind: WaitKind
+    what: str
+    since: datetime | None
+    opens_at: datetime | None = None  # None: that is not known
+    opened_by: str | None = None  # None: by time alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Where a maintenance is, and why."""
+
+    phase: Phase
+    due: bool
+    waits: tuple[Wait, ...]
+    starts_at_latest: datetime | None  # None: it has started, or that is not known
+    sentences: tuple[str, ...]
+
+
+def explain(
+    slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
+) -> Explanation:
+    """Explain `maintenance`; the slice holds its groups, and those of all due there."""
+    due = policy.is_due(maintenance, now)
+    if maintenance.phase is Phase.SCHEDULED:
+        waits = tuple(_before_start(slice_, maintenance, now, rules))
+        latest = _starts_at_latest(slice_, maintenance, waits, now)
+    else:
+        waits = tuple(_after_start(maintenance, now, rules))
+        latest = None
+    return Explanation(
+        phase=maintenance.phase,
+        due=due,
+        waits=waits,
+        starts_at_latest=latest,
+        sentences=tuple(_sentences(maintenance, due, waits, latest, now)),
+    )
+
+
+# --- before it has started ---------------------------------------------------
+
+
+def _before_start(
+    slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
+) -> Iterator[Wait]:
+    if not policy.is_due(maintenance, now):
+        for event in maintenance.unapproved:
+            yield _approval(maintenance, event)
+        yield Wait(
+            kind=WaitKind.TIME,
+            what="its NotBefore, when it is due without approval",
+            since=maintenance.announced_at,
+            opens_at=maintenance.not_before,
+        )
+    for gate in (
+        *policy.gates(slice_, maintenance, now),
+        *policy.queue_gates(slice_, maintenance, now),
+    ):
+        yield _gate(slice_, maintenance, gate, now, rules)
+
+
+def _approval(maintenance: Maintenance, event: Event) -> Wait:
+    return Wait(
+        kind=WaitKind.APPROVAL,
+        what=_not_approved(event),
+        since=maintenance.announced_at,
+        opens_at=maintenance.not_before,
+        opened_by=f"any VM of group {event.group}, or"
+        f" `forewarn events approve {event.id}`",
+    )
+
+
+def _not_approved(event: Event) -> str:
+    return (
+        f"group {event.group} has not approved event {event.id}"
+        f" ({few(event.resources)})"
+    )
+
+
+def _gate(
+    slice_: Slice, maintenance: Maintenance, gate: Gate, now: datetime, rules: Rules
+) -> Wait:
+    if gate.held_by is None:
+        return _notice_gate(slice_, maintenance, gate, now)
+    holding = gate.held_by
+    wait = Wait(
+        kind=WaitKind.GATE,
+        what=f"{_GATES[gate.kind](gate.group)} {_named(holding)}",
+        since=holding.started_at or holding.announced_at,
+        opens_at=gate.opens_at,
+        opened_by=f"maintenance {holding.id}, when it is over",
+    )
+    if gate.kind == "terminate-coupling":
+        return replace(
+            wait,
+            opened_by=f"any VM of group {gate.group}, by approving that one, or"
+            f" `forewarn events approve {holding.id}`",
+        )
+    if gate.kind == "update-domain":
+        return _held_by_started(wait, holding, rules)
+    return wait
+
+
+_GATES: Mapping[str, Callable[[str], str]] = {
+    "update-domain": lambda group: (
+        f"group {group} is touched in one update domain at a time, at present by"
+    ),
+    "queue": lambda group: (
+        f"in group {group} the older comes first, though it is held itself:"
+    ),
+    "terminate-coupling": lambda group: (
+        f"deletions in group {group} go together, and one is not approved:"
+    ),
+}
+
+
+def _held_by_started(wait: Wait, holding: Maintenance, rules: Rules) -> Wait:
+    if not holding.to_do:
+        return replace(wait, opens_at=policy.ends_at(holding, rules))
+    if holding.stuck_since is not None:
+        return replace(
+            wait,
+            what=f"{wait.what}; it is stuck since {at(holding.stuck_since)}",
+            opened_by=f"`forewarn events retry {holding.id}` or"
+            f" `forewarn events close {holding.id}`",
+        )
+    return wait
+
+
+def _notice_gate(
+    slice_: Slice, maintenance: Maintenance, gate: Gate, now: datetime
+) -> Wait:
+    away = lost(slice_.outages, maintenance.announced_at, now)
+    promised = timedelta(seconds=maintenance.promised)
+    return Wait(
+        kind=WaitKind.GATE,
+        what=f"group {gate.group} is promised {span(promised)} of notice, and the"
+        f" service was away for {span(away)} of it",
+        since=maintenance.not_before,
+        opens_at=gate.opens_at,
+        opened_by=f"any VM of group {gate.group}, by approving",
+    )
+
+
+def _named(holding: Maintenance) -> str:
+    since = holding.started_at
+    phase = "SCHEDULED" if since is None else f"STARTED at {at(since)}"
+    return f"maintenance {holding.id}, {what(holding)}, {phase}"
+
+
+def _starts_at_latest(
+    slice_: Slice, maintenance: Maintenance, waits: tuple[Wait, ...], now: datetime
+) -> datetime | None:
+    given_at = policy.notice_given_at(maintenance, slice_.outages, now)
+    times = [now if maintenance.is_approved else maintenance.not_before]
+    times += [given_at] if given_at is not None else []
+    for wait in waits:
+        if wait.kind is not WaitKind.GATE:
+            continue
+        if wait.opens_at is None:
+            return None
+        times.append(wait.opens_at)
+    return max(times)
+
+
+# --- after it has started ----------------------------------------------------
+
+
+def _after_start(
+    maintenance: Maintenance, now: datetime, rules: Rules
+) -> Iterator[Wait]:
+    if maintenance.phase is not Phase.STARTED:
+        return
+    opens = policy.work_opens_at(maintenance, rules)
+    if maintenance.to_do:
+        if opens is not None and now < opens:
+            yield Wait(
+                kind=WaitKind.LEAD,
+                what="VMs see Started before anything happens to them",
+                since=maintenance.started_at,
+                opens_at=opens,
+            )
+        yield _work(maintenance, rules)
+    ends = policy.ends_at(maintenance, rules)
+    if ends is None:
+        yield _failure(maintenance)
+    elif now < ends:
+        yield Wait(
+            kind=WaitKind.TIME,
+            what="its duration, or the time for which Started is shown at least",
+            since=maintenance.started_at,
+            opens_at=ends,
+        )
+
+
+def _work(maintenance: Maintenance, rules: Rules) -> Wait:
+    mine = maintenance.id
+    if maintenance.stuck_since is None:
+        return Wait(
+            kind=WaitKind.WORK,
+            what=f"the driver has not reported {few(maintenance.to_do)} done",
+            since=maintenance.started_at,
+            opened_by=f"the driver, or `forewarn events complete {mine}`",
+        )
+    by_itself = "the driver is called again by itself, or "
+    return Wait(
+        kind=WaitKind.WORK,
+        what=f"the driver failed, and {few(maintenance.to_do)} is still to do: stuck",
+        since=maintenance.stuck_since,
+        opened_by=(by_itself if is_retry_left(maintenance, rules) else "")
+        + f"`forewarn events retry {mine}`, `complete` or `close`",
+    )
+
+
+def _failure(maintenance: Maintenance) -> Wait:
+    return Wait(
+        kind=WaitKind.WORK,
+        what=f"host {maintenance.host} has failed, and is not said to be well again",
+        since=maintenance.started_at,
+        opened_by=f"`forewarn host recovered {maintenance.host}` or"
+        f" `forewarn events complete {maintenance.id}`",
+    )
+
+
+# --- in words ----------------------------------------------------------------
+
+
+def _sentences(
+    maintenance: Maintenance,
+    due: bool,
+    waits: tuple[Wait, ...],
+    latest: datetime | None,
+    now: datetime,
+) -> Iterator[str]:
+    yield _opening(maintenance, due, now)
+    if due:
+        for event in maintenance.unapproved:
+            yield f"No longer waited for: {_not_approved(event)}."
+    for wait in waits:
+        yield _sentence(wait, due, now)
+    if maintenance.phase is not Phase.SCHEDULED:
+        return
+    if latest is None:
+        yield "When it starts at the latest depends on what holds it."
+    else:
+        yield f"As things stand it starts at {at(latest)} at the latest."
+
+
+def _opening(maintenance: Maintenance, due: bool, now: datetime) -> str:
+    subject = f"{what(maintenance)} is {maintenance.phase}"
+    if maintenance.phase is Phase.STARTED:
+        return f"{subject} since {at(maintenance.started_at or now)}."
+    if maintenance.phase is not Phase.SCHEDULED:
+        return f"{subject} since {at(maintenance.ended_at or now)}; it is over."
+    if not due:
+        return f"{subject}, and not due yet."
+    if maintenance.is_approved:
+        return f"{subject} and due: everybody has approved, but a gate is shut."
+    return f"{subject} and due since {at(maintenance.not_before)}, but a gate is shut."
+
+
+def _sentence(wait: Wait, due: bool, now: datetime) -> str:
+    begin = {
+        WaitKind.APPROVAL: "It waits for an approval",
+        WaitKind.TIME: "It waits for a time",
+        WaitKind.GATE: "It waits at a gate" if due else "A gate is shut, too",
+        WaitKind.LEAD: "It waits before it begins",
+        WaitKind.WORK: "It waits for the work",
+    }[wait.kind]
+    end = ""
+    if wait.kind is not WaitKind.APPROVAL and wait.opens_at is not None:
+        left = span(wait.opens_at - now)
+        end = f", until {at(wait.opens_at)} (in {left})"
+    by = f" Opened by {wait.opened_by}." if wait.opened_by else ""
+    return f"{begin}: {wait.what}{end}.{by}"

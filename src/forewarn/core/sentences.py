@@ -1,0 +1,39 @@
+"""How the core's values read in a sentence."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from forewarn.core.maintenance import Maintenance
+
+_FEW = 5
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+def at(moment: datetime) -> str:
+    """Write a time, to the second."""
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def span(length: timedelta) -> str:
+    """Write a length of time by its two largest units: 14 min 30 s."""
+    left, parts = max(int(length.total_seconds()), 0), []
+    for unit, size in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def few(names: Sequence[str]) -> str:
+    """Write some names out, and count the others."""
+    shown = ", ".join(names[:_FEW])
+    more = len(names) - _FEW
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def what(maintenance: Maintenance) -> str:
+    """Say what is done to whom: Reboot of host host-a (db-0, web-0)."""
+    vms = few(maintenance.vms)
+    if maintenance.host is None:
+        return f"{maintenance.type} of {vms}"
+    return f"{maintenance.type} of host {maintenance.host} ({vms})"

@@ -1,0 +1,214 @@
+"""The whole life of a maintenance, in order, in sentences."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from forewarn.core import facts as f
+from forewarn.core.maintenance import Event, Maintenance, Via
+from forewarn.core.outages import Outage, lost
+from forewarn.core.sentences import at, few, span, what
+
+_WAYS: Mapping[Via, str] = {
+    Via.METADATA: "at the metadata endpoint",
+    Via.CONTROL: "by the control API",
+    Via.ARM: "by Azure's Resource Manager API",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing that happened."""
+
+    at: datetime
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """A life, and how much notice there was in it."""
+
+    lines: tuple[Line, ...]
+    given: timedelta  # from the announcement to NotBefore
+    used: timedelta | None  # until it started; None: it has not
+    sentences: tuple[str, ...]
+
+
+def tell(
+    maintenance: Maintenance,
+    facts: Iterable[f.Fact],
+    sights: Iterable[f.Sight],
+    outages: Iterable[Outage],
+) -> Story:
+    """Tell the life of `maintenance` from its `facts`, and who saw its events."""
+    away = [each for each in outages if _is_in_notice(maintenance, each)]
+    lines = [
+        *_told(maintenance, facts),
+        *_seen(maintenance, sights),
+        *(Line(at=each.until, what=_was_away(each)) for each in away),
+    ]
+    started = maintenance.started_at
+    return Story(
+        lines=tuple(sorted(lines, key=lambda line: line.at)),  # equal ones: as above
+        given=maintenance.not_before - maintenance.announced_at,
+        used=None if started is None else started - maintenance.announced_at,
+        sentences=tuple(_closing(maintenance, away)),
+    )
+
+
+def _is_in_notice(maintenance: Maintenance, outage: Outage) -> bool:
+    end = maintenance.started_at or maintenance.ended_at or outage.until
+    return outage.until > maintenance.announced_at and outage.since < end
+
+
+def _was_away(outage: Outage) -> str:
+    return f"the service is back; it was away since {at(outage.since)}"
+
+
+# --- facts -------------------------------------------------------------------
+
+
+def _told(maintenance: Maintenance, facts: Iterable[f.Fact]) -> Iterator[Line]:
+    for fact in facts:
+        write = _SENTENCES.get(type(fact))
+        if write is not None:
+            yield Line(at=fact.at, what=write(maintenance, fact))
+
+
+def _announced(maintenance: Maintenance, fact: f.Announced) -> str:
+    when = (
+        "at once" if maintenance.at_once else f"not before {at(maintenance.not_before)}"
+    )
+    parts = [
+        f"announced by {fact.by}: {what(maintenance)}, {when}"
+        f" ({maintenance.source}, {maintenance.cause})"
+    ]
+    if maintenance.emergency:
+        parts.append("an emergency")
+    if maintenance.reason:
+        parts.append(f"reason: {maintenance.reason}")
+    silent = [each.group for each in maintenance.events if each.silent]
+    if silent:
+        groups = few([*dict.fromkeys(silent)])
+        parts.append(f"silent, not having asked for events in 24 h: {groups}")
+    return "; ".join(parts)
+
+
+def _approved(maintenance: Maintenance, fact: f.Approved) -> str:
+    del maintenance
+    if fact.via is Via.POLICY:
+        return f"approved beforehand, by the settings of group {fact.group}"
+    return f"approved for group {fact.group} by {fact.by}, {_WAYS[fact.via]}"
+
+
+def _started(maintenance: Maintenance, fact: f.Started) -> str:
+    if maintenance.at_once and fact.at == maintenance.announced_at:
+        return "started, without notice"
+    waited = span(fact.at - maintenance.announced_at)
+    missing = [
+        each.group
+        for each in maintenance.live_events
+        if each.approved_at is None or each.approved_at > fact.at
+    ]
+    if not missing:
+        return f"started after {waited}, everybody having approved"
+    groups = few([*dict.fromkeys(missing)])
+    return f"started after {waited}, without the approval of {groups}"
+
+
+def _failed(maintenance: Maintenance, fact: f.WorkFailed) -> str:
+    del maintenance
+    return f"the driver failed on {few(fact.vms)}{_detail(fact.detail)}; stuck"
+
+
+def _done(maintenance: Maintenance, fact: f.WorkDone) -> str:
+    del maintenance
+    return f"done: {few(fact.vms)}{_detail(fact.detail)}"
+
+
+def _printed(maintenance: Maintenance, fact: f.WorkPrinted) -> str:
+    del maintenance
+    lines = [line for line in fact.output.splitlines() if line.strip()]
+    last = _shortened(lines[-1].strip()) if lines else ""
+    return f"the driver left {len(lines)} lines to read; the last: {last}"
+
+
+def _detail(text: str) -> str:
+    words = " ".join(text.split())
+    return f" ({_shortened(words)})" if words else ""
+
+
+def _shortened(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _retried(maintenance: Maintenance, fact: f.WorkRetried) -> str:
+    del maintenance
+    return f"to be tried again, {_whose(fact.by, 'by itself')}"
+
+
+def _canceled(maintenance: Maintenance, fact: f.Canceled) -> str:
+    del maintenance
+    return f"canceled, {_whose(fact.by, 'by itself')}{_detail(fact.reason or '')}"
+
+
+def _whose(by: str | None, nobody: str) -> str:
+    return nobody if by is None else f"by {by}"
+
+
+_Writer = Callable[[Maintenance, Any], str]  # Any: each takes its own kind of fact
+
+_SENTENCES: Mapping[type[f.Fact], _Writer] = {
+    f.Announced: _announced,
+    f.Approved: _approved,
+    f.VmsLeft: lambda _, fact: f"left, and not touched any more: {few(fact.vms)}",
+    f.Withdrawn: lambda _, fact: (
+        f"withdrawn for group {fact.group}: all its VMs have left"
+    ),
+    f.Started: _started,
+    f.WorkBegan: lambda _, fact: f"the driver is called, attempt {fact.attempt}",
+    f.WorkDone: _done,
+    f.WorkFailed: _failed,
+    f.WorkPrinted: _printed,
+    f.WorkRetried: _retried,
+    f.WorkEnded: lambda _, fact: f"said to be done, by {fact.by}",
+    f.Completed: lambda *_: "completed; its events are gone",
+    f.Canceled: _canceled,
+    f.Closed: lambda _, fact: (
+        f"given up, {_whose(fact.by, 'by itself')}{_detail(fact.reason or '')}"
+    ),
+}
+
+
+# --- sights and notice -------------------------------------------------------
+
+
+def _seen(maintenance: Maintenance, sights: Iterable[f.Sight]) -> Iterator[Line]:
+    groups = {each.id: each.group for each in maintenance.events}
+    for sight in sights:
+        group = groups.get(sight.event, "")
+        yield Line(at=sight.at, what=f"seen by {sight.vm} of group {group}")
+
+
+def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
+    announced, started = maintenance.announced_at, maintenance.started_at
+    given = maintenance.not_before - announced
+    if maintenance.at_once:
+        yield "It was announced without notice."
+    elif started is None:
+        yield f"Notice given: {span(given)}."
+    else:
+        used = started - announced
+        yield f"Notice given: {span(given)}; used: {span(used)}."
+    end = started or maintenance.ended_at
+    gone = lost(away, announced, end) if end is not None else timedelta(0)
+    if gone:
+        yield f"The service was away for {span(gone)} of that, which is not counted."
+    silent = [each for each in maintenance.events if _is_unapproved(each)]
+    if started is not None and not maintenance.at_once and silent:
+        yield f"Never approved by {few([each.group for each in silent])}."
+
+
+def _is_unapproved(event: Event) -> bool:
+    return event.approved_at is None and event.withdrawn_at is None

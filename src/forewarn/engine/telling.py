@@ -1,0 +1,36 @@
+"""Questions about one maintenance: why it is where it is, and how it got there."""
+
+from forewarn.core.explaining import Explanation, explain
+from forewarn.core.facts import Sight
+from forewarn.core.maintenance import Maintenance
+from forewarn.core.settling import groups_to_settle
+from forewarn.core.story import Story, tell
+from forewarn.engine.engine import Engine
+from forewarn.engine.lookup import find_maintenance
+from forewarn.ports import Snapshot
+
+
+def explain_maintenance(engine: Engine, any_id: str) -> Explanation:
+    """Explain the maintenance with this id, or with an event of this id."""
+    engine.write_notes()
+    with engine.store.snapshot() as snapshot:
+        found, now = find_maintenance(snapshot, any_id), engine.now(snapshot)
+        slice_ = snapshot.slice(found.groups)
+        wanted = groups_to_settle(slice_, slice_, now, engine.rules)
+        if not wanted <= slice_.groups.keys():
+            slice_ = snapshot.slice(wanted | slice_.groups.keys())
+        return explain(slice_, found, now, engine.rules)
+
+
+def tell_story(engine: Engine, any_id: str) -> Story:
+    """Tell the life of the maintenance with this id, or with an event of this id."""
+    engine.write_notes()
+    with engine.store.snapshot() as snapshot:
+        found = find_maintenance(snapshot, any_id)
+        facts = [entry.fact for entry in snapshot.facts_of(found.id)]
+        outages = snapshot.outages(found.announced_at)
+        return tell(found, facts, _sights(snapshot, found), outages)
+
+
+def _sights(snapshot: Snapshot, found: Maintenance) -> list[Sight]:
+    return [sight for event in found.events for sight in snapshot.seen(event.id)]
