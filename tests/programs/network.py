@@ -66,16 +66,30 @@ def why_not() -> str | None:
 @contextmanager
 def a_network(machines: Mapping[str, Sequence[str]]) -> Iterator[Network]:
     """Join `machines`, each with its addresses, to a place for the service."""
+    with some_places("service", *machines) as (service, *places):
+        service.do("ip", "address", "add", f"{ENDPOINT}/32", "dev", "lo")
+        made = {place.name: place for place in places}
+        for number, (name, addresses) in enumerate(machines.items()):
+            _join(service, f"wire{number}", made[name], addresses)
+        yield Network(service=service, machines=made)
+
+
+@contextmanager
+def some_places(*names: str) -> Iterator[Sequence[Place]]:
+    """Hold a place for each of `names`; nothing joins them yet."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
     with ExitStack() as cleanup:
-        service = cleanup.enter_context(_a_place("service"))
-        service.do("ip", "address", "add", f"{ENDPOINT}/32", "dev", "lo")
-        made = {name: cleanup.enter_context(_a_place(name)) for name in machines}
-        for number, (name, addresses) in enumerate(machines.items()):
-            _join(service, f"wire{number}", made[name], addresses)
-        yield Network(service=service, machines=made)
+        yield [cleanup.enter_context(_a_place(name)) for name in names]
+
+
+def lay_wire(service: Place, wire: str, machine: Place) -> None:
+    """Lead a `wire` from the service to the card `eth0` of `machine`."""
+    peer = ("peer", "name", "eth0", "netns", str(machine.holder))
+    service.do("ip", "link", "add", wire, "type", "veth", *peer)
+    service.do("ip", "link", "set", wire, "up")
+    machine.do("ip", "link", "set", "eth0", "up")
 
 
 @contextmanager
@@ -97,10 +111,7 @@ def _a_place(name: str) -> Iterator[Place]:
 
 def _join(service: Place, wire: str, machine: Place, addresses: Sequence[str]) -> None:
     """Lead a wire to `machine`: it can reach the service, and nothing else."""
-    peer = ("peer", "name", "eth0", "netns", str(machine.holder))
-    service.do("ip", "link", "add", wire, "type", "veth", *peer)
-    service.do("ip", "link", "set", wire, "up")
-    machine.do("ip", "link", "set", "eth0", "up")
+    lay_wire(service, wire, machine)
     machine.do("ip", "route", "add", f"{ENDPOINT}/32", "dev", "eth0")
     if HAS_IPV6:  # a neighbor is asked only for addresses of its own link
         service.do("ip", "address", "add", f"{ENDPOINT_6}/128", "dev", wire, "nodad")

@@ -18,6 +18,7 @@ _COMMANDS = {
     "bash": ("bash", "--version"),
     "busybox": ("busybox",),
     "curl": ("curl", "--version"),
+    "nft": ("nft", "--version"),
     "node": ("node", "--version"),
     "ohai": ("ohai", "--version"),
     "perl": ("perl", "--version"),
