@@ -14,14 +14,16 @@ SOURCE_PORT = 40_000
 _ARP, _IPV4, _IPV6, _TAGGED = 0x0806, 0x0800, 0x86DD, 0x8100
 
 
-def claim(mac: str, address: str, *, by: str = "", to: str = "") -> bytes:
+def claim(
+    mac: str, address: str, *, by: str = "", to: str = "", tags: Sequence[int] = ()
+) -> bytes:
     """Tell everybody, or answer `to` unasked, that `address` is at `mac`.
 
     It is sent `by` another MAC, if one is given.
     """
     owner = _mac(mac) + IPv4Address(address).packed
     other = _mac(mac) + IPv4Address(to or address).packed
-    return _frame(EVERYBODY, by or mac, _ARP, _arp(2) + owner + other)
+    return _frame(EVERYBODY, by or mac, _ARP, _arp(2) + owner + other, tags)
 
 
 def probe(mac: str, address: str) -> bytes:
@@ -52,10 +54,8 @@ def opening(
     tcp = struct.pack("!HHIIBBHHH", SOURCE_PORT, 80, 1, 0, 5 << 4, 2, 1024, 0, 0)
     pseudo = source + target + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
     tcp = tcp[:16] + _sum(pseudo + tcp) + tcp[18:]
-    kind, body = _IPV4, _ip(addresses, socket.IPPROTO_TCP, tcp)
-    for tag in tags:
-        kind, body = _TAGGED, struct.pack("!HH", tag, kind) + body
-    return _frame(macs[1], macs[0], kind, body)
+    body = _ip(addresses, socket.IPPROTO_TCP, tcp)
+    return _frame(macs[1], macs[0], _IPV4, body, tags)
 
 
 def _arp(operation: int) -> bytes:
@@ -69,7 +69,9 @@ def _ip(addresses: tuple[str, str], protocol: int, body: bytes) -> bytes:
     return head[:10] + _sum(head) + head[12:] + body
 
 
-def _frame(to: str, by: str, kind: int, body: bytes) -> bytes:
+def _frame(to: str, by: str, kind: int, body: bytes, tags: Sequence[int] = ()) -> bytes:
+    for tag in tags:
+        kind, body = _TAGGED, struct.pack("!HH", tag, kind) + body
     return _mac(to) + _mac(by) + struct.pack("!H", kind) + body
 
 

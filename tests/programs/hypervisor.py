@@ -22,7 +22,7 @@ BRIDGE, TAPS = "VMs on a bridge", "VMs on taps of their own"
 HERE, OUTSIDE = "hypervisor", "outside"  # beside the VMs
 UPLINK = "uplink"
 LOOK = copied("See that it works", "sh look")
-REFUSED, TIMED_OUT = 7, 28  # as curl says it
+UNCONNECTED, TIMED_OUT = 7, 28  # as curl says it
 HASTY = "hasty"  # where curl finds settings that let it wait for a moment only
 
 
@@ -72,7 +72,8 @@ class Hypervisor:
 
     def is_refused(self, machine: str, url: str) -> bool:
         """Whether somebody is there who refuses to be asked for `url`."""
-        return self.on(machine, "curl", "-s", url).code == REFUSED
+        done = self.on(machine, "curl", "-s", "-v", url)
+        return done.code == UNCONNECTED and "Connection refused" in done.err
 
     def on(self, machine: str, *words: str, **environment: str) -> Ended:
         """Run a program on a machine, or on the hypervisor."""
@@ -146,6 +147,7 @@ def _copy_files(folder: Path, way: str) -> None:
     rules = {BRIDGE: "bridge.nft", TAPS: "taps.nft"}[way]
     (folder / "fleet.toml").write_text(copied(_SERVICE, "toml fleet.toml"))
     (folder / rules).write_text(copied(way, f"nft {rules}"))
+    (folder / ".curlrc").write_text("connect-timeout = 3\n")
     (folder / HASTY).mkdir()
     (folder / HASTY / ".curlrc").write_text("connect-timeout = 0.15\n")
 
@@ -168,6 +170,7 @@ def _lay_cables(way: str, machines: Mapping[str, Place]) -> None:
     else:
         set_kernel(here, "ip_forward", 1)
         here.do("ip", "route", "add", f"{CARDS[OUTSIDE].address}/32", "dev", UPLINK)
+    set_kernel(here, "tcp_synack_retries", 0)  # nothing is left of a test afterwards
     for place in machines.values():  # whatever is claimed is believed at once
         set_kernel(place, "neigh/*/locktime", 0)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from tests.end_to_end.program import until
-from tests.programs import frames
+from tests.programs.frames import claim, opening, probe, seeking, sign_of_life
 from tests.programs.hypervisor import (
     BRIDGE,
     CARDS,
@@ -104,7 +104,7 @@ def test_only_the_rules_keep_packets_out_that_claim_to_come_from_another(
 ) -> None:
     macs = (CARDS[sender].mac, hypervisor.mac_for(sender))
     forged = [
-        frames.opening(macs, (VICTIM.address, ENDPOINT), tags=tags)
+        opening(macs, (VICTIM.address, ENDPOINT), tags=tags)
         for tags in ((), (0,), (0, 0))  # the hypervisor does not mind such tags
     ]
 
@@ -122,34 +122,36 @@ def test_only_the_rules_keep_packets_out_that_claim_to_come_from_another(
 
 #: Who claims what, and who is not answered any more if it is believed.
 CLAIMS = {
-    "another's address": (
+    "another's address": ("web-1", claim(THIEF.mac, VICTIM.address), "web-0"),
+    "the same in a VLAN tag": (
         "web-1",
-        frames.claim(THIEF.mac, VICTIM.address),
+        claim(THIEF.mac, VICTIM.address, tags=(0,)),
         "web-0",
     ),
     "to be at another's MAC": (
         "web-1",
-        frames.claim(VICTIM.mac, THIEF.address, by=THIEF.mac),
+        claim(VICTIM.mac, THIEF.address, by=THIEF.mac),
         "web-1",
     ),
-    "to be the endpoint": (
-        "web-1",
-        frames.claim(THIEF.mac, ENDPOINT),
+    "to be the endpoint": ("web-1", claim(THIEF.mac, ENDPOINT), "web-0"),
+    "the same from outside": (
+        OUTSIDE,
+        claim(STRANGER.mac, ENDPOINT, to=VICTIM.address),
         "web-0",
     ),
-    "from outside, to be the endpoint": (
+    "the same in a VLAN tag, from outside": (
         OUTSIDE,
-        frames.claim(STRANGER.mac, ENDPOINT),
+        claim(STRANGER.mac, ENDPOINT, to=VICTIM.address, tags=(0,)),
         "web-0",
     ),
 }
 
 
-@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("what", CLAIMS)
 def test_only_the_rules_keep_a_false_claim_from_being_believed(
-    bridge: Hypervisor, claim: str
+    bridge: Hypervisor, what: str
 ) -> None:
-    sender, frame, loser = CLAIMS[claim]
+    sender, frame, loser = CLAIMS[what]
     assert bridge.name_of(loser) == loser  # now it knows the hypervisor, and is known
     bridge.send(sender, frame)
     assert bridge.name_of(loser) == loser
@@ -164,7 +166,7 @@ def test_only_the_rules_keep_false_answers_from_a_vm(
     bridge: Hypervisor, sender: str
 ) -> None:
     macs = (CARDS[sender].mac, VICTIM.mac)
-    answer = frames.opening(macs, (ENDPOINT, VICTIM.address))
+    answer = opening(macs, (ENDPOINT, VICTIM.address))
 
     def through() -> int:
         bridge.send(sender, answer)
@@ -181,10 +183,10 @@ def test_only_the_rules_keep_a_vm_from_moving_another_s_mac_to_its_port(
     bridge: Hypervisor,
 ) -> None:
     assert bridge.name_of("web-0") == "web-0"
-    bridge.send("web-1", frames.sign_of_life(VICTIM.mac))
+    bridge.send("web-1", sign_of_life(VICTIM.mac))
     assert port_of_mac(bridge, VICTIM.mac) == "vm-web-0"
     with bridge.without_rules():
-        bridge.send("web-1", frames.sign_of_life(VICTIM.mac))
+        bridge.send("web-1", sign_of_life(VICTIM.mac))
         until(lambda: port_of_mac(bridge, VICTIM.mac) == "vm-web-1")
 
 
@@ -205,8 +207,8 @@ def port_of_mac(bridge: Hypervisor, mac: str) -> str:
 def test_only_the_rules_keep_requests_and_answers_on_the_hypervisor(
     bridge: Hypervisor,
 ) -> None:
-    astray = frames.opening((VICTIM.mac, STRANGER.mac), (VICTIM.address, ENDPOINT))
-    stolen = frames.claim(STRANGER.mac, VICTIM.address)  # from outside it is believed
+    astray = opening((VICTIM.mac, STRANGER.mac), (VICTIM.address, ENDPOINT))
+    stolen = claim(STRANGER.mac, VICTIM.address)  # from outside it is believed
     whats = ("requests", "questions", "presence", "answers")
 
     def leak() -> list[int]:
@@ -304,13 +306,13 @@ def test_only_the_rules_keep_link_local_packets_from_being_forwarded(
 
 def test_a_vm_may_still_ask_for_an_address(hypervisor: Hypervisor) -> None:
     arrived(hypervisor, "seeking")
-    hypervisor.send("web-1", frames.seeking(THIEF.mac))
+    hypervisor.send("web-1", seeking(THIEF.mac))
     until(lambda: arrived(hypervisor, "seeking") == 1)
 
 
 def test_a_vm_may_still_ask_whether_an_address_is_free(bridge: Hypervisor) -> None:
     arrived(bridge, "probes", OUTSIDE)
-    bridge.send("web-1", frames.probe(THIEF.mac, THIEF.address))
+    bridge.send("web-1", probe(THIEF.mac, THIEF.address))
     until(lambda: arrived(bridge, "probes", OUTSIDE) == 1)
 
 
