@@ -4,9 +4,12 @@ import re
 import runpy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from forewarn.core.lifecycle import TRANSITIONS
+from forewarn.core.maintenance import Phase
 from forewarn.protocol.instance import COMPUTE, Shape
 
 ROOT = Path(__file__).parents[1]
@@ -18,6 +21,25 @@ def test_the_reference_pages_are_what_the_program_says() -> None:
     for name, made in module["pages"]().items():
         kept = (ROOT / "docs" / "reference" / name).read_text()
         assert kept.split() == made.split(), f"{name} is old; run scripts/reference"
+
+
+def test_the_picture_of_a_life_is_what_the_program_does() -> None:
+    module = runpy.run_path(str(ROOT / "docs" / "make_lifecycle.py"))
+    kept = module["FILE"].read_text()
+    assert kept == module["diagram"](), "lifecycle.svg is old; run scripts/reference"
+
+
+def test_the_picture_of_a_life_has_every_phase_and_every_way() -> None:
+    drawn = ElementTree.parse(ROOT / "docs" / "explanation" / "lifecycle.svg")
+    phases = [each.text or "" for each in drawn.iterfind(".//*[@class='phase']")]
+    assert sorted(phases) == sorted(Phase)
+    ways = [
+        (each.get("data-from"), each.get("data-to"))
+        for each in drawn.iterfind(".//*[@data-from]")
+    ]
+    assert sorted(ways) == sorted(
+        (before, after) for before, to in TRANSITIONS.items() for after in to
+    )
 
 
 def test_the_architecture_names_every_module_and_no_other() -> None:
