@@ -168,17 +168,18 @@ def _lay_cables(way: str, machines: Mapping[str, Place]) -> None:
         for name in CARDS:
             here.do("ip", "link", "set", port_of(name), "master", "br0")
     else:
-        set_kernel(here, "ip_forward", 1)
+        set_kernel(here, "ipv4/ip_forward", 1)
         here.do("ip", "route", "add", f"{CARDS[OUTSIDE].address}/32", "dev", UPLINK)
-    set_kernel(here, "tcp_synack_retries", 0)  # nothing is left of a test afterwards
+    set_kernel(here, "ipv4/tcp_synack_retries", 0)  # nothing is left of a test later
+    set_kernel(here, "bridge/bridge-nf-call-*", 0)  # the bridge's rules stand alone
     for place in machines.values():  # whatever is claimed is believed at once
-        set_kernel(place, "neigh/*/locktime", 0)
+        set_kernel(place, "ipv4/neigh/*/locktime", 0)
 
 
 def set_kernel(place: Place, files: str, value: int) -> None:
-    """Write `value` into some `files` of the kernel's settings for IPv4."""
-    each = f"for file in /proc/sys/net/ipv4/{files}; do echo {value} >$file; done"
-    place.do("sh", "-ec", each)
+    """Write `value` into those `files` of the kernel's settings that are there."""
+    write = f"if [ -e $file ]; then echo {value} >$file; fi"
+    place.do("sh", "-ec", f"for file in /proc/sys/net/{files}; do {write}; done")
 
 
 def _dress(way: str, machine: Place, folder: Path, card: Card) -> None:

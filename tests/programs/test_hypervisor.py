@@ -271,8 +271,8 @@ def test_the_control_plane_is_out_of_reach_also_where_loopback_is_routed(
 def loopback_routed(hypervisor: Hypervisor, vm: str) -> Iterator[None]:
     """Let `vm` send what is for 127.0.0.1 to a hypervisor that takes it."""
     here, there = hypervisor.machines[HERE], hypervisor.machines[vm]
-    set_kernel(here, "conf/*/route_localnet", 1)
-    set_kernel(there, "conf/*/route_localnet", 1)
+    set_kernel(here, "ipv4/conf/*/route_localnet", 1)
+    set_kernel(there, "ipv4/conf/*/route_localnet", 1)
     there.do("ip", "address", "del", "127.0.0.1/8", "dev", "lo")
     route = ("127.0.0.1/32", "via", ENDPOINT, "dev", "eth0", "onlink")
     there.do("ip", "route", "add", *route, "src", CARDS[vm].address)
@@ -281,7 +281,7 @@ def loopback_routed(hypervisor: Hypervisor, vm: str) -> Iterator[None]:
     finally:
         there.do("ip", "route", "del", *route)
         there.do("ip", "address", "add", "127.0.0.1/8", "dev", "lo")
-        set_kernel(here, "conf/*/route_localnet", 0)
+        set_kernel(here, "ipv4/conf/*/route_localnet", 0)
 
 
 def test_only_the_rules_keep_link_local_packets_from_being_forwarded(
