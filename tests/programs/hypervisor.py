@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from tests.end_to_end.program import Ended, Program, serving
 from tests.programs import frames
 from tests.programs.installed import run_program
@@ -41,8 +42,17 @@ CARDS: Mapping[str, Card] = {
     "web-2": Card(mac="52:54:00:00:00:12", address="10.0.0.12"),
     OUTSIDE: Card(mac="52:54:00:00:00:99", address="10.0.0.99"),
 }
-OWN_ADDRESS = "10.0.0.1"  # of the hypervisor; on taps it is the VMs' gateway
+OWN_ADDRESS = "10.0.0.1"  # of the hypervisor
 
+#: Whose default gateway is the hypervisor; all others have the route of the page.
+_GUESTS = {BRIDGE: {"web-1"}, TAPS: {"web-1", "web-2", OUTSIDE}}
+
+#: Without these there is nothing to try.
+_NEEDS = (
+    "ip link add try type bridge; ip link delete try",
+    "nft add table bridge try; nft delete table bridge try",
+    "nft add table netdev try; nft delete table netdev try",
+)
 _SERVICE = "The fleet and the service"
 
 
@@ -128,6 +138,7 @@ def a_hypervisor(folder: Path, way: str) -> Iterator[Hypervisor]:
     _copy_files(folder, way)
     with some_places(HERE, *CARDS) as places:
         machines = {each.name: each for each in places}
+        _skip_unless_possible(machines[HERE], folder)
         _lay_cables(way, machines)
         _sh(machines[HERE], folder, copied(way, "sh hypervisor address"))
         for name, card in CARDS.items():
@@ -141,6 +152,13 @@ def a_hypervisor(folder: Path, way: str) -> Iterator[Hypervisor]:
             made = Hypervisor(way=way, machines=machines, program=program)
             made.do("rules")
             yield made
+
+
+def _skip_unless_possible(place: Place, folder: Path) -> None:
+    for need in _NEEDS:
+        done = run_program(folder, "sh", "-ec", need, within=place.within)
+        if done.code != 0:
+            pytest.skip(f"this kernel does not do it: {need}: {done.err}")
 
 
 def _copy_files(folder: Path, way: str) -> None:
@@ -183,20 +201,17 @@ def set_kernel(place: Place, files: str, value: int) -> None:
 
 
 def _dress(way: str, machine: Place, folder: Path, card: Card) -> None:
-    """Give `machine` a MAC, an address and the route of the page.
-
-    On taps only `web-0` needs that: the hypervisor is the gateway of all others.
-    """
+    """Give `machine` a MAC, an address, and the route of the page or a gateway."""
     length = 24 if way == BRIDGE else 32
     machine.do("ip", "link", "set", "eth0", "down")
     machine.do("ip", "address", "flush", "dev", "eth0")
     machine.do("ip", "link", "set", "eth0", "address", card.mac, "up")
     machine.do("ip", "address", "add", f"{card.address}/{length}", "dev", "eth0")
-    if way == BRIDGE or machine.name == "web-0":
-        _sh(machine, folder, copied(way, "sh vm"))
-    else:
+    if machine.name in _GUESTS[way]:
         machine.do("ip", "route", "add", f"{OWN_ADDRESS}/32", "dev", "eth0")
         machine.do("ip", "route", "add", "default", "via", OWN_ADDRESS)
+    else:
+        _sh(machine, folder, copied(way, "sh vm"))
 
 
 def _sh(place: Place, folder: Path, text: str) -> None:
