@@ -1,10 +1,12 @@
-"""The service on loopback, and on 169.254.169.254 in a network of its own."""
+"""The service on loopback, in a network of its own, and on hypervisors."""
 
 from collections.abc import Iterator
 
 import pytest
 from tests.end_to_end.program import Program, serving
+from tests.programs.hypervisor import BRIDGE, TAPS, Hypervisor, a_hypervisor
 from tests.programs.site import Site, a_site
+from tests.programs.watch import watch
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +21,27 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Serve real machines at the real address; the clock is moved by hand."""
     with a_site(tmp_path_factory.mktemp("site"), "--clock", "manual") as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hypervisor]:
+    """Serve VMs on a bridge, as the page on 169.254.169.254 says."""
+    with a_hypervisor(tmp_path_factory.mktemp("bridge"), BRIDGE) as made:
+        watch(made)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def taps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hypervisor]:
+    """Serve VMs on taps of their own, as that page says."""
+    with a_hypervisor(tmp_path_factory.mktemp("taps"), TAPS) as made:
+        watch(made)
+        yield made
+
+
+@pytest.fixture(params=["bridge", "taps"])
+def hypervisor(request: pytest.FixtureRequest) -> Hypervisor:
+    """Stand for both ways of the page."""
+    made = request.getfixturevalue(request.param)
+    assert isinstance(made, Hypervisor)
+    return made

@@ -6,9 +6,14 @@ from tests.programs.frames import SOURCE_PORT
 from tests.programs.hypervisor import HERE, Hypervisor
 from tests.programs.network import ENDPOINT
 
+#: An address that is nobody's business beyond its own wire.
+LINK_LOCAL = "169.254.7.7"
+
+_OPENING = "tcp flags & (syn | rst) == syn"
+
 #: What the hypervisor takes for itself, after the page's rules.
 _TAKEN = {
-    "openings": f"tcp sport {SOURCE_PORT} tcp flags & (syn | rst) == syn",
+    "openings": f"tcp sport {SOURCE_PORT} {_OPENING}",
     "seeking": "udp dport 67",
 }
 
@@ -19,6 +24,8 @@ _COME = {
     "questions": f"arp daddr ip {ENDPOINT}",
     "presence": f"arp saddr ip {ENDPOINT}",
     "probes": "arp saddr ip 0.0.0.0",
+    "to-link-local": f"ip daddr {LINK_LOCAL} {_OPENING}",
+    "from-link-local": f"ip saddr {LINK_LOCAL} {_OPENING}",
 }
 
 
