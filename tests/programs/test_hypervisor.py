@@ -145,6 +145,13 @@ def test_only_the_rules_keep_link_local_packets_from_being_forwarded(
 # --- what goes on as before --------------------------------------------------
 
 
+def test_the_operator_reaches_the_control_plane_on_the_hypervisor(
+    hypervisor: Hypervisor,
+) -> None:
+    control = f"{hypervisor.program.service.control}/healthz"
+    assert hypervisor.on(HERE, "curl", "-s", control).code == 0
+
+
 def test_a_vm_may_still_ask_for_an_address(hypervisor: Hypervisor) -> None:
     arrived(hypervisor, "seeking")
     hypervisor.send("web-1", seeking(THIEF.mac))
