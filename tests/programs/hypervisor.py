@@ -98,10 +98,14 @@ class Hypervisor:
         )
         assert sent.code == 0, sent
 
+    def device_to(self, machine: str) -> str:
+        """By which device the hypervisor itself reaches `machine`."""
+        return "br0" if self.way == BRIDGE else port_of(machine)
+
     def mac_for(self, machine: str) -> str:
         """Where `machine` finds the hypervisor."""
-        device = "br0" if self.way == BRIDGE else port_of(machine)
-        (link,) = json.loads(self.on(HERE, "ip", "-j", "link", "show", device).out)
+        show = ("ip", "-j", "link", "show", self.device_to(machine))
+        (link,) = json.loads(self.on(HERE, *show).out)
         return str(link["address"])
 
     def forget(self) -> None:
@@ -186,8 +190,8 @@ def _lay_cables(way: str, machines: Mapping[str, Place]) -> None:
         for name in CARDS:
             here.do("ip", "link", "set", port_of(name), "master", "br0")
     else:
-        set_kernel(here, "ipv4/ip_forward", 1)
         here.do("ip", "route", "add", f"{CARDS[OUTSIDE].address}/32", "dev", UPLINK)
+    set_kernel(here, "ipv4/ip_forward", 1)
     set_kernel(here, "ipv4/tcp_synack_retries", 0)  # nothing is left of a test later
     set_kernel(here, "bridge/bridge-nf-call-*", 0)  # the bridge's rules stand alone
     for place in machines.values():  # whatever is claimed is believed at once

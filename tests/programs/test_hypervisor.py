@@ -14,7 +14,6 @@ from tests.programs.hypervisor import (
     HERE,
     OUTSIDE,
     OWN_ADDRESS,
-    UPLINK,
     Hypervisor,
     set_kernel,
 )
@@ -122,23 +121,23 @@ def loopback_routed(hypervisor: Hypervisor, vm: str) -> Iterator[None]:
 
 
 def test_only_the_rules_keep_link_local_packets_from_being_forwarded(
-    taps: Hypervisor,
+    hypervisor: Hypervisor,
 ) -> None:
-    here = taps.machines[HERE]
-    here.do("ip", "route", "add", f"{LINK_LOCAL}/32", "dev", UPLINK)
-    at = ("lladdr", STRANGER.mac, "dev", UPLINK)
-    here.do("ip", "neighbor", "add", LINK_LOCAL, *at)
-    to, back = (THIEF.address, LINK_LOCAL), (LINK_LOCAL, THIEF.address)
+    here, out = hypervisor.machines[HERE], ("dev", hypervisor.device_to(OUTSIDE))
+    here.do("ip", "route", "add", f"{LINK_LOCAL}/32", *out)
+    here.do("ip", "neighbor", "add", LINK_LOCAL, "lladdr", STRANGER.mac, *out)
+    to = (THIEF.mac, hypervisor.mac_for("web-1")), (THIEF.address, LINK_LOCAL)
+    back = (STRANGER.mac, hypervisor.mac_for(OUTSIDE)), (LINK_LOCAL, THIEF.address)
 
     def through() -> tuple[int, int]:
-        taps.send("web-1", opening((THIEF.mac, taps.mac_for("web-1")), to))
-        taps.send(OUTSIDE, opening((STRANGER.mac, taps.mac_for(OUTSIDE)), back))
-        assert taps.name_of("web-1") == "web-1"  # they came before this
-        there = arrived(taps, "to-link-local", OUTSIDE)
-        return there, arrived(taps, "from-link-local", "web-1")
+        hypervisor.send("web-1", opening(*to))
+        hypervisor.send(OUTSIDE, opening(*back))
+        assert hypervisor.name_of("web-1") == "web-1"  # they came before this
+        there = arrived(hypervisor, "to-link-local", OUTSIDE)
+        return there, arrived(hypervisor, "from-link-local", "web-1")
 
     assert through() == (0, 0)
-    with taps.without_rules():
+    with hypervisor.without_rules():
         assert through() == (1, 1)
 
 
