@@ -118,7 +118,10 @@ def check_ends(before: Slice, after: Slice, now: datetime) -> None:
             ended = new.completed_by is not None
             seconds = 5 if ended else max(5, old.duration)
             assert now >= old.started_at + timedelta(seconds=seconds)
-            assert ended or {*new.done, *new.left} == set(new.vms)
+            if new.cause.value == "host-failure":
+                assert ended or new.duration >= 0
+            else:
+                assert ended or {*new.done, *new.left} == set(new.vms)
 
 
 def started(before: Slice, after: Slice) -> Iterator[Maintenance]:
@@ -191,6 +194,25 @@ def seen(slice_: Slice, audience: Audience) -> list[object]:
         if event.group == audience.group
         if audience.vm is None or audience.vm in event.resources
     ]
+
+
+def check_befallen(before: Slice, after: Slice, host: str, has_failed: bool) -> None:
+    """A host that failed has nothing scheduled, and each of its VMs is told once."""
+    new = [
+        each
+        for name, each in after.maintenances.items()
+        if name not in before.maintenances
+    ]
+    assert len(new) <= 1
+    assert all(each.host == host for each in new)
+    if not has_failed:
+        return
+    mine = [each for each in after.maintenances.values() if each.host == host]
+    assert all(each.phase.value != "SCHEDULED" for each in mine)
+    ran = [each for each in known.values() if each.host == host and runs(each)]
+    told = {vm for each in ran for vm in each.vms}
+    there_now = {vm.name for vm in before.vms.values() if vm.host == host}
+    assert {vm for each in new for vm in each.vms} == there_now - told
 
 
 # --- the state ---------------------------------------------------------------

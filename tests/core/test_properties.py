@@ -7,6 +7,7 @@ checks are those of `tests.core.model`, written by hand.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -29,15 +30,16 @@ from tests.core.strategies import (
     vm_names,
 )
 
-from forewarn.core import announcing, changes, commands, lifecycle
+from forewarn.core import announcing, causes, changes, commands, lifecycle
 from forewarn.core.announcing import Order
-from forewarn.core.facts import Announced, Fact, ListeningBegan
+from forewarn.core.causes import Operation
+from forewarn.core.facts import Announced, Fact, FleetChanged, ListeningBegan
 from forewarn.core.fleet import VM, Fleet
 from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
 from forewarn.core.outages import Outage
 from forewarn.core.policy import Rules, next_moment
 from forewarn.core.settling import Step
-from forewarn.errors import InUse, TooLate
+from forewarn.errors import Conflict, InUse, TooLate
 from forewarn.protocol.types import EventType
 
 #: Which phases a command is for, which it leaves alone; in all others it is too late.
@@ -72,13 +74,28 @@ class Machine(RuleBasedStateMachine):
     def take(self, step: Step) -> None:
         """Make a step, if it keeps the rules."""
         self.is_sound = False
-        model.check_step(self.slice, step, self.now, self.memory)
         for fact in step.facts:
+            if isinstance(fact, FleetChanged) and fact.by is None:
+                self.remember_deleted(fact)
             self.replayed = lifecycle.apply(self.replayed, fact)
+        model.check_step(self.slice, step, self.now, self.memory)
         assert model.same_state(self.replayed, step.slice)
         self.facts += step.facts
         self.slice = step.slice
         self.is_sound = True
+
+    def remember_deleted(self, fact: FleetChanged) -> None:
+        """Remember who leaves the fleet without anybody saying so."""
+        for vm in fact.removed_vms:
+            over = self.replayed.maintenances.values()
+            assert any(
+                each.phase is Phase.COMPLETED and each.removes and vm in each.vms
+                for each in over
+            )
+            self.memory.leave(self.replayed, vm)
+        for group in fact.removed_groups:
+            assert not self.replayed.groups[group].declared
+            self.memory.asked.pop(group, None)
 
     def pick(self, number: int) -> Maintenance:
         """One of the maintenances; the latest are the most likely."""
@@ -107,6 +124,65 @@ class Machine(RuleBasedStateMachine):
         )
         made = [fact.announced for fact in step.facts if isinstance(fact, Announced)]
         model.check_announced(order, made, vms, before, self.now, self.memory)
+        self.take_announced(step)
+
+    @rule(operation=st.sampled_from(Operation), name=vm_names)
+    def operate(self, operation: Operation, name: str) -> None:
+        vm = self.slice.vms.get(name)
+        if vm is None:
+            return
+        order = causes.order_for(operation, name)
+        deleted = any(
+            each.phase.is_live and each.removes and name in each.vms
+            for each in self.slice.maintenances.values()
+        )
+        refused = (operation == "evict" and not vm.spot) or (
+            operation == "delete" and deleted
+        )
+        try:
+            fitting = causes.fit(self.slice, operation, order, vm)
+        except Conflict:
+            assert refused
+            return
+        assert not refused
+        self.take_announced(
+            announcing.announce(
+                self.slice,
+                fitting,
+                [vm],
+                by="ops",
+                new_id=self.new_id,
+                now=self.now,
+                rules=self.policy,
+            )
+        )
+
+    @rule(
+        host=host_names,
+        what=st.sampled_from([causes.degrade, causes.fail, causes.recover]),
+        hours=st.none() | st.integers(0, 200),
+    )
+    def befall(self, host: str, what: Callable[..., Step], hours: int | None) -> None:
+        vms = [vm for vm in self.slice.vms.values() if vm.host == host]
+        order = causes.order_for_host(host)
+        if what is causes.degrade:
+            fails_by = None if hours is None else self.now + hours * HOUR
+            what = partial(causes.degrade, fails_by=fails_by)
+        before = self.slice
+        step = what(
+            before,
+            order,
+            vms,
+            by="ops",
+            new_id=self.new_id,
+            now=self.now,
+            rules=self.policy,
+        )
+        model.check_befallen(before, step.slice, host, what is causes.fail)
+        self.take_announced(step)
+
+    def take_announced(self, step: Step) -> None:
+        made = [fact.announced for fact in step.facts if isinstance(fact, Announced)]
         self.memory.announced |= {each.id: self.memory.there for each in made}
         self.take(step)
 
@@ -217,6 +293,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(groups=st.lists(group_names, max_size=2, unique=True))
     def listen(self, groups: list[str]) -> None:
+        groups = [name for name in groups if name in self.slice.groups]
         silent = [
             name for name in groups if self.memory.is_silent(self.slice.groups[name])
         ]
@@ -231,8 +308,8 @@ class Machine(RuleBasedStateMachine):
     @rule(group=group_names)
     def ask(self, group: str) -> None:
         """Note a request of a group that listens; this is no command."""
-        known = self.slice.groups[group]
-        if not self.memory.is_silent(known):
+        known = self.slice.groups.get(group)
+        if known is not None and not self.memory.is_silent(known):
             self.memory.asked[group] = self.memory.there
             asked = replace(known, last_request=self.now)
             groups = {**self.slice.groups, group: asked}
@@ -277,7 +354,9 @@ class Machine(RuleBasedStateMachine):
         )
         old, listed = self.slice.vms.get(name), self.is_listed(name)
         fleet = replace(
-            FLEET, groups=self.slice.groups, vms={**self.slice.vms, name: new}
+            FLEET,
+            groups={group: FLEET.groups[group], **self.slice.groups},
+            vms={**self.slice.vms, name: new},
         )
         kept = old is not None and old.update_domain == update_domain
         before = self.slice
@@ -301,6 +380,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=group_names, isolated=st.booleans())
     def isolate(self, name: str, isolated: bool) -> None:
+        if name not in self.slice.groups:
+            return
         group = replace(self.slice.groups[name], isolated=isolated)
         groups = {**self.slice.groups, name: group}
         self.change_to(replace(FLEET, groups=groups, vms=self.slice.vms))
@@ -368,6 +449,8 @@ class Machine(RuleBasedStateMachine):
 
     def do_all_work(self) -> None:
         for each in list(self.slice.maintenances.values()):
+            if each.phase is Phase.STARTED and each.cause == "host-failure":
+                self.take(self.commanded("complete", each.id))
             if each.stuck_since is not None:
                 self.take(self.commanded("retry", each.id))
             if commands.is_work_open(
