@@ -198,11 +198,8 @@ def seen(slice_: Slice, audience: Audience) -> list[object]:
 
 def check_befallen(before: Slice, after: Slice, host: str, has_failed: bool) -> None:
     """A host that failed has nothing scheduled, and each of its VMs is told once."""
-    new = [
-        each
-        for name, each in after.maintenances.items()
-        if name not in before.maintenances
-    ]
+    known = before.maintenances
+    new = [each for each in after.maintenances.values() if each.id not in known]
     assert len(new) <= 1
     assert all(each.host == host for each in new)
     if not has_failed:

@@ -242,7 +242,7 @@ def _not_before(
     """When it may start without approval; None: at once, without notice."""
     if _starts_at_once(slice_, order, act, cause, now):
         return None
-    earliest = _whole_second(now + minimum)
+    earliest = whole_second(now + minimum)
     wanted = _wanted(order, now, earliest)
     if wanted < earliest:
         raise TooSoon(
@@ -257,11 +257,11 @@ def _wanted(order: Order, now: datetime, earliest: datetime) -> datetime:
     if order.notice is not None:
         if order.notice > policy.LONGEST:
             raise InvalidInput("notice_seconds must be at most ten years")
-        return _whole_second(now + order.notice)
+        return whole_second(now + order.notice)
     if order.not_before is not None:
         if order.not_before > now + policy.LONGEST:
             raise InvalidInput("not_before must be within ten years")
-        return _whole_second(order.not_before)
+        return whole_second(order.not_before)
     return earliest
 
 
@@ -294,7 +294,8 @@ def _approvals_by_policy(
             )
 
 
-def _whole_second(moment: datetime) -> datetime:
+def whole_second(moment: datetime) -> datetime:
+    """Round up: what is published is what is kept, and the wire has no fractions."""
     if moment.microsecond == 0:
         return moment
     return moment.replace(microsecond=0) + timedelta(seconds=1)

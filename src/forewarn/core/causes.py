@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from forewarn.core import facts as f
 from forewarn.core import policy
-from forewarn.core.announcing import Order, announce_into
+from forewarn.core.announcing import Order, announce_into, whole_second
 from forewarn.core.fleet import VM, Group, GroupKind
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
 from forewarn.core.policy import Rules
@@ -111,7 +111,7 @@ def degrade(
     draft = Draft(slice_)
     latest = now + PATIENCE if fails_by is None else min(now + PATIENCE, fails_by)
     earliest = now + policy.MINIMUM_NOTICE[EventType.REDEPLOY]
-    not_before = max(latest, earliest)
+    not_before = whole_second(max(latest, earliest))
     known = [*_live(slice_, order.host, Cause.DEGRADED)]
     if any(_is_no_later(each, not_before) for each in known):
         return draft.finish(now, rules)
