@@ -234,7 +234,7 @@ def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
     return (
         maintenance.phase is Phase.STARTED
         and maintenance.stuck_since is not None
-        and maintenance.tries <= rules.retries
+        and max(maintenance.tries, 1) <= rules.retries
     )
 
 
