@@ -16,10 +16,12 @@ from tests.engine.system import (
 )
 
 from forewarn.core.announcing import Order
+from forewarn.core.causes import Operation, order_for
 from forewarn.core.facts import Completed, Started
 from forewarn.core.fleet import VM
 from forewarn.core.maintenance import Maintenance, Phase
 from forewarn.drivers.operator import OperatorDriver
+from forewarn.engine.causes import Causes
 from forewarn.protocol.types import EventType
 
 
@@ -73,6 +75,18 @@ def test_after_a_tick_nothing_is_left_that_time_would_move(
     assert is_nothing_due(system)
     following = system.engine.next_moment()
     assert following is None or following > system.clock.now()
+
+
+def test_a_vm_that_was_deleted_with_its_group_leaves_nothing_to_wait_for(
+    system: System,
+) -> None:
+    order = order_for(Operation.DELETE, "lone")
+    Causes(system.engine).operate(Operation.DELETE, order, by="ops")
+    system.read_to_end()
+    system.clock.move_to(NOON + MINUTE)
+    system.engine.tick()
+    assert "lone" not in system.fleet().groups
+    assert system.engine.next_moment() is None
 
 
 def test_the_next_moment_is_that_of_the_next_start_or_end(system: System) -> None:

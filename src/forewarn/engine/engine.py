@@ -271,13 +271,17 @@ class Engine:
 
     def tick(self) -> None:
         """Do what is due, until nothing is."""
-        while self._tick():
-            pass
+        before: set[str] = set()
+        while due := self._tick():
+            if due == before:
+                names = ", ".join(sorted(due))
+                raise RuntimeError(f"time moves {names}, but nothing comes of it")
+            before = due
 
-    def _tick(self) -> bool:
+    def _tick(self) -> set[str]:
         with self.store.snapshot() as snapshot:
             if not snapshot.due(self.now(snapshot)):
-                return False
+                return set()
         with self.writing() as (transaction, now):
             due = transaction.due(now)
             groups = {group for each in due for group in each.groups}
@@ -287,7 +291,7 @@ class Engine:
                 lambda slice_: commands.tick(slice_, now, self.rules),
                 now,
             )
-        return bool(due)
+        return {each.id for each in due}
 
     def next_moment(self) -> datetime | None:
         """When time alone moves something next."""
@@ -382,7 +386,7 @@ class Engine:
         moments = {
             each.id: policy.next_moment(each, now, self.rules, step.slice.outages)
             for each in step.slice.maintenances.values()
-            if is_at_hand(step.slice, each)
+            if is_at_hand(step.slice, each) or not each.phase.is_live
         }
         transaction.save(before, step, moments)
 
