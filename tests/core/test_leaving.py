@@ -137,6 +137,18 @@ def test_a_declared_group_stays_while_something_is_announced() -> None:
         change(of_host(), *VMS[:2], groups=[a_group("web")])
 
 
+def test_a_change_says_what_it_did_to_what_was_announced() -> None:
+    assert [*changes.consequences(change(of_host(), *VMS[1:]))] == [
+        "maintenance m0 no longer touches web-0"
+    ]
+    assert [*changes.consequences(change(of_host()))] == [
+        "maintenance m0 no longer touches web-0, web-1, db-0",
+        "event e-web of group web is withdrawn: all its VMs have left",
+        "event e-db of group db is withdrawn: all its VMs have left",
+        "maintenance m0 is canceled: all its VMs have left",
+    ]
+
+
 # --- VMs that are deleted ----------------------------------------------------
 
 LONE = replace(a_group("lone", kind=GroupKind.STANDALONE), declared=False)

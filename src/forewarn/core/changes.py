@@ -6,10 +6,11 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from forewarn.core.facts import FleetChanged
+from forewarn.core.facts import Canceled, FleetChanged, VmsLeft, Withdrawn
 from forewarn.core.fleet import VM, Fleet, Group, Host
 from forewarn.core.maintenance import Maintenance, Phase, Slice
 from forewarn.core.policy import Rules
+from forewarn.core.sentences import few
 from forewarn.core.settling import Draft, Step, note_leaving
 from forewarn.errors import Conflict, InUse
 
@@ -108,6 +109,20 @@ def change(
         },
     )
     return draft.finish(now, rules)
+
+
+def consequences(step: Step) -> Iterator[str]:
+    """Say what a change of the fleet did to what was announced."""
+    for fact in step.facts:
+        if isinstance(fact, VmsLeft):
+            yield f"maintenance {fact.maintenance} no longer touches {few(fact.vms)}"
+        elif isinstance(fact, Withdrawn):
+            yield (
+                f"event {fact.event} of group {fact.group} is withdrawn: all its VMs"
+                " have left"
+            )
+        elif isinstance(fact, Canceled) and fact.by is None:
+            yield f"maintenance {fact.maintenance} is canceled: {fact.reason}"
 
 
 def _without_busy(slice_: Slice, found: Difference) -> Difference:

@@ -8,6 +8,7 @@ from forewarn.core import changes, fleet_file
 from forewarn.core.changes import Difference
 from forewarn.core.fleet import VM, Fleet, Group, Host, key
 from forewarn.core.maintenance import Slice
+from forewarn.core.settling import Step
 from forewarn.engine.documents import FIRST_VM
 from forewarn.engine.engine import Engine
 from forewarn.engine.once import Once, keep_answer
@@ -55,9 +56,9 @@ class Fleets:
                 changes.refuse_large_removal(current, found)
             if found or digest:
                 transaction.keep(FIRST_VM, first)
-            self._change(transaction, current, found, by)
+            step = self._change(transaction, current, found, by)
             transaction.keep(DIGEST, digest)
-            warnings = tuple(fleet_file.warnings(desired))
+            warnings = (*fleet_file.warnings(desired), *changes.consequences(step))
             applied = Applied(difference=found, warnings=warnings)
             keep_answer(transaction, once, applied, now)
         return applied
@@ -188,10 +189,10 @@ class Fleets:
 
     def _change(
         self, transaction: Transaction, current: Fleet, found: Difference, by: str
-    ) -> None:
+    ) -> Step:
         engine = self._engine
         now, epoch = engine.now(transaction), engine.new_epoch()
-        engine.decide(
+        return engine.decide(
             transaction,
             found.groups_touched,
             lambda slice_: changes.change(
