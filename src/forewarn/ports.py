@@ -177,8 +177,12 @@ class Printed:
 class Driver(Protocol):
     """What acts on real VMs."""
 
-    def carry_out(self, work: Work) -> Iterable[Report | Printed]:
-        """Do `work` and report; what is not reported stays open."""
+    def carry_out(self, work: Work) -> Iterable[Report | Printed | Sequence[Report]]:
+        """Do `work` and report; what is not reported stays open.
+
+        What is told one by one is written down one by one, as it comes; reports in a
+        sequence are written down together.
+        """
 
 
 __all__ = [

@@ -161,7 +161,7 @@ class System:
 
     def read_to_end(self) -> None:
         self.documents.catch_up()
-        self.works.catch_up()
+        self.works.finish()
 
     def facts(self, kind: type[_Kind]) -> list[_Kind]:
         """All facts of one `kind`, in order."""
@@ -219,7 +219,7 @@ def a_system(
 
     def read_to_end() -> None:
         documents.catch_up()
-        works.catch_up()
+        works.finish()
 
     engine.after_commit = documents.catch_up
     documents.open()

@@ -2,152 +2,236 @@
 
 It asks the state what is to do; the journal only wakes it. So a crash at any point
 leads to another attempt, never to work that is forgotten.
+
+1. Whoever catches up writes down that work began, in order; then the driver is called.
+2. Several calls run at once, each in a thread of its own; no two share a VM. Drivers
+   that are done at once are called in place, one after the other.
+3. A call that has ended badly leaves its maintenance stuck, and may be repeated.
+4. What was running when the service stops stays open: its failure is nobody's fault.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
-from threading import Lock
+import time
+from collections.abc import Callable, Sequence
+from threading import Condition, Lock, Thread
 
 from forewarn.core import commands
-from forewarn.core.maintenance import Phase
+from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.engine.calls import Scribe, listen
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import Engine
-from forewarn.engine.lookup import find_maintenance, having
-from forewarn.ports import Driver, Report, Work
+from forewarn.engine.ledger import Ledger
+from forewarn.engine.retries import Retries
+from forewarn.errors import Unavailable
+from forewarn.ports import Bell, Driver, Snapshot, Work
 
 _log = logging.getLogger(__name__)
 
 _PAGE = 1000
+_PATIENCE = 2.0  # seconds that calls have to end when the service stops
+_AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
 
 
 class Works:
     """Calls the driver, once per maintenance and attempt."""
 
-    def __init__(self, engine: Engine, documents: Documents, driver: Driver) -> None:
-        """Let `driver` act after `documents` has shown that it will."""
+    def __init__(
+        self,
+        engine: Engine,
+        documents: Documents,
+        driver: Driver,
+        *,
+        parallel: int = 0,
+        retries: Retries | None = None,
+    ) -> None:
+        """Let `driver` act after `documents` has shown that it will.
+
+        So many calls at once as `parallel` says; 0: in place, one after the other.
+        """
         self._engine = engine
+        self._ledger = Ledger(engine)
         self._documents = documents
         self._driver = driver
-        self._lock = Lock()
+        self._parallel = parallel
+        self._turn = Lock()  # one at a time looks for work
+        self._changed = Condition()  # guards what follows
+        self._retries = retries or Retries(0.0)
+        self._running: dict[str, Work] = {}
         self._handed: set[str] = set()  # by this process, and not failed
+        self._ended = 0  # how many calls
+        self._leaving = Bell()
+        self._left_at = 0.0
+        self._scribe = Scribe(self._ledger, self._leaving, is_patient=parallel > 0)
+        self.on_end: Callable[[], None] = lambda: None
+
+    # --- for those who drive it ----------------------------------------------
 
     def catch_up(self) -> None:
-        """Hand over all work that is open; return when none is."""
-        with self._lock:
-            while True:
-                open_now = self._open()
-                self._handed &= set(open_now)
-                wanted = [each for each in open_now if each not in self._handed]
-                if not wanted:
+        """Hand over what can be handed over now."""
+        with self._turn:
+            while not self._leaving.is_set() and self._look():
+                pass
+
+    def finish(self) -> None:
+        """Hand over all work; return when none is running or waits to be repeated."""
+        while True:
+            ended = self._ended
+            self.catch_up()
+            with self._changed:
+                if self._leaving.is_set():
+                    raise Unavailable("the service is stopping; work stays open")
+                left = self._retries.seconds_left()
+                is_still = self._ended == ended  # else more may have come of it
+                if is_still and not self._running and left is None:
                     return
-                for maintenance_id in wanted:
-                    self._carry_out(maintenance_id)
+                self._wait_for_end(ended, _AT_THE_LATEST if left is None else left)
 
-    def _carry_out(self, maintenance_id: str) -> None:
-        self._documents.catch_up()  # Started is shown before anything is touched
-        work = self._begin(maintenance_id)
-        if work is None:
-            return
-        self._handed.add(maintenance_id)
-        try:
-            for reports in self._reports(work):
-                self._take_down(work, reports)
-        except BaseException:
-            self._handed.discard(maintenance_id)  # not taken down: try again
-            raise
-
-    def _reports(self, work: Work) -> Iterator[Sequence[Report]]:
-        """Let the driver act; its failure is a report, too."""
-        try:
-            reports = self._driver.carry_out(work)
-            if isinstance(reports, Sequence):
-                yield [each for each in reports if isinstance(each, Report)]
-            else:
-                for report in reports:
-                    if isinstance(report, Report):
-                        yield [report]
-        except Exception as error:
-            _log.exception("the driver failed on %s", work.maintenance)
-            yield [
-                Report(vm=vm.name, failed=True, detail=repr(error)) for vm in work.vms
-            ]
-
-    def _take_down(self, work: Work, reports: Sequence[Report]) -> None:
-        kinds = {(report.failed, report.detail) for report in reports}
-        for failed, detail in sorted(kinds):
-            vms = [
-                each.vm
-                for each in reports
-                if (each.failed, each.detail) == (failed, detail)
-            ]
-            self._report(work, vms, failed=failed, detail=detail)
-
-    def _open(self) -> Sequence[str]:
-        engine, found, after = self._engine, [], 0
-        with engine.store.snapshot() as snapshot:
-            now = engine.now(snapshot)
-            while True:
-                page = snapshot.maintenances(
-                    phases=[Phase.STARTED], after=after, limit=_PAGE
-                )
-                found += [each for _, each in page]
-                if len(page) < _PAGE:
-                    break
-                after = page[-1][0]
-        return [
-            each.id for each in found if commands.is_work_open(each, now, engine.rules)
-        ]
-
-    def _begin(self, maintenance_id: str) -> Work | None:
-        engine = self._engine
-        with engine.writing() as (transaction, now):
-            found = find_maintenance(transaction, maintenance_id)
-            step = engine.decide(
-                transaction,
-                found.groups,
-                lambda slice_: commands.begin_work(
-                    slice_, found.id, now=now, rules=engine.rules
-                ),
-                now,
-                having(found),
-            )
-            begun = step.slice.maintenance(found.id)
-            if begun.attempt == found.attempt:
-                return None
-            known = transaction.part_of_fleet(vms=begun.to_do).vms
-        return Work(
-            maintenance=begun.id,
-            type=begun.type,
-            source=begun.source,
-            cause=begun.cause,
-            host=begun.host,
-            vms=tuple(known[name] for name in begun.to_do if name in known),
-            duration=begun.duration,
-            description=begun.description,
-            reason=begun.reason,
-            attempt=begun.attempt,
+    def _wait_for_end(self, ended: int, seconds: float) -> None:
+        self._changed.wait_for(
+            lambda: self._ended != ended or self._leaving.is_set(), seconds
         )
 
-    def _report(
-        self, work: Work, vms: Sequence[str], *, failed: bool, detail: str
-    ) -> None:
-        engine = self._engine
-        with engine.writing() as (transaction, now):
-            found = find_maintenance(transaction, work.maintenance)
-            step = engine.decide(
-                transaction,
-                found.groups,
-                lambda slice_: commands.report_work(
-                    slice_,
-                    found.id,
-                    vms=vms,
-                    failed=failed,
-                    detail=detail,
-                    now=now,
-                    rules=engine.rules,
-                ),
-                now,
-                having(found),
+    def wait(self, bell: Bell) -> None:
+        """Wait for the bell, or until something is to be repeated."""
+        with self._changed:
+            left = self._retries.seconds_left()
+        bell.wait(_AT_THE_LATEST if left is None else min(left, _AT_THE_LATEST))
+
+    def leave(self) -> None:
+        """Begin nothing more, and tell everything that runs to end."""
+        with self._changed:
+            self._left_at = time.monotonic()
+            self._leaving.set()
+            for work in self._running.values():
+                work.halt.set()
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Wait a little for what runs; nothing is written down any more after it."""
+        until = self._left_at + _PATIENCE
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not self._running, max(until - time.monotonic(), 0.0)
             )
-            if step.slice.maintenance(found.id).stuck_since is not None:
-                self._handed.discard(found.id)
+            self._scribe.stop()
+            for each in self._running:
+                _log.warning("%s stays open: its work is not over", each)
+
+    # --- what is to do -------------------------------------------------------
+
+    def _look(self) -> bool:
+        """Do what the state asks for; answer whether to look again."""
+        engine = self._engine
+        with engine.store.snapshot() as snapshot:
+            now = engine.now(snapshot)
+            started = _started(snapshot)
+            self._halt_unwanted(snapshot)
+        due = self._due_again(started)
+        for each in due:
+            self._ledger.retry(each)
+        chosen = self._choose(
+            [each for each in started if commands.is_work_open(each, now, engine.rules)]
+        )
+        for each in chosen:
+            self._hand_over(each)
+        return bool(due or chosen)
+
+    def _halt_unwanted(self, snapshot: Snapshot) -> None:
+        with self._changed:
+            running = [*self._running.values()]
+        for work in running:
+            found = snapshot.maintenance(work.maintenance)
+            known = snapshot.part_of_fleet(vms=[vm.name for vm in work.vms]).vms
+            if found is None or not _is_wanted(found, is_there=bool(known)):
+                work.halt.set()
+
+    def _due_again(self, started: Sequence[Maintenance]) -> Sequence[str]:
+        with self._changed:
+            self._retries.keep(
+                each
+                for each in started
+                if each.id not in self._running
+                and commands.is_retry_left(each, self._engine.rules)
+            )
+            return self._retries.take_due()
+
+    def _choose(self, open_now: Sequence[Maintenance]) -> Sequence[str]:
+        """Choose what to begin; who shares a VM with another waits behind it."""
+        with self._changed:
+            self._handed &= {each.id for each in open_now}
+            if not self._parallel:
+                return [each.id for each in open_now if each.id not in self._handed]
+            free = self._parallel - len(self._running)
+            busy = {vm.name for work in self._running.values() for vm in work.vms}
+            chosen: list[str] = []
+            for each in open_now:
+                if each.id in self._handed or each.id in self._running:
+                    continue
+                if len(chosen) < free and busy.isdisjoint(each.to_do):
+                    chosen.append(each.id)
+                busy.update(each.to_do)
+            return chosen
+
+    # --- one call ------------------------------------------------------------
+
+    def _hand_over(self, maintenance_id: str) -> None:
+        self._documents.catch_up()  # Started is shown before anything is touched
+        work = self._ledger.begin(maintenance_id)
+        if work is None:
+            return
+        with self._changed:
+            self._handed.add(work.maintenance)
+            self._running[work.maintenance] = work
+            self._retries.forget(work.maintenance)
+            if self._leaving.is_set():
+                work.halt.set()
+        if not self._parallel:
+            self._carry_out(work)
+            return
+        name = f"work-{work.maintenance[:8]}"
+        try:
+            Thread(target=self._carry_out, args=(work,), name=name, daemon=True).start()
+        except RuntimeError:  # too many threads: as after a crash
+            self._end(work, is_lost=True)
+            raise
+
+    def _carry_out(self, work: Work) -> None:
+        is_lost = True
+        try:
+            for said in listen(self._driver, work):
+                if self._scribe.take_down(work, said):
+                    with self._changed:
+                        self._handed.discard(work.maintenance)
+            is_lost = False
+        finally:
+            self._end(work, is_lost=is_lost)
+
+    def _end(self, work: Work, *, is_lost: bool) -> None:
+        work.halt.set()  # nobody wants it any more; whoever waits for that may go
+        with self._changed:
+            del self._running[work.maintenance]
+            if is_lost:
+                self._handed.discard(work.maintenance)
+            self._ended += 1
+            self._changed.notify_all()
+        self.on_end()
+
+
+def _started(snapshot: Snapshot) -> Sequence[Maintenance]:
+    found: list[Maintenance] = []
+    after = 0
+    while True:
+        page = snapshot.maintenances(phases=[Phase.STARTED], after=after, limit=_PAGE)
+        found += [each for _, each in page]
+        if len(page) < _PAGE:
+            return found
+        after = page[-1][0]
+
+
+def _is_wanted(maintenance: Maintenance, *, is_there: bool) -> bool:
+    """Whether the work is still to be done; who did it all may come to an end."""
+    if maintenance.completed_by is not None:
+        return False
+    if maintenance.phase is Phase.COMPLETED:
+        return True
+    return maintenance.phase is Phase.STARTED and is_there
