@@ -18,7 +18,7 @@ from forewarn.clocks import make_clock
 from forewarn.config import Config
 from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
-from forewarn.drivers import DRIVERS
+from forewarn.drivers.choice import IN_PLACE, Choice, make_driver, open_driver
 from forewarn.engine.causes import Causes
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import CLOCK, Engine
@@ -26,6 +26,7 @@ from forewarn.engine.fleets import Fleets
 from forewarn.engine.journal import Follower
 from forewarn.engine.notes import Notes
 from forewarn.engine.pulse import heartbeat
+from forewarn.engine.retries import Retries
 from forewarn.engine.timers import Advance, Timers
 from forewarn.engine.works import Works
 from forewarn.errors import CannotStart, Conflict, ForewarnError
@@ -130,6 +131,7 @@ class System:
         documents: Documents,
         plane: MetadataPlane,
     ) -> None:
+        works = self._open_works(cleanup, engine, documents)
         # Imported late: FastAPI takes half a second, and VMs can be answered by now.
         from forewarn.server.control.app import make_app
         from forewarn.server.control.asked import Parts
@@ -137,11 +139,11 @@ class System:
         from forewarn.server.control.runner import ControlPlane
 
         streams = Streams()
-        works = Works(engine, documents, DRIVERS[self._config.driver]())
         followers = [
             Follower("documents", documents.catch_up),
-            Follower("works", works.catch_up),
+            Follower("works", works.catch_up, works.wait),
         ]
+        works.on_end = followers[1].ring
         timers = Timers(engine, followers[1].ring)
 
         def after_commit(position: int) -> None:
@@ -157,7 +159,7 @@ class System:
         def read_to_end() -> None:
             documents.catch_up()
             plane.restamp()
-            works.catch_up()
+            works.finish()
 
         engine.after_commit, engine.on_doubt = after_commit, timers.ring
         advance = Advance(engine, read_to_end)
@@ -177,6 +179,23 @@ class System:
             each.start()
             cleanup.callback(each.stop)
         cleanup.callback(advance.stop)
+        cleanup.callback(works.leave)
+
+    def _open_works(
+        self, cleanup: ExitStack, engine: Engine, documents: Documents
+    ) -> Works:
+        config = self._config
+        driver = make_driver(_choice(config))
+        open_driver(driver, cleanup)
+        works = Works(
+            engine,
+            documents,
+            driver,
+            parallel=0 if config.driver in IN_PLACE else config.driver_parallel,
+            retries=Retries(config.driver_backoff),
+        )
+        cleanup.callback(works.stop)
+        return works
 
 
 # --- parts -------------------------------------------------------------------
@@ -281,9 +300,31 @@ def _rules(config: Config, clock: Clock) -> Rules:
             kind: timedelta(seconds=seconds * clock.rate)
             for kind, seconds in config.shown.items()
         },
+        retries=config.driver_retries,
         user_operations=config.user_operations_limit or None,
         host_failure=config.host_failure_type,
     )
+
+
+def _choice(config: Config) -> Choice:
+    return Choice(
+        name=config.driver,
+        command=config.driver_command or (),
+        timeout=config.driver_timeout,
+        grace=config.driver_grace,
+        held=_held(config),
+        options=config.driver_options,
+    )
+
+
+def _held(config: Config) -> Path | None:
+    """The file that scripts hold; one for each store, if that outlives the service."""
+    if config.store == "memory":
+        return None
+    path = config.store.removeprefix(SQLITE)
+    name = config.store if path == config.store else os.path.realpath(path)
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return config.state_directory / f"scripts-{digest[:16]}"
 
 
 def _apply_fleet(fleets: Fleets, name: str) -> None:

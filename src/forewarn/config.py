@@ -23,6 +23,13 @@ class Config:
     fleet: str | None
     clock: str
     driver: str
+    driver_command: tuple[str, ...] | None  # None: there is none
+    driver_parallel: int
+    driver_retries: int
+    driver_backoff: float  # seconds
+    driver_timeout: float  # seconds; 0: none
+    driver_grace: float  # seconds
+    driver_options: Mapping[str, object] = field(repr=False)  # there may be secrets
     default_vm: str | None
     open: bool
     requests_per_second: float  # of each VM; 0: as many as it likes

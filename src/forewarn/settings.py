@@ -11,6 +11,7 @@ from math import nan
 from typing import Any
 
 from forewarn.clocks import rate_of
+from forewarn.drivers.written import read_command, read_driver, read_options
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 
@@ -173,6 +174,58 @@ def _shown_settings() -> Iterator[Setting]:
         )
 
 
+_DRIVER: tuple[Setting, ...] = (
+    Setting(
+        name="driver_parallel",
+        key="driver.parallel",
+        default=4,
+        read=_number("calls", 1, 1000, is_whole=True),
+        flag=False,
+        help="How many maintenances the driver works on at once.",
+    ),
+    Setting(
+        name="driver_retries",
+        key="driver.retries",
+        default=0,
+        read=_number("retries", 0, 1000, is_whole=True),
+        flag=False,
+        help="How often the driver is called again by itself after it has failed.",
+    ),
+    Setting(
+        name="driver_backoff",
+        key="driver.backoff",
+        default=5,
+        read=_seconds,
+        flag=False,
+        help="How many seconds before that; doubled each time, up to 300.",
+    ),
+    Setting(
+        name="driver_timeout",
+        key="driver.timeout",
+        default=3600,
+        read=_number("seconds", 0, 30 * 86_400),
+        flag=False,
+        help="How many seconds the script may take; 0: as long as it likes.",
+    ),
+    Setting(
+        name="driver_grace",
+        key="driver.grace",
+        default=5,
+        read=_seconds,
+        flag=False,
+        help="How many seconds a script has between TERM and KILL.",
+    ),
+    Setting(
+        name="driver_options",
+        key="driver.options",
+        default={},
+        read=read_options,
+        flag=False,
+        help="What a driver that is installed is made with.",
+        shown_default="none",
+    ),
+)
+
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="metadata",
@@ -222,9 +275,18 @@ SETTINGS: tuple[Setting, ...] = (
         name="driver",
         key="driver.name",
         default="nothing",
-        read=_one_of("nothing", "operator"),
-        metavar="nothing|operator",
-        help="What acts on VMs when a maintenance starts.",
+        read=read_driver,
+        metavar="nothing|operator|script|NAME",
+        help="What acts on VMs when a maintenance starts; NAME: one that is installed.",
+    ),
+    Setting(
+        name="driver_command",
+        key="driver.command",
+        default=None,
+        read=read_command,
+        metavar="COMMAND",
+        help="What the driver script runs: text, or in the file a list of words.",
+        shown_default="none",
     ),
     Setting(
         name="default_vm",
@@ -294,6 +356,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="How many seconds after Started the driver acts.",
         shown_default="2; 0 where the driver does nothing",
     ),
+    *_DRIVER,
     *_shown_settings(),
     Setting(
         name="user_operations_limit",

@@ -1,0 +1,261 @@
+"""Attends to one script: starts it, listens to it, and lets nothing of it run on.
+
+It is a process of its own that needs nothing but the standard library; so a script
+that floods its output costs the service nothing, and the end of the service, however
+sudden, is the end of the script.
+
+1. The first line of its input is the order, as JSON. Each further line is a number: end
+   the script, and kill it after so many seconds. The end of the input is the end of the
+   service: then the script has two seconds.
+2. What it says is JSON, a line each: the script's process, its reports, and last what
+   became of it.
+3. The script has a session of its own. Whatever is in that session when the script has
+   ended is ended, too; only what has made another session lives on.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from forewarn.drivers.ear import Ear
+from forewarn.drivers.session import members, signal_session
+
+_CHUNK = 64 * 1024
+_LAST_CHUNKS = 32  # more than a pipe holds
+_ORPHANED = 2.0  # seconds for a script without a service
+_AFTER_KILL = 1.0  # seconds until what cannot be killed is left alone
+
+
+class Order(NamedTuple):
+    """What is to be attended to, and how."""
+
+    command: Sequence[str]
+    input: str
+    vms: Sequence[str]
+    timeout: float  # seconds; 0: none
+    grace: float  # seconds between TERM and KILL
+
+
+class Attendant:
+    """One script, from its start to the end of all that it leaves behind."""
+
+    def __init__(self, order: Order) -> None:
+        """Attend to what `order` says."""
+        self._order = order
+        self._ear = Ear(order.vms)
+        self._input = order.input.encode()
+        self._deadline: float | None = None  # None: it may take as long as it likes
+        self._kill_at: float | None = None  # None: it was not told to end
+        self._give_up_at: float | None = None  # None: it was not killed
+        self._is_late = self._has_ended = self._is_over = False
+        self._watched: set[int] = set()  # processes of the session
+        self._to_say = b""
+        self._poll = select.poll()
+        self._then: dict[int, Callable[[int], None]] = {}
+
+    def attend(self, told: bytes = b"") -> None:
+        """Start the script; stay until all of its session has ended.
+
+        `told` is what was read of the input behind the order.
+        """
+        self._start()
+        try:
+            self._prepare()
+            self._heed(told)
+            while not self._is_over:
+                for descriptor, _ in self._poll.poll(self._patience()):
+                    if descriptor in self._then:
+                        self._then[descriptor](descriptor)
+                self._look_at_the_clock()
+        finally:
+            signal_session(self._script.pid, signal.SIGKILL)
+        self._hear_the_rest()
+        self._say(self._last_words())
+        os.set_blocking(1, True)
+        while self._to_say:
+            self._speak(1)
+
+    def _start(self) -> None:
+        its_input, self._stdin = os.pipe()
+        self._stdout, its_output = os.pipe()
+        self._stderr, its_errors = os.pipe()
+        self._script = subprocess.Popen(
+            self._order.command,
+            stdin=its_input,
+            stdout=its_output,
+            stderr=its_errors,
+            start_new_session=True,
+        )
+        for descriptor in (its_input, its_output, its_errors):
+            os.close(descriptor)
+
+    def _prepare(self) -> None:
+        if self._order.timeout:
+            self._deadline = time.monotonic() + self._order.timeout
+        for descriptor in (1, self._stdin, self._stdout, self._stderr):
+            os.set_blocking(descriptor, False)
+        self._say({"pid": self._script.pid})
+        self._watch(self._script.pid)
+        self._await(0, select.POLLIN, self._obey)
+        self._await(self._stdin, select.POLLOUT, self._feed)
+        self._await(self._stdout, select.POLLIN, self._hear)
+        self._await(self._stderr, select.POLLIN, self._overhear)
+
+    def _await(self, descriptor: int, event: int, then: Callable[[int], None]) -> None:
+        self._poll.register(descriptor, event)
+        self._then[descriptor] = then
+
+    def _leave(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        del self._then[descriptor]
+        if descriptor != 1:
+            os.close(descriptor)
+
+    # --- its processes -------------------------------------------------------
+
+    def _watch(self, pid: int) -> None:
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(pid)
+            self._watched.add(descriptor)
+            self._await(descriptor, select.POLLIN, self._miss)
+
+    def _miss(self, descriptor: int) -> None:
+        """A process has ended; when all have, look for others."""
+        self._has_ended = True
+        self._leave(descriptor)
+        self._watched.remove(descriptor)
+        while not self._watched:
+            left = [pid for pid, _ in members(self._script.pid)]
+            if not left:
+                self._is_over = True
+                return
+            for pid in left:
+                self._watch(pid)
+            if self._give_up_at is not None:
+                signal_session(self._script.pid, signal.SIGKILL)
+            elif self._kill_at is None:
+                self._end(self._order.grace)
+
+    def _end(self, grace: float) -> None:
+        """Tell the script to end; it may be told again, to be quicker."""
+        if self._give_up_at is not None:
+            return
+        at = time.monotonic() + grace
+        if self._kill_at is None:
+            signal_session(self._script.pid, signal.SIGTERM)
+        self._kill_at = at if self._kill_at is None else min(at, self._kill_at)
+
+    def _look_at_the_clock(self) -> None:
+        now = time.monotonic()
+        if _is_past(self._deadline, now):
+            self._deadline = None
+            self._is_late = not self._has_ended
+            self._end(self._order.grace)
+        if self._give_up_at is None and _is_past(self._kill_at, now):
+            self._give_up_at = now + _AFTER_KILL
+            signal_session(self._script.pid, signal.SIGKILL)
+        if _is_past(self._give_up_at, now):
+            self._is_over = True
+
+    def _patience(self) -> float | None:
+        """How many milliseconds there is nothing to do but wait; None: for ever."""
+        last = self._give_up_at or self._kill_at
+        times = [each for each in (self._deadline, last) if each is not None]
+        if not times:
+            return None
+        return max(min(times) - time.monotonic(), 0.0) * 1000 + 1
+
+    # --- what is said --------------------------------------------------------
+
+    def _obey(self, descriptor: int) -> None:
+        told = os.read(descriptor, _CHUNK)
+        self._heed(told)
+        if not told:
+            self._leave(descriptor)
+            self._end(_ORPHANED)
+
+    def _heed(self, told: bytes) -> None:
+        for seconds in told.split():
+            self._end(float(seconds))
+
+    def _feed(self, descriptor: int) -> None:
+        try:
+            self._input = self._input[os.write(descriptor, self._input) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it does not read
+            self._input = b""
+        if not self._input:
+            self._leave(descriptor)
+
+    def _hear(self, descriptor: int) -> None:
+        data = os.read(descriptor, _CHUNK)
+        for report in self._ear.hear(data):
+            self._say(report)
+        if not data:
+            self._leave(descriptor)
+
+    def _overhear(self, descriptor: int) -> None:
+        data = os.read(descriptor, _CHUNK)
+        self._ear.overhear(data)
+        if not data:
+            self._leave(descriptor)
+
+    def _hear_the_rest(self) -> None:
+        """Take what is in the pipes; who still holds them may go on writing."""
+        for descriptor in (self._stdout, self._stderr):
+            with suppress(BlockingIOError):
+                for _ in range(_LAST_CHUNKS):
+                    if descriptor in self._then:
+                        self._then[descriptor](descriptor)
+        for report in self._ear.end():
+            self._say(report)
+
+    def _last_words(self) -> Mapping[str, object]:
+        code = self._script.poll()  # None: not even KILL has ended it
+        return {"output": self._ear.output, "code": code, "is_late": self._is_late}
+
+    def _say(self, message: Mapping[str, object]) -> None:
+        self._to_say += json.dumps(message).encode() + b"\n"
+        if 1 not in self._then:
+            self._await(1, select.POLLOUT, self._speak)
+
+    def _speak(self, descriptor: int) -> None:
+        try:
+            self._to_say = self._to_say[os.write(descriptor, self._to_say) :]
+        except BlockingIOError:
+            return
+        except OSError:  # nobody listens
+            self._to_say = b""
+        if not self._to_say and descriptor in self._then:
+            self._leave(descriptor)
+
+
+def _is_past(moment: float | None, now: float) -> bool:
+    return moment is not None and now >= moment
+
+
+def main() -> None:
+    """Attend to what the first line of the input says."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)  # the service decides
+    read = b""
+    while b"\n" not in read:
+        chunk = os.read(0, _CHUNK)
+        if not chunk:
+            return  # the service is gone
+        read += chunk
+    order, _, told = read.partition(b"\n")
+    try:
+        Attendant(Order(**json.loads(order))).attend(told)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        message = {"error": f"the command cannot be started: {why}"}
+        os.write(1, json.dumps(message).encode() + b"\n")

@@ -1,0 +1,121 @@
+"""What a script is told, and what is made of its end."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from signal import Signals
+
+from forewarn.core.fleet_file import vm_table
+from forewarn.ports import Printed, Report, Work
+
+PREFIX = "FOREWARN_"
+
+_LONGEST_VARIABLE = 100_000  # bytes; Linux refuses more than 128 kB
+_LONGEST_LINE = 200  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What became of a script."""
+
+    code: int | None = None  # as `subprocess` has it; None: it never ended
+    output: str = ""
+    is_late: bool = False
+    error: str = ""  # why it could not be attended to
+
+
+# --- what it is told ---------------------------------------------------------
+
+
+def input_of(work: Work) -> str:
+    """Write what a script reads."""
+    told = {
+        "maintenance": work.maintenance,
+        "type": work.type,
+        "source": work.source,
+        "cause": work.cause,
+        "host": work.host,
+        "vms": [vm_table(vm) for vm in work.vms],
+        "duration_seconds": work.duration,
+        "description": work.description,
+        "reason": work.reason,
+        "attempt": work.attempt,
+    }
+    return json.dumps(told) + "\n"
+
+
+def environment_of(work: Work, own: Mapping[str, str]) -> dict[str, str]:
+    """Add what a script is told to the service's `own` environment.
+
+    Nothing of that which is the service's alone is handed on; what is too long for a
+    variable is left out.
+    """
+    told = {
+        "MAINTENANCE": work.maintenance,
+        "TYPE": work.type.value,
+        "SOURCE": work.source.value,
+        "CAUSE": work.cause.value,
+        "HOST": work.host or "",
+        "VMS": " ".join(vm.name for vm in work.vms),
+        "DURATION_SECONDS": str(work.duration),
+        "ATTEMPT": str(work.attempt),
+        "DESCRIPTION": _plain(work.description),
+        "REASON": _plain(work.reason or ""),
+    }
+    others = {name: value for name, value in own.items() if not name.startswith(PREFIX)}
+    return others | {
+        PREFIX + name: value
+        for name, value in told.items()
+        if len(value.encode()) <= _LONGEST_VARIABLE
+    }
+
+
+def _plain(text: str) -> str:
+    return text.replace("\0", "").encode(errors="replace").decode()
+
+
+# --- what is made of its end -------------------------------------------------
+
+
+def judge(
+    work: Work, told: AbstractSet[str], ended: Ended, timeout: float
+) -> Iterator[Printed | Sequence[Report]]:
+    """Tell what it printed, and what is true of the VMs that it has not `told` of."""
+    if ended.output:
+        yield Printed(text=ended.output)
+    silent = [vm.name for vm in work.vms if vm.name not in told]
+    is_done = ended.code == 0 and not told and not ended.is_late and not ended.error
+    detail = "" if is_done else _detail(ended, timeout, has_told=bool(told))
+    if silent:
+        yield [Report(vm=vm, failed=not is_done, detail=detail) for vm in silent]
+
+
+def _detail(ended: Ended, timeout: float, *, has_told: bool) -> str:
+    if ended.error:
+        return ended.error
+    if ended.is_late:
+        return f"took longer than {timeout:g} s"
+    how = _how(ended.code)
+    if has_told:
+        link = "with " if how.startswith("exit") else ""
+        how = f"the script ended, {link}{how}, without a word about it"
+    last = "" if ended.code == 0 else _last_line(ended.output)
+    return f"{how}: {last}" if last else how
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return "could not be ended, not even by KILL"
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"ended by signal {-code} ({Signals(-code).name.removeprefix('SIG')})"
+    except ValueError:  # a real-time signal
+        return f"ended by signal {-code}"
+
+
+def _last_line(output: str) -> str:
+    lines = output.split("\n")
+    last = next((each.strip() for each in reversed(lines) if each.strip()), "")
+    return last[:_LONGEST_LINE]

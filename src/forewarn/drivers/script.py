@@ -1,0 +1,211 @@
+"""The driver that runs a command for each maintenance.
+
+Each command has an attendant, a process of its own (see `attendant`). Attendants hold a
+file together as long as they live; a new service waits until nobody holds it, so that
+nothing is begun while something of an earlier service is still dying.
+"""
+
+import fcntl
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from signal import SIGKILL
+from threading import Condition, Lock, Thread
+
+import forewarn
+from forewarn.drivers.command import trouble
+from forewarn.drivers.contract import Ended, environment_of, input_of, judge
+from forewarn.drivers.session import signal_session
+from forewarn.errors import CannotStart
+from forewarn.ports import Printed, Report, Work
+
+_log = logging.getLogger(__name__)
+
+_ATTENDANT = (
+    "import sys; sys.path.insert(0, sys.argv[1]);"
+    " from forewarn.drivers.attendant import main; main()"
+)
+_HOME = str(Path(forewarn.__file__).parents[1])
+_OLD_ONES = 10.0  # seconds that attendants of an earlier service have to end
+_LAST = 1.5  # seconds for those that are killed when the service stops
+
+
+class ScriptDriver:
+    """Runs one command per maintenance, which is told all about it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        timeout: float = 3600.0,
+        grace: float = 5.0,
+        held: Path | None = None,
+    ) -> None:
+        """Run `command`, for `timeout` seconds at most (0: as long as it likes).
+
+        It has `grace` seconds to end when it is told to. Attendants hold the file
+        `held`; None: nothing survives this service that could begin anew.
+        """
+        self._command = command
+        self._timeout = timeout
+        self._grace = grace
+        self._held = held
+        self._changed = Condition()
+        self._running: set[_Attended] = set()
+
+    def open(self) -> None:
+        """Make sure that the command can be run, and that nothing old is running."""
+        found = trouble(self._command)
+        if found is not None:
+            raise CannotStart(f"the command of the driver cannot be run: {found}")
+        if self._held is not None and not _is_free(self._held):
+            _log.warning("scripts of an earlier service are still running; going on")
+
+    def close(self) -> None:
+        """Kill what is still running."""
+        with self._changed:
+            for each in self._running:
+                each.end(0.0)
+            self._changed.wait_for(lambda: not self._running, _LAST)
+
+    def carry_out(self, work: Work) -> Iterator[Report | Printed | Sequence[Report]]:
+        """Run the command for `work`; tell what it reports, as it comes."""
+        if work.halt.is_set():
+            return
+        told: set[str] = set()
+        ended = Ended(error="its attendant was killed")
+        found = trouble(self._command)
+        try:
+            if found is not None:
+                raise OSError(found)
+            with self._attending(work) as attended:
+                for said in attended.listen():
+                    if isinstance(said, Ended):
+                        ended = said
+                    else:
+                        told.add(said.vm)
+                        yield said
+        except OSError as error:
+            ended = Ended(error=f"the command cannot be started: {error}")
+        yield from judge(work, told, ended, self._timeout)
+
+    @contextmanager
+    def _attending(self, work: Work) -> "Iterator[_Attended]":
+        order = {
+            "command": [*self._command],
+            "input": input_of(work),
+            "vms": [vm.name for vm in work.vms],
+            "timeout": self._timeout,
+            "grace": self._grace,
+        }
+        attended = _Attended(environment_of(work, os.environ), self._held)
+
+        def end_when_halted() -> None:
+            work.halt.wait()
+            attended.end(self._grace)
+
+        with self._changed:
+            self._running.add(attended)
+        try:
+            attended.tell(json.dumps(order))
+            Thread(target=end_when_halted, name="halt", daemon=True).start()
+            yield attended
+        finally:
+            work.halt.set()  # so that the watcher goes
+            attended.leave()
+            with self._changed:
+                self._running.remove(attended)
+                self._changed.notify_all()
+
+
+class _Attended:
+    """A script from the side of the service: its attendant."""
+
+    def __init__(self, environment: dict[str, str], held: Path | None) -> None:
+        """Start the attendant; it waits for its order."""
+        keeping = None if held is None else _hold(held)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _ATTENDANT, _HOME],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=() if keeping is None else (keeping,),
+                start_new_session=True,  # Ctrl-C is for the service alone
+            )
+        finally:
+            if keeping is not None:
+                os.close(keeping)
+        self._lock = Lock()
+        self._session: int | None = None  # of the script; None: it has not begun
+
+    def tell(self, line: str) -> None:
+        """Write one line to the attendant; who is gone needs none."""
+        assert self._process.stdin is not None
+        with self._lock, suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+
+    def end(self, grace: float) -> None:
+        """Let the script end, by force after `grace` seconds."""
+        self.tell(f"{grace:g}")
+
+    def listen(self) -> Iterator[Report | Ended]:
+        """Tell what the script reports, and last how it ended."""
+        assert self._process.stdout is not None
+        is_over = False
+        for line in self._process.stdout:
+            message = json.loads(line)
+            if "pid" in message:
+                self._session = message["pid"]
+            elif "vm" in message:
+                yield Report(**message)
+            else:
+                is_over = True
+                yield Ended(**message)
+        if not is_over and self._session is not None:
+            signal_session(self._session, SIGKILL)  # nobody attends to it any more
+
+    def leave(self) -> None:
+        """Close the pipes, which ends whatever is left."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._lock, suppress(BrokenPipeError):
+            self._process.stdin.close()
+        with self._process.stdout as rest:
+            rest.read()
+        self._process.wait()
+
+
+# --- the file that attendants hold -------------------------------------------
+
+
+def _hold(path: Path) -> int:
+    """Open `path` and hold it together with others."""
+    held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(held, fcntl.LOCK_SH)
+    return held
+
+
+def _is_free(path: Path) -> bool:
+    """Wait until nobody holds `path`; give up after a while."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        taken = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be used: {error.strerror}") from error
+
+    def take() -> None:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        os.close(taken)
+
+    waiting = Thread(target=take, name="old scripts", daemon=True)
+    waiting.start()
+    waiting.join(_OLD_ONES)
+    return not waiting.is_alive()
