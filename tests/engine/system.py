@@ -19,9 +19,18 @@ from forewarn.engine.documents import Documents, Update
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.notes import Notes
+from forewarn.engine.retries import Retries
 from forewarn.engine.timers import Advance
 from forewarn.engine.works import Works
-from forewarn.ports import Driver, Report, Snapshot, Store, Transaction, Work
+from forewarn.ports import (
+    Driver,
+    Printed,
+    Report,
+    Snapshot,
+    Store,
+    Transaction,
+    Work,
+)
 from forewarn.protocol.types import Document, EventType
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -110,10 +119,10 @@ class Plane:
 class RecordingDriver:
     """Writes down what it is asked to do, and does `act`."""
 
-    act: Callable[[Work], Iterable[Report]] = NothingDriver().carry_out
+    act: Callable[[Work], Iterable[Report | Printed]] = NothingDriver().carry_out
     works: list[Work] = field(default_factory=list)
 
-    def carry_out(self, work: Work) -> Iterable[Report]:
+    def carry_out(self, work: Work) -> Iterable[Report | Printed]:
         self.works.append(work)
         return self.act(work)
 
@@ -208,6 +217,8 @@ def a_system(
     driver: Driver | None = None,
     new_id: Callable[[], str] | None = None,
     fleet: Fleet | None = FLEET,
+    parallel: int = 0,
+    retries: Retries | None = None,
 ) -> System:
     """Start a service on `store`; without a driver, all work is done at once."""
     clock, notes, plane = ManualClock(at), Notes(), Plane()
@@ -215,7 +226,14 @@ def a_system(
         store, clock, rules=rules or Rules(), notes=notes, new_id=new_id or counted()
     )
     documents = Documents(store, plane.hand_over)
-    works = Works(engine, documents, driver or NothingDriver())
+    works = Works(
+        engine,
+        documents,
+        driver or NothingDriver(),
+        parallel=parallel,
+        retries=retries,
+        pause=0,
+    )
 
     def read_to_end() -> None:
         documents.catch_up()

@@ -15,7 +15,6 @@ _log = logging.getLogger(__name__)
 MOST_OUTPUT = 64 * 1024
 
 _LONGEST_DETAIL = 1000  # characters
-_AGAIN = 1.0  # seconds, until what could not be written is written again
 
 Said = Sequence[Report] | Printed
 
@@ -70,14 +69,14 @@ def _parts(said: object) -> Iterator[Said]:
 class Scribe:
     """Writes down what drivers say; what cannot be written is kept until it can."""
 
-    def __init__(self, ledger: Ledger, leaving: Bell, *, is_patient: bool) -> None:
+    def __init__(self, ledger: Ledger, leaving: Bell, *, pause: float | None) -> None:
         """Write into `ledger`; once `leaving` rings, no failures.
 
-        Who is not patient leaves it to the caller to try again.
+        Try again after a `pause`, in seconds; None: leave that to the caller.
         """
         self._ledger = ledger
         self._leaving = leaving
-        self._is_patient = is_patient
+        self._pause = pause
         self._complaints = Complaints("works")
         self._is_over = False
 
@@ -114,12 +113,12 @@ class Scribe:
             try:
                 is_stuck = write()
             except Exception as error:
-                if not self._is_patient:
+                if self._pause is None:
                     raise
                 if self._leaving.is_set():
                     return False
                 self._complaints.about(error)
-                self._leaving.wait(_AGAIN)
+                self._leaving.wait(self._pause)
             else:
                 self._complaints.end()
                 return is_stuck

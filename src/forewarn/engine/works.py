@@ -43,10 +43,12 @@ class Works:
         *,
         parallel: int = 0,
         retries: Retries | None = None,
+        pause: float = 1.0,
     ) -> None:
         """Let `driver` act after `documents` has shown that it will.
 
         So many calls at once as `parallel` says; 0: in place, one after the other.
+        What could not be written is written again after a `pause`, in seconds.
         """
         self._engine = engine
         self._ledger = Ledger(engine)
@@ -61,7 +63,9 @@ class Works:
         self._ended = 0  # how many calls
         self._leaving = Bell()
         self._left_at = 0.0
-        self._scribe = Scribe(self._ledger, self._leaving, is_patient=parallel > 0)
+        self._scribe = Scribe(
+            self._ledger, self._leaving, pause=pause if parallel else None
+        )
         self.on_end: Callable[[], None] = lambda: None
 
     # --- for those who drive it ----------------------------------------------

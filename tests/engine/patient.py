@@ -1,0 +1,41 @@
+"""A driver whose calls end when the test says so."""
+
+from collections.abc import Callable, Iterable, Iterator
+from queue import Queue
+from threading import Event
+
+from forewarn.ports import Printed, Report, Work
+
+LONG = 10.0  # seconds; only a broken service needs them
+
+
+def done(work: Work) -> list[Report]:
+    return [Report(vm=vm.name) for vm in work.vms]
+
+
+class PatientDriver:
+    """Tells what it has begun, and goes on when it may."""
+
+    def __init__(
+        self, act: Callable[[Work], Iterable[Report | Printed]] = done
+    ) -> None:
+        self.act = act
+        self._begun: Queue[Work] = Queue()
+        self._may_end: dict[str, Event] = {}
+
+    def carry_out(self, work: Work) -> Iterator[Report | Printed]:
+        may_end = self._may_end[work.maintenance] = Event()
+        self._begun.put(work)
+        assert may_end.wait(LONG)
+        yield from self.act(work)
+
+    def begun(self) -> Work:
+        """The next work that it has begun."""
+        return self._begun.get(timeout=LONG)
+
+    def has_begun_more(self) -> bool:
+        return not self._begun.empty()
+
+    def end(self, *works: Work) -> None:
+        for work in works:
+            self._may_end[work.maintenance].set()
