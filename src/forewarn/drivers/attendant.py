@@ -7,9 +7,8 @@ sudden, is the end of the script.
 1. The first line of its input is the order, as JSON. Each further line is a number: end
    the script, and kill it after so many seconds. The end of the input is the end of the
    service: then the script has two seconds.
-2. What it says is JSON, a line each: the script's process, its reports, and last what
-   became of it.
-3. The script has a session of its own. Whatever is in that session when the script has
+2. What it says is JSON, a line each: the script's reports, and last what became of it.
+3. It leads the session of the script. Whatever is in that session when the script has
    ended is ended, too; only what has made another session lives on.
 """
 
@@ -48,6 +47,7 @@ class Attendant:
     def __init__(self, order: Order) -> None:
         """Attend to what `order` says."""
         self._order = order
+        self._session = os.getpid()
         self._ear = Ear(order.vms)
         self._input = order.input.encode()
         self._deadline: float | None = None  # None: it may take as long as it likes
@@ -74,7 +74,7 @@ class Attendant:
                         self._then[descriptor](descriptor)
                 self._look_at_the_clock()
         finally:
-            signal_session(self._script.pid, signal.SIGKILL)
+            signal_session(self._session, signal.SIGKILL)
         self._hear_the_rest()
         self._say(self._last_words())
         os.set_blocking(1, True)
@@ -90,7 +90,7 @@ class Attendant:
             stdin=its_input,
             stdout=its_output,
             stderr=its_errors,
-            start_new_session=True,
+            process_group=0,
         )
         for descriptor in (its_input, its_output, its_errors):
             os.close(descriptor)
@@ -100,7 +100,6 @@ class Attendant:
             self._deadline = time.monotonic() + self._order.timeout
         for descriptor in (1, self._stdin, self._stdout, self._stderr):
             os.set_blocking(descriptor, False)
-        self._say({"pid": self._script.pid})
         self._watch(self._script.pid)
         self._await(0, select.POLLIN, self._obey)
         self._await(self._stdin, select.POLLOUT, self._feed)
@@ -131,14 +130,14 @@ class Attendant:
         self._leave(descriptor)
         self._watched.remove(descriptor)
         while not self._watched:
-            left = [pid for pid, _ in members(self._script.pid)]
+            left = [pid for pid, _ in members(self._session)]
             if not left:
                 self._is_over = True
                 return
             for pid in left:
                 self._watch(pid)
             if self._give_up_at is not None:
-                signal_session(self._script.pid, signal.SIGKILL)
+                signal_session(self._session, signal.SIGKILL)
             elif self._kill_at is None:
                 self._end(self._order.grace)
 
@@ -148,7 +147,7 @@ class Attendant:
             return
         at = time.monotonic() + grace
         if self._kill_at is None:
-            signal_session(self._script.pid, signal.SIGTERM)
+            signal_session(self._session, signal.SIGTERM)
         self._kill_at = at if self._kill_at is None else min(at, self._kill_at)
 
     def _look_at_the_clock(self) -> None:
@@ -159,7 +158,7 @@ class Attendant:
             self._end(self._order.grace)
         if self._give_up_at is None and _is_past(self._kill_at, now):
             self._give_up_at = now + _AFTER_KILL
-            signal_session(self._script.pid, signal.SIGKILL)
+            signal_session(self._session, signal.SIGKILL)
         if _is_past(self._give_up_at, now):
             self._is_over = True
 

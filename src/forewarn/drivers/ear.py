@@ -67,7 +67,7 @@ class Ear:
 
     def _report(self, line: bytes) -> dict[str, object] | None:
         """Read a report; None: it is none, or says what has been said."""
-        if not line.startswith(b"{"):
+        if not (line[:1] == b"{" and line[-1:] == b"}" and len(line) <= LONGEST_LINE):
             return None
         try:
             said = json.loads(line)

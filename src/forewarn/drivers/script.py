@@ -14,13 +14,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from signal import SIGKILL
 from threading import Condition, Lock, Thread
 
 import forewarn
 from forewarn.drivers.command import trouble
 from forewarn.drivers.contract import Ended, environment_of, input_of, judge
-from forewarn.drivers.session import signal_session
+from forewarn.drivers.session import kill_session
 from forewarn.errors import CannotStart
 from forewarn.ports import Printed, Report, Work
 
@@ -137,13 +136,12 @@ class _Attended:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 pass_fds=() if keeping is None else (keeping,),
-                start_new_session=True,  # Ctrl-C is for the service alone
+                start_new_session=True,  # for the script, too
             )
         finally:
             if keeping is not None:
                 os.close(keeping)
         self._lock = Lock()
-        self._session: int | None = None  # of the script; None: it has not begun
 
     def tell(self, line: str) -> None:
         """Write one line to the attendant; who is gone needs none."""
@@ -162,15 +160,13 @@ class _Attended:
         is_over = False
         for line in self._process.stdout:
             message = json.loads(line)
-            if "pid" in message:
-                self._session = message["pid"]
-            elif "vm" in message:
+            if "vm" in message:
                 yield Report(**message)
             else:
                 is_over = True
                 yield Ended(**message)
-        if not is_over and self._session is not None:
-            signal_session(self._session, SIGKILL)  # nobody attends to it any more
+        if not is_over:
+            kill_session(self._process.pid, _LAST)  # nobody attends to it any more
 
     def leave(self) -> None:
         """Close the pipes, which ends whatever is left."""

@@ -1,24 +1,40 @@
-"""The processes of one session.
+"""The processes of one session, which its leader attends to.
 
 Nothing but the standard library, as all that the attendant needs.
 """
 
 import os
+import select
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from signal import SIGKILL
+
+
+def kill_session(session: int, seconds: float) -> None:
+    """Kill all of `session` but its leader, and wait for that, for some `seconds`."""
+    until = time.monotonic() + seconds
+    signal_session(session, SIGKILL)
+    for pid, _ in members(session):
+        with suppress(ProcessLookupError):
+            process = os.pidfd_open(pid)
+            ended = select.poll()  # any number of a file will do
+            ended.register(process, select.POLLIN)
+            ended.poll(max(until - time.monotonic(), 0.0) * 1000)
+            os.close(process)
 
 
 def signal_session(session: int, number: int) -> None:
-    """Send a signal to every process group of `session`."""
-    for group in {session, *(group for _, group in members(session))}:
+    """Send a signal to all of `session` but its leader."""
+    for group in {group for _, group in members(session)} - {session}:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
 
 
 def members(session: int) -> Iterator[tuple[int, int]]:
-    """Find the living processes of `session`, and the group of each."""
+    """Find the living processes of `session` but its leader, and the group of each."""
     for name in os.listdir("/proc"):
-        if not name.isdigit():
+        if not name.isdigit() or int(name) == session:
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:

@@ -1,0 +1,29 @@
+"""Drivers that run scripts, closed when the test ends."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.drivers.scripts import MakeDriver, write_script
+
+from forewarn.drivers.script import ScriptDriver
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[MakeDriver]:
+    with ExitStack() as made:
+
+        def make(
+            text: str,
+            *,
+            timeout: float = 10.0,
+            grace: float = 0.2,
+            held: Path | None = None,
+        ) -> ScriptDriver:
+            path = write_script(tmp_path / "script", text)
+            driver = ScriptDriver([str(path)], timeout=timeout, grace=grace, held=held)
+            made.callback(driver.close)
+            return driver
+
+        yield make

@@ -1,0 +1,145 @@
+"""What a script is told, and what is made of its end."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from tests.drivers.scripts import a_work, output, reports
+
+from forewarn.core.fleet_file import vm_table
+from forewarn.drivers.contract import Ended, environment_of, input_of, judge
+from forewarn.ports import Printed, Report
+
+SECRETS = {"FOREWARN_TOKEN": "t", "FOREWARN_STORE": "postgresql://u:p@db/x"}
+
+
+def judged(
+    *told: str, timeout: float = 3600, **ended: object
+) -> list[Printed | Sequence[Report]]:
+    return [*judge(a_work(), {*told}, Ended(**ended), timeout)]  # type: ignore[arg-type]  # one of its fields
+
+
+def detail(*told: str, timeout: float = 3600, **ended: object) -> str:
+    said = reports(judged(*told, timeout=timeout, **ended))
+    assert all(each.failed for each in said)
+    (text,) = {each.detail for each in said}
+    return text
+
+
+# --- what it is told ---------------------------------------------------------
+
+
+def test_it_reads_all_there_is_to_know() -> None:
+    work = a_work("web-0", host="host-a", reason="smoke", attempt=2)
+    assert json.loads(input_of(work)) == {
+        "maintenance": "0000ABCD",
+        "type": "Reboot",
+        "source": "Platform",
+        "cause": "platform",
+        "host": "host-a",
+        "vms": [vm_table(work.vms[0])],
+        "duration_seconds": -1,
+        "description": "Host server is undergoing maintenance.",
+        "reason": "smoke",
+        "attempt": 2,
+    }
+
+
+def test_it_reads_one_line() -> None:
+    text = input_of(a_work(description="two\nlines"))
+    assert text.index("\n") == len(text) - 1
+
+
+def test_its_environment_says_the_same() -> None:
+    work = a_work("web-0", "web-1", host="host-a", reason="smoke", attempt=2)
+    assert environment_of(work, {}) == {
+        "FOREWARN_MAINTENANCE": "0000ABCD",
+        "FOREWARN_TYPE": "Reboot",
+        "FOREWARN_SOURCE": "Platform",
+        "FOREWARN_CAUSE": "platform",
+        "FOREWARN_HOST": "host-a",
+        "FOREWARN_VMS": "web-0 web-1",
+        "FOREWARN_DURATION_SECONDS": "-1",
+        "FOREWARN_ATTEMPT": "2",
+        "FOREWARN_DESCRIPTION": "Host server is undergoing maintenance.",
+        "FOREWARN_REASON": "smoke",
+    }
+
+
+def test_what_there_is_not_is_empty() -> None:
+    told = environment_of(a_work(), {})
+    assert (told["FOREWARN_HOST"], told["FOREWARN_REASON"]) == ("", "")
+
+
+def test_it_inherits_all_but_the_secrets_of_the_service() -> None:
+    told = environment_of(a_work(), {"PATH": "/bin", "LANG": "C", **SECRETS})
+    assert (told["PATH"], told["LANG"]) == ("/bin", "C")
+    assert not SECRETS.keys() & told.keys()
+
+
+def test_names_that_are_too_long_for_a_variable_are_left_out() -> None:
+    told = environment_of(a_work(*(f"vm-{i:0>76}" for i in range(1300))), {})
+    assert "FOREWARN_VMS" not in told
+    assert told["FOREWARN_TYPE"] == "Reboot"
+
+
+def test_no_variable_has_what_none_can_have() -> None:
+    told = environment_of(a_work(description="a\0b\ud800", reason="\0"), {})
+    assert told["FOREWARN_DESCRIPTION"] == "ab?"
+    assert told["FOREWARN_REASON"] == ""
+
+
+# --- what is made of its end -------------------------------------------------
+
+
+def test_exit_code_0_without_a_word_is_all_done() -> None:
+    assert judged(code=0) == [[Report(vm="web-0"), Report(vm="web-1")]]
+
+
+def test_what_it_printed_comes_before_the_verdict() -> None:
+    assert [type(each) for each in judged(code=0, output="hi\n")] == [Printed, list]
+
+
+def test_any_other_exit_code_is_all_failed() -> None:
+    assert detail(code=3) == "exit code 3"
+
+
+def test_the_last_line_of_the_output_says_why() -> None:
+    assert detail(code=1, output="one\n  no disk \n\n") == "exit code 1: no disk"
+    assert len(detail(code=1, output="x" * 5000)) < 300
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (-9, "ended by signal 9 (KILL)"),
+        (-15, "ended by signal 15 (TERM)"),
+        (-40, "ended by signal 40"),
+        (None, "could not be ended, not even by KILL"),
+    ],
+)
+def test_a_signal_is_named(code: int | None, words: str) -> None:
+    assert detail(code=code) == words
+
+
+def test_who_reports_some_has_failed_the_others() -> None:
+    (failed,) = reports(judged("web-0", code=0))
+    words = "the script ended, with exit code 0, without a word about it"
+    assert failed == Report(vm="web-1", failed=True, detail=words)
+    assert detail("web-0", code=-9, output="x") == (
+        "the script ended, ended by signal 9 (KILL), without a word about it: x"
+    )
+
+
+def test_who_reports_all_has_said_it_all() -> None:
+    said = judged("web-0", "web-1", code=7, output="x")
+    assert (reports(said), output(said)) == ([], "x")
+
+
+def test_who_is_late_has_failed_whatever_his_exit_code() -> None:
+    assert detail(code=0, is_late=True, timeout=90) == "took longer than 90 s"
+    assert detail(code=-9, is_late=True, timeout=0.5) == "took longer than 0.5 s"
+
+
+def test_what_could_not_be_attended_to_has_failed() -> None:
+    assert detail(error="no such thing") == "no such thing"

@@ -1,0 +1,279 @@
+"""Nothing of a script runs on: not after its time, nor after its end, nor ours."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from tests.drivers.scripts import (
+    LONG,
+    MakeDriver,
+    Said,
+    a_work,
+    is_alive,
+    output,
+    reports,
+    write_script,
+)
+
+from forewarn.drivers.script import ScriptDriver
+from forewarn.ports import Report
+
+STUBBORN = "trap '' TERM\n"
+FOR_LONG = "exec sleep 30\n"
+
+
+class Call:
+    """A call of the driver in a thread of its own."""
+
+    def __init__(self, said: Iterator[Said]) -> None:
+        self.said: list[Said] = []
+        self._thread = Thread(target=lambda: self.said.extend(said))
+        self._thread.start()
+
+    def end(self) -> list[Said]:
+        self._thread.join(LONG)
+        assert not self._thread.is_alive()
+        return self.said
+
+    def detail(self) -> str:
+        (detail,) = {each.detail for each in reports(self.end()) if each.failed}
+        return detail
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    """Where a script says that it runs, and as which process."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def pids(pipe: Path, count: int = 1) -> list[int]:
+    """Wait for `count` lines, each the number of a process."""
+    with pipe.open() as lines:
+        return [int(lines.readline()) for _ in range(count)]
+
+
+# --- its time ----------------------------------------------------------------
+
+
+def test_a_script_that_hangs_is_ended_after_its_time(run: MakeDriver) -> None:
+    said = reports(run(FOR_LONG, timeout=0.2).carry_out(a_work()))
+    assert {each.detail for each in said} == {"took longer than 0.2 s"}
+
+
+def test_who_does_not_heed_is_killed_after_the_grace(
+    run: MakeDriver, pipe: Path
+) -> None:
+    text = f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done"
+    call = Call(run(text, timeout=0.2, grace=0.2).carry_out(a_work()))
+    (pid,) = pids(pipe)
+    assert call.detail() == "took longer than 0.2 s"
+    assert not is_alive(pid)
+
+
+def test_what_was_reported_in_time_counts(run: MakeDriver) -> None:
+    text = """echo '{"vm": "web-0", "status": "done"}'\n""" + FOR_LONG
+    done, late = reports(run(text, timeout=0.3).carry_out(a_work()))
+    assert done == Report(vm="web-0")
+    assert late == Report(vm="web-1", failed=True, detail="took longer than 0.3 s")
+
+
+def test_what_it_says_when_it_is_told_to_end_counts(run: MakeDriver) -> None:
+    text = "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done"
+    said = [*run(text, timeout=0.2, grace=5).carry_out(a_work())]
+    assert "bye\n" in output(said)
+
+
+def test_without_a_timeout_it_takes_the_time_it_needs(run: MakeDriver) -> None:
+    said = reports(run("sleep 0.3", timeout=0).carry_out(a_work()))
+    assert not any(each.failed for each in said)
+
+
+# --- nobody wants it any more ------------------------------------------------
+
+
+def test_a_halt_ends_the_script(run: MakeDriver, pipe: Path) -> None:
+    work = a_work()
+    call = Call(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
+    (pid,) = pids(pipe)
+    work.halt.set()
+    assert call.detail() == "ended by signal 15 (TERM)"
+    assert not is_alive(pid)
+
+
+def test_after_a_halt_nothing_is_begun(run: MakeDriver, tmp_path: Path) -> None:
+    work = a_work()
+    work.halt.set()
+    assert not [*run(f"touch {tmp_path}/trace").carry_out(work)]
+    assert not (tmp_path / "trace").exists()
+
+
+def test_close_kills_what_does_not_heed(run: MakeDriver, pipe: Path) -> None:
+    work = a_work()
+    driver = run(f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done", grace=30)
+    call = Call(driver.carry_out(work))
+    (pid,) = pids(pipe)
+    work.halt.set()
+    driver.close()
+    assert not is_alive(pid)
+    call.end()
+
+
+# --- what it leaves behind ---------------------------------------------------
+
+CHILDREN = {
+    "a child": "sleep 30 &",
+    "a child that holds no pipe": "sleep 30 </dev/null >/dev/null 2>&1 &",
+    "a child that ignores TERM": "(trap '' TERM; exec sleep 30) &",
+    "a child in a group of its own": "timeout 60 sleep 30 &",
+}
+
+
+@pytest.mark.parametrize("child", CHILDREN)
+def test_what_the_script_leaves_behind_is_ended(
+    run: MakeDriver, pipe: Path, child: str
+) -> None:
+    text = f"exec 3>{pipe}\n{CHILDREN[child]}\necho $! >&3\nexit 0"
+    call = Call(run(text).carry_out(a_work()))
+    left = pids(pipe)
+    assert not any(each.failed for each in reports(call.end()))
+    assert not any(is_alive(pid) for pid in left)
+
+
+def test_grandchildren_are_ended_too(run: MakeDriver, pipe: Path) -> None:
+    call = Call(run(f"(sleep 30 & echo $! >{pipe})").carry_out(a_work()))
+    left = pids(pipe)
+    assert not any(each.failed for each in reports(call.end()))
+    assert not any(is_alive(pid) for pid in left)
+
+
+def test_what_made_a_session_of_its_own_lives_on(run: MakeDriver, pipe: Path) -> None:
+    text = f"setsid sh -c 'echo $$ >{pipe}; exec sleep 30' &\nread line <{pipe}.go"
+    os.mkfifo(f"{pipe}.go")
+    call = Call(run(text).carry_out(a_work()))
+    (daemon,) = pids(pipe)
+    try:
+        Path(f"{pipe}.go").write_text("\n")
+        assert not any(each.failed for each in reports(call.end()))
+        assert is_alive(daemon)
+    finally:
+        os.kill(daemon, signal.SIGKILL)
+
+
+def test_a_daemon_that_floods_the_output_does_not_keep_the_call(
+    run: MakeDriver, pipe: Path
+) -> None:
+    text = f"setsid sh -c 'echo $$ >{pipe}; exec yes' &\nread line <{pipe}.go"
+    os.mkfifo(f"{pipe}.go")
+    call = Call(run(text).carry_out(a_work()))
+    (daemon,) = pids(pipe)
+    try:
+        Path(f"{pipe}.go").write_text("\n")
+        assert not any(each.failed for each in reports(call.end()))
+    finally:
+        with suppress(ProcessLookupError):  # nobody reads what it writes
+            os.kill(daemon, signal.SIGKILL)
+
+
+def test_a_script_that_closes_its_output_is_still_attended_to(
+    run: MakeDriver, pipe: Path
+) -> None:
+    text = f"exec >&- 2>&- 3>{pipe}; echo $$ >&3; exec sleep 30"
+    call = Call(run(text, timeout=0.3).carry_out(a_work()))
+    (pid,) = pids(pipe)
+    assert call.detail() == "took longer than 0.3 s"
+    assert not is_alive(pid)
+
+
+# --- the attendant -----------------------------------------------------------
+
+
+def test_a_script_whose_attendant_is_killed_is_ended(
+    run: MakeDriver, pipe: Path
+) -> None:
+    call = Call(run(f"echo $$ $PPID >{pipe}\n{FOR_LONG}").carry_out(a_work()))
+    with pipe.open() as line:
+        pid, attendant = map(int, line.readline().split())
+    os.kill(attendant, signal.SIGKILL)
+    assert call.detail() == "its attendant was killed"
+    assert not is_alive(pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_an_attendant_leaves_signals_to_the_service(
+    run: MakeDriver, pipe: Path, number: signal.Signals
+) -> None:
+    call = Call(run(f"echo $PPID >{pipe}; read line <{pipe}.go").carry_out(a_work()))
+    os.mkfifo(f"{pipe}.go")
+    (attendant,) = pids(pipe)
+    os.kill(attendant, number)
+    Path(f"{pipe}.go").write_text("\n")
+    assert not any(each.failed for each in reports(call.end()))
+
+
+SERVICE = """\
+from pathlib import Path
+from tests.drivers.scripts import a_work
+from forewarn.drivers.script import ScriptDriver
+driver = ScriptDriver([{script!r}], held=Path({held!r}))
+driver.open()
+print([*driver.carry_out(a_work())])
+"""
+
+
+def a_service(script: Path, held: Path) -> "subprocess.Popen[bytes]":
+    """A process that runs `script`, to be killed."""
+    code = SERVICE.format(script=str(script), held=str(held))
+    root = Path(__file__).parents[2]
+    return subprocess.Popen([sys.executable, "-c", code], cwd=root)
+
+
+def test_a_script_ends_with_its_service_and_a_new_one_waits_for_that(
+    tmp_path: Path, pipe: Path
+) -> None:
+    text = f"trap 'sleep 0.3; exit' TERM; echo $$ >{pipe}; while :; do sleep 0.05; done"
+    script = write_script(tmp_path / "script", text)
+    with a_service(script, tmp_path / "held") as service:
+        (pid,) = pids(pipe)
+        service.kill()
+    assert is_alive(pid)
+    quiet = write_script(tmp_path / "quiet", "exit 0")
+    ScriptDriver([str(quiet)], held=tmp_path / "held").open()
+    assert not is_alive(pid)
+
+
+def test_a_script_that_does_not_heed_the_end_of_its_service_is_killed(
+    tmp_path: Path, pipe: Path
+) -> None:
+    text = f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done"
+    script = write_script(tmp_path / "script", text)
+    with a_service(script, tmp_path / "held") as service:
+        (pid,) = pids(pipe)
+        service.kill()
+    with (tmp_path / "held").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+    assert not is_alive(pid)
+
+
+def test_scripts_of_one_service_do_not_wait_for_each_other(
+    run: MakeDriver, tmp_path: Path, pipe: Path
+) -> None:
+    driver = run(
+        f"case $FOREWARN_VMS in web-0) echo $$ >{pipe}; read line <{pipe}.go;; esac",
+        held=tmp_path / "held",
+    )
+    os.mkfifo(f"{pipe}.go")
+    driver.open()
+    slow = Call(driver.carry_out(a_work("web-0")))
+    pids(pipe)
+    assert reports(driver.carry_out(a_work("web-1"))) == [Report(vm="web-1")]
+    Path(f"{pipe}.go").write_text("\n")
+    slow.end()
