@@ -109,6 +109,17 @@ def test_a_halt_ends_the_script(run: MakeDriver, pipe: Path) -> None:
     assert not is_alive(pid)
 
 
+def test_what_a_terminal_tells_the_service_is_not_for_the_script(
+    run: MakeDriver, pipe: Path
+) -> None:
+    work = a_work()
+    call = Call(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
+    (pid,) = pids(pipe)
+    assert os.getsid(pid) != os.getsid(0)
+    work.halt.set()
+    call.end()
+
+
 def test_after_a_halt_nothing_is_begun(run: MakeDriver, tmp_path: Path) -> None:
     work = a_work()
     work.halt.set()

@@ -1,0 +1,134 @@
+"""A service that runs a script, and ends: nothing is lost, and nothing runs twice."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from tests.drivers.scripts import is_alive, write_script
+from tests.end_to_end.program import Program, run, serving, until
+from tests.end_to_end.script_stage import LONG, a_fleet, settings
+from tests.end_to_end.test_refusals import PORTS, check_sentence
+
+#: Proves that it is alone, however often it is begun.
+ALONE = """\
+exec 9>>{folder}/alone
+flock -n 9 || echo overlap >>{folder}/trace
+echo "begin $FOREWARN_ATTEMPT" >>{folder}/trace
+test "$FOREWARN_ATTEMPT" = 1 || exit 0
+trap 'sleep 0.3; exit 1' TERM
+echo $$ >{folder}/pid
+while :; do sleep 0.05; done
+"""
+
+#: Serves with a script of this text.
+Serve = Callable[..., AbstractContextManager[Program]]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Serve:
+    def start(
+        text: str, *options: str, **driver: float
+    ) -> AbstractContextManager[Program]:
+        script = write_script(tmp_path / "script", text)
+        given = (*settings(tmp_path, script, **driver), *options)
+        return serving(tmp_path, *given, fleet=a_fleet(tmp_path))
+
+    return start
+
+
+def test_a_script_that_hangs_is_ended_and_tried_again_by_itself(
+    serve: Serve, tmp_path: Path
+) -> None:
+    text = f"test $FOREWARN_ATTEMPT != 1 || sleep 30; echo $0 >>{tmp_path}/trace"
+    with serve(text, timeout=0.3, retries=1, backoff=0.2) as program:
+        made = program.service.announce(vms=["a1"], emergency=True, reason="x")
+        path = f"/v1/maintenances/{made['id']}"
+        until(lambda: program.service.get(path)["phase"] == "COMPLETED", LONG)
+        (failed,) = program.service.facts("WorkFailed")
+        (retried,) = program.service.facts("WorkRetried")
+    assert failed["detail"] == "took longer than 0.3 s"
+    assert retried["by"] is None
+
+
+def test_a_kill_of_the_service_ends_the_script_before_the_next_begins(
+    serve: Serve, tmp_path: Path
+) -> None:
+    text = ALONE.format(folder=tmp_path)
+    with serve(text) as program:
+        made = program.service.announce(vms=["a1"], emergency=True, reason="x")
+        until((tmp_path / "pid").exists, LONG)
+        program.kill()
+    with serve(text) as program:
+        path = f"/v1/maintenances/{made['id']}"
+        until(lambda: program.service.get(path)["phase"] == "COMPLETED", LONG)
+        began = program.service.facts("WorkBegan")
+    assert [each["attempt"] for each in began] == [1, 2]
+    assert (tmp_path / "trace").read_text() == "begin 1\nbegin 2\n"
+
+
+@pytest.mark.parametrize("stubborn", ["", "trap '' TERM;"], ids=["heeds", "does not"])
+def test_the_service_stops_soon_and_the_script_with_it(
+    serve: Serve, tmp_path: Path, stubborn: str
+) -> None:
+    text = (
+        f"{stubborn} test $FOREWARN_ATTEMPT = 1 || exit 0\n"
+        f"echo $$ >{tmp_path}/draft; mv {tmp_path}/draft {tmp_path}/pid\n"
+        "while :; do sleep 0.05; done"
+    )
+    with serve(text) as program:
+        made = program.service.announce(vms=["a1"], emergency=True, reason="x")
+        until((tmp_path / "pid").exists, LONG)
+        code, seconds = program.stop()
+        assert (code, "Traceback" in program.log) == (0, False)
+    assert seconds < 5
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+    with serve(text) as program:
+        path = f"/v1/maintenances/{made['id']}"
+        until(lambda: program.service.get(path)["phase"] == "COMPLETED", LONG)
+        kinds = [each["fact"] for each in program.service.facts()]
+    assert kinds.count("WorkBegan") == 2
+    assert "WorkFailed" not in kinds
+
+
+def test_an_advance_waits_for_the_script(serve: Serve, tmp_path: Path) -> None:
+    with serve("sleep 0.5", "--clock", "manual") as program:
+        program.service.announce(vms=["a1"], emergency=True, reason="x")
+        began = time.monotonic()
+        program.service.advance(60)
+        assert time.monotonic() - began > 0.3
+        assert len(program.service.facts("Completed")) == 1
+
+
+# --- starts that cannot be ---------------------------------------------------
+
+
+def test_without_a_command_there_is_no_start(tmp_path: Path) -> None:
+    ended = run(tmp_path, "serve", *PORTS, "--driver", "script")
+    check_sentence(ended, 1, "--driver-command", "FOREWARN_DRIVER_COMMAND")
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("./nothing", "does not exist"),
+        (".", "not in $PATH"),
+        ("./", "is a directory"),
+        ("nothing-at-all", "not in $PATH"),
+        ("./plain", "not executable"),
+        ("./lost", "/no/interpreter"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused(
+    tmp_path: Path, command: str, why: str
+) -> None:
+    (tmp_path / "plain").write_text("exit 0")
+    write_script(tmp_path / "lost", "#!/no/interpreter\n")
+    options = ("--driver", "script", "--driver-command", command)
+    check_sentence(run(tmp_path, "serve", *PORTS, *options), 1, why)
+
+
+def test_a_command_that_is_no_command_is_wrong_usage(tmp_path: Path) -> None:
+    options = ("--driver", "script", "--driver-command", "echo 'open")
+    check_sentence(run(tmp_path, "serve", *PORTS, *options), 2, "--driver-command")
