@@ -1,0 +1,142 @@
+"""Drivers by name: ours, and those that somebody installed."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from forewarn.drivers.choice import Choice, make_driver, names, open_driver
+from forewarn.drivers.nothing import NothingDriver
+from forewarn.drivers.operator import OperatorDriver
+from forewarn.drivers.script import ScriptDriver
+from forewarn.errors import CannotStart
+from forewarn.ports import Driver
+
+MODULE = """\
+class Shelf:
+    def __init__(self, *, path, size=1):
+        self.told = (path, size)
+        self.steps = []
+
+    def open(self):
+        self.steps.append("open")
+
+    def close(self):
+        self.steps.append("close")
+
+    def carry_out(self, work):
+        return []
+
+class Dull:
+    pass
+
+class Locked(Shelf):
+    def open(self):
+        raise ConnectionError("nobody\\nthere")
+"""
+
+ENTRY_POINTS = """\
+[forewarn.drivers]
+shelf = shelf_driver:Shelf
+dull = shelf_driver:Dull
+locked = shelf_driver:Locked
+lost = no_such_module:Driver
+mistaken = shelf_driver:NoSuchClass
+leaving = sys:exit
+script = shelf_driver:Shelf
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that offers drivers."""
+    (tmp_path / "shelf_driver.py").write_text(MODULE)
+    info = tmp_path / "shelf-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def refusal(name: str, **options: object) -> str:
+    with pytest.raises(CannotStart) as refused:
+        make_driver(Choice(name=name, options=options))
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_ours_are_there() -> None:
+    assert isinstance(make_driver(Choice(name="nothing")), NothingDriver)
+    assert isinstance(make_driver(Choice(name="operator")), OperatorDriver)
+    script = make_driver(Choice(name="script", command=["sh"]))
+    assert isinstance(script, ScriptDriver)
+
+
+def test_those_that_are_installed_are_named_behind_ours() -> None:
+    found = names()
+    assert [*found[:3]] == ["nothing", "operator", "script"]
+    assert "shelf" in found[3:]
+    assert found.count("script") == 1
+
+
+def test_one_that_is_installed_is_made_with_its_options() -> None:
+    driver = make_driver(Choice(name="shelf", options={"path": "/x", "size": 3}))
+    assert getattr(driver, "told", None) == ("/x", 3)
+
+
+def test_nobody_takes_the_place_of_ours() -> None:
+    driver = make_driver(Choice(name="script", command=["sh"]))
+    assert isinstance(driver, ScriptDriver)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("shelf", "path"),
+        ("lost", "no_such_module"),
+        ("mistaken", "NoSuchClass"),
+        ("leaving", "SystemExit"),
+        ("dull", "carry_out"),
+        ("unheard-of", "there are nothing, operator, script, dull"),
+    ],
+)
+def test_one_that_cannot_be_used_is_refused_with_a_sentence(
+    name: str, words: str
+) -> None:
+    said = refusal(name)
+    assert words in said
+    assert name in said
+
+
+def test_an_option_that_a_driver_does_not_know_is_refused() -> None:
+    assert "colour" in refusal("shelf", path="/x", colour="red")
+
+
+@pytest.mark.parametrize("name", ["nothing", "operator", "script"])
+def test_ours_take_no_options(name: str) -> None:
+    assert "takes no [driver.options]" in refusal(name, size=3)
+
+
+def test_a_script_needs_a_command() -> None:
+    assert "--driver-command" in refusal("script")
+
+
+def test_a_driver_is_opened_and_closed() -> None:
+    driver = make_driver(Choice(name="shelf", options={"path": "/x"}))
+    with ExitStack() as cleanup:
+        open_driver(driver, cleanup)
+        assert getattr(driver, "steps", None) == ["open"]
+    assert getattr(driver, "steps", None) == ["open", "close"]
+
+
+def test_a_driver_that_cannot_be_opened_is_refused_with_a_sentence() -> None:
+    driver = make_driver(Choice(name="locked", options={"path": "/x"}))
+    with ExitStack() as cleanup, pytest.raises(CannotStart) as refused:
+        open_driver(driver, cleanup)
+    assert str(refused.value).endswith("ConnectionError: nobody there")
+
+
+def test_a_driver_need_not_be_opened() -> None:
+    driver: Driver = NothingDriver()
+    with ExitStack() as cleanup:
+        open_driver(driver, cleanup)

@@ -1,0 +1,72 @@
+"""The examples do what they say, and the pages show them word for word."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.drivers.scripts import a_work, output, reports, write_script
+
+from forewarn.drivers.script import ScriptDriver
+from forewarn.ports import Report
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+PAGES = ROOT / "docs" / "how-to"
+
+SHOWN = {
+    "scripts/libvirt.sh": "run-a-script.md",
+    "scripts/libvirt.py": "run-a-script.md",
+    "driver/pyproject.toml": "write-a-driver.md",
+    "driver/forewarn_driver_http.py": "write-a-driver.md",
+}
+
+VIRSH = """\
+echo "$@" >>{trace}
+test "$2" != broken || {{ echo "error: domain $2 is gone" >&2; exit 1; }}
+"""
+
+
+@pytest.mark.parametrize("example", SHOWN)
+def test_the_page_shows_the_example_word_for_word(example: str) -> None:
+    code = (EXAMPLES / example).read_text()
+    assert f"\n{code}```\n" in (PAGES / SHOWN[example]).read_text()
+
+
+@pytest.fixture
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a virsh that does nothing was asked to do."""
+    trace = tmp_path / "trace"
+    write_script(tmp_path / "virsh", VIRSH.format(trace=trace))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return trace
+
+
+@pytest.mark.parametrize("name", ["libvirt.sh", "libvirt.py"])
+def test_the_script_acts_on_every_vm(trace: Path, name: str) -> None:
+    driver = ScriptDriver([str(EXAMPLES / "scripts" / name)], timeout=10)
+    said = reports(driver.carry_out(a_work()))
+    assert [(each.vm, each.failed) for each in said] == [
+        ("web-0", False),
+        ("web-1", False),
+    ]
+    assert trace.read_text() == "reset web-0\nreset web-1\n"
+
+
+def test_the_script_in_sh_is_all_or_nothing(trace: Path) -> None:
+    driver = ScriptDriver([str(EXAMPLES / "scripts" / "libvirt.sh")], timeout=10)
+    said = [*driver.carry_out(a_work("broken", "web-1"))]
+    assert {each.detail for each in reports(said)} == {
+        "exit code 1: error: domain broken is gone"
+    }
+    assert output(said).startswith("Reboot, attempt 1: Host server is")
+    assert trace.read_text() == "reset broken\n"
+
+
+def test_the_script_in_python_goes_on_after_a_failure(trace: Path) -> None:
+    driver = ScriptDriver([str(EXAMPLES / "scripts" / "libvirt.py")], timeout=10)
+    said = reports(driver.carry_out(a_work("broken", "web-1")))
+    assert said == [
+        Report(vm="broken", failed=True, detail="error: domain broken is gone"),
+        Report(vm="web-1"),
+    ]
+    assert trace.read_text() == "reset broken\nreset web-1\n"
