@@ -27,6 +27,10 @@ class Shelf:
     def carry_out(self, work):
         return []
 
+class Jammed(Shelf):
+    def close(self):
+        raise ConnectionError("it is jammed")
+
 class Dull:
     pass
 
@@ -39,6 +43,7 @@ ENTRY_POINTS = """\
 [forewarn.drivers]
 shelf = shelf_driver:Shelf
 dull = shelf_driver:Dull
+jammed = shelf_driver:Jammed
 locked = shelf_driver:Locked
 lost = no_such_module:Driver
 mistaken = shelf_driver:NoSuchClass
@@ -134,6 +139,15 @@ def test_a_driver_that_cannot_be_opened_is_refused_with_a_sentence() -> None:
     with ExitStack() as cleanup, pytest.raises(CannotStart) as refused:
         open_driver(driver, cleanup)
     assert str(refused.value).endswith("ConnectionError: nobody there")
+
+
+def test_a_driver_that_cannot_be_closed_keeps_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with ExitStack() as cleanup:
+        driver = make_driver(Choice(name="jammed", options={"path": "/x"}))
+        open_driver(driver, cleanup)
+    assert "it is jammed" in caplog.text
 
 
 def test_a_driver_need_not_be_opened() -> None:

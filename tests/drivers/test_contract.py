@@ -141,5 +141,9 @@ def test_who_is_late_has_failed_whatever_his_exit_code() -> None:
     assert detail(code=-9, is_late=True, timeout=0.5) == "took longer than 0.5 s"
 
 
+def test_who_was_told_to_end_is_not_done_even_with_exit_code_0() -> None:
+    assert detail(code=0, is_halted=True) == "was told to end"
+
+
 def test_what_could_not_be_attended_to_has_failed() -> None:
     assert detail(error="no such thing") == "no such thing"

@@ -105,8 +105,17 @@ def test_a_halt_ends_the_script(run: MakeDriver, pipe: Path) -> None:
     call = Call(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
     (pid,) = pids(pipe)
     work.halt.set()
-    assert call.detail() == "ended by signal 15 (TERM)"
+    assert call.detail() == "was told to end"
     assert not is_alive(pid)
+
+
+def test_an_end_that_was_ordered_is_no_success(run: MakeDriver, pipe: Path) -> None:
+    text = f"trap 'exit 0' TERM; echo $$ >{pipe}; while :; do sleep 0.05; done"
+    work = a_work()
+    call = Call(run(text).carry_out(work))
+    pids(pipe)
+    work.halt.set()
+    assert call.detail() == "was told to end"
 
 
 def test_what_a_terminal_tells_the_service_is_not_for_the_script(

@@ -68,7 +68,11 @@ def test_a_kill_of_the_service_ends_the_script_before_the_next_begins(
     assert (tmp_path / "trace").read_text() == "begin 1\nbegin 2\n"
 
 
-@pytest.mark.parametrize("stubborn", ["", "trap '' TERM;"], ids=["heeds", "does not"])
+@pytest.mark.parametrize(
+    "stubborn",
+    ["", "trap '' TERM;", "trap 'exit 0' TERM;"],
+    ids=["heeds", "does not", "says that all is well"],
+)
 def test_the_service_stops_soon_and_the_script_with_it(
     serve: Serve, tmp_path: Path, stubborn: str
 ) -> None:

@@ -1,6 +1,7 @@
 """What a driver says: written down as it comes, whatever it is."""
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 
 import pytest
 from tests.engine.system import (
@@ -12,9 +13,19 @@ from tests.engine.system import (
     an_emergency,
 )
 
-from forewarn.core.facts import Fact, WorkBegan, WorkDone, WorkFailed, WorkPrinted
+from forewarn.core.facts import (
+    Completed,
+    Fact,
+    WorkBegan,
+    WorkDone,
+    WorkFailed,
+    WorkPrinted,
+)
+from forewarn.core.maintenance import Phase
+from forewarn.core.policy import Rules
 from forewarn.engine.calls import MOST_OUTPUT, end_of
 from forewarn.ports import Driver, Printed, Report, Work
+from forewarn.protocol.types import EventType
 
 
 def after(open_store: OpenStore, driver: Driver) -> System:
@@ -54,6 +65,20 @@ def test_what_is_printed_stands_before_the_reports_that_follow(
     assert isinstance(printed, WorkPrinted)
     assert (printed.output, printed.attempt) == ("halfway\n", 1)
     assert isinstance(last, WorkFailed)
+
+
+def test_what_is_printed_when_all_is_over_is_kept_too(open_store: OpenStore) -> None:
+    def act(work: Work) -> Iterator[Report | Printed]:
+        yield Report(vm="web-0")
+        yield Printed(text="tidied up\n")
+
+    rules = Rules(shown=dict.fromkeys(EventType, timedelta(0)))
+    system = a_system(open_store(), driver=RecordingDriver(act), rules=rules)
+    made = system.announce(an_emergency("web-0"))
+    system.works.finish()
+    kinds = [type(fact) for fact in system.journal()]
+    assert kinds.index(Completed) < kinds.index(WorkPrinted)
+    assert system.phase(made.id) is Phase.COMPLETED
 
 
 def test_the_end_of_what_is_printed_is_kept(open_store: OpenStore) -> None:

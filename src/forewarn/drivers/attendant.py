@@ -53,7 +53,8 @@ class Attendant:
         self._deadline: float | None = None  # None: it may take as long as it likes
         self._kill_at: float | None = None  # None: it was not told to end
         self._give_up_at: float | None = None  # None: it was not killed
-        self._is_late = self._has_ended = self._is_over = False
+        self._is_late = self._is_halted = False
+        self._has_ended = self._is_over = False
         self._watched: set[int] = set()  # processes of the session
         self._to_say = b""
         self._poll = select.poll()
@@ -181,6 +182,7 @@ class Attendant:
 
     def _heed(self, told: bytes) -> None:
         for seconds in told.split():
+            self._is_halted = self._is_halted or not self._has_ended
             self._end(float(seconds))
 
     def _feed(self, descriptor: int) -> None:
@@ -218,7 +220,12 @@ class Attendant:
 
     def _last_words(self) -> Mapping[str, object]:
         code = self._script.poll()  # None: not even KILL has ended it
-        return {"output": self._ear.output, "code": code, "is_late": self._is_late}
+        return {
+            "output": self._ear.output,
+            "code": code,
+            "is_late": self._is_late,
+            "is_halted": self._is_halted,
+        }
 
     def _say(self, message: Mapping[str, object]) -> None:
         self._to_say += json.dumps(message).encode() + b"\n"

@@ -4,17 +4,23 @@ Others offer theirs by an entry point of the group `forewarn.drivers`: something
 is called with the keys of `[driver.options]` and makes a driver.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forewarn.drivers.nothing import NothingDriver
 from forewarn.drivers.operator import OperatorDriver
 from forewarn.drivers.script import ScriptDriver
 from forewarn.errors import CannotStart
 from forewarn.ports import Driver
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_log = logging.getLogger(__name__)
 
 #: Where others offer their drivers.
 GROUP = "forewarn.drivers"
@@ -70,9 +76,17 @@ def open_driver(driver: Driver, cleanup: ExitStack) -> None:
             raise
         except Exception as error:
             raise CannotStart(f"the driver cannot be opened: {_told(error)}") from error
+    cleanup.callback(_close, driver)
+
+
+def _close(driver: Driver) -> None:
     close_it = getattr(driver, "close", None)
-    if callable(close_it):
-        cleanup.callback(close_it)
+    if not callable(close_it):
+        return
+    try:
+        close_it()
+    except Exception:
+        _log.exception("the driver cannot be closed")
 
 
 def _script(choice: Choice) -> Driver:
@@ -109,7 +123,9 @@ def _others(choice: Choice) -> Driver:
     return driver
 
 
-def _offered() -> Sequence[EntryPoint]:
+def _offered() -> "Sequence[EntryPoint]":
+    from importlib.metadata import entry_points  # takes as long as all the rest
+
     return [*entry_points(group=GROUP)]
 
 

@@ -22,6 +22,7 @@ class Ended:
     code: int | None = None  # as `subprocess` has it; None: it never ended
     output: str = ""
     is_late: bool = False
+    is_halted: bool = False  # it was told to end before it had
     error: str = ""  # why it could not be attended to
 
 
@@ -85,7 +86,8 @@ def judge(
     if ended.output:
         yield Printed(text=ended.output)
     silent = [vm.name for vm in work.vms if vm.name not in told]
-    is_done = ended.code == 0 and not told and not ended.is_late and not ended.error
+    is_whole = not (told or ended.is_late or ended.is_halted or ended.error)
+    is_done = is_whole and ended.code == 0
     detail = "" if is_done else _detail(ended, timeout, has_told=bool(told))
     if silent:
         yield [Report(vm=vm, failed=not is_done, detail=detail) for vm in silent]
@@ -95,7 +97,9 @@ def _detail(ended: Ended, timeout: float, *, has_told: bool) -> str:
     if ended.error:
         return ended.error
     if ended.is_late:
-        return f"took longer than {timeout:g} s"
+        return f"took longer than {timeout:.10g} s"
+    if ended.is_halted:
+        return "was told to end"
     how = _how(ended.code)
     if has_told:
         link = "with " if how.startswith("exit") else ""

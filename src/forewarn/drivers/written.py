@@ -5,10 +5,15 @@ from shlex import split
 
 from forewarn.errors import InvalidInput
 
+#: The drivers that come with forewarn.
+OURS = ("nothing", "operator", "script")
+
 
 def read_driver(value: object, place: str) -> str:
     """Read the name of a driver that there is."""
-    from forewarn.drivers.choice import names  # only `serve` needs to look for them
+    if isinstance(value, str) and value.lower() in OURS:
+        return value.lower()
+    from forewarn.drivers.choice import names  # looking for others takes time
 
     known = {each.lower(): each for each in names()}
     if isinstance(value, str) and value.lower() in known:
