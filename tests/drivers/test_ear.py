@@ -146,6 +146,13 @@ def test_a_line_that_is_too_long_is_no_report() -> None:
     assert len([*ear.hear(DONE)]) == 1
 
 
+def test_the_end_of_a_line_that_is_too_long_is_no_report_either() -> None:
+    ear = an_ear()
+    assert not [*ear.hear(b"x" * (LONGEST_LINE + 1))]
+    assert not [*ear.hear(DONE)]
+    assert len([*ear.hear(DONE)]) == 1
+
+
 @pytest.mark.parametrize(
     "chunk",
     [b"x" * 65536, b"y\n" * 32768, (b"{" + b"x" * 1022 + b"\n") * 64, b"\0" * 65536],

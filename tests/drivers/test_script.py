@@ -183,6 +183,16 @@ def test_a_flood_is_cut_to_its_end(run: MakeDriver, text: str) -> None:
     assert len(output(said)) <= MOST_OUTPUT
 
 
+def test_what_is_in_the_pipe_when_it_ends_is_heard(run: MakeDriver) -> None:
+    text = (
+        "#!/usr/bin/env python3\n"
+        "import fcntl, os\n"
+        "fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1 << 20)\n"
+        "os.write(1, b'x\\n' * 400_000 + b'the end')\n"
+    )
+    assert output(run(text).carry_out(a_work())).endswith("x\nthe end\n")
+
+
 # --- many --------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """A driver that has failed is called again by itself, as often as the settings say."""
 
+from collections.abc import Iterator
 from threading import Thread
 
 import pytest
@@ -67,6 +68,23 @@ def test_only_what_is_left_is_tried_again(open_store: OpenStore) -> None:
     system.works.finish()
     assert [work.attempt for work in driver.works] == [1, 2]
     assert system.maintenance(made.id).done == ("web-0",)
+
+
+def test_nothing_is_tried_again_before_the_call_has_ended(
+    open_store: OpenStore,
+) -> None:
+    retried: list[int] = []
+
+    def half(work: Work) -> Iterator[Report]:
+        yield Report(vm="web-0", failed=work.attempt == 1)
+        system.works.catch_up()
+        retried.append(len(system.facts(WorkRetried)))
+
+    driver = RecordingDriver(half)
+    system = a_system(open_store(), driver=driver, rules=TWICE, parallel=1)
+    system.announce(an_emergency("web-0"))
+    system.works.finish()
+    assert retried == [0, 1]
 
 
 def test_somebody_who_asks_gets_all_retries_again(open_store: OpenStore) -> None:

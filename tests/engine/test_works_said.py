@@ -167,6 +167,15 @@ def test_whatever_it_raises_is_a_failure_of_what_is_not_reported(
     assert fact.detail.startswith(f"the driver failed: {type(error).__name__}: ")
 
 
+def test_what_is_reported_failed_fails_once(open_store: OpenStore) -> None:
+    def act(work: Work) -> Iterator[Report]:
+        yield Report(vm="db-0", failed=True, detail="no disk")
+        raise ValueError("no")
+
+    facts = after(open_store, RecordingDriver(act)).facts(WorkFailed)
+    assert [fact.vms for fact in facts] == [("db-0",), ("web-0",)]
+
+
 def test_the_traceback_is_in_the_log_alone(
     open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:

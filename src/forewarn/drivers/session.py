@@ -26,7 +26,7 @@ def kill_session(session: int, seconds: float) -> None:
 
 def signal_session(session: int, number: int) -> None:
     """Send a signal to all of `session` but its leader."""
-    for group in {group for _, group in members(session)} - {session}:
+    for group in {group for _, group in members(session)}:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
 

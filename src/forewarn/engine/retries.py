@@ -40,10 +40,6 @@ class Retries:
             del self._at[each]
         return due
 
-    def forget(self, maintenance_id: str) -> None:
-        """Let it wait anew when it fails again."""
-        self._at.pop(maintenance_id, None)
-
     def seconds_left(self) -> float | None:
         """How long until the next is due; None: nobody waits."""
         if not self._at:

@@ -186,7 +186,6 @@ class Works:
         with self._changed:
             self._handed.add(work.maintenance)
             self._running[work.maintenance] = work
-            self._retries.forget(work.maintenance)
             if self._leaving.is_set():
                 work.halt.set()
         if not self._parallel:
