@@ -174,57 +174,47 @@ def _shown_settings() -> Iterator[Setting]:
         )
 
 
-_DRIVER: tuple[Setting, ...] = (
-    Setting(
-        name="driver_parallel",
-        key="driver.parallel",
-        default=4,
-        read=_number("calls", 1, 1000, is_whole=True),
-        flag=False,
-        help="How many maintenances the driver works on at once.",
+_DRIVER: tuple[tuple[str, object, _Read, str], ...] = (
+    (
+        "parallel",
+        4,
+        _number("calls", 1, 1000, is_whole=True),
+        "How many maintenances the driver works on at once.",
     ),
-    Setting(
-        name="driver_retries",
-        key="driver.retries",
-        default=0,
-        read=_number("retries", 0, 1000, is_whole=True),
-        flag=False,
-        help="How often the driver is called again by itself after it has failed.",
+    (
+        "retries",
+        0,
+        _number("retries", 0, 1000, is_whole=True),
+        "How often the driver is called again by itself after it has failed.",
     ),
-    Setting(
-        name="driver_backoff",
-        key="driver.backoff",
-        default=5,
-        read=_seconds,
-        flag=False,
-        help="How many seconds before that; doubled each time, up to 300.",
+    (
+        "backoff",
+        5,
+        _seconds,
+        "How many seconds before that; doubled each time, up to 300.",
     ),
-    Setting(
-        name="driver_timeout",
-        key="driver.timeout",
-        default=3600,
-        read=_number("seconds", 0, 30 * 86_400),
-        flag=False,
-        help="How many seconds the script may take; 0: as long as it likes.",
+    (
+        "timeout",
+        3600,
+        _number("seconds", 0, 30 * 86_400),
+        "How many seconds a script may take; 0: as long as it likes.",
     ),
-    Setting(
-        name="driver_grace",
-        key="driver.grace",
-        default=5,
-        read=_seconds,
-        flag=False,
-        help="How many seconds a script has between TERM and KILL.",
-    ),
-    Setting(
-        name="driver_options",
-        key="driver.options",
-        default={},
-        read=read_options,
-        flag=False,
-        help="What a driver that is installed is made with.",
-        shown_default="none",
-    ),
+    ("grace", 5, _seconds, "How many seconds a script has between TERM and KILL."),
+    ("options", {}, read_options, "What a driver that is installed is made with."),
 )
+
+
+def _driver_settings() -> Iterator[Setting]:
+    for name, default, read, text in _DRIVER:
+        yield Setting(
+            name=f"driver_{name}",
+            key=f"driver.{name}",
+            default=default,
+            read=read,
+            flag=False,
+            help=text,
+        )
+
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -356,7 +346,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="How many seconds after Started the driver acts.",
         shown_default="2; 0 where the driver does nothing",
     ),
-    *_DRIVER,
+    *_driver_settings(),
     *_shown_settings(),
     Setting(
         name="user_operations_limit",

@@ -1,10 +1,12 @@
 """Several calls of the driver at once: never two for one VM, and none forgotten."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event, Thread
 
 from tests.engine.patient import LONG, PatientDriver, done
 from tests.engine.system import (
+    FLEET,
     HOUR,
     NOON,
     MoodyStore,
@@ -209,6 +211,28 @@ def test_close_tells_the_driver_to_stop(open_store: OpenStore) -> None:
     assert halted.wait(LONG)
     system.works.finish()
     assert system.phase(made.id) is Phase.FAILED
+
+
+def test_the_driver_is_told_to_stop_when_all_that_is_left_has_left(
+    open_store: OpenStore,
+) -> None:
+    reported, halted = Event(), Event()
+
+    def half(work: Work) -> Iterator[Report]:
+        yield Report(vm="db-0")
+        reported.set()
+        assert work.halt.wait(LONG)
+        halted.set()
+
+    system = a_system(open_store(), driver=RecordingDriver(half), parallel=1)
+    at_once(system, host="host-a")
+    system.works.catch_up()
+    assert reported.wait(LONG)
+    rest = {name: vm for name, vm in FLEET.vms.items() if name != "web-0"}
+    system.fleets.apply(replace(FLEET, vms=rest), by="ops", remove=True)
+    system.works.catch_up()
+    assert halted.wait(LONG)
+    system.works.finish()
 
 
 def test_a_driver_that_has_done_it_all_may_tidy_up(open_store: OpenStore) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from forewarn.core import commands
-from forewarn.core.commands import Step
 from forewarn.core.maintenance import Maintenance, Slice
+from forewarn.core.settling import Step
 from forewarn.engine.engine import Engine
 from forewarn.engine.lookup import find_maintenance, having
 from forewarn.ports import Transaction, Work

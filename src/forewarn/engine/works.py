@@ -21,13 +21,13 @@ from forewarn.engine.calls import Scribe, listen
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import Engine
 from forewarn.engine.ledger import Ledger
+from forewarn.engine.lookup import every
 from forewarn.engine.retries import Retries
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Driver, Snapshot, Work
 
 _log = logging.getLogger(__name__)
 
-_PAGE = 1000
 _PATIENCE = 2.0  # seconds that calls have to end when the service stops
 _AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
 
@@ -128,7 +128,7 @@ class Works:
         engine = self._engine
         with engine.store.snapshot() as snapshot:
             now = engine.now(snapshot)
-            started = _started(snapshot)
+            started = [*every(snapshot, Phase.STARTED)]
             self._halt_unwanted(snapshot)
         due = self._due_again(started)
         for each in due:
@@ -145,8 +145,7 @@ class Works:
             running = [*self._running.values()]
         for work in running:
             found = snapshot.maintenance(work.maintenance)
-            known = snapshot.part_of_fleet(vms=[vm.name for vm in work.vms]).vms
-            if found is None or not _is_wanted(found, is_there=bool(known)):
+            if found is None or not _is_wanted(found, work):
                 work.halt.set()
 
     def _due_again(self, started: Sequence[Maintenance]) -> Sequence[str]:
@@ -220,21 +219,9 @@ class Works:
         self.on_end()
 
 
-def _started(snapshot: Snapshot) -> Sequence[Maintenance]:
-    found: list[Maintenance] = []
-    after = 0
-    while True:
-        page = snapshot.maintenances(phases=[Phase.STARTED], after=after, limit=_PAGE)
-        found += [each for _, each in page]
-        if len(page) < _PAGE:
-            return found
-        after = page[-1][0]
-
-
-def _is_wanted(maintenance: Maintenance, *, is_there: bool) -> bool:
-    """Whether the work is still to be done; who did it all may come to an end."""
-    if maintenance.completed_by is not None:
+def _is_wanted(maintenance: Maintenance, work: Work) -> bool:
+    """Whether somebody still waits for `work`; who has done it all may tidy up."""
+    if maintenance.completed_by is not None or maintenance.phase is Phase.FAILED:
         return False
-    if maintenance.phase is Phase.COMPLETED:
-        return True
-    return maintenance.phase is Phase.STARTED and is_there
+    undone = {vm.name for vm in work.vms} - {*maintenance.done}
+    return not undone or not undone <= {*maintenance.left}
