@@ -1,10 +1,16 @@
-"""A driver whose calls end when the test says so."""
+"""A driver whose calls end when the test says so, and works for it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from queue import Queue
 from threading import Event
 
+from tests.engine.system import System
+
+from forewarn.core.announcing import Order
+from forewarn.core.facts import WorkBegan
+from forewarn.core.maintenance import Maintenance
 from forewarn.ports import Printed, Report, Work
+from forewarn.protocol.types import EventType
 
 LONG = 10.0  # seconds; only a broken service needs them
 
@@ -39,3 +45,20 @@ class PatientDriver:
     def end(self, *works: Work) -> None:
         for work in works:
             self._may_end[work.maintenance].set()
+
+
+def at_once(system: System, *vms: str, host: str | None = None) -> Maintenance:
+    """Start a Reboot now, whatever else goes on."""
+    order = Order(
+        type=EventType.REBOOT,
+        vms=vms,
+        host=host,
+        emergency=True,
+        ignore_gates=True,
+        reason="smoke",
+    )
+    return system.announce(order)
+
+
+def begun(system: System) -> list[str]:
+    return [fact.maintenance for fact in system.facts(WorkBegan)]
