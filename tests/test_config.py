@@ -8,7 +8,8 @@ from forewarn.config import Config, Sources, load
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm
-from forewarn.settings import SETTINGS, Address
+from forewarn.settings import SETTINGS
+from forewarn.values import Address
 
 HOME = {"HOME": "/home/ops"}
 

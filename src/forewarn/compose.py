@@ -5,11 +5,10 @@ import hashlib
 import logging
 import os
 import resource
-import secrets
 import socket
 import tomllib
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -37,10 +36,10 @@ from forewarn.server.limits import Connections, Rate
 from forewarn.server.metadata import Desk
 from forewarn.server.plane import MetadataPlane
 from forewarn.server.responses import Stamp
-from forewarn.settings import POSTGRES, SQLITE, Address
 from forewarn.stores.database import Database
 from forewarn.stores.sql import SqlStore
 from forewarn.stores.sqlite import MEMORY, Sqlite
+from forewarn.values import POSTGRES, SQLITE, Address
 
 _log = logging.getLogger(__name__)
 
@@ -357,37 +356,3 @@ def _warn_of_default(directory: Directory, config: Config) -> None:
         _log.warning(
             "--default-vm: there is no VM %s; strangers are answered 404", name
         )
-
-
-def admin_token(config: Config, given: str | None) -> str:
-    """Take the token that was given, or the one in the file, made if need be."""
-    if given and given.strip():
-        if not given.isascii():
-            raise CannotStart("FOREWARN_TOKEN must be plain ASCII")
-        return given.strip()
-    path = config.state_directory / "token"
-    try:
-        if not path.exists():
-            _make_token(path)
-        token = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotStart(f"the token in {path} cannot be used: {error}") from error
-    if not token:
-        raise CannotStart(f"{path} is empty; remove it, and a new token is made")
-    if path.stat().st_mode & 0o077:
-        _log.warning("others may read %s; `chmod 600` makes it yours alone", path)
-    return token
-
-
-def _make_token(path: Path) -> None:
-    """Write a token; whole or not at all, and never over another."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"token-{os.getpid()}")
-    try:
-        made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(made, "w") as file:
-            file.write(f"{secrets.token_urlsafe(32)}\n")
-        with suppress(FileExistsError):
-            path.hardlink_to(draft)
-    finally:
-        draft.unlink(missing_ok=True)

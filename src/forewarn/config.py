@@ -10,7 +10,8 @@ from typing import Any
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm
-from forewarn.settings import SETTINGS, Address, Setting
+from forewarn.settings import SETTINGS, Setting
+from forewarn.values import Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,141 +1,27 @@
-"""Every setting of the service, and how it is written.
+"""Every setting of the service.
 
 `SETTINGS` is the one list: the command line, the environment, the file and the
 reference page are all made from it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
-from math import nan
-from typing import Any
 
-from forewarn.clocks import rate_of
 from forewarn.drivers.written import read_command, read_driver, read_options
-from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
-
-#: How the URL of a SQLite file begins.
-SQLITE = "sqlite:///"
-
-#: How the URL of a PostgreSQL database begins.
-POSTGRES = ("postgresql://", "postgres://")
-
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"0", "false", "no", "off"})
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Write it as it is given."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can connect to it."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-
-# --- how values are written --------------------------------------------------
-
-_Read = Callable[[object, str], Any]
-
-
-def _wrong(place: str, expected: str, value: object) -> InvalidInput:
-    return InvalidInput(f"{place}: expected {expected}, not {value!r}")
-
-
-def _text(value: object, place: str) -> str:
-    if isinstance(value, str) and value:
-        return value
-    raise _wrong(place, "text", value)
-
-
-def _clock(value: object, place: str) -> str:
-    text = _text(value, place)
-    try:
-        rate_of(text)
-    except InvalidInput as error:
-        raise InvalidInput(f"{place}: {error}") from None
-    return text
-
-
-def _store(value: object, place: str) -> str:
-    text = _text(value, place)
-    is_file = text.startswith(SQLITE) and len(text) > len(SQLITE)
-    if is_file or text == "memory" or text.startswith(POSTGRES):
-        return text
-    expected = f"{SQLITE}PATH, postgresql://USER@HOST/DATABASE or memory"
-    if "@" in text or "=" in text:  # there may be a password in it
-        raise InvalidInput(f"{place}: expected {expected}")
-    raise _wrong(place, expected, value)
-
-
-def _one_of(*known: str) -> _Read:
-    def read(value: object, place: str) -> str:
-        if isinstance(value, str) and value.lower() in known:
-            return value.lower()
-        raise _wrong(place, "one of " + ", ".join(known), value)
-
-    return read
-
-
-def _flag(value: object, place: str) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
-        return value.lower() in _TRUE
-    raise _wrong(place, "true or false", value)
-
-
-def _number(of: str, least: float, most: float, *, is_whole: bool = False) -> _Read:
-    def read(value: object, place: str) -> float:
-        try:
-            number = float(value) if isinstance(value, str | int | float) else nan
-        except ValueError:
-            number = nan
-        is_odd = isinstance(value, bool) or (is_whole and not number.is_integer())
-        if is_odd or not least <= number <= most:
-            raise _wrong(place, f"a number of {of} from {least} to {most}", value)
-        return int(number) if is_whole else number
-
-    return read
-
-
-_seconds = _number("seconds", 0, 86_400)
-_connections = _number("connections", 1, 10_000_000, is_whole=True)
-
-
-def _address(value: object, place: str) -> Address:
-    host, colon, port = str(value).rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    number = int(port) if port.isascii() and port.isdigit() else -1
-    if isinstance(value, str) and colon and host and 0 <= number <= 65535:
-        return Address(host, number)
-    raise _wrong(place, "an address such as 127.0.0.1:8254", value)
-
-
-def _addresses(value: object, place: str) -> tuple[Address, ...]:
-    several = value.split(",") if isinstance(value, str) else value
-    if not isinstance(several, list | tuple) or not several:
-        raise _wrong(place, "one or more addresses", value)
-    return tuple(
-        _address(each.strip() if isinstance(each, str) else each, place)
-        for each in several
-    )
-
-
-# --- what can be set ---------------------------------------------------------
+from forewarn.values import (
+    Reader,
+    a_number,
+    one_of,
+    read_address,
+    read_addresses,
+    read_clock,
+    read_connections,
+    read_flag,
+    read_seconds,
+    read_store,
+    read_text,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +31,7 @@ class Setting:
     name: str  # of the field; also the flag's, with dashes
     key: str  # in the file: section.name
     default: object
-    read: _Read
+    read: Reader
     help: str
     metavar: str = ""
     flag: bool = True  # whether there is a flag for it
@@ -168,38 +54,38 @@ def _shown_settings() -> Iterator[Setting]:
             name=f"shown_{kind.lower()}",
             key=f"shown.{kind.lower()}",
             default=5,
-            read=_seconds,
+            read=read_seconds,
             flag=False,
             help=f"How many seconds a {kind} is shown as Started at least.",
         )
 
 
-_DRIVER: tuple[tuple[str, object, _Read, str], ...] = (
+_DRIVER: tuple[tuple[str, object, Reader, str], ...] = (
     (
         "parallel",
         4,
-        _number("calls", 1, 1000, is_whole=True),
+        a_number("calls", 1, 1000, is_whole=True),
         "How many maintenances the driver works on at once.",
     ),
     (
         "retries",
         0,
-        _number("retries", 0, 1000, is_whole=True),
+        a_number("retries", 0, 1000, is_whole=True),
         "How often the driver is called again by itself after it has failed.",
     ),
     (
         "backoff",
         5,
-        _seconds,
+        read_seconds,
         "How many seconds before that; doubled each time, up to 300.",
     ),
     (
         "timeout",
         3600,
-        _number("seconds", 0, 30 * 86_400),
+        a_number("seconds", 0, 30 * 86_400),
         "How many seconds a script may take; 0: as long as it likes.",
     ),
-    ("grace", 5, _seconds, "How many seconds a script has between TERM and KILL."),
+    ("grace", 5, read_seconds, "How many seconds a script has between TERM and KILL."),
     ("options", {}, read_options, "What a driver that is installed is made with."),
 )
 
@@ -221,7 +107,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="metadata",
         key="metadata.listen",
         default=["127.0.0.1:8254"],
-        read=_addresses,
+        read=read_addresses,
         metavar="HOST:PORT",
         help="Where VMs ask for their events; may be repeated. Port 0: any free one.",
         shown_default="127.0.0.1:8254",
@@ -230,7 +116,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="control",
         key="control.listen",
         default="127.0.0.1:8255",
-        read=_address,
+        read=read_address,
         metavar="HOST:PORT",
         help="Where operators reach the API.",
     ),
@@ -238,7 +124,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="store",
         key="store.url",
         default=None,
-        read=_store,
+        read=read_store,
         metavar="URL",
         help="Where state is kept: sqlite:///PATH, postgresql://USER@HOST/DATABASE,"
         " or memory.",
@@ -248,7 +134,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="fleet",
         key="fleet.file",
         default=None,
-        read=_text,
+        read=read_text,
         metavar="FILE",
         help="A fleet file to apply at the start if it has changed.",
         shown_default="the fleet in the store",
@@ -257,7 +143,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="clock",
         key="clock.mode",
         default="system",
-        read=_clock,
+        read=read_clock,
         metavar="system|xN|manual",
         help="The clock that notice and durations run on.",
     ),
@@ -282,7 +168,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="default_vm",
         key="metadata.default_vm",
         default=None,
-        read=_text,
+        read=read_text,
         metavar="NAME",
         help="The VM that unknown callers speak for, where the plane is open.",
         shown_default="the first VM of the fleet",
@@ -291,7 +177,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="open",
         key="metadata.open",
         default=False,
-        read=_flag,
+        read=read_flag,
         help="Let callers say which VM they speak for although others can connect.",
         shown_default="only on loopback",
     ),
@@ -299,7 +185,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="requests_per_second",
         key="metadata.requests_per_second",
         default=0,
-        read=_number("requests", 0, 1_000_000),
+        read=a_number("requests", 0, 1_000_000),
         flag=False,
         help="How many requests a second each VM may send; more are answered 429.",
         shown_default="0: as many as it likes",
@@ -308,7 +194,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="connections_per_vm",
         key="metadata.connections_per_vm",
         default=256,
-        read=_connections,
+        read=read_connections,
         flag=False,
         help="How many connections each VM may have; more are answered 503.",
     ),
@@ -316,7 +202,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="connections",
         key="metadata.connections",
         default=None,
-        read=_connections,
+        read=read_connections,
         flag=False,
         help="How many connections there may be; more are closed at once.",
         shown_default="what the limit on open files leaves",
@@ -325,7 +211,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="log_format",
         key="log.format",
         default="text",
-        read=_one_of("text", "json"),
+        read=one_of("text", "json"),
         metavar="text|json",
         help="How the log on stderr is written.",
     ),
@@ -333,7 +219,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="log_level",
         key="log.level",
         default="info",
-        read=_one_of("debug", "info", "warning", "error"),
+        read=one_of("debug", "info", "warning", "error"),
         metavar="LEVEL",
         help="How much is logged: debug, info, warning or error.",
     ),
@@ -341,7 +227,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="lead",
         key="driver.lead",
         default=None,
-        read=_seconds,
+        read=read_seconds,
         flag=False,
         help="How many seconds after Started the driver acts.",
         shown_default="2; 0 where the driver does nothing",
@@ -352,7 +238,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="user_operations_limit",
         key="user_operations.limit",
         default=0,
-        read=_number("user operations", 0, 1_000_000, is_whole=True),
+        read=a_number("user operations", 0, 1_000_000, is_whole=True),
         flag=False,
         help="How many user operations may be scheduled at once; the next is refused.",
         shown_default="0: any number",
@@ -361,7 +247,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="host_failure_type",
         key="host_failure.type",
         default="reboot",
-        read=_one_of("reboot", "redeploy"),
+        read=one_of("reboot", "redeploy"),
         flag=False,
         help="What VMs are told when their host has failed.",
     ),
@@ -369,7 +255,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="not_before_2017_03_01",
         key="protocol.not_before_2017_03_01",
         default="iso8601",
-        read=_one_of("iso8601", "rfc1123"),
+        read=one_of("iso8601", "rfc1123"),
         flag=False,
         help="How api-version 2017-03-01 writes NotBefore.",
     ),
@@ -377,7 +263,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="latest",
         key="protocol.latest",
         default=False,
-        read=_flag,
+        read=read_flag,
         flag=False,
         help="Take api-version latest for 2017-03-01, and versions in the path.",
     ),
@@ -385,7 +271,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="first_call_delay",
         key="listening.first_call_delay",
         default=0,
-        read=_number("seconds", 0, 120),
+        read=a_number("seconds", 0, 120),
         flag=False,
         help="How many seconds late the first request of a silent group is answered,"
         " 120 at most.",

@@ -108,7 +108,8 @@ def _config(arguments: argparse.Namespace) -> Config:
 
 def _serve(config: Config, *, as_json: bool) -> None:
     try:
-        from forewarn.compose import System, admin_token
+        from forewarn.compose import System
+        from forewarn.server.auth import admin_token
     except ModuleNotFoundError as error:
         raise CannotStart(
             f"serve needs the server extra ({error.name} is missing):"
@@ -116,7 +117,7 @@ def _serve(config: Config, *, as_json: bool) -> None:
         ) from error
     end = _end()
     _allow_many_files()
-    token = admin_token(config, os.environ.get("FOREWARN_TOKEN"))
+    token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))
     with System(config, token) as system:
         _tell(_addresses(system.metadata, system.control, as_json=as_json))
         os.read(end, 1)

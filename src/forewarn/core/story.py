@@ -131,6 +131,8 @@ def _printed(maintenance: Maintenance, fact: f.WorkPrinted) -> str:
     del maintenance
     lines = [line for line in fact.output.splitlines() if line.strip()]
     last = _shortened(lines[-1].strip()) if lines else ""
+    if len(lines) < 2:
+        return f"the driver left a line to read: {last}"
     return f"the driver left {len(lines)} lines to read; the last: {last}"
 
 

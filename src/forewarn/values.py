@@ -1,0 +1,140 @@
+"""How settings are written, and what they mean."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from math import nan
+from typing import Any
+
+from forewarn.clocks import rate_of
+from forewarn.errors import InvalidInput
+
+#: How the URL of a SQLite file begins.
+SQLITE = "sqlite:///"
+
+#: How the URL of a PostgreSQL database begins.
+POSTGRES = ("postgresql://", "postgres://")
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Write it as it is given."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect to it."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+#: Reads a value, or says what was expected at its place.
+Reader = Callable[[object, str], Any]
+
+
+def _wrong(place: str, expected: str, value: object) -> InvalidInput:
+    return InvalidInput(f"{place}: expected {expected}, not {value!r}")
+
+
+def read_text(value: object, place: str) -> str:
+    """Read text that is not empty."""
+    if isinstance(value, str) and value:
+        return value
+    raise _wrong(place, "text", value)
+
+
+def read_clock(value: object, place: str) -> str:
+    """Read the name of a clock."""
+    text = read_text(value, place)
+    try:
+        rate_of(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from None
+    return text
+
+
+def read_store(value: object, place: str) -> str:
+    """Read where state is kept."""
+    text = read_text(value, place)
+    is_file = text.startswith(SQLITE) and len(text) > len(SQLITE)
+    if is_file or text == "memory" or text.startswith(POSTGRES):
+        return text
+    expected = f"{SQLITE}PATH, postgresql://USER@HOST/DATABASE or memory"
+    if "@" in text or "=" in text:  # there may be a password in it
+        raise InvalidInput(f"{place}: expected {expected}")
+    raise _wrong(place, expected, value)
+
+
+def one_of(*known: str) -> Reader:
+    """Make a reader of one of the words `known`, in any case."""
+
+    def read(value: object, place: str) -> str:
+        if isinstance(value, str) and value.lower() in known:
+            return value.lower()
+        raise _wrong(place, "one of " + ", ".join(known), value)
+
+    return read
+
+
+def read_flag(value: object, place: str) -> bool:
+    """Read yes or no."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
+        return value.lower() in _TRUE
+    raise _wrong(place, "true or false", value)
+
+
+def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
+    """Make a reader of numbers from `least` to `most`."""
+
+    def read(value: object, place: str) -> float:
+        try:
+            number = float(value) if isinstance(value, str | int | float) else nan
+        except ValueError:
+            number = nan
+        is_odd = isinstance(value, bool) or (is_whole and not number.is_integer())
+        if is_odd or not least <= number <= most:
+            raise _wrong(place, f"a number of {of} from {least} to {most}", value)
+        return int(number) if is_whole else number
+
+    return read
+
+
+#: Reads a number of seconds, up to a day.
+read_seconds = a_number("seconds", 0, 86_400)
+#: Reads a number of connections.
+read_connections = a_number("connections", 1, 10_000_000, is_whole=True)
+
+
+def read_address(value: object, place: str) -> Address:
+    """Read an address to listen on."""
+    host, colon, port = str(value).rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    number = int(port) if port.isascii() and port.isdigit() else -1
+    if isinstance(value, str) and colon and host and 0 <= number <= 65535:
+        return Address(host, number)
+    raise _wrong(place, "an address such as 127.0.0.1:8254", value)
+
+
+def read_addresses(value: object, place: str) -> tuple[Address, ...]:
+    """Read one or more addresses, in text with commas between them."""
+    several = value.split(",") if isinstance(value, str) else value
+    if not isinstance(several, list | tuple) or not several:
+        raise _wrong(place, "one or more addresses", value)
+    return tuple(
+        read_address(each.strip() if isinstance(each, str) else each, place)
+        for each in several
+    )
