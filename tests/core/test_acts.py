@@ -63,6 +63,11 @@ def test_a_host_is_one_maintenance_with_one_event_for_each_group() -> None:
     assert act.vms == ("db0", "web0", "web1")
 
 
+def test_a_host_without_vms_is_nothing_to_announce() -> None:
+    step = announce(an_order(host="host-a"), [])
+    assert step.facts == ()
+
+
 def test_on_a_host_each_update_domain_of_a_group_has_its_own_event() -> None:
     vms = [
         a_vm("vm0", host="host0", update_domain=1),

@@ -23,6 +23,8 @@ class Act:
 
 def acts(vms: Sequence[VM], *, host: str | None, is_one_by_one: bool) -> Iterator[Act]:
     """Split `vms`; those of a `host` are one act, unless it is one VM at a time."""
+    if not vms:
+        return
     ordered = sorted(vms, key=lambda vm: (natural(vm.group), natural(vm.name)))
     if is_one_by_one:
         for vm in ordered:
