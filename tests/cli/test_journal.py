@@ -46,6 +46,35 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
             an_entry(1, "Approved", event=E1, group="web", by="web-0", via="metadata"),
             f"Approved {E1} group web by web-0 via metadata",
         ),
+        (
+            an_entry(1, "FleetChanged", removed_vms=["batch_0"]),
+            "FleetChanged removed 1 VM (batch_0) by the service, after a deletion",
+        ),
+        (
+            an_entry(1, "VmsLeft", maintenance=M1, vms=["web-0", "web-1"]),
+            f"VmsLeft {M1} web-0, web-1 left",
+        ),
+        (
+            an_entry(1, "Withdrawn", event=E1, group="web"),
+            f"Withdrawn {E1} group web: its VMs have left",
+        ),
+        (
+            an_entry(1, "WorkPrinted", attempt=1, output="café\nrebooted web-0\n\n"),
+            "WorkPrinted attempt 1, 22 bytes, the last line: rebooted web-0",
+        ),
+        (
+            an_entry(1, "WorkPrinted", attempt=1, output="x" * 64_000),
+            f"WorkPrinted attempt 1, 64000 bytes, the last line: {'x' * 70}...",
+        ),
+        (an_entry(1, "WorkPrinted", attempt=3, output=""), "attempt 3, 0 bytes"),
+        (
+            an_entry(1, "WorkRetried", maintenance=M1),
+            f"WorkRetried {M1} by the service, as it is set to",
+        ),
+        (
+            an_entry(1, "WorkRetried", maintenance=M1, by="ops"),
+            f"WorkRetried {M1} by ops",
+        ),
         (an_entry(1, "WorkBegan", attempt=2), "WorkBegan attempt 2"),
         (
             an_entry(1, "WorkFailed", vms=["web-0"], detail="exit 1"),

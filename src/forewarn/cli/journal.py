@@ -17,6 +17,8 @@ Show the journal: every fact, in order, with its position. With --json each fact
 is one line of JSON. --follow shows what there is and then waits for more; it
 survives a restart of the service, and ends with Ctrl-C."""
 
+_LONGEST_LINE = 70  # of what a driver printed; --json has it all
+
 
 def register(subcommands: Subcommands) -> None:
     """Add `journal`."""
@@ -72,10 +74,15 @@ def describe(entry: Answer) -> str:
         fact,
         subject,
         about,
-        f"by {entry.text('by')}" if entry.text("by") else None,
+        _by(entry, fact),
         f"via {entry.text('via')}" if entry.text("via") else None,
     ]
     return paragraph("  ".join(part for part in parts if part), indent=7)
+
+
+def _by(entry: Answer, fact: str) -> str | None:
+    by = entry.text("by")
+    return f"by {by}" if by else _BY_NOBODY.get(fact)
 
 
 # --- what is particular to a fact --------------------------------------------
@@ -127,6 +134,25 @@ def _work(entry: Answer) -> str:
     return some(entry.names("vms")) + (f": {detail}" if detail else "")
 
 
+def _left(entry: Answer) -> str:
+    return f"{some(entry.names('vms'))} left"
+
+
+def _withdrawn(entry: Answer) -> str:
+    return f"group {entry.text('group')}: its VMs have left"
+
+
+def _printed(entry: Answer) -> str:
+    output = entry.text("output") or ""
+    size = f"{_attempt(entry)}, {count(len(output.encode()), 'byte')}"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f"{size}, the last line: {_cut(lines[-1])}" if lines else size
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
+
+
 def _published(entry: Answer) -> str:
     return f"{entry.text('audience')}, incarnation {entry.text('incarnation')}"
 
@@ -146,12 +172,21 @@ _ABOUT: Mapping[str, Callable[[Answer], str]] = {
     "ListeningBegan": _group,
     "Announced": _announced,
     "Approved": _group,
+    "VmsLeft": _left,
+    "Withdrawn": _withdrawn,
     "WorkBegan": _attempt,
     "WorkDone": _work,
     "WorkFailed": _work,
+    "WorkPrinted": _printed,
     "Canceled": _reason,
     "Closed": _reason,
     "Published": _published,
     "Seen": _seen,
     "OutageEnded": _outage,
+}
+
+#: Whose doing a fact is that names nobody.
+_BY_NOBODY: Mapping[str, str] = {
+    "FleetChanged": "by the service, after a deletion",
+    "WorkRetried": "by the service, as it is set to",
 }
