@@ -27,6 +27,7 @@ def test_it_is_said_what_was_announced_and_what_comes_next(
         "  told    web, db (Platform: Host server is undergoing maintenance.)\n"
         "next:\n"
         f"  forewarn events show {M1}\n"
+        f"  forewarn events explain {M1}\n"
         f"  forewarn events approve {M1}\n"
         f"  forewarn events cancel {M1}\n"
         "  forewarn journal --follow\n"

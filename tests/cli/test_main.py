@@ -39,7 +39,8 @@ def test_a_bare_install_has_every_command() -> None:
     with start("--help", python=("-S",)) as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
-    for command in ("serve", "fleet", "announce", "events", "journal", "clock"):
+    nouns = ("fleet", "announce", "vm", "host", "events", "journal", "clock")
+    for command in ("serve", *nouns):
         assert f"\n    {command} " in out
 
 

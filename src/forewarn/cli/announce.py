@@ -1,10 +1,10 @@
 """`forewarn announce`: tell VMs what is coming."""
 
 import argparse
-from collections.abc import Iterator
-from datetime import datetime
 
-from forewarn.cli.answers import Maintenance, answer, maintenance
+from forewarn.cli import orders
+from forewarn.cli.announced import tell, tell_next
+from forewarn.cli.answers import answer, maintenance
 from forewarn.cli.api import api_of
 from forewarn.cli.options import (
     Option,
@@ -13,9 +13,8 @@ from forewarn.cli.options import (
     add_command,
     add_one_of,
 )
-from forewarn.cli.tables import fields, some, span, when, write, write_json
-from forewarn.cli.values import read_duration, read_source, read_time, read_type
-from forewarn.errors import WrongUsage
+from forewarn.cli.tables import write_json
+from forewarn.cli.values import read_type
 
 _DESCRIPTION = """\
 Announce maintenance. Every group concerned sees it as an event, gets at least
@@ -30,45 +29,12 @@ _TARGETS = (
     Option(flag="--host", metavar="NAME", help="everything on this host, as one act"),
     Option(flag="--group", metavar="NAME", help="all VMs of this group"),
 )
-_TIMES = (
-    Option(
-        flag="--notice",
-        metavar="DURATION",
-        read=read_duration,
-        help="how long the VMs get, such as 20m; the minimum of the type if absent",
-    ),
-    Option(
-        flag="--not-before",
-        metavar="TIME",
-        read=read_time,
-        help="when it starts at the latest, such as 2026-01-31T12:15:00Z",
-    ),
-)
 _DETAILS = (
-    Option(
-        flag="--duration",
-        metavar="DURATION",
-        read=read_duration,
-        help="how long the VMs will be away, such as 9s",
-    ),
-    Option(flag="--description", metavar="TEXT", help="what the VMs are told"),
-    Option(
-        flag="--source",
-        metavar="platform|user",
-        read=read_source,
-        help="who causes it: platform, unless it is a terminate",
-    ),
-    Option(flag="--reason", metavar="TEXT", help="why; kept in the journal"),
-    Option(
-        flag="--emergency",
-        switch=True,
-        help="give less notice than the minimum, or none; needs --reason",
-    ),
-    Option(
-        flag="--ignore-gates",
-        switch=True,
-        help="with --emergency: start even while a gate is shut",
-    ),
+    orders.DURATION,
+    orders.DESCRIPTION,
+    orders.source("who causes it: platform, unless it is a terminate"),
+    orders.REASON,
+    *orders.EMERGENCY,
     Option(
         flag="--preview",
         switch=True,
@@ -91,13 +57,13 @@ def register(subcommands: Subcommands) -> None:
         "type", metavar="TYPE", type=read_type, help="what will happen to the VMs"
     )
     add_one_of(parser, *_TARGETS, required=True)
-    add_one_of(parser, *_TIMES)
+    add_one_of(parser, *orders.TIMES)
     add(parser, *_DETAILS)
 
 
 def announce(args: argparse.Namespace) -> int:
     """Announce, and say what was announced."""
-    body = _body(args)
+    body = orders.body_of(args)
     api = api_of(args)
     path = "/v1/maintenances/preview" if args.preview else "/v1/maintenances"
     plain = api.request("POST", path, body)
@@ -105,65 +71,9 @@ def announce(args: argparse.Namespace) -> int:
         write_json(plain)
         return 0
     made = [maintenance(each) for each in answer(plain).list("maintenances")]
-    now = api.now()
-    for number, each in enumerate(made, 1):
-        place = f" ({number} of {len(made)})" if len(made) > 1 else ""
-        verb = "would be announced" if args.preview else "announced"
-        write(f"{verb}{place}: {each.title}")
-        write(fields(_fields(each, now)))
-    if not args.preview and made:
-        write("\n".join(_next_commands(made)))
-    return 0
-
-
-def _body(args: argparse.Namespace) -> dict[str, object]:
-    if args.emergency and not args.reason:
-        raise WrongUsage("--emergency needs a --reason, which is kept in the journal")
-    if args.ignore_gates and not args.emergency:
-        raise WrongUsage("--ignore-gates is only possible with --emergency")
-    not_before: datetime | None = args.not_before
-    body: dict[str, object] = {
-        "type": args.type,
-        "vms": args.vm,
-        "host": args.host,
-        "group": args.group,
-        "notice_seconds": args.notice,
-        "not_before": not_before and not_before.isoformat(),
-        "duration_seconds": args.duration,
-        "description": args.description,
-        "source": args.source,
-        "reason": args.reason,
-        "emergency": args.emergency,
-        "ignore_gates": args.ignore_gates,
-    }
-    return {name: value for name, value in body.items() if value is not None}
-
-
-def _fields(made: Maintenance, now: datetime) -> Iterator[tuple[str, str | None]]:
-    groups = tuple(dict.fromkeys(event.group for event in made.events))
-    known = made.duration is not None and made.duration >= 0
-    yield "id", made.id
-    yield "starts", _start(made, now)
-    yield "lasts", span(made.duration) if known and made.duration else None
-    yield "told", f"{some(groups)} ({made.source}: {made.description or made.cause})"
-
-
-def _start(made: Maintenance, now: datetime) -> str:
-    if made.phase == "STARTED":
-        return "at once, without notice"
-    if made.not_before is not None and made.not_before <= now:
-        return "as soon as the gates are open"
-    latest = when(made.not_before, now)
-    return f"when all have approved, at the latest {latest}, unless a gate is shut"
-
-
-def _next_commands(made: list[Maintenance]) -> Iterator[str]:
-    first = made[0].id
-    yield "next:"
-    yield f"  forewarn events show {first}"
-    if made[0].phase == "SCHEDULED":
-        yield f"  forewarn events approve {first}"
-        yield f"  forewarn events cancel {first}"
+    if args.preview:
+        tell(made, api.now(), verb="would be announced")
     else:
-        yield f"  forewarn events complete {first}"
-    yield "  forewarn journal --follow"
+        tell(made, api.now())
+        tell_next(made)
+    return 0

@@ -39,6 +39,14 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What was answered to one request."""
+
+    status: int
+    plain: object  # JSON; None: an empty body
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
     """The control API at `url`."""
@@ -54,7 +62,18 @@ class Api:
         *,
         timeout: float = _TIMEOUT,
     ) -> object:
-        """Send one request, a second time if it is lost, and read the JSON answered."""
+        """Send one request and read the JSON answered."""
+        return self.send(method, path, body, timeout=timeout).plain
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        timeout: float = _TIMEOUT,
+    ) -> Reply:
+        """Send one request, a second time if it is lost."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
         if data is not None:
@@ -116,11 +135,12 @@ class Api:
             request.add_header("Authorization", f"Bearer {self.token}")
         return request
 
-    def _exchange(self, request: Request, timeout: float) -> object:
+    def _exchange(self, request: Request, timeout: float) -> Reply:
         with self._troubles(timeout), _open(request, timeout) as response:
             body = response.read()
         try:
-            return json.loads(body) if body else None
+            plain = json.loads(body) if body else None
+            return Reply(status=response.status, plain=plain)
         except (ValueError, RecursionError) as error:
             raise Misunderstood(
                 f"{self.url} does not answer as forewarn does; is --url right?"

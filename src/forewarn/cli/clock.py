@@ -7,7 +7,7 @@ from forewarn.cli.answers import answer
 from forewarn.cli.api import api_of
 from forewarn.cli.options import Subcommands, add_command, add_noun
 from forewarn.cli.tables import moment, write, write_json
-from forewarn.cli.values import read_duration, read_time
+from forewarn.cli.values import read_time_or_duration
 
 _TIMEOUT = 3600.0  # seconds; everything that falls due on the way is done first
 
@@ -43,7 +43,10 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn clock advance 15m",
     )
     parser.add_argument(
-        "to", metavar="DURATION|TIME", type=_read, help="how far, or to when"
+        "to",
+        metavar="DURATION|TIME",
+        type=read_time_or_duration,
+        help="how far, or to when",
     )
 
 
@@ -63,10 +66,6 @@ def advance(args: argparse.Namespace) -> int:
     plain = api.request("POST", "/v1/clock/advance", body, timeout=_TIMEOUT)
     _show(plain, json=args.json)
     return 0
-
-
-def _read(text: str) -> int | datetime:
-    return read_time(text) if "-" in text else read_duration(text)
 
 
 def _show(plain: object, *, json: bool | None) -> None:

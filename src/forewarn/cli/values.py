@@ -23,6 +23,7 @@ _DURATION = re.compile(
     "".join(rf"(?:([0-9]{{1,9}}){unit})?" for unit in "dhms"), re.IGNORECASE
 )
 _SECONDS = (86_400, 3_600, 60, 1)
+_FOR_HOSTS = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
 
 def read_truth(text: str) -> bool:
@@ -73,6 +74,11 @@ def read_time(text: str) -> datetime:
     return utc
 
 
+def read_time_or_duration(text: str) -> int | datetime:
+    """Read a time with its zone, or a duration in seconds."""
+    return read_time(text) if "-" in text else read_duration(text)
+
+
 def read_url(text: str) -> str:
     """Read the address of the control API."""
     parts = _split(text)
@@ -105,6 +111,17 @@ def read_type(text: str) -> EventType:
     known = ", ".join(each.value for each in EventType)
     raise argparse.ArgumentTypeError(
         f"{text!r} is not an event type; known are {known}"
+    )
+
+
+def read_host_type(text: str) -> EventType:
+    """Read the type of a host's maintenance, in any case."""
+    found = read_type(text)
+    if found in _FOR_HOSTS:
+        return found
+    known = ", ".join(each.value for each in _FOR_HOSTS)
+    raise argparse.ArgumentTypeError(
+        f"a host is maintained by one of {known}, not {found.value}"
     )
 
 

@@ -1,0 +1,57 @@
+"""What was announced, as people read it, and what they can do next."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from forewarn.cli.answers import Maintenance
+from forewarn.cli.tables import fields, paragraph, some, span, when, write
+
+_HOST_TROUBLES = ("degraded", "host-failure")  # causes that `host recovered` ends
+
+
+def tell(
+    made: Sequence[Maintenance], now: datetime, *, verb: str = "announced"
+) -> None:
+    """Say what was announced, one after the other."""
+    for number, each in enumerate(made, 1):
+        place = f" ({number} of {len(made)})" if len(made) > 1 else ""
+        write(paragraph(f"{verb}{place}: {each.title}"))
+        write(fields(_fields(each, now)))
+
+
+def tell_next(made: Sequence[Maintenance]) -> None:
+    """Offer what can be done about the first of them."""
+    if made:
+        write("\n".join(_next_commands(made[0])))
+
+
+def _fields(made: Maintenance, now: datetime) -> Iterator[tuple[str, str | None]]:
+    groups = tuple(dict.fromkeys(event.group for event in made.events))
+    known = made.duration is not None and made.duration >= 0
+    yield "id", made.id
+    yield "starts", _start(made, now)
+    yield "lasts", span(made.duration) if known and made.duration else None
+    yield "told", f"{some(groups)} ({made.source}: {made.description or made.cause})"
+
+
+def _start(made: Maintenance, now: datetime) -> str:
+    if made.phase == "STARTED":
+        return "at once, without notice"
+    if made.not_before is not None and made.not_before <= now:
+        return "as soon as the gates are open"
+    latest = when(made.not_before, now)
+    return f"when all have approved, at the latest {latest}, unless a gate is shut"
+
+
+def _next_commands(made: Maintenance) -> Iterator[str]:
+    scheduled = made.phase == "SCHEDULED"
+    yield "next:"
+    yield f"  forewarn events show {made.id}"
+    if scheduled:
+        yield f"  forewarn events explain {made.id}"
+        yield f"  forewarn events approve {made.id}"
+    if made.cause in _HOST_TROUBLES:
+        yield f"  forewarn host recovered {made.host}"
+    else:
+        yield f"  forewarn events {'cancel' if scheduled else 'complete'} {made.id}"
+    yield "  forewarn journal --follow"

@@ -1,0 +1,179 @@
+"""`forewarn vm`: restart, redeploy, reimage, evict or delete one VM."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.cli import orders
+from forewarn.cli.announced import tell, tell_next
+from forewarn.cli.answers import Answer, Maintenance, answer, maintenance
+from forewarn.cli.api import Api, api_of, segment
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add,
+    add_command,
+    add_noun,
+    add_one_of,
+)
+from forewarn.cli.tables import distance, paragraph, write, write_json
+from forewarn.errors import Refused
+
+_DETAILS = (orders.DURATION, orders.DESCRIPTION, orders.REASON)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Operation:
+    """Something that can be asked for one VM."""
+
+    summary: str
+    description: str
+    done: str  # to the VM
+    plural: str
+    example: str = "web-0"
+    options: tuple[Option, ...] = ()
+
+
+_OPERATIONS: Mapping[str, _Operation] = {
+    "restart": _Operation(
+        summary="restart a VM, as its user asks",
+        description="Restart a VM, as its user asks. Its group is told 15 minutes"
+        " before, and may\napprove it early. It is restarted at once if its group is"
+        " silent, or approves\nrestarts beforehand.",
+        done="restarted",
+        plural="restarts",
+    ),
+    "redeploy": _Operation(
+        summary="move a VM to another host, as its user asks",
+        description="Move a VM to another host, as its user asks. Its group is told 10"
+        " minutes\nbefore, and may approve it early. It is moved at once if its group"
+        " is silent,\nor approves redeployments beforehand.",
+        done="redeployed",
+        plural="redeployments",
+    ),
+    "reimage": _Operation(
+        summary="give a VM a new image; it reboots",
+        description="Give a VM a new image; it reboots. Its group is told 15 minutes"
+        " before, and may\napprove it early. It is done at once if its group is"
+        " silent, unless the platform\nrenews the image.",
+        done="reimaged",
+        plural="new images",
+        options=(
+            orders.source("who wants it: user, unless the platform renews images"),
+        ),
+    ),
+    "evict": _Operation(
+        summary="take a spot VM back",
+        description="Take a spot VM back. Its group is told 30 seconds before. The VM"
+        " stays in the\nfleet.",
+        done="evicted",
+        plural="evictions",
+        example="batch_0",
+    ),
+    "delete": _Operation(
+        summary="delete a VM, which then leaves the fleet",
+        description="Delete a VM, which leaves the fleet when that is done. A scale"
+        " set that gives\nterminate notice is told before; other VMs, and spot VMs, are"
+        " deleted at once.",
+        done="deleted",
+        plural="deletions",
+        example="batch_0",
+    ),
+}
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `vm restart`, `redeploy`, `reimage`, `evict` and `delete`."""
+    commands = add_noun(
+        subcommands,
+        "vm",
+        summary="restart, redeploy, reimage, evict or delete one VM",
+        example="forewarn vm restart web-0",
+    )
+    for name, operation in _OPERATIONS.items():
+        parser = add_command(
+            commands,
+            name,
+            operate,
+            summary=operation.summary,
+            description=operation.description,
+            example=f"forewarn vm {name} {operation.example}",
+        )
+        parser.add_argument("name", metavar="NAME", help="of the VM")
+        add_one_of(parser, *orders.TIMES)
+        add(parser, *_DETAILS, *operation.options)
+
+
+def operate(args: argparse.Namespace) -> int:
+    """Ask for it, and say what was announced, or why it has begun."""
+    operation: str = args.vm_command
+    body = orders.body_of(args)
+    api = api_of(args)
+    plain = api.request("POST", f"/v1/vms/{segment(args.name)}/{operation}", body)
+    if args.json:
+        write_json(plain)
+        return 0
+    made = [maintenance(each) for each in answer(plain).list("maintenances")]
+    now = api.now()
+    tell(made, now)
+    for each in made:
+        for remark in _remarks(api, operation, each, body, now):
+            write(paragraph(remark, indent=2))
+    tell_next(made)
+    return 0
+
+
+# --- why it has begun already ------------------------------------------------
+
+
+def _remarks(
+    api: Api,
+    operation: str,
+    made: Maintenance,
+    body: Mapping[str, object],
+    now: datetime,
+) -> Iterator[str]:
+    vm = made.vms[0]
+    if made.phase == "STARTED":
+        why = _why(api, operation, made, now)
+        asked = "notice_seconds" in body or "not_before" in body
+        anyway = ", although notice was asked for" if asked else ""
+        yield f"{why}: {vm} is {_OPERATIONS[operation].done} at once{anyway}"
+    if operation == "delete":
+        yield f"{vm} leaves the fleet when that is done"
+
+
+def _why(api: Api, operation: str, made: Maintenance, now: datetime) -> str:
+    event = made.events[0]
+    if event.approved_via == "policy":
+        return (
+            f"group {event.group} approves {_OPERATIONS[operation].plural} beforehand"
+        )
+    group = _group(api, event.group)
+    if operation == "delete":
+        return _why_deleted(group)
+    last = group.time("last_request")
+    if last is None:
+        return f"group {event.group} has never asked for events"
+    return (
+        f"group {event.group} has not asked for events in the last 24 h"
+        f" (it last did {distance(last, now)})"
+    )
+
+
+def _why_deleted(group: Answer) -> str:
+    if group.text("kind") != "scale-set":
+        return "only scale sets give terminate notice"
+    if group.number("terminate_notice_seconds") is None:
+        return f"scale set {group.text('name')} gives no terminate notice"
+    return "spot VMs get no terminate notice"
+
+
+def _group(api: Api, name: str) -> Answer:
+    try:
+        return answer(api.request("GET", f"/v1/groups/{segment(name)}"))
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        return Answer({"name": name})  # it was that VM alone, which is gone already
