@@ -21,7 +21,18 @@ FOLDER = Path(__file__).parent / "reference"
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "fleet": ("apply", "show", "export"),
-    "events": ("list", "show", "approve", "cancel", "complete", "retry", "close"),
+    "vm": ("restart", "redeploy", "reimage", "evict", "delete"),
+    "host": ("maintain", "degraded", "failed", "recovered"),
+    "events": (
+        "list",
+        "show",
+        "explain",
+        "approve",
+        "cancel",
+        "complete",
+        "retry",
+        "close",
+    ),
     "clock": ("show", "advance"),
 }
 

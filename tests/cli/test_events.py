@@ -89,7 +89,8 @@ def test_an_event_is_approved_alone_by_its_id_in_any_case(
     assert service.only("POST").path == f"/v1/events/{E2}/approve"
     assert capsys.readouterr().out == (
         f"approved: event {E2} of group db\n"
-        f"Reboot of web-0, web-1 is SCHEDULED; 2 of 2 events not approved ({M1})\n"
+        "Reboot of web-0, web-1 is SCHEDULED; 2 of 2 events not approved\n"
+        f"    ({M1})\n"
     )
 
 

@@ -4,18 +4,26 @@ An id is that of a maintenance or of one of its events, in any case.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from forewarn.cli.answers import Event, Maintenance, event, maintenance, target
+from forewarn.cli.answers import (
+    Event,
+    Maintenance,
+    answer,
+    event,
+    maintenance,
+    target,
+)
 from forewarn.cli.api import Api, api_of, segment
-from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.tables import fields, moment, span, table, when, write, write_json
+from forewarn.cli.event_tables import shown_maintenance
+from forewarn.cli.options import Option, Run, Subcommands, add, add_command, add_noun
+from forewarn.cli.orders import REASON
+from forewarn.cli.story import write_sentences, write_story
+from forewarn.cli.tables import paragraph, table, when, write, write_json
 
 _LIVE = (("phase", "SCHEDULED"), ("phase", "STARTED"))
-
-_REASON = Option(flag="--reason", metavar="TEXT", help="why; kept in the journal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +40,7 @@ _VERBS: Mapping[str, _Verb] = {
         summary="call a maintenance off before it has started",
         description="Call a maintenance off. What has started can only be completed"
         " or closed.",
-        options=(_REASON,),
+        options=(REASON,),
     ),
     "complete": _Verb(
         summary="say that the work of a started maintenance is done",
@@ -48,13 +56,13 @@ _VERBS: Mapping[str, _Verb] = {
         summary="give up a maintenance that is stuck",
         description="Give up a maintenance that is stuck: it ends as FAILED, and its"
         " events go away.",
-        options=(_REASON,),
+        options=(REASON,),
     ),
 }
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add `events list`, `show`, `approve`, `cancel`, `complete`, `retry`, `close`."""
+    """Add `events list`, `show`, `explain`, `approve`, `cancel` and so on."""
     commands = add_noun(
         subcommands,
         "events",
@@ -67,7 +75,14 @@ def register(subcommands: Subcommands) -> None:
         "show",
         "show all about one maintenance",
         "Show one maintenance and its events: who is told, who has seen it, who has"
-        "\napproved.",
+        "\napproved; and its story, from the announcement on.",
+    )
+    _register_one(
+        commands,
+        "explain",
+        "explain why a maintenance is where it is",
+        "Explain what a maintenance waits for: since when, until when, and who could"
+        "\nlet it go on.",
     )
     _register_one(
         commands,
@@ -105,7 +120,7 @@ def _register_one(
     parser = add_command(
         commands,
         name,
-        {"show": show, "approve": approve}.get(name, change),
+        _RUNS.get(name, change),
         summary=summary,
         description=description,
         example=f"forewarn events {name} 0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F",
@@ -142,12 +157,18 @@ def show(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
         return 0
-    found, now = maintenance(plain), api.now()
-    write(f"{found.title}, {found.phase}")
-    write(fields(_about(found, now)))
-    for each in found.events:
-        write(f"event {each.id} of group {each.group}")
-        write(fields(_about_event(each, now)))
+    write(shown_maintenance(maintenance(plain), api.now()))
+    write_story(api, _path(args.id))
+    return 0
+
+
+def explain(args: argparse.Namespace) -> int:
+    """Explain why a maintenance is where it is."""
+    plain = api_of(args).request("GET", f"{_path(args.id)}/explain")
+    if args.json:
+        write_json(plain)
+    else:
+        write_sentences(answer(plain))
     return 0
 
 
@@ -161,7 +182,7 @@ def approve(args: argparse.Namespace) -> int:
         write_json(answers)
         return 0
     for each in map(event, answers):
-        write(f"approved: event {each.id} of group {each.group}")
+        write(paragraph(f"approved: event {each.id} of group {each.group}"))
     _say(maintenance(api.request("GET", _path(args.id))))
     return 0
 
@@ -179,6 +200,9 @@ def change(args: argparse.Namespace) -> int:
     return 0
 
 
+_RUNS: Mapping[str, Run] = {"show": show, "explain": explain, "approve": approve}
+
+
 def _path(any_id: str) -> str:
     return f"/v1/maintenances/{segment(any_id)}"
 
@@ -193,14 +217,14 @@ def _approve(api: Api, meant: Event) -> object:
     return api.request("POST", f"/v1/events/{segment(meant.id or '')}/approve")
 
 
-# --- what is shown -----------------------------------------------------------
+# --- in a line ---------------------------------------------------------------
 
 
 def _say(found: Maintenance) -> None:
     left = len(found.events) - found.approved
     waits = found.phase == "SCHEDULED" and left
     still = f"; {left} of {len(found.events)} events not approved" if waits else ""
-    write(f"{found.title} is {found.phase}{still} ({found.id})")
+    write(paragraph(f"{found.title} is {found.phase}{still} ({found.id})"))
 
 
 def _row(found: Maintenance, now: datetime) -> tuple[str, str, str, str]:
@@ -215,34 +239,3 @@ def _row(found: Maintenance, now: datetime) -> tuple[str, str, str, str]:
         when(found.not_before, now) or "",
         target(found.host, found.vms),
     )
-
-
-def _about(found: Maintenance, now: datetime) -> Iterator[tuple[str, str | None]]:
-    yield "id", found.id
-    yield "source", f"{found.source} ({found.cause})"
-    yield "host", found.host
-    yield "VMs", ", ".join(found.vms)
-    yield "not before", when(found.not_before, now)
-    unknown = found.duration is None or found.duration < 0
-    yield "duration", "unknown" if unknown else span(found.duration or 0)
-    yield "description", found.description or None
-    yield "reason", found.reason
-    yield "announced", when(found.announced_at, now)
-    yield "started", when(found.started_at, now)
-    yield "stuck since", when(found.stuck_since, now)
-    yield "ended", when(found.ended_at, now)
-
-
-def _about_event(found: Event, now: datetime) -> Iterator[tuple[str, str | None]]:
-    yield "resources", ", ".join(found.resources)
-    yield "status", found.status or "gone"
-    yield "approved", _approval(found, now)
-    seen = [f"{vm} ({moment(at)})" if at else vm for vm, at in found.seen_by]
-    yield "seen by", ", ".join(seen) or "nobody yet"
-
-
-def _approval(found: Event, now: datetime) -> str:
-    if found.approved_at is None:
-        return "not yet" if found.status == "Scheduled" else "by nobody"
-    who = f"by {found.approved_by}" if found.approved_by else "by nobody"
-    return f"{who} via {found.approved_via}, {when(found.approved_at, now)}"

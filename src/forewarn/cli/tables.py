@@ -117,13 +117,14 @@ def fields(pairs: Iterable[tuple[str, str | None]]) -> str:
 
 def paragraph(text: str, indent: int = 4) -> str:
     """Wrap `text` between words; lines after the first are indented."""
-    return textwrap.fill(
+    filled = textwrap.fill(
         clean(text),
         columns(),
         subsequent_indent=" " * indent,
         break_on_hyphens=False,
         break_long_words=False,
     )
+    return filled.replace(_HARD_SPACE, " ")
 
 
 def _wrap(text: str, width: int) -> list[str]:
@@ -133,7 +134,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def unbroken(text: str) -> str:
-    """Let no line of a table end within `text`."""
+    """Let no line end within `text`."""
     return text.replace(" ", _HARD_SPACE)
 
 

@@ -1,0 +1,134 @@
+"""Causes from the command line to the real service, and what it says about them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import Ended, run, serving
+
+Forewarn = Callable[..., Ended]
+
+FLEET = """
+hosts = [{ name = "host-a" }, { name = "host-b" }, { name = "bare" }]
+groups = [
+  { name = "web", kind = "availability-set" },
+  { name = "quick", kind = "availability-set", listening = "always", auto_approve = [
+    "user-reboot", "user-redeploy",
+  ] },
+  { name = "batch", kind = "scale-set" },
+  { name = "pool", kind = "scale-set", terminate_notice_seconds = 600 },
+]
+vms = [
+  { name = "web-0", group = "web", host = "host-a", update_domain = 0 },
+  { name = "web-1", group = "web", host = "host-b", update_domain = 1 },
+  { name = "quick-0", group = "quick", host = "host-a" },
+  { name = "batch_0", group = "batch" },
+  { name = "pool_0", group = "pool" },
+  { name = "pool_1", group = "pool", spot = true },
+  { name = "lone", host = "host-b" },
+]
+"""
+
+
+@pytest.fixture
+def forewarn(tmp_path: Path) -> Iterator[Forewarn]:
+    """The command, aimed at a service with a manual clock."""
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(FLEET)
+    with serving(tmp_path, "--clock", "manual", fleet=fleet) as program:
+        where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
+
+        def command(words: str, *more: str) -> Ended:
+            return run(tmp_path, *words.split(), *more, **where)
+
+        yield command
+
+
+def told(done: Ended) -> str:
+    assert (done.code, done.err) == (0, "")
+    assert max(map(len, done.out.splitlines())) <= 80
+    return " ".join(done.out.split())
+
+
+def id_in(done: Ended) -> str:
+    return told(done).split(" id ")[1].split()[0]
+
+
+def test_what_begins_at_once_is_explained_by_its_group(forewarn: Forewarn) -> None:
+    for words, said in {
+        "restart web-0": "group web has never asked for events: web-0 is restarted",
+        "redeploy quick-0": "group quick approves redeployments beforehand: quick-0",
+        "delete lone": "only scale sets give terminate notice: lone is deleted",
+        "delete batch_0": "scale set batch gives no terminate notice: batch_0",
+        "delete pool_1": "spot VMs get no terminate notice: pool_1 is deleted",
+    }.items():
+        out = told(forewarn(f"vm {words}"))
+        assert "starts at once, without notice" in out
+        assert said in out
+
+
+def test_who_gives_terminate_notice_gets_it_and_leaves_at_its_end(
+    forewarn: Forewarn,
+) -> None:
+    out = told(forewarn("vm delete pool_0"))
+    assert "(in 10m)" in out
+    assert "pool_0 leaves the fleet when that is done" in out
+    told(forewarn("clock advance 11m"))
+    assert "pool_0" not in told(forewarn("fleet show"))
+    said = "FleetChanged removed 1 VM (pool_0) by the service, after a deletion"
+    assert said in told(forewarn("journal"))
+
+
+def test_a_host_has_news_only_once(forewarn: Forewarn) -> None:
+    told(forewarn("host degraded host-a --fails-by 2d"))
+    again = told(forewarn("host degraded host-a --fails-by 3d"))
+    assert again.startswith("nothing new: Redeploy of host-a (quick-0, web-0) is SCHED")
+    told(forewarn("host failed host-a"))
+    again = told(forewarn("host failed host-a"))
+    assert again.startswith("nothing new: Reboot of host-a (quick-0, web-0) is STARTED")
+    told(forewarn("clock advance 1m"))
+    over = told(forewarn("host recovered host-a"))
+    assert over.startswith("completed: Reboot of host-a (quick-0, web-0) (")
+    over = told(forewarn("host recovered host-a"))
+    assert over == "nothing to do: host-a is neither degraded nor failed"
+
+
+def test_a_degraded_host_that_is_well_has_its_maintenance_canceled(
+    forewarn: Forewarn,
+) -> None:
+    made = id_in(forewarn("host degraded host-b"))
+    over = told(forewarn("host recovered host-b"))
+    assert over == f"canceled: Redeploy of host-b (lone, web-1) ({made})"
+
+
+@pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
+def test_of_an_empty_host_nobody_is_told(forewarn: Forewarn, command: str) -> None:
+    said = "bare has no VMs; nobody was told"
+    assert told(forewarn(f"host {command} bare")) == said
+
+
+def test_what_waits_is_explained_and_what_is_over_has_a_story(
+    forewarn: Forewarn,
+) -> None:
+    made = id_in(forewarn("host maintain host-b --type reboot"))
+    why = told(forewarn(f"events explain {made}"))
+    assert "group web has not approved event" in why
+    assert "group lone has not approved event" in why
+    told(forewarn("clock advance 16m"))
+    story = told(forewarn(f"events show {made}"))
+    assert "announced by admin: Reboot of host host-b (lone, web-1)" in story
+    assert story.endswith("Never approved by lone, web.")
+
+
+def test_an_event_whose_vms_have_left_is_shown_as_withdrawn(
+    forewarn: Forewarn,
+) -> None:
+    made = id_in(forewarn("host maintain host-b"))
+    told(forewarn("vm delete lone"))
+    told(forewarn("clock advance 1m"))
+    shown = told(forewarn(f"events show {made}"))
+    assert "resources lone status withdrawn: its VMs have left approved not" in shown
+    assert "resources web-1 status Scheduled approved not yet" in shown
+    facts = told(forewarn("journal"))
+    assert f"VmsLeft {made} lone left" in facts
+    assert "group lone: its VMs have left" in facts

@@ -1,0 +1,39 @@
+"""The commands of the README's section on causes, word for word."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+from tests.end_to_end.program import run, serving
+
+README = Path(__file__).parents[2] / "README.md"
+COMMAND = re.compile(r"^\$ \.venv/bin/forewarn (.+)$", re.MULTILINE)
+
+
+def test_every_command_about_causes_does_what_it_says(tmp_path: Path) -> None:
+    section = README.read_text().split("## Causes\n", 1)[1].split("\n## ", 1)[0]
+    said = {}
+    with serving(tmp_path, "--clock", "manual") as program:
+        where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
+        for line in COMMAND.findall(section):
+            made = json.loads(run(tmp_path, "events", "list", "--json", **where).out)
+            some_id = made[0]["id"] if made else ""
+            words = shlex.split(line.replace("PUT-THE-ID-HERE", some_id), comments=True)
+            done = run(tmp_path, *words, **where)
+            assert (done.code, done.err) == (0, ""), line
+            assert max(map(len, done.out.splitlines())) <= 80, line
+            said[" ".join(words[:2])] = done.out
+    assert said["vm restart"].startswith("announced: Reboot of web-0\n")
+    assert "(in 15m)" in said["vm restart"]
+    assert said["vm evict"].startswith("announced: Preempt of batch_0\n")
+    assert "(in 30s)" in said["vm evict"]
+    assert "batch_1 leaves the fleet when that is done\n" in said["vm delete"]
+    assert said["host maintain"].startswith("announced: Reboot of host-b (")
+    assert "(in 1h)" in said["host maintain"]
+    assert said["host degraded"].startswith("announced: Redeploy of host-c (")
+    assert "(in 3d)" in said["host degraded"]
+    assert "starts  at once" in said["host failed"]
+    assert said["host recovered"].startswith("ending: Reboot of host-a (")
+    assert said["events explain"].startswith("Reboot of web-0 is SCHEDULED")
+    assert "  announced by admin: Reboot of web-0" in said["events show"]
