@@ -1,0 +1,203 @@
+"""What VMs and operators must be shown, reckoned without the program's own code."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED, Act
+from tests.stories.world import rfc3339
+
+VERSIONS = (
+    "2017-03-01",
+    "2017-08-01",
+    "2017-11-01",
+    "2019-01-01",
+    "2019-04-01",
+    "2019-08-01",
+    "2020-07-01",
+)
+STATUS = {SCHEDULED: "Scheduled", STARTED: "Started"}
+#: The version that brought a type; all others were there from the beginning.
+SINCE = {"Preempt": "2017-11-01", "Terminate": "2019-01-01"}
+DAY = timedelta(hours=24)
+
+Approval = Mapping[str, str | None]
+NOT_APPROVED: Approval = dict.fromkeys(("approved_by", "approved_via", "approved_at"))
+
+
+@dataclass(slots=True, kw_only=True)
+class Kept:
+    """A maintenance as it must be by now."""
+
+    act: Act
+    phase: str
+    announced: datetime
+    id: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+    ids: list[str] = field(default_factory=list)  # of the events
+    approvals: dict[int, Approval] = field(default_factory=dict)
+    seen: dict[int, set[str]] = field(default_factory=dict)
+
+    @property
+    def not_before(self) -> datetime:
+        return self.announced + timedelta(seconds=self.act.notice or 0)
+
+    def move(self, phase: str, now: datetime) -> None:
+        """Come to `phase`."""
+        if phase == STARTED:
+            self.started = now
+        if phase in (COMPLETED, CANCELED):
+            self.ended = now
+        self.phase = phase
+
+    def bind(self, shown: Any) -> None:
+        """Learn the ids, which nobody can foretell; from here on they are fixed."""
+        if self.id:
+            return
+        named = {(e["group"], tuple(e["resources"])): e["id"] for e in shown["events"]}
+        self.id = shown["id"]
+        self.ids = [
+            named[group, tuple(resources)] for group, resources in self.act.events
+        ]
+
+    def view(self) -> Any:
+        """What the control API must show; events in the order of the row."""
+        act = self.act
+        return {
+            "id": self.id,
+            "type": act.type,
+            "source": act.source,
+            "cause": act.cause,
+            "phase": self.phase,
+            "host": act.host,
+            "vms": sorted(act.vms),
+            "not_before": rfc3339(self.not_before),
+            "duration_seconds": act.duration,
+            "description": act.description,
+            "announced_at": rfc3339(self.announced),
+            "started_at": self.started and rfc3339(self.started),
+            "ended_at": self.ended and rfc3339(self.ended),
+            "stuck_since": None,
+            "reason": act.reason,
+            "events": [self._event(number) for number in range(len(act.events))],
+        }
+
+    def _event(self, number: int) -> Any:
+        group, resources = self.act.events[number]
+        return {
+            "id": self.ids[number],
+            "maintenance": self.id,
+            "group": group,
+            "resources": [*resources],
+            "status": STATUS.get(self.phase),
+            **self.approvals.get(number, NOT_APPROVED),
+            "seen_by": sorted(self.seen.get(number, ())),
+        }
+
+    def wire(self, number: int, version: str, paas: bool) -> Mapping[str, object]:
+        """What the wire must show of an event, in the order of its keys."""
+        act = self.act
+        _, resources = act.events[number]
+        underscore = "_" if version == "2017-03-01" and not paas else ""
+        waits = self.phase == SCHEDULED and act.notice is not None
+        fields: dict[str, object] = {
+            "EventId": self.ids[number],
+            "EventStatus": STATUS[self.phase],
+            "EventType": act.type,
+            "ResourceType": "VirtualMachine",
+            "Resources": [f"{underscore}{each}" for each in resources],
+            "NotBefore": _date(self.not_before, version) if waits else "",
+        }
+        if version >= "2019-04-01":
+            fields["Description"] = act.description
+        if version >= "2019-08-01":
+            fields["EventSource"] = act.source
+        if version >= "2020-07-01":
+            fields["DurationInSeconds"] = act.duration
+        return fields
+
+
+def _date(moment: datetime, version: str) -> str:
+    if version == "2017-03-01":
+        return rfc3339(moment)
+    return format_datetime(moment, usegmt=True)
+
+
+def normal(shown: Any, kept: Kept) -> Any:
+    """Put what the API shows into the order of the row, where none is promised."""
+    events = {each["id"]: each for each in shown["events"]}
+    assert len(events) == len(shown["events"]), "an id was given twice"
+    ordered = [events.pop(each) for each in kept.ids] + [*events.values()]
+    listed = [{**each, "seen_by": sorted(each["seen_by"])} for each in ordered]
+    return {**shown, "vms": sorted(shown["vms"]), "events": listed}
+
+
+@dataclass(slots=True, kw_only=True)
+class Audience:
+    """VMs that share a document, and how far their counter has come."""
+
+    vms: Sequence[str]
+    group: str
+    isolated: bool
+    paas: bool
+    always: bool  # never silent
+    epoch: int = 0
+    incarnation: int = 0
+    asked: datetime | None = None  # None: not yet
+    last: object = None  # what was shown
+
+    def shares(self, kept: Sequence[Kept]) -> Iterator[tuple[Kept, int]]:
+        """The events that this audience must see, in order."""
+        for each in kept:
+            for number, (group, resources) in enumerate(each.act.events):
+                sees = group == self.group and each.phase in STATUS
+                if sees and (not self.isolated or self.vms[0] in resources):
+                    yield each, number
+
+    def publish(self, kept: Sequence[Kept]) -> None:
+        """Count a change of what is shown."""
+        now = [(each.id, n, each.phase) for each, n in self.shares(kept)]
+        if now != (self.last or []):
+            self.incarnation += 1
+        self.last = now
+
+    def ask(self, now: datetime, kept: Sequence[Kept]) -> None:
+        """Begin to listen, or go on with it."""
+        if not self.always and (self.asked is None or now - self.asked >= DAY):
+            self.epoch += 1
+            self.incarnation = 1 if [*self.shares(kept)] else 0
+        self.asked = now
+
+    def document(self, kept: Sequence[Kept], version: str) -> bytes:
+        """The document, to the byte."""
+        events = [
+            each.wire(number, version, self.paas)
+            for each, number in self.shares(kept)
+            if version >= SINCE.get(each.act.type, "")
+        ]
+        whole = {"DocumentIncarnation": self.incarnation, "Events": events}
+        return json.dumps(whole, separators=(",", ":")).encode()
+
+
+def audiences(fleet: Mapping[str, Any]) -> list[Audience]:
+    """Who shares a document in `fleet`, a fleet file that was read."""
+    groups = {each["name"]: each for each in fleet["groups"]}
+    members: dict[tuple[str, str], list[Any]] = {}
+    for vm in fleet["vms"]:
+        group = vm.get("group", vm["name"])
+        alone = groups.get(group, {}).get("isolated", False)
+        members.setdefault((group, vm["name"] if alone else ""), []).append(vm)
+    return [
+        Audience(
+            vms=[each["name"] for each in vms],
+            group=group,
+            isolated=bool(alone),
+            paas=vms[0].get("paas", False),
+            always=groups.get(group, {}).get("listening") == "always",
+        )
+        for (group, alone), vms in members.items()
+    ]

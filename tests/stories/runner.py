@@ -1,0 +1,154 @@
+"""Runs a row, and looks at everything after each of its steps."""
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import assert_never
+
+from tests.server.service import Answer
+from tests.stories.oracle import VERSIONS, Audience, Kept, audiences, normal
+from tests.stories.rows import Advance, Approve, Ask, Do, Post, Row, Step, Tell
+from tests.stories.world import FLEET, World, rfc3339
+
+GUID = re.compile("[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """A row under way."""
+
+    world: World
+    row: Row
+    kept: dict[str, Kept] = field(default_factory=dict)
+    audiences: list[Audience] = field(
+        default_factory=lambda: audiences(tomllib.loads(FLEET.read_text()))
+    )
+    gone: set[str] = field(default_factory=set)
+    #: Who was shown which document under which tag.
+    tags: dict[tuple[str, int, int], str] = field(default_factory=dict)
+
+    def step(self, step: Step) -> None:
+        """Do what the step says, and look."""
+        answer = self._do(step.do)
+        now = self.world.now
+        made = self._change(step, now)
+        self.gone.update(step.gone)
+        self._check_maintenances()
+        for each in self.audiences:
+            each.publish([*self.kept.values()])
+        if isinstance(step.do, Post):
+            self._check_answer(answer, step.do, made)
+        for each in self.audiences:
+            self._check_documents(each, now)
+        self._check_maintenances()
+
+    def _change(self, step: Step, now: datetime) -> list[str]:
+        """Note what the row expects; answer what is new."""
+        new = [label for label in step.then if label not in self.kept]
+        for label, phase in step.then.items():
+            act = self.row.acts[label]
+            kept = self.kept.setdefault(label, Kept(act=act, phase="", announced=now))
+            kept.move(phase, now)
+            if label in new and act.approved is not None:
+                kept.approvals = {
+                    number: _approval(None, act.approved, now)
+                    for number in range(len(act.events))
+                }
+        return new
+
+    # --- doing ---------------------------------------------------------------
+
+    def _do(self, do: Do) -> Answer | None:
+        match do:
+            case Post():
+                answer = self.world.service.ask("POST", do.path, do.body)
+                assert answer.status == do.status, answer.body
+                return answer
+            case Tell():
+                self.world.tells({"id": self.kept[do.act].id}, do.what)
+            case Approve():
+                self._approve(do)
+            case Advance():
+                self.world.wait(do.seconds)
+            case Ask():
+                self.world.look(do.vm)
+                self._asked(do.vm)
+            case _:
+                assert_never(do)
+        return None
+
+    def _approve(self, do: Approve) -> None:
+        kept = self.kept[do.act]
+        event = kept.ids[do.event]
+        if do.vm is None:
+            answer = self.world.post(f"events/{event}/approve")
+        else:
+            answer = self.world.service.approve_as(do.vm, event)
+            self._asked(do.vm)
+        assert answer.status == 200, answer.body
+        by, via = (do.vm, "metadata") if do.vm else ("admin", "control")
+        kept.approvals[do.event] = _approval(by, via, self.world.now)
+
+    def _asked(self, vm: str) -> None:
+        (audience,) = [each for each in self.audiences if vm in each.vms]
+        audience.ask(self.world.now, [*self.kept.values()])
+
+    # --- looking -------------------------------------------------------------
+
+    def _check_maintenances(self) -> None:
+        shown = self.world.service.get("/v1/maintenances?limit=1000")["items"]
+        assert len(shown) == len(self.kept)
+        for each, kept in zip(shown, self.kept.values(), strict=True):
+            kept.bind(each)
+            assert all(GUID.fullmatch(event) for event in kept.ids)
+            assert normal(each, kept) == kept.view()
+
+    def _check_answer(self, answer: Answer | None, do: Post, made: list[str]) -> None:
+        assert answer is not None
+        labels = made or do.concerned
+        shown = answer.json["maintenances"]
+        assert [each["id"] for each in shown] == [self.kept[one].id for one in labels]
+        for each, label in zip(shown, labels, strict=True):
+            bare = normal(each, self.kept[label])
+            expected = self.kept[label].view()
+            for event in (*bare["events"], *expected["events"]):
+                del event["seen_by"]  # who has looked is not part of this answer
+            assert bare == expected
+
+    def _check_documents(self, audience: Audience, now: datetime) -> None:
+        kept = [*self.kept.values()]
+        for vm in audience.vms:
+            if vm in self.gone:
+                assert self.world.look(vm).status == 404
+                continue
+            audience.ask(now, kept)
+            answers = self.world.looks(vm, VERSIONS)
+            for version, seen in zip(VERSIONS, answers, strict=True):
+                assert seen.status == 200
+                assert seen.body == audience.document(kept, version)
+                self._check_tag(audience, seen.tag)
+            assert self.world.look(vm, tag=answers[-1].tag).status == 304
+            for each, number in audience.shares(kept):
+                each.seen.setdefault(number, set()).add(vm)
+
+    def _check_tag(self, audience: Audience, tag: str | None) -> None:
+        """See one tag for each document, and another for each other one."""
+        assert tag is not None
+        assert re.fullmatch('"[^"]+"', tag)
+        key = (audience.vms[0], audience.epoch, audience.incarnation)
+        assert self.tags.setdefault(key, tag) == tag
+        of_mine = [each for who, each in self.tags.items() if who[0] == key[0]]
+        assert of_mine.count(tag) == 1
+
+
+def _approval(by: str | None, via: str, at: datetime) -> dict[str, str | None]:
+    return {"approved_by": by, "approved_via": via, "approved_at": rfc3339(at)}
+
+
+def run(world: World, row: Row) -> Run:
+    """Run `row` to its end, at which nothing may be left."""
+    under_way = Run(world=world, row=row)
+    for step in row.steps:
+        under_way.step(step)
+    return under_way

@@ -1,0 +1,71 @@
+"""Idempotency keys: what was asked twice is done once."""
+
+import pytest
+from tests.stories.world import World
+
+ROUTES = (
+    "vms/web-0/restart",
+    "vms/swift-0/restart",
+    "vms/web-0/redeploy",
+    "vms/web-0/reimage",
+    "vms/pool_1/evict",
+    "vms/batch_0/delete",
+    "vms/pool_0/delete",
+    "hosts/host-a/maintain",
+    "hosts/host-a/degraded",
+    "hosts/host-a/failed",
+)
+#: Facts of somebody's making; work is reported at its own pace.
+DONE = ("Announced", "Canceled", "WorkEnded", "Completed", "FleetChanged")
+BODY = {"reason": "once"}
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_what_is_asked_twice_is_done_once(world: World, path: str) -> None:
+    first = world.post(path, BODY, Idempotency_Key="key")
+    assert first.status == 201
+    again = world.post(path, BODY, Idempotency_Key="key")
+    assert (again.status, again.body) == (first.status, first.body)
+    world.wait(minutes=30)
+    later = world.post(path, BODY, Idempotency_Key="key")
+    assert (later.status, later.body) == (first.status, first.body)
+    assert len(world.service.get("/v1/maintenances")["items"]) == 1
+    assert len(world.service.facts("Announced")) == 1
+
+
+def test_a_recovery_that_is_told_twice_ends_nothing_else(world: World) -> None:
+    world.does("hosts/host-a/degraded")
+    first = world.post("hosts/host-a/recovered", BODY, Idempotency_Key="key")
+    assert first.status == 200
+    worn = world.does("hosts/host-a/degraded")
+    again = world.post("hosts/host-a/recovered", BODY, Idempotency_Key="key")
+    assert (again.status, again.body) == (first.status, first.body)
+    assert world.phase(worn) == "SCHEDULED"
+
+
+def test_a_host_that_is_degraded_already_is_answered_the_same_again(
+    world: World,
+) -> None:
+    worn = world.does("hosts/host-a/degraded")
+    first = world.post("hosts/host-a/degraded", BODY, Idempotency_Key="key")
+    assert first.status == 200
+    world.tells(worn, "cancel")
+    again = world.post("hosts/host-a/degraded", BODY, Idempotency_Key="key")
+    assert (again.status, again.body) == (first.status, first.body)
+
+
+@pytest.mark.parametrize("path", [*ROUTES, "hosts/host-a/recovered"])
+def test_a_key_is_for_one_request_only(shared: World, path: str) -> None:
+    assert shared.post(path, BODY, Idempotency_Key=path).status in (200, 201)
+    before = shared.service.facts(*DONE)
+    other = shared.post(path, {"reason": "twice"}, Idempotency_Key=path)
+    assert (other.status, bool(other.detail)) == (422, True)
+    elsewhere = shared.post("vms/db-0/restart", BODY, Idempotency_Key=path)
+    assert elsewhere.status == 422
+    assert shared.service.facts(*DONE) == before
+
+
+def test_a_refusal_is_not_kept(world: World) -> None:
+    assert world.post("vms/late/restart", Idempotency_Key="key").status == 404
+    assert world.put("vms/late", {"group": "web"}).status in (200, 201)
+    assert world.post("vms/late/restart", Idempotency_Key="key").status == 201

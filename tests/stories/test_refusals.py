@@ -1,0 +1,134 @@
+"""What is refused, and that nothing has happened then."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.stories.world import NOON, World, rfc3339
+
+VM_ROUTES = ("restart", "redeploy", "reimage", "evict", "delete")
+HOST_ROUTES = ("maintain", "degraded", "failed", "recovered")
+
+
+@pytest.fixture
+def unchanged(shared: World) -> Iterator[World]:
+    """A world in which the test may change nothing."""
+    before = shared.service.facts()
+    yield shared
+    assert shared.service.facts() == before
+
+
+@pytest.mark.parametrize("what", VM_ROUTES)
+def test_there_is_nothing_to_do_to_an_unknown_vm(unchanged: World, what: str) -> None:
+    answer = unchanged.post(f"vms/nobody/{what}")
+    assert answer.status == 404
+    assert "nobody" in answer.detail
+
+
+@pytest.mark.parametrize("what", HOST_ROUTES)
+def test_there_is_nothing_to_do_to_an_unknown_host(unchanged: World, what: str) -> None:
+    answer = unchanged.post(f"hosts/nowhere/{what}")
+    assert answer.status == 404
+    assert "nowhere" in answer.detail
+
+
+@pytest.mark.parametrize("vm", ["web-0", "batch_0", "lone"])
+def test_a_regular_vm_is_not_evicted(unchanged: World, vm: str) -> None:
+    answer = unchanged.post(f"vms/{vm}/evict")
+    assert answer.status == 409
+    assert vm in answer.detail
+    assert "spot" in answer.detail
+
+
+WRONG_BODIES = (
+    ("maintenances", {"type": "Freeze", "vms": ["web-0"], "source": "user"}),
+    ("maintenances", {"type": "Nap", "vms": ["web-0"]}),
+    ("maintenances", {"type": 1, "vms": ["web-0"]}),
+    ("maintenances", {"type": "Reboot", "vms": ["web-0"], "host": "host-a"}),
+    ("maintenances", {"type": "Reboot"}),
+    ("maintenances", {"type": "Reboot", "vms": ["web-0"], "emergency": True}),
+    ("maintenances", {"type": "Reboot", "vms": ["web-0"], "notice_seconds": 899}),
+    ("maintenances", {"type": "Reboot", "vms": ["web-0"], "source": "Nobody"}),
+    ("hosts/host-a/maintain", {"type": "Preempt"}),
+    ("hosts/host-a/maintain", {"type": "Terminate"}),
+    ("hosts/host-a/maintain", {"type": "Nap"}),
+    ("hosts/host-a/maintain", {"type": 1}),
+    ("hosts/host-a/maintain", {"notice_seconds": 899}),
+    ("hosts/host-a/maintain", {"type": "redeploy", "notice_seconds": 599}),
+    ("hosts/host-a/maintain", {"emergency": True}),
+    ("hosts/host-a/maintain", {"emergency": "yes"}),
+    ("hosts/host-a/maintain", {"source": "User"}),
+    ("hosts/host-a/degraded", {"fails_by": "tomorrow"}),
+    ("hosts/host-a/degraded", {"fails_by": "2030-01-01T00:00:00"}),
+    ("hosts/host-a/degraded", {"fails_by": 7}),
+    ("hosts/host-a/degraded", {"notice_seconds": 900}),
+    ("hosts/host-a/failed", {"duration_seconds": "long"}),
+    ("hosts/host-a/failed", {"duration_seconds": -2}),
+    ("hosts/host-a/failed", {"notice_seconds": 60}),
+    ("hosts/host-a/recovered", {"duration_seconds": 1}),
+    ("hosts/host-a/recovered", {"reason": 1}),
+    ("vms/web-0/restart", {"notice_seconds": 899}),
+    ("vms/web-0/restart", {"notice_seconds": -1}),
+    ("vms/web-0/restart", {"notice_seconds": 900.5}),
+    ("vms/web-0/restart", {"not_before": rfc3339(NOON)}),
+    (
+        "vms/web-0/restart",
+        {"notice_seconds": 1000, "not_before": f"{NOON.year + 1}-01-01T00:00:00Z"},
+    ),
+    ("vms/web-0/restart", {"type": "Freeze"}),
+    ("vms/web-0/restart", {"source": "Platform"}),
+    ("vms/web-0/redeploy", {"notice_seconds": 599}),
+    ("vms/web-0/reimage", {"source": "Nobody"}),
+    ("vms/web-0/reimage", {"notice_seconds": 899}),
+    ("vms/pool_1/evict", {"notice_seconds": 29}),
+    ("vms/batch_0/delete", {"notice_seconds": 599}),
+)
+
+
+@pytest.mark.parametrize(("path", "body"), WRONG_BODIES)
+def test_what_makes_no_sense_is_refused(
+    unchanged: World, path: str, body: dict[str, object]
+) -> None:
+    answer = unchanged.post(path, body)
+    assert (answer.status, bool(answer.detail)) == (422, True)
+
+
+PATHS = (
+    "maintenances",
+    *(f"vms/pool_1/{what}" for what in VM_ROUTES),
+    *(f"hosts/host-a/{what}" for what in HOST_ROUTES),
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_unknown_key_is_refused(unchanged: World, path: str) -> None:
+    body = {"type": "Reboot", "vms": ["web-0"]} if path == "maintenances" else {}
+    answer = unchanged.post(path, {**body, "colour": "red"})
+    assert answer.status == 422
+    assert "colour" in answer.detail
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_is_not_json_is_refused(unchanged: World, path: str) -> None:
+    answer = unchanged.post(path, raw=b"{no")
+    assert (answer.status, bool(answer.detail)) == (400, True)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("raw", [b"[]", b'"text"', b"7"])
+def test_what_is_no_object_is_refused(unchanged: World, path: str, raw: bytes) -> None:
+    answer = unchanged.post(path, raw=raw)
+    assert (answer.status, bool(answer.detail)) == (422, True)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nobody_does_anything_without_a_token(unchanged: World, path: str) -> None:
+    answer = unchanged.post(path, Authorization="Bearer wrong")
+    assert answer.status == 401
+
+
+def test_too_little_notice_is_answered_with_the_earliest_time(
+    unchanged: World,
+) -> None:
+    answer = unchanged.post("vms/web-0/restart", {"notice_seconds": 60})
+    assert answer.status == 422
+    assert f"{NOON.year}-01-01T12:15:00Z" in answer.detail
