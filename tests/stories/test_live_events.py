@@ -35,6 +35,20 @@ def test_a_host_stays_while_its_maintenance_is_live(world: World) -> None:
     assert world.delete("hosts/host-c").status == 204
 
 
+def test_a_host_stays_while_vms_that_have_left_it_are_told_of_its_failure(
+    world: World,
+) -> None:
+    made = world.does("hosts/host-c/failed")
+    world.moves("FrontEnd_IN_0", host=None)
+    world.moves("gpu_0", host=None)
+    answer = world.delete("hosts/host-c")
+    assert answer.status == 409
+    assert made["id"] in answer.detail
+    world.wait(5)
+    world.tells(made, "complete")
+    assert world.delete("hosts/host-c").status == 204
+
+
 def test_a_group_stays_while_an_event_of_it_is_live(worked: World) -> None:
     made = worked.does("maintenances", type="Reboot", vms=["gpu_0"])
     worked.approves("gpu_0", made)

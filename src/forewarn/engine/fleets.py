@@ -7,10 +7,11 @@ from typing import TypeVar
 from forewarn.core import changes, fleet_file
 from forewarn.core.changes import Difference
 from forewarn.core.fleet import VM, Fleet, Group, Host, key
-from forewarn.core.maintenance import Slice
+from forewarn.core.maintenance import Phase, Slice
 from forewarn.core.settling import Step
 from forewarn.engine.documents import FIRST_VM
 from forewarn.engine.engine import Engine
+from forewarn.engine.lookup import every
 from forewarn.engine.once import Once, keep_answer
 from forewarn.errors import Conflict, NotFound
 from forewarn.ports import Snapshot, Transaction
@@ -194,13 +195,23 @@ class Fleets:
         now, epoch = engine.now(transaction), engine.new_epoch()
         return engine.decide(
             transaction,
-            found.groups_touched,
+            _concerned(transaction, found),
             lambda slice_: changes.change(
                 slice_, found, by=by, epoch=epoch, now=now, rules=engine.rules
             ),
             now,
             lambda slice_: _with_fleet(slice_, current, found),
         )
+
+
+def _concerned(snapshot: Snapshot, found: Difference) -> frozenset[str]:
+    """The groups that are touched, and those with maintenance of a host that goes."""
+    gone = {old.name for old, new in found.hosts if old and not new}
+    if not gone:
+        return found.groups_touched
+    live = every(snapshot, Phase.SCHEDULED, Phase.STARTED)
+    bound = [each for each in live if each.host in gone]
+    return found.groups_touched.union(*(each.groups for each in bound))
 
 
 def _with_fleet(slice_: Slice, current: Fleet, found: Difference) -> Slice:
