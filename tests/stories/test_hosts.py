@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from tests.stories.conftest import Make
 from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
 from tests.stories.world import NOON, World
@@ -104,10 +105,26 @@ def test_a_host_that_fails_during_its_maintenance_tells_only_those_left(
     assert worked.sees("db-1") == ["Reboot of db-0: Started"]
 
 
+def test_a_vm_that_has_come_back_is_told_of_the_failure(worked: World) -> None:
+    planned = worked.does("hosts/host-a/maintain", type="Reboot")
+    worked.moves("web-0", host="host-d")
+    worked.wait(minutes=15)
+    assert worked.phase(planned) == STARTED
+    worked.moves("web-0", host="host-a")
+    assert worked.does("hosts/host-a/failed")["vms"] == ["web-0"]
+    assert worked.sees("web-0") == ["Reboot of web-0: Started"]
+
+
 def test_a_failure_is_told_as_a_redeployment_where_that_is_set(make: Make) -> None:
     world = make(host_failure_type="redeploy")
     world.does("hosts/host-a/failed")
     assert world.sees("web-1") == ["Redeploy of web-0: Started"]
+
+
+@pytest.mark.parametrize("what", ["maintain", "degraded", "failed", "recovered"])
+def test_on_an_empty_host_there_is_nobody_to_tell(world: World, what: str) -> None:
+    answer = world.post(f"hosts/host-d/{what}")
+    assert (answer.status, answer.json) == (200, {"maintenances": []})
 
 
 def test_a_vm_that_was_moved_away_is_listed_on_but_needs_no_approval(

@@ -144,7 +144,10 @@ def fail(
     scheduled = [each for each in known if each.phase is Phase.SCHEDULED]
     reason = order.reason or f"host {order.host} failed"
     draft.record(*_canceled(scheduled, by, now, reason))
-    listed = {vm for each in known if each not in scheduled for vm in each.vms}
+    started = [each for each in known if each not in scheduled]
+    listed = {
+        vm for each in started for event in each.live_events for vm in event.resources
+    }
     rest = [vm for vm in vms if vm.name not in listed]
     if rest:
         order = replace(
