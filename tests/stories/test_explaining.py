@@ -70,6 +70,15 @@ def test_a_gate_names_what_holds_it(worked: World) -> None:
         assert name in said(told)
 
 
+def test_nothing_has_waited_for_longer_than_it_is_there(worked: World) -> None:
+    holder = worked.does("maintenances", type="Reboot", vms=["web-0"])
+    worked.approves("web-0", holder)
+    worked.wait(minutes=10)
+    made = worked.does("maintenances", type="Reboot", vms=["web-1"])
+    told = explained(worked, made)
+    assert {each["since"] for each in told["waits"]} == {at(minutes=10)}
+
+
 def test_a_gate_that_ends_by_itself_says_when(world: World) -> None:
     world.does("maintenances", type="Freeze", vms=["web-0"], duration_seconds=600)
     made = world.does("maintenances", type="Reboot", vms=["web-1"])

@@ -122,7 +122,7 @@ def _gate(
     wait = Wait(
         kind=WaitKind.GATE,
         what=f"{_GATES[gate.kind](gate.group)} {_named(holding)}",
-        since=holding.started_at or holding.announced_at,
+        since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
         opens_at=gate.opens_at,
         opened_by=f"maintenance {holding.id}, when it is over",
     )
