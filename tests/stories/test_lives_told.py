@@ -74,6 +74,16 @@ def test_the_order_is_that_of_life(world: World) -> None:
     assert places[-1] == len(entries) - 1
 
 
+def test_whoever_approves_has_seen_it_before(world: World) -> None:
+    made = world.does("maintenances", type="Reboot", vms=["web-0"])
+    world.look("web-0")
+    world.approves("web-1", made)
+    whats = [each["what"] for each in told(world, made)["entries"]]
+    (seen,) = [n for n, what in enumerate(whats) if what.startswith("seen by web-1")]
+    (approved,) = [n for n, what in enumerate(whats) if "by web-1," in what]
+    assert seen < approved
+
+
 def test_nobody_approved(world: World) -> None:
     made = world.does("maintenances", type="Reboot", vms=["web-0"], notice_seconds=1200)
     world.wait(minutes=30)

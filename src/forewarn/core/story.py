@@ -44,8 +44,7 @@ def tell(
     """Tell the life of `maintenance` from its `facts`, and who saw its events."""
     away = [each for each in outages if _is_in_notice(maintenance, each)]
     lines = [
-        *_told(maintenance, facts),
-        *_seen(maintenance, sights),
+        *_told(maintenance, facts, sights),
         *(Line(at=each.until, what=_was_away(each)) for each in away),
     ]
     started = maintenance.started_at
@@ -69,11 +68,20 @@ def _was_away(outage: Outage) -> str:
 # --- facts -------------------------------------------------------------------
 
 
-def _told(maintenance: Maintenance, facts: Iterable[f.Fact]) -> Iterator[Line]:
+def _told(
+    maintenance: Maintenance, facts: Iterable[f.Fact], sights: Iterable[f.Sight]
+) -> Iterator[Line]:
+    """Write facts, then sights; but whoever approves has seen it before."""
+    rest = [*sights]
     for fact in facts:
+        if isinstance(fact, f.Approved):
+            first = [each for each in rest if (each.vm, each.at) == (fact.by, fact.at)]
+            yield from _seen(maintenance, first)
+            rest = [each for each in rest if each not in first]
         write = _SENTENCES.get(type(fact))
         if write is not None:
             yield Line(at=fact.at, what=write(maintenance, fact))
+    yield from _seen(maintenance, rest)
 
 
 def _announced(maintenance: Maintenance, fact: f.Announced) -> str:
