@@ -183,7 +183,9 @@ def recover(
     draft.record(*_canceled(degraded, by, now, reason))
     for each in _live(slice_, host, Cause.HOST_FAILURE):
         if each.phase is Phase.STARTED and each.completed_by is None:
-            draft.record(f.WorkEnded(at=now, by=by, maintenance=each.id))
+            draft.record(
+                f.WorkEnded(at=now, by=by, maintenance=each.id, reason=order.reason)
+            )
     return draft.finish(now, rules)
 
 

@@ -155,6 +155,7 @@ class WorkEnded:
     at: datetime
     by: str
     maintenance: str
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

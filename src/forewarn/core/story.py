@@ -182,7 +182,9 @@ _SENTENCES: Mapping[type[f.Fact], _Writer] = {
     f.WorkFailed: _failed,
     f.WorkPrinted: _printed,
     f.WorkRetried: _retried,
-    f.WorkEnded: lambda _, fact: f"said to be done, by {fact.by}",
+    f.WorkEnded: lambda _, fact: (
+        f"said to be done, by {fact.by}{_detail(fact.reason or '')}"
+    ),
     f.Completed: lambda *_: "completed; its events are gone",
     f.Canceled: _canceled,
     f.Closed: lambda _, fact: (

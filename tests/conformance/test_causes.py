@@ -1,0 +1,81 @@
+"""What is asked for VMs, and what befalls hosts, as VMs are told of it (5.8, 6)."""
+
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+
+import pytest
+from tests.conformance.control import Clock
+from tests.conformance.facts import fact
+from tests.conformance.stage import Stage
+
+
+@fact("5.8g")
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("failed", "Virtual machine has encountered a failure."),
+        ("degraded", "Host server is undergoing an emergency repair."),
+    ],
+)
+def test_a_host_that_fails_or_will_fail_says_so(
+    stage: Stage, what: str, text: str
+) -> None:
+    host = stage.host()
+    vm = stage.alone(host=host)
+    stage.befall(host, what)
+    assert vm.event()["Description"] == text
+
+
+@fact("5.8g")
+@fact("6.15b")
+@pytest.mark.parametrize("source", ["User", "Platform"])
+def test_a_new_image_is_a_reboot_without_a_text(stage: Stage, source: str) -> None:
+    vm = stage.alone()
+    vm.document()  # it listens
+    stage.operate(vm, "reimage", source=source)
+    event = vm.event()
+    assert (event["EventType"], event["Description"]) == ("Reboot", "")
+    assert (event["EventStatus"], event["EventSource"]) == ("Scheduled", source)
+
+
+@fact("6.2a")
+def test_vms_have_a_week_to_leave_degraded_hardware(stage: Stage, clock: Clock) -> None:
+    host = stage.host()
+    vm = stage.alone(host=host)
+    stage.befall(host, "degraded")
+    event = vm.event()
+    left = parsedate_to_datetime(event["NotBefore"]) - clock.now
+    assert event["EventType"] == "Redeploy"
+    assert timedelta(0) <= left - timedelta(days=7) <= timedelta(seconds=1)
+
+
+@fact("6.3b")
+def test_a_host_that_fails_reboots_its_vms(stage: Stage) -> None:
+    host = stage.host()
+    vm = stage.alone(host=host)
+    stage.befall(host, "failed")
+    event = vm.event()
+    assert (event["EventType"], event["EventStatus"]) == ("Reboot", "Started")
+    assert event["NotBefore"] == ""
+
+
+@fact("6.14a")
+def test_a_vm_is_deleted_with_notice_if_its_scale_set_asks_for_it(stage: Stage) -> None:
+    vm, _ = stage.group(kind="scale-set", terminate_notice_seconds=600)
+    stage.operate(vm, "delete")
+    event = vm.event()
+    assert (event["EventType"], event["EventStatus"]) == ("Terminate", "Scheduled")
+
+
+@fact("6.14a")
+@pytest.mark.parametrize(
+    ("notice", "spot"), [(None, False), (600, True)], ids=["not asked for", "spot"]
+)
+def test_other_vms_are_deleted_without_notice(
+    stage: Stage, notice: int | None, spot: bool
+) -> None:
+    vm, other = stage.group(
+        kind="scale-set", terminate_notice_seconds=notice, vms={"spot": spot}
+    )
+    stage.operate(vm, "delete")
+    assert other.statuses == ["Started"]
