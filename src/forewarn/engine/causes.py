@@ -123,10 +123,12 @@ class Causes:
         engine = self._engine
         with engine.writing(once) as (transaction, now):
             host, vms = find_host(transaction, order.host or "")
-            live = every(transaction, Phase.SCHEDULED, Phase.STARTED)
-            known = [each for each in live if each.host == host]
             groups = {vm.group for vm in vms}
-            groups |= {group for each in known for group in each.groups}
+            for each in every(transaction, Phase.STARTED):
+                if each.host == host:  # its VMs may be elsewhere by now
+                    groups.update(each.groups)
+            live = transaction.slice(groups).maintenances.values()
+            known = [each for each in live if each.host == host]
 
             def decide(slice_: Slice) -> Step:
                 return command(
