@@ -19,8 +19,10 @@ MakeDriver = Callable[..., ScriptDriver]
 
 
 def a_work(
-    *vms: str,
+    *vms: str | VM,
+    type: EventType = EventType.REBOOT,
     host: str | None = None,
+    duration: int = -1,
     description: str = "Host server is undergoing maintenance.",
     reason: str | None = None,
     attempt: int = 1,
@@ -28,12 +30,15 @@ def a_work(
     """Work on `vms`, or on web-0 and web-1."""
     return Work(
         maintenance="0000ABCD",
-        type=EventType.REBOOT,
+        type=type,
         source=EventSource.PLATFORM,
         cause=Cause.PLATFORM,
         host=host,
-        vms=tuple(VM(name=vm, group="web") for vm in vms or ("web-0", "web-1")),
-        duration=-1,
+        vms=tuple(
+            vm if isinstance(vm, VM) else VM(name=vm, group="web")
+            for vm in vms or ("web-0", "web-1")
+        ),
+        duration=duration,
         description=description,
         reason=reason,
         attempt=attempt,

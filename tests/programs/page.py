@@ -12,15 +12,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "reach-169-254-169-254.md
 _BLOCK = re.compile(r"^```(.+)\n([^`]+)```$", re.MULTILINE)
 
 
-def copied(title: str, label: str) -> str:
-    """What the page has under `label` in the section with this `title`."""
+def copied(title: str, label: str, page: Path = PAGE) -> str:
+    """What the `page` has under `label` in the section with this `title`."""
     (section,) = (
         each
-        for each in PAGE.read_text().split("\n## ")
+        for each in page.read_text().split("\n## ")
         if each.partition("\n")[0] == title
     )
     found = [text for named, text in _BLOCK.findall(section) if named == label]
-    assert found, f"the page has no {label} in {title}"
+    assert found, f"{page.name} has no {label} in {title}"
     return "".join(found)
 
 

@@ -1,0 +1,190 @@
+"""Hosts of a libvirt that is real: each has a libvirtd, and VMs in which firmware idles.
+
+A host is a set of namespaces: it sees its own files where libvirt keeps its state, and
+its first process takes all others with it when its input is closed. So the machine's
+own libvirt is never touched, and nothing is left behind.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+from tests.end_to_end.program import until
+from tests.programs.network import Place, some_places
+
+PROGRAMS = ("libvirtd", "virsh", "qemu-system-x86_64", "jq", "setsid")
+FOLDERS: Mapping[str, str] = {
+    "etc": "/etc/libvirt",
+    "run": "/run/libvirt",
+    "lib": "/var/lib/libvirt",
+    "log": "/var/log/libvirt",
+    "../cache": "/var/cache/libvirt",  # what qemu can do is found out once
+}
+
+#: Run as the first process of a host, in its folder; it buries what others left.
+_HOST = """\
+{mounts}
+test ! -e /dev/kvm || mount --bind /dev/null /dev/kvm
+exec 3<&0
+{libvirtd} --config etc/libvirtd.conf --pid-file "$PWD/pid" 3<&- &
+{{ cat <&3 >/dev/null; kill $!; }} &
+wait %1
+"""
+_SETTINGS = """\
+user = "root"
+group = "root"
+stdio_handler = "file"
+security_driver = "none"
+namespaces = []
+cgroup_controllers = []
+remember_owner = 0
+migration_host = "{address}"
+"""
+_DOMAIN = """\
+<domain type="qemu">
+  <name>{name}</name>
+  <memory unit="MiB">16</memory>
+  <os><type arch="x86_64" machine="pc">hvm</type></os>
+  <features><acpi/></features>
+  <devices>
+    <emulator>{emulator}</emulator>
+    {disk}
+  </devices>
+</domain>
+"""
+#: As virsh prints it: when, which VM, and what, if it is more than the event's name.
+_EVENT = re.compile(r"^(\S+ \S+): event '(.+?)' for domain '(.+?)'(?:: (.+))?$", re.M)
+_DISK = '<disk type="file"><source file="{file}"/><target dev="hda"/></disk>'
+_A_WHILE = 20.0  # seconds; only what is broken needs them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Two hosts that can reach each other."""
+
+    folder: Path
+
+    @property
+    def uri(self) -> str:
+        """Where the libvirtd of `HOST` answers, as the script writes it."""
+        return f"qemu+unix:///system?socket={self.folder}/HOST/run/libvirt-sock"
+
+    def virsh(self, host: str, *words: str) -> str:
+        """Give a command, which must succeed."""
+        done = self.try_virsh(host, *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def try_virsh(self, host: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Give a command that may fail."""
+        return subprocess.run(
+            ["virsh", "-q", "-c", self.uri.replace("HOST", host), *words],
+            capture_output=True,
+            text=True,
+            timeout=_A_WHILE,
+            check=False,
+            env={"LC_ALL": "C"},
+        )
+
+    def state(self, host: str, vm: str) -> str:
+        """What `host` says of `vm`; `gone` if it does not know it."""
+        if vm not in self.virsh(host, "list", "--all", "--name").split():
+            return "gone"
+        return self.virsh(host, "domstate", vm)
+
+    def start(self, host: str, *vms: str, disk: Path | None = None) -> None:
+        """Let `vms` run on `host`; without a `disk` they have none."""
+        emulator = shutil.which("qemu-system-x86_64")
+        given = "" if disk is None else _DISK.format(file=disk)
+        for vm in vms:
+            file = self.folder / f"{vm}.xml"
+            file.write_text(_DOMAIN.format(name=vm, emulator=emulator, disk=given))
+            self.virsh(host, "define", str(file))
+            self.virsh(host, "start", vm)
+
+    def happened(self, vm: str) -> list[tuple[datetime, str]]:
+        """What `vm` went through on host-a, and when."""
+        log = (self.folder / "host-a" / "events").read_text()
+        return [
+            (datetime.fromisoformat(at), detail or event)
+            for at, event, name, detail in _EVENT.findall(log)
+            if name == vm
+        ]
+
+
+@contextmanager
+def some_hosts(folder: Path) -> Iterator[Hosts]:
+    """Run host-a and host-b until the block ends."""
+    hosts = Hosts(folder=folder)
+    (folder / "cache").mkdir()
+    with some_places("libvirt") as (place,), ExitStack() as cleanup:
+        for number, name in enumerate(("host-a", "host-b"), start=1):
+            address = f"10.77.0.{number}"
+            place.do("ip", "address", "add", f"{address}/32", "dev", "lo")
+            cleanup.enter_context(_a_host(folder / name, place, address))
+        for name in ("host-a", "host-b"):
+            until(partial(_answers, hosts, name), _A_WHILE)
+        cleanup.enter_context(_watched(hosts, "host-a"))
+        yield hosts
+
+
+def _answers(hosts: Hosts, name: str) -> bool:
+    return hosts.try_virsh(name, "version").returncode == 0
+
+
+@contextmanager
+def _a_host(folder: Path, place: Place, address: str) -> Iterator[None]:
+    for name in FOLDERS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "etc" / "qemu.conf").write_text(_SETTINGS.format(address=address))
+    (folder / "etc" / "libvirtd.conf").write_text(
+        f'auth_unix_rw = "none"\nhost_uuid = "{uuid4()}"\n'
+    )
+    mounts = (
+        f"mkdir -p {there} && mount --bind {here} {there}"
+        for here, there in FOLDERS.items()
+    )
+    script = _HOST.format(mounts="\n".join(mounts), libvirtd=shutil.which("libvirtd"))
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(
+            [*place.within, *_spaces(), "sh", "-ec", script],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+        )
+        with process:  # closes its input, and waits
+            yield
+
+
+def _spaces() -> Sequence[str]:
+    return ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+@contextmanager
+def _watched(hosts: Hosts, host: str) -> Iterator[None]:
+    """Write down what the VMs of `host` go through."""
+    command = ["virsh", "-c", hosts.uri.replace("HOST", host)]
+    command += ["event", "--all", "--loop", "--timestamp"]
+    hosts.start(host, "canary")
+    with (hosts.folder / host / "events").open("wb") as output:
+        watching = subprocess.Popen(command, stdout=output, env={"LC_ALL": "C"})
+        try:
+            until(partial(_is_heard, hosts, host), _A_WHILE)
+            yield
+        finally:
+            watching.terminate()
+            watching.wait(_A_WHILE)
+
+
+def _is_heard(hosts: Hosts, host: str) -> bool:
+    hosts.virsh(host, "suspend", "canary")
+    hosts.virsh(host, "resume", "canary")
+    return bool(hosts.happened("canary"))

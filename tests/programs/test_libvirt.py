@@ -1,0 +1,190 @@
+"""The script for libvirt, with real VMs of a real libvirt on two hosts."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.drivers.scripts import a_work, reports, write_script
+from tests.programs.installed import needs
+from tests.programs.libvirt_hosts import PROGRAMS, Hosts, some_hosts
+
+from forewarn.core.fleet import VM
+from forewarn.drivers.script import ScriptDriver
+from forewarn.ports import Report
+from forewarn.protocol.types import EventType
+
+pytestmark = needs(*PROGRAMS)
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "scripts" / "maintain-libvirt.sh"
+
+#: Runs the script for some VMs of host-a.
+CarryOut = Callable[..., Sequence[Report]]
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    with some_hosts(tmp_path_factory.mktemp("libvirt")) as made:
+        yield made
+
+
+@pytest.fixture
+def carry_out(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> CarryOut:
+    monkeypatch.setenv("URI", hosts.uri)
+    monkeypatch.setenv("SHUTDOWN", "1")
+
+    def run(
+        type: EventType, *vms: str, duration: int = -1, attempt: int = 1
+    ) -> Sequence[Report]:
+        named = [VM(name=vm, group=vm, host="host-a") for vm in vms]
+        work = a_work(*named, type=type, duration=duration, attempt=attempt)
+        driver = ScriptDriver([str(SCRIPT)], timeout=30)
+        return reports(driver.carry_out(work))
+
+    return run
+
+
+def all_done(reports: Sequence[Report]) -> bool:
+    return not any(each.failed for each in reports)
+
+
+# --- Freeze ------------------------------------------------------------------
+
+
+def test_a_freeze_pauses_all_vms_together_for_the_duration(
+    hosts: Hosts, carry_out: CarryOut
+) -> None:
+    hosts.start("host-a", "cold-0", "cold-1")
+    assert all_done(carry_out(EventType.FREEZE, "cold-0", "cold-1", duration=1))
+    pauses = [
+        [at for at, what in hosts.happened(vm) if what == "Suspended Paused"]
+        + [at for at, what in hosts.happened(vm)[-1:] if what == "Resumed Unpaused"]
+        for vm in ("cold-0", "cold-1")
+    ]
+    (began, ended), (began_too, ended_too) = pauses
+    assert (ended - began).total_seconds() >= 1
+    assert (ended_too - began_too).total_seconds() >= 1
+    assert began_too < ended
+
+
+def test_a_vm_that_others_have_paused_or_turned_off_is_not_woken(
+    hosts: Hosts, carry_out: CarryOut
+) -> None:
+    hosts.start("host-a", "rests", "sleeps")
+    hosts.virsh("host-a", "suspend", "rests")
+    hosts.virsh("host-a", "destroy", "sleeps")
+    assert all_done(carry_out(EventType.FREEZE, "rests", "sleeps", duration=0))
+    assert hosts.state("host-a", "rests") == "paused"
+    assert hosts.state("host-a", "sleeps") == "shut off"
+
+
+def test_a_vm_that_the_first_attempt_left_paused_is_woken_by_the_second(
+    hosts: Hosts, carry_out: CarryOut
+) -> None:
+    hosts.start("host-a", "stays")
+    hosts.virsh("host-a", "suspend", "stays")
+    assert all_done(carry_out(EventType.FREEZE, "stays", duration=0, attempt=2))
+    assert hosts.state("host-a", "stays") == "running"
+
+
+# --- Reboot and Redeploy -----------------------------------------------------
+
+
+def test_a_reboot_resets_what_runs_and_leaves_the_rest_off(
+    hosts: Hosts, carry_out: CarryOut
+) -> None:
+    hosts.start("host-a", "runs", "idles")
+    hosts.virsh("host-a", "destroy", "idles")
+    assert all_done(carry_out(EventType.REBOOT, "runs", "idles"))
+    assert "reboot" in [what for _, what in hosts.happened("runs")]
+    assert hosts.state("host-a", "runs") == "running"
+    assert hosts.state("host-a", "idles") == "shut off"
+
+
+def test_a_redeploy_without_a_target_is_off_and_on(
+    hosts: Hosts, carry_out: CarryOut
+) -> None:
+    hosts.start("host-a", "again")
+    assert all_done(carry_out(EventType.REDEPLOY, "again"))
+    went_through = [what for _, what in hosts.happened("again")]
+    assert went_through.count("Started Booted") == 2
+    assert hosts.state("host-a", "again") == "running"
+
+
+def test_what_the_first_redeploy_left_off_is_started_by_the_second(
+    hosts: Hosts, carry_out: CarryOut
+) -> None:
+    hosts.start("host-a", "half")
+    hosts.virsh("host-a", "destroy", "half")
+    assert all_done(carry_out(EventType.REDEPLOY, "half"))
+    assert hosts.state("host-a", "half") == "shut off"  # it was before
+    assert all_done(carry_out(EventType.REDEPLOY, "half", attempt=2))
+    assert hosts.state("host-a", "half") == "running"
+
+
+def test_a_redeploy_moves_vms_to_the_target_and_tells_where_they_are(
+    hosts: Hosts, carry_out: CarryOut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "told"
+    tell = write_script(tmp_path / "tell", f'echo "$@" >>{told}')
+    monkeypatch.setenv("TARGET", "host-b")
+    monkeypatch.setenv("MOVED", str(tell))
+    hosts.start("host-a", "moves", "follows")
+    hosts.virsh("host-a", "destroy", "follows")
+    assert all_done(carry_out(EventType.REDEPLOY, "moves", "follows"))
+    assert hosts.state("host-a", "moves") == hosts.state("host-a", "follows") == "gone"
+    assert hosts.state("host-b", "moves") == "running"
+    assert hosts.state("host-b", "follows") == "shut off"
+    assert all_done(carry_out(EventType.REDEPLOY, "moves", attempt=2))
+    assert told.read_text().splitlines() == [
+        *("moves host-b", "follows host-b", "moves host-b")
+    ]
+
+
+# --- Preempt and Terminate ---------------------------------------------------
+
+
+def test_a_preempt_cuts_the_power_of_what_does_not_shut_down(
+    hosts: Hosts, carry_out: CarryOut
+) -> None:
+    hosts.start("host-a", "deaf")
+    for attempt in (1, 2):
+        assert all_done(carry_out(EventType.PREEMPT, "deaf", attempt=attempt))
+        assert hosts.state("host-a", "deaf") == "shut off"
+    went_through = [what for _, what in hosts.happened("deaf")]
+    assert went_through.count("Stopped Destroyed") == 1
+
+
+def test_a_terminate_deletes_the_vm_and_leaves_its_disk(
+    hosts: Hosts, carry_out: CarryOut, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.write_bytes(bytes(512))
+    hosts.start("host-a", "over", disk=disk)
+    for attempt in (1, 2):
+        assert all_done(carry_out(EventType.TERMINATE, "over", attempt=attempt))
+        assert hosts.state("host-a", "over") == "gone"
+    assert disk.exists()
+
+
+# --- what fails --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type", [EventType.FREEZE, EventType.REBOOT])
+def test_a_failure_is_told_in_virsh_s_words_and_keeps_no_other_vm(
+    hosts: Hosts, carry_out: CarryOut, type: EventType
+) -> None:
+    well = f"well-{type}"
+    hosts.start("host-a", well)
+    said = {each.vm: each for each in carry_out(type, "lost", well, duration=0)}
+    assert said["lost"].detail == "error: failed to get domain 'lost'"
+    assert [each.failed for each in said.values()] == [True, False]
+
+
+@pytest.mark.parametrize("type", EventType)
+def test_a_host_out_of_reach_is_a_failure(
+    carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch, type: EventType
+) -> None:
+    monkeypatch.setenv("URI", "qemu+unix:///system?socket=/nowhere/of/HOST")
+    (said,) = carry_out(type, "web-0", duration=0)
+    assert said.failed
+    assert "/nowhere/of/host-a" in said.detail
