@@ -31,7 +31,6 @@ FOLDERS: Mapping[str, str] = {
 #: Run as the first process of a host, in its folder; it buries what others left.
 _HOST = """\
 {mounts}
-test ! -e /dev/kvm || mount --bind /dev/null /dev/kvm
 exec 3<&0
 {libvirtd} --config etc/libvirtd.conf --pid-file "$PWD/pid" 3<&- &
 {{ cat <&3 >/dev/null; kill $!; }} &
