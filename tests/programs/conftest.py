@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.end_to_end.program import Program, serving
 from tests.programs.hypervisor import BRIDGE, TAPS, Hypervisor, a_hypervisor
+from tests.programs.libvirt_hosts import Hosts, some_hosts
 from tests.programs.site import Site, a_site
 from tests.programs.watch import watch
 
@@ -36,6 +37,13 @@ def taps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hypervisor]:
     """Serve VMs on taps of their own, as that page says."""
     with a_hypervisor(tmp_path_factory.mktemp("taps"), TAPS) as made:
         watch(made)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Run two hosts with libvirt; tests name their VMs differently."""
+    with some_hosts(tmp_path_factory.mktemp("libvirt")) as made:
         yield made
 
 

@@ -1,4 +1,4 @@
-"""Hosts of a libvirt that is real: each has a libvirtd, and VMs in which firmware idles.
+"""Two hosts with a real libvirt each, and with VMs in which nothing but firmware runs.
 
 A host is a set of namespaces: it sees its own files where libvirt keeps its state, and
 its first process takes all others with it when its input is closed. So the machine's
@@ -20,6 +20,7 @@ from tests.end_to_end.program import until
 from tests.programs.network import Place, some_places
 
 PROGRAMS = ("libvirtd", "virsh", "qemu-system-x86_64", "jq", "setsid")
+NAMES = ("host-a", "host-b")
 FOLDERS: Mapping[str, str] = {
     "etc": "/etc/libvirt",
     "run": "/run/libvirt",
@@ -108,6 +109,15 @@ class Hosts:
             self.virsh(host, "define", str(file))
             self.virsh(host, "start", vm)
 
+    def remove(self, *vms: str) -> None:
+        """Let neither host know `vms`."""
+        for host in NAMES:
+            known = self.virsh(host, "list", "--all", "--name").split()
+            for vm in set(known).intersection(vms):
+                if self.state(host, vm) != "shut off":
+                    self.virsh(host, "destroy", vm)
+                self.virsh(host, "undefine", vm)
+
     def happened(self, vm: str) -> list[tuple[datetime, str]]:
         """What `vm` went through on host-a, and when."""
         log = (self.folder / "host-a" / "events").read_text()
@@ -117,6 +127,21 @@ class Hosts:
             if name == vm
         ]
 
+    def events(self, vm: str) -> list[str]:
+        """What `vm` went through on host-a."""
+        return [what for _, what in self.happened(vm)]
+
+    def pause_of(self, vm: str) -> tuple[datetime, datetime]:
+        """When the only pause of `vm` began and ended; wait for its end."""
+        until(lambda: "Resumed Unpaused" in self._since_its_pause(vm), _A_WHILE)
+        at = {what: at for at, what in self.happened(vm)}
+        return at["Suspended Paused"], at["Resumed Unpaused"]
+
+    def _since_its_pause(self, vm: str) -> list[str]:
+        seen = self.events(vm)
+        pause = "Suspended Paused"
+        return seen[seen.index(pause) :] if pause in seen else []
+
 
 @contextmanager
 def some_hosts(folder: Path) -> Iterator[Hosts]:
@@ -124,11 +149,11 @@ def some_hosts(folder: Path) -> Iterator[Hosts]:
     hosts = Hosts(folder=folder)
     (folder / "cache").mkdir()
     with some_places("libvirt") as (place,), ExitStack() as cleanup:
-        for number, name in enumerate(("host-a", "host-b"), start=1):
+        for number, name in enumerate(NAMES, start=1):
             address = f"10.77.0.{number}"
             place.do("ip", "address", "add", f"{address}/32", "dev", "lo")
             cleanup.enter_context(_a_host(folder / name, place, address))
-        for name in ("host-a", "host-b"):
+        for name in NAMES:
             until(partial(_answers, hosts, name), _A_WHILE)
         cleanup.enter_context(_watched(hosts, "host-a"))
         yield hosts

@@ -1,12 +1,14 @@
 """The script for libvirt, with real VMs of a real libvirt on two hosts."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.drivers.scripts import a_work, reports, write_script
+from tests.end_to_end.program import until
 from tests.programs.installed import needs
-from tests.programs.libvirt_hosts import PROGRAMS, Hosts, some_hosts
+from tests.programs.libvirt_hosts import PROGRAMS, Hosts
 
 from forewarn.core.fleet import VM
 from forewarn.drivers.script import ScriptDriver
@@ -21,23 +23,21 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "scripts" / "maintain-libvirt.
 CarryOut = Callable[..., Sequence[Report]]
 
 
-@pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    with some_hosts(tmp_path_factory.mktemp("libvirt")) as made:
-        yield made
-
-
 @pytest.fixture
 def carry_out(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> CarryOut:
     monkeypatch.setenv("URI", hosts.uri)
     monkeypatch.setenv("SHUTDOWN", "1")
 
     def run(
-        type: EventType, *vms: str, duration: int = -1, attempt: int = 1
+        type: EventType,
+        *vms: str,
+        duration: int = -1,
+        attempt: int = 1,
+        timeout: float = 30.0,
     ) -> Sequence[Report]:
         named = [VM(name=vm, group=vm, host="host-a") for vm in vms]
         work = a_work(*named, type=type, duration=duration, attempt=attempt)
-        driver = ScriptDriver([str(SCRIPT)], timeout=30)
+        driver = ScriptDriver([str(SCRIPT)], timeout=timeout)
         return reports(driver.carry_out(work))
 
     return run
@@ -55,14 +55,9 @@ def test_a_freeze_pauses_all_vms_together_for_the_duration(
 ) -> None:
     hosts.start("host-a", "cold-0", "cold-1")
     assert all_done(carry_out(EventType.FREEZE, "cold-0", "cold-1", duration=1))
-    pauses = [
-        [at for at, what in hosts.happened(vm) if what == "Suspended Paused"]
-        + [at for at, what in hosts.happened(vm)[-1:] if what == "Resumed Unpaused"]
-        for vm in ("cold-0", "cold-1")
-    ]
-    (began, ended), (began_too, ended_too) = pauses
-    assert (ended - began).total_seconds() >= 1
-    assert (ended_too - began_too).total_seconds() >= 1
+    (began, ended), (began_too, ended_too) = map(hosts.pause_of, ("cold-0", "cold-1"))
+    assert ended - began >= timedelta(seconds=1)
+    assert ended_too - began_too >= timedelta(seconds=1)
     assert began_too < ended
 
 
@@ -95,7 +90,7 @@ def test_a_reboot_resets_what_runs_and_leaves_the_rest_off(
     hosts.start("host-a", "runs", "idles")
     hosts.virsh("host-a", "destroy", "idles")
     assert all_done(carry_out(EventType.REBOOT, "runs", "idles"))
-    assert "reboot" in [what for _, what in hosts.happened("runs")]
+    until(lambda: "reboot" in hosts.events("runs"))
     assert hosts.state("host-a", "runs") == "running"
     assert hosts.state("host-a", "idles") == "shut off"
 
@@ -105,8 +100,7 @@ def test_a_redeploy_without_a_target_is_off_and_on(
 ) -> None:
     hosts.start("host-a", "again")
     assert all_done(carry_out(EventType.REDEPLOY, "again"))
-    went_through = [what for _, what in hosts.happened("again")]
-    assert went_through.count("Started Booted") == 2
+    until(lambda: hosts.events("again").count("Started Booted") == 2)
     assert hosts.state("host-a", "again") == "running"
 
 
@@ -150,8 +144,7 @@ def test_a_preempt_cuts_the_power_of_what_does_not_shut_down(
     for attempt in (1, 2):
         assert all_done(carry_out(EventType.PREEMPT, "deaf", attempt=attempt))
         assert hosts.state("host-a", "deaf") == "shut off"
-    went_through = [what for _, what in hosts.happened("deaf")]
-    assert went_through.count("Stopped Destroyed") == 1
+    assert hosts.events("deaf").count("Stopped Destroyed") == 1
 
 
 def test_a_terminate_deletes_the_vm_and_leaves_its_disk(
@@ -188,3 +181,13 @@ def test_a_host_out_of_reach_is_a_failure(
     (said,) = carry_out(type, "web-0", duration=0)
     assert said.failed
     assert "/nowhere/of/host-a" in said.detail
+
+
+def test_a_freeze_that_takes_too_long_is_ended_and_the_vm_runs(
+    hosts: Hosts, carry_out: CarryOut
+) -> None:
+    hosts.start("host-a", "late")
+    (said,) = carry_out(EventType.FREEZE, "late", duration=60, timeout=1)
+    assert said.detail == "took longer than 1 s"
+    hosts.pause_of("late")
+    assert hosts.state("host-a", "late") == "running"

@@ -1,0 +1,258 @@
+"""The scripts for Proxmox and OpenStack, with commands that stand in for the real ones.
+
+A stand-in writes down how it was called, and keeps the state of each VM in a file named
+after its host and itself.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.drivers.scripts import a_work, reports, write_script
+from tests.end_to_end.program import until
+
+from forewarn.core.fleet import VM
+from forewarn.drivers.script import ScriptDriver
+from forewarn.ports import Report
+from forewarn.protocol.types import EventType
+
+SCRIPTS = Path(__file__).parents[2] / "examples" / "scripts"
+
+#: ssh -o BatchMode=yes root@NODE qm COMMAND NUMBER ...
+SSH = """\
+cd {folder}
+node=${{3#root@}} here=${{3#root@}}.$6
+shift 3
+test $2 = status || echo "$node: $*" >>trace
+test -e $here || {{ echo "qemu-server/$3.conf does not exist" >&2; exit 2; }}
+test ! -e refuse-$2 || {{ echo "cannot \\"$2\\"" >&2; exit 255; }}
+case $2 in
+    status) echo "status: $(cat $here)" ;;
+    suspend) echo paused >$here ;;
+    resume | reset | start) echo running >$here ;;
+    stop | shutdown) echo stopped >$here ;;
+    migrate) mv $here $4.$3 ;;
+    destroy) rm $here ;;
+esac
+"""
+
+#: openstack --os-compute-api-version 2.30 server COMMAND ... SERVER
+OPENSTACK = """\
+cd {folder}
+shift 3
+for server; do :; done
+here=$(ls | grep "[.]$server$") || {{ echo "No Server found for $server" >&2; exit 1; }}
+test $1 = show || echo "$*" >>trace
+test ! -e refuse-$1 || {{ echo "cannot \\"$1\\"" >&2; exit 1; }}
+case "$1 $5" in
+    "show status") cat $here ;;
+    "show OS-EXT-SRV-ATTR:host") echo ${{here%%.*}} ;;
+    pause*) echo PAUSED >$here ;;
+    unpause* | reboot*) echo ACTIVE >$here ;;
+    stop*) echo SHUTOFF >$here ;;
+    migrate*) test -e stays || mv $here node-b.$server ;;
+    delete*) rm $here ;;
+esac
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """A script, and what the stand-ins for its commands keep."""
+
+    script: Path
+    folder: Path
+    running: str  # how the state of a VM that runs is called here
+
+    def keeps(self, host: str, vm: str, state: str | None = None) -> None:
+        """Let `vm` be on `host`, running or in another `state`."""
+        (self.folder / f"{host}.{vm}").write_text((state or self.running) + "\n")
+
+    def state(self, host: str, vm: str) -> str | None:
+        """Tell how `vm` is; None: it is not on `host`."""
+        file = self.folder / f"{host}.{vm}"
+        return file.read_text().strip() if file.exists() else None
+
+    def carry_out(
+        self,
+        type: EventType,
+        *vms: str,
+        timeout: float = 10.0,
+        duration: int = 0,
+        attempt: int = 1,
+    ) -> Sequence[Report]:
+        """Run the script for `vms`, which forewarn takes to be on node-a."""
+        named = [
+            VM(
+                name=f"web-{vm}",
+                group="web",
+                host="node-a",
+                tags={"vmid": vm},
+                vm_id=vm,
+            )
+            for vm in vms
+        ]
+        work = a_work(*named, type=type, duration=duration, attempt=attempt)
+        driver = ScriptDriver([str(self.script)], timeout=timeout, grace=2)
+        return reports(driver.carry_out(work))
+
+    @property
+    def orders(self) -> list[str]:
+        """How the commands were called, save for those that only look."""
+        trace = self.folder / "trace"
+        return trace.read_text().splitlines() if trace.exists() else []
+
+
+@pytest.fixture
+def proxmox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cloud:
+    write_script(tmp_path / "ssh", SSH.format(folder=tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    script = SCRIPTS / "maintain-proxmox.py"
+    return Cloud(script=script, folder=tmp_path, running="running")
+
+
+@pytest.fixture
+def openstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cloud:
+    write_script(tmp_path / "openstack", OPENSTACK.format(folder=tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    script = SCRIPTS / "maintain-openstack.py"
+    return Cloud(script=script, folder=tmp_path, running="ACTIVE")
+
+
+@pytest.fixture(params=["proxmox", "openstack"])
+def cloud(request: pytest.FixtureRequest) -> Cloud:
+    """Stand for both."""
+    made = request.getfixturevalue(request.param)
+    assert isinstance(made, Cloud)
+    return made
+
+
+def all_done(said: Sequence[Report]) -> bool:
+    return bool(said) and not any(each.failed for each in said)
+
+
+# --- how the commands are called ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("type", "orders"),
+    [
+        (EventType.FREEZE, ["suspend 100", "resume 100"]),
+        (EventType.REBOOT, ["reset 100"]),
+        (EventType.REDEPLOY, ["stop 100", "start 100"]),
+        (EventType.PREEMPT, ["shutdown 100 --timeout 60 --forceStop 1"]),
+        (EventType.TERMINATE, ["stop 100", "destroy 100 --purge 1"]),
+    ],
+)
+def test_proxmox_is_told_what_the_type_means(
+    proxmox: Cloud, type: EventType, orders: Sequence[str]
+) -> None:
+    proxmox.keeps("node-a", "100")
+    assert all_done(proxmox.carry_out(type, "100"))
+    assert proxmox.orders == [f"node-a: qm {each}" for each in orders]
+
+
+@pytest.mark.parametrize(
+    ("type", "orders"),
+    [
+        (EventType.FREEZE, ["pause s0", "unpause s0"]),
+        (EventType.REBOOT, ["reboot --hard --wait s0"]),
+        (EventType.REDEPLOY, ["migrate --live-migration --wait s0"]),
+        (EventType.PREEMPT, ["stop s0"]),
+        (EventType.TERMINATE, ["delete --wait s0"]),
+    ],
+)
+def test_openstack_is_told_what_the_type_means(
+    openstack: Cloud, type: EventType, orders: Sequence[str]
+) -> None:
+    openstack.keeps("node-a", "s0")
+    assert all_done(openstack.carry_out(type, "s0"))
+    assert openstack.orders == orders
+
+
+# --- both --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type", EventType)
+def test_what_was_done_before_is_done(cloud: Cloud, type: EventType) -> None:
+    cloud.keeps("node-a", "100")
+    assert all_done(cloud.carry_out(type, "100"))
+    assert all_done(cloud.carry_out(type, "100", attempt=2))
+
+
+def test_a_freeze_pauses_all_together(cloud: Cloud) -> None:
+    for vm in ("100", "101"):
+        cloud.keeps("node-a", vm)
+    assert all_done(cloud.carry_out(EventType.FREEZE, "100", "101"))
+    words = [word for order in cloud.orders for word in order.split()]
+    verbs = [word for word in words if word.endswith(("pause", "suspend", "resume"))]
+    assert len(set(verbs[:2])) == len(set(verbs[2:])) == 1
+
+
+def test_a_freeze_that_takes_too_long_is_ended_and_the_vm_runs(cloud: Cloud) -> None:
+    cloud.keeps("node-a", "100")
+    (said,) = cloud.carry_out(EventType.FREEZE, "100", duration=60, timeout=1)
+    assert said.detail == "took longer than 1 s"
+    until(lambda: cloud.state("node-a", "100") == cloud.running)
+    assert len(cloud.orders) == 2
+
+
+def test_if_one_cannot_be_paused_the_others_go_on(cloud: Cloud) -> None:
+    cloud.keeps("node-a", "100")
+    said = cloud.carry_out(EventType.FREEZE, "100", "101", duration=60)
+    assert [each.failed for each in said] == [True, True]
+    until(lambda: cloud.state("node-a", "100") == cloud.running)
+
+
+def test_what_was_paused_before_the_first_attempt_stays_paused(cloud: Cloud) -> None:
+    paused = {"running": "paused", "ACTIVE": "PAUSED"}[cloud.running]
+    cloud.keeps("node-a", "100", paused)
+    assert all_done(cloud.carry_out(EventType.FREEZE, "100"))
+    assert cloud.state("node-a", "100") == paused
+    assert all_done(cloud.carry_out(EventType.FREEZE, "100", attempt=2))
+    assert cloud.state("node-a", "100") == cloud.running
+
+
+@pytest.mark.parametrize("type", sorted({*EventType} - {EventType.TERMINATE}))
+def test_what_was_off_stays_off(cloud: Cloud, type: EventType) -> None:
+    off = {"running": "stopped", "ACTIVE": "SHUTOFF"}[cloud.running]
+    cloud.keeps("node-a", "100", off)
+    assert all_done(cloud.carry_out(type, "100"))
+    assert cloud.state("node-a", "100") == off
+
+
+def test_a_redeploy_moves_vms_to_the_target_and_tells_where_they_are(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell = write_script(cloud.folder / "tell", f"echo $@ >>{cloud.folder}/told")
+    monkeypatch.setenv("TARGET", "node-b")
+    monkeypatch.setenv("MOVED", str(tell))
+    cloud.keeps("node-a", "100")
+    assert all_done(cloud.carry_out(EventType.REDEPLOY, "100"))
+    (order,) = cloud.orders
+    assert "node-b" in order.split()
+    assert cloud.state("node-b", "100") == cloud.running
+    assert all_done(cloud.carry_out(EventType.REDEPLOY, "100", attempt=2))
+    assert (cloud.folder / "told").read_text() == "web-100 node-b\n" * 2
+
+
+def test_a_failure_is_told_in_the_command_s_words_and_keeps_no_other(
+    cloud: Cloud,
+) -> None:
+    cloud.keeps("node-a", "100")
+    (cloud.folder / "refuse-delete").touch()
+    (cloud.folder / "refuse-destroy").touch()
+    said = cloud.carry_out(EventType.TERMINATE, "100", "101")
+    assert [each.failed for each in said] == [True, False]
+    assert said[0].detail.startswith('cannot "de')
+
+
+def test_a_migration_that_leaves_the_server_where_it_was_has_failed(
+    openstack: Cloud,
+) -> None:
+    openstack.keeps("node-a", "s0")
+    (openstack.folder / "stays").touch()
+    (said,) = openstack.carry_out(EventType.REDEPLOY, "s0")
+    assert said.detail.startswith("it is still on node-a")
