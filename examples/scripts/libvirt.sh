@@ -7,7 +7,7 @@ act() {
     case $FOREWARN_TYPE in
         Freeze)
             virsh suspend "$1"
-            sleep "$FOREWARN_DURATION_SECONDS"
+            sleep "${FOREWARN_DURATION_SECONDS#-}" # -1, unknown: a second
             virsh resume "$1"
             ;;
         Reboot) virsh reset "$1" ;;

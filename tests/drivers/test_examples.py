@@ -8,6 +8,7 @@ from tests.drivers.scripts import a_work, output, reports, write_script
 
 from forewarn.drivers.script import ScriptDriver
 from forewarn.ports import Report
+from forewarn.protocol.types import EventType
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -16,6 +17,10 @@ PAGES = ROOT / "docs" / "how-to"
 SHOWN = {
     "scripts/libvirt.sh": "run-a-script.md",
     "scripts/libvirt.py": "run-a-script.md",
+    "scripts/maintain-libvirt.sh": "maintain-a-host.md",
+    "scripts/maintain-proxmox.py": "maintain-a-host.md",
+    "scripts/maintain-openstack.py": "maintain-a-host.md",
+    "scripts/moved.sh": "maintain-a-host.md",
     "driver/pyproject.toml": "write-a-driver.md",
     "driver/forewarn_driver_http.py": "write-a-driver.md",
 }
@@ -50,6 +55,14 @@ def test_the_script_acts_on_every_vm(trace: Path, name: str) -> None:
         ("web-1", False),
     ]
     assert trace.read_text() == "reset web-0\nreset web-1\n"
+
+
+@pytest.mark.parametrize("name", ["libvirt.sh", "libvirt.py"])
+def test_a_freeze_of_unknown_duration_ends(trace: Path, name: str) -> None:
+    driver = ScriptDriver([str(EXAMPLES / "scripts" / name)], timeout=10)
+    work = a_work("web-0", type=EventType.FREEZE)
+    assert reports(driver.carry_out(work)) == [Report(vm="web-0")]
+    assert trace.read_text() == "suspend web-0\nresume web-0\n"
 
 
 def test_the_script_in_sh_is_all_or_nothing(trace: Path) -> None:

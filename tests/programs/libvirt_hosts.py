@@ -76,6 +76,10 @@ class Hosts:
         """Where the libvirtd of `HOST` answers, as the script writes it."""
         return f"qemu+unix:///system?socket={self.folder}/HOST/run/libvirt-sock"
 
+    def at(self, host: str) -> str:
+        """Where the libvirtd of `host` answers."""
+        return self.uri.replace("HOST", host)
+
     def virsh(self, host: str, *words: str) -> str:
         """Give a command, which must succeed."""
         done = self.try_virsh(host, *words)
@@ -85,7 +89,7 @@ class Hosts:
     def try_virsh(self, host: str, *words: str) -> subprocess.CompletedProcess[str]:
         """Give a command that may fail."""
         return subprocess.run(
-            ["virsh", "-q", "-c", self.uri.replace("HOST", host), *words],
+            ["virsh", "-q", "-c", self.at(host), *words],
             capture_output=True,
             text=True,
             timeout=_A_WHILE,
@@ -132,15 +136,19 @@ class Hosts:
         return [what for _, what in self.happened(vm)]
 
     def pause_of(self, vm: str) -> tuple[datetime, datetime]:
-        """When the only pause of `vm` began and ended; wait for its end."""
-        until(lambda: "Resumed Unpaused" in self._since_its_pause(vm), _A_WHILE)
-        at = {what: at for at, what in self.happened(vm)}
-        return at["Suspended Paused"], at["Resumed Unpaused"]
+        """When the last pause of `vm` began and ended; wait for its end."""
+        until(lambda: len(self._last_pause(vm)) == 2, _A_WHILE)
+        began, ended = self._last_pause(vm)
+        return began, ended
 
-    def _since_its_pause(self, vm: str) -> list[str]:
-        seen = self.events(vm)
-        pause = "Suspended Paused"
-        return seen[seen.index(pause) :] if pause in seen else []
+    def _last_pause(self, vm: str) -> Sequence[datetime]:
+        found: list[datetime] = []
+        for at, what in self.happened(vm):
+            if what == "Suspended Paused":
+                found = [at]
+            elif what == "Resumed Unpaused" and len(found) == 1:
+                found.append(at)
+        return found
 
 
 @contextmanager
@@ -195,7 +203,7 @@ def _spaces() -> Sequence[str]:
 @contextmanager
 def _watched(hosts: Hosts, host: str) -> Iterator[None]:
     """Write down what the VMs of `host` go through."""
-    command = ["virsh", "-c", hosts.uri.replace("HOST", host)]
+    command = ["virsh", "-c", hosts.at(host)]
     command += ["event", "--all", "--loop", "--timestamp"]
     hosts.start(host, "canary")
     with (hosts.folder / host / "events").open("wb") as output:

@@ -1,0 +1,191 @@
+"""The page on maintaining a host, lived through: the whole service, and real VMs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.drivers.scripts import write_script
+from tests.end_to_end.program import Program, serving, until
+from tests.programs.installed import needs, run_program
+from tests.programs.libvirt_hosts import PROGRAMS, Hosts
+from tests.programs.page import PAGE, copied
+from tests.server.service import Service
+
+pytestmark = needs(*PROGRAMS, "curl")
+
+HOW_TO = PAGE.with_name("maintain-a-host.md")
+SCRIPTS = Path(__file__).parents[2] / "examples" / "scripts"
+LONG = 20.0  # seconds; only what is broken needs them
+
+#: Joins the settings of the page: nothing is waited for that can be done at once.
+SWIFT = "lead = 0\n[shown]\nfreeze = 0\nreboot = 0\nredeploy = 0\n"
+
+#: moved.sh, for a service whose address is known only when it runs.
+MOVED = """\
+export TOKEN_FILE={folder}/token CONTROL=$(cat {folder}/control)
+exec {scripts}/moved.sh "$@"
+"""
+
+#: Serves the page's fleet with the page's settings.
+Serve = Callable[[], AbstractContextManager[Program]]
+
+
+@pytest.fixture
+def serve(hosts: Hosts, tmp_path: Path) -> Iterator[Serve]:
+    fleet = copied("The hosts and their VMs", "toml fleet.toml", HOW_TO)
+    (tmp_path / "fleet.toml").write_text(fleet)
+    settings = copied("The service and its script", "toml forewarn.toml", HOW_TO)
+    settings = settings.replace("/etc/forewarn", str(SCRIPTS)) + SWIFT
+    (tmp_path / "forewarn.toml").write_text(settings)
+    (tmp_path / "token").write_text("t")
+    moved = MOVED.format(folder=tmp_path, scripts=SCRIPTS)
+    write_script(tmp_path / "moved", moved)
+    hosts.start("host-a", "web-0", "db-0")
+    yield lambda: serving(
+        tmp_path,
+        "--config",
+        "forewarn.toml",
+        fleet=tmp_path / "fleet.toml",
+        URI=hosts.uri,
+        MOVED=str(tmp_path / "moved"),
+    )
+    hosts.remove("web-0", "db-0")
+
+
+def told(service: Service, what: str, **order: object) -> Any:
+    """Tell the service of host-a; answer the maintenance that comes of it."""
+    answer = service.ask("POST", f"/v1/hosts/host-a/{what}", order)
+    assert answer.status == 201, answer.body
+    (made,) = answer.json["maintenances"]
+    return made
+
+
+def approved_by(service: Service, *vms: str) -> None:
+    """Let `vms` approve what they see."""
+    for vm in vms:
+        (event,) = service.document(vm)["Events"]
+        assert service.approve_as(vm, event["EventId"]).status == 200
+
+
+def phase(service: Service, made: Any) -> str:
+    return str(service.get(f"/v1/maintenances/{made['id']}")["phase"])
+
+
+def until_over(service: Service, made: Any) -> None:
+    until(lambda: phase(service, made) == "COMPLETED", LONG)
+
+
+def reboots(hosts: Hosts, vm: str) -> int:
+    return hosts.events(vm).count("reboot")
+
+
+# --- tonight -----------------------------------------------------------------
+
+
+def test_vms_are_reset_when_both_groups_have_approved(
+    hosts: Hosts, serve: Serve
+) -> None:
+    before = {vm: reboots(hosts, vm) for vm in ("web-0", "db-0")}
+    with serve() as program:
+        service = program.service
+        made = told(service, "maintain", type="Reboot")
+        approved_by(service, "web-1")  # for its group, which web-0 is in
+        assert phase(service, made) == "SCHEDULED"
+        approved_by(service, "db-0")
+        until_over(service, made)
+    for vm, count in before.items():
+        until(lambda vm=vm, count=count: reboots(hosts, vm) > count)
+        assert hosts.state("host-a", vm) == "running"
+
+
+def test_vms_are_paused_for_the_duration(hosts: Hosts, serve: Serve) -> None:
+    with serve() as program:
+        service = program.service
+        made = told(service, "maintain", type="Freeze", duration_seconds=2)
+        approved_by(service, "web-0", "db-0")
+        until_over(service, made)
+    for vm in ("web-0", "db-0"):
+        began, ended = hosts.pause_of(vm)
+        assert timedelta(seconds=2) <= ended - began < timedelta(seconds=10)
+
+
+def test_a_redeploy_moves_the_vms_and_forewarn_knows(
+    hosts: Hosts, serve: Serve, tmp_path: Path
+) -> None:
+    with serve() as program:
+        service = program.service
+        (tmp_path / "control").write_text(service.control)
+        made = told(service, "maintain", type="Redeploy")
+        approved_by(service, "web-0", "db-0")
+        until_over(service, made)
+        for vm in ("web-0", "db-0"):
+            assert hosts.state("host-b", vm) == "running"
+            known = service.get(f"/v1/vms/{vm}")
+            assert (known["host"], len(known["addresses"])) == ("host-b", 1)
+
+
+# --- when it fails -----------------------------------------------------------
+
+
+def test_a_retry_does_what_is_left(hosts: Hosts, serve: Serve) -> None:
+    hosts.remove("db-0")
+    with serve() as program:
+        service = program.service
+        made = told(service, "maintain", type="Reboot")
+        path = f"/v1/maintenances/{made['id']}"
+        approved_by(service, "web-0", "db-0")
+        until(lambda: service.get(path)["stuck_since"] is not None, LONG)
+        (failed,) = service.facts("WorkFailed")
+        assert (failed["vms"], failed["detail"]) == (
+            ["db-0"],
+            "error: failed to get domain 'db-0'",
+        )
+        hosts.start("host-a", "db-0")
+        assert service.ask("POST", f"{path}/retry").status == 200
+        until_over(service, made)
+        done = [each["vms"] for each in service.facts("WorkDone")]
+    assert done == [["web-0"], ["db-0"]]
+
+
+@pytest.mark.parametrize("end", ["complete", "stop", "kill"])
+def test_no_vm_stays_paused_when_the_script_is_told_to_stop(
+    hosts: Hosts, serve: Serve, end: str
+) -> None:
+    with serve() as program:
+        service = program.service
+        made = told(service, "maintain", type="Freeze", duration_seconds=600)
+        approved_by(service, "web-0", "db-0")
+        until(lambda: hosts.state("host-a", "db-0") == "paused", LONG)
+        until(lambda: hosts.state("host-a", "web-0") == "paused", LONG)
+        if end == "complete":
+            path = f"/v1/maintenances/{made['id']}/complete"
+            assert service.ask("POST", path).status == 200
+        else:
+            {"stop": program.stop, "kill": program.kill}[end]()
+        for vm in ("web-0", "db-0"):
+            until(lambda vm=vm: hosts.state("host-a", vm) == "running", LONG)
+
+
+# --- a host that wears out ---------------------------------------------------
+
+
+def test_what_has_moved_by_hand_is_not_redeployed(
+    hosts: Hosts, serve: Serve, tmp_path: Path
+) -> None:
+    move = copied("A host that wears out", "sh move", HOW_TO)
+    for host in ("host-a", "host-b"):
+        move = move.replace(f"qemu+ssh://root@{host}/system", hosts.at(host))
+    move = move.replace("/etc/forewarn/moved.sh", str(tmp_path / "moved"))
+    with serve() as program:
+        service = program.service
+        (tmp_path / "control").write_text(service.control)
+        made = told(service, "degraded")
+        for vm, then in (("web-0", "SCHEDULED"), ("db-0", "CANCELED")):
+            text = move.replace("web-0", vm)
+            done = run_program(tmp_path, "sh", "-ec", text)
+            assert done.code == 0, done
+            assert phase(service, made) == then
+            assert hosts.state("host-b", vm) == "running"
