@@ -28,6 +28,7 @@ shift 3
 test $2 = status || echo "$node: $*" >>trace
 test -e $here || {{ echo "qemu-server/$3.conf does not exist" >&2; exit 2; }}
 test ! -e refuse-$2 || {{ echo "cannot \\"$2\\"" >&2; exit 255; }}
+test $2 != resume || test ! -e slow || sleep 1
 case $2 in
     status) echo "status: $(cat $here)" ;;
     suspend) echo paused >$here ;;
@@ -46,6 +47,7 @@ for server; do :; done
 here=$(ls | grep "[.]$server$") || {{ echo "No Server found for $server" >&2; exit 1; }}
 test $1 = show || echo "$*" >>trace
 test ! -e refuse-$1 || {{ echo "cannot \\"$1\\"" >&2; exit 1; }}
+test $1 != unpause || test ! -e slow || sleep 1
 case "$1 $5" in
     "show status") cat $here ;;
     "show OS-EXT-SRV-ATTR:host") echo ${{here%%.*}} ;;
@@ -95,7 +97,7 @@ class Cloud:
             for vm in vms
         ]
         work = a_work(*named, type=type, duration=duration, attempt=attempt)
-        driver = ScriptDriver([str(self.script)], timeout=timeout, grace=2)
+        driver = ScriptDriver([str(self.script)], timeout=timeout, grace=0.3)
         return reports(driver.carry_out(work))
 
     @property
@@ -193,6 +195,7 @@ def test_a_freeze_pauses_all_together(cloud: Cloud) -> None:
 
 def test_a_freeze_that_takes_too_long_is_ended_and_the_vm_runs(cloud: Cloud) -> None:
     cloud.keeps("node-a", "100")
+    (cloud.folder / "slow").touch()  # what resumes it outlives the script
     (said,) = cloud.carry_out(EventType.FREEZE, "100", duration=60, timeout=1)
     assert said.detail == "took longer than 1 s"
     until(lambda: cloud.state("node-a", "100") == cloud.running)

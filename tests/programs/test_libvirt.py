@@ -1,5 +1,7 @@
 """The script for libvirt, with real VMs of a real libvirt on two hosts."""
 
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +21,12 @@ pytestmark = needs(*PROGRAMS)
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "scripts" / "maintain-libvirt.sh"
 
+#: A virsh that resumes only after the script was killed.
+SLOW = """\
+test "$4" != resume || sleep 1
+exec {virsh} "$@"
+"""
+
 #: Runs the script for some VMs of host-a.
 CarryOut = Callable[..., Sequence[Report]]
 
@@ -37,7 +45,7 @@ def carry_out(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> CarryOut:
     ) -> Sequence[Report]:
         named = [VM(name=vm, group=vm, host="host-a") for vm in vms]
         work = a_work(*named, type=type, duration=duration, attempt=attempt)
-        driver = ScriptDriver([str(SCRIPT)], timeout=timeout)
+        driver = ScriptDriver([str(SCRIPT)], timeout=timeout, grace=0.3)
         return reports(driver.carry_out(work))
 
     return run
@@ -184,8 +192,10 @@ def test_a_host_out_of_reach_is_a_failure(
 
 
 def test_a_freeze_that_takes_too_long_is_ended_and_the_vm_runs(
-    hosts: Hosts, carry_out: CarryOut
+    hosts: Hosts, carry_out: CarryOut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    write_script(tmp_path / "virsh", SLOW.format(virsh=shutil.which("virsh")))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     hosts.start("host-a", "late")
     (said,) = carry_out(EventType.FREEZE, "late", duration=60, timeout=1)
     assert said.detail == "took longer than 1 s"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,12 @@ def until_over(service: Service, made: Any) -> None:
     until(lambda: phase(service, made) == "COMPLETED", LONG)
 
 
-def reboots(hosts: Hosts, vm: str) -> int:
-    return hosts.events(vm).count("reboot")
+def is_in(hosts: Hosts, vm: str, state: str) -> bool:
+    return hosts.state("host-a", vm) == state
+
+
+def has_rebooted(hosts: Hosts, vm: str, since: int) -> bool:
+    return hosts.events(vm).count("reboot") > since
 
 
 # --- tonight -----------------------------------------------------------------
@@ -88,7 +93,7 @@ def reboots(hosts: Hosts, vm: str) -> int:
 def test_vms_are_reset_when_both_groups_have_approved(
     hosts: Hosts, serve: Serve
 ) -> None:
-    before = {vm: reboots(hosts, vm) for vm in ("web-0", "db-0")}
+    before = {vm: hosts.events(vm).count("reboot") for vm in ("web-0", "db-0")}
     with serve() as program:
         service = program.service
         made = told(service, "maintain", type="Reboot")
@@ -97,7 +102,7 @@ def test_vms_are_reset_when_both_groups_have_approved(
         approved_by(service, "db-0")
         until_over(service, made)
     for vm, count in before.items():
-        until(lambda vm=vm, count=count: reboots(hosts, vm) > count)
+        until(partial(has_rebooted, hosts, vm, since=count))
         assert hosts.state("host-a", vm) == "running"
 
 
@@ -158,15 +163,17 @@ def test_no_vm_stays_paused_when_the_script_is_told_to_stop(
         service = program.service
         made = told(service, "maintain", type="Freeze", duration_seconds=600)
         approved_by(service, "web-0", "db-0")
-        until(lambda: hosts.state("host-a", "db-0") == "paused", LONG)
-        until(lambda: hosts.state("host-a", "web-0") == "paused", LONG)
+        for vm in ("web-0", "db-0"):
+            until(partial(is_in, hosts, vm, "paused"), LONG)
         if end == "complete":
             path = f"/v1/maintenances/{made['id']}/complete"
             assert service.ask("POST", path).status == 200
+        elif end == "stop":
+            program.stop()
         else:
-            {"stop": program.stop, "kill": program.kill}[end]()
+            program.kill()
         for vm in ("web-0", "db-0"):
-            until(lambda vm=vm: hosts.state("host-a", vm) == "running", LONG)
+            until(partial(is_in, hosts, vm, "running"), LONG)
 
 
 # --- a host that wears out ---------------------------------------------------
