@@ -2,12 +2,14 @@
 
 import re
 import runpy
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from forewarn.cli import main
 from forewarn.core.lifecycle import TRANSITIONS
 from forewarn.core.maintenance import Phase
 from forewarn.protocol.instance import COMPUTE, Shape
@@ -106,6 +108,30 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 def test_every_link_between_documents_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+#: What a page lets its reader type, but for `forewarn serve`.
+TYPED = sorted(
+    {
+        typed
+        for page in PAGES
+        for typed in re.findall(
+            r"^\$ (?:\.venv/bin/)?forewarn (?!serve)(.+)",
+            page.read_text(),
+            re.MULTILINE,
+        )
+    }
+)
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_the_program_knows_every_command_that_the_pages_show(
+    typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FOREWARN_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("FOREWARN_TOKEN", "t")
+    assert main(shlex.split(typed, comments=True)) == 1
+    assert "nothing answers at http://127.0.0.1:1" in capsys.readouterr().err
 
 
 def test_the_scripts_that_the_readme_names_can_be_run() -> None:

@@ -1,5 +1,6 @@
 """The page on maintaining a host, lived through: the whole service, and real VMs."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.drivers.scripts import write_script
-from tests.end_to_end.program import Program, serving, until
+from tests.end_to_end.program import Program, run, serving, until
 from tests.programs.installed import needs, run_program
 from tests.programs.libvirt_hosts import PROGRAMS, Hosts
 from tests.programs.page import PAGE, copied
@@ -56,11 +57,12 @@ def serve(hosts: Hosts, tmp_path: Path) -> Iterator[Serve]:
     hosts.remove("web-0", "db-0")
 
 
-def told(service: Service, what: str, **order: object) -> Any:
+def told(program: Program, what: str, *options: str) -> Any:
     """Tell the service of host-a; answer the maintenance that comes of it."""
-    answer = service.ask("POST", f"/v1/hosts/host-a/{what}", order)
-    assert answer.status == 201, answer.body
-    (made,) = answer.json["maintenances"]
+    words = ("host", what, "host-a", *options, "--json")
+    done = run(program.folder, *words, FOREWARN_URL=program.service.control)
+    assert done.code == 0, done
+    (made,) = json.loads(done.out)["maintenances"]
     return made
 
 
@@ -96,7 +98,7 @@ def test_vms_are_reset_when_both_groups_have_approved(
     before = {vm: hosts.events(vm).count("reboot") for vm in ("web-0", "db-0")}
     with serve() as program:
         service = program.service
-        made = told(service, "maintain", type="Reboot")
+        made = told(program, "maintain", "--type", "reboot")
         approved_by(service, "web-1")  # for its group, which web-0 is in
         assert phase(service, made) == "SCHEDULED"
         approved_by(service, "db-0")
@@ -109,7 +111,7 @@ def test_vms_are_reset_when_both_groups_have_approved(
 def test_vms_are_paused_for_the_duration(hosts: Hosts, serve: Serve) -> None:
     with serve() as program:
         service = program.service
-        made = told(service, "maintain", type="Freeze", duration_seconds=2)
+        made = told(program, "maintain", "--duration", "2s")
         approved_by(service, "web-0", "db-0")
         until_over(service, made)
     for vm in ("web-0", "db-0"):
@@ -123,7 +125,7 @@ def test_a_redeploy_moves_the_vms_and_forewarn_knows(
     with serve() as program:
         service = program.service
         (tmp_path / "control").write_text(service.control)
-        made = told(service, "maintain", type="Redeploy")
+        made = told(program, "maintain", "--type", "redeploy")
         approved_by(service, "web-0", "db-0")
         until_over(service, made)
         for vm in ("web-0", "db-0"):
@@ -139,7 +141,7 @@ def test_a_retry_does_what_is_left(hosts: Hosts, serve: Serve) -> None:
     hosts.remove("db-0")
     with serve() as program:
         service = program.service
-        made = told(service, "maintain", type="Reboot")
+        made = told(program, "maintain", "--type", "reboot")
         path = f"/v1/maintenances/{made['id']}"
         approved_by(service, "web-0", "db-0")
         until(lambda: service.get(path)["stuck_since"] is not None, LONG)
@@ -161,7 +163,7 @@ def test_no_vm_stays_paused_when_the_script_is_told_to_stop(
 ) -> None:
     with serve() as program:
         service = program.service
-        made = told(service, "maintain", type="Freeze", duration_seconds=600)
+        made = told(program, "maintain", "--duration", "10m")
         approved_by(service, "web-0", "db-0")
         for vm in ("web-0", "db-0"):
             until(partial(is_in, hosts, vm, "paused"), LONG)
@@ -189,7 +191,7 @@ def test_what_has_moved_by_hand_is_not_redeployed(
     with serve() as program:
         service = program.service
         (tmp_path / "control").write_text(service.control)
-        made = told(service, "degraded")
+        made = told(program, "degraded", "--fails-by", "3d")
         for vm, then in (("web-0", "SCHEDULED"), ("db-0", "CANCELED")):
             text = move.replace("web-0", vm)
             done = run_program(tmp_path, "sh", "-ec", text)
