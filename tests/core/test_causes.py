@@ -201,6 +201,11 @@ def counting_from(slice_: Slice) -> Callable[[], str]:
     return lambda: f"{len(slice_.maintenances)}-{new_id()}"
 
 
+def announced(step: Step) -> list[Maintenance]:
+    """What `step` announces, as it was announced."""
+    return [each.announced for each in step.facts if isinstance(each, f.Announced)]
+
+
 def degrade(fails_by: datetime | None = None) -> Callable[..., Step]:
     return partial(causes.degrade, fails_by=fails_by)
 
@@ -270,8 +275,25 @@ def test_a_host_that_fails_loses_what_was_scheduled_for_it_alone() -> None:
 def test_vms_that_the_host_is_working_on_are_not_told_again() -> None:
     mine = a_maintenance("mine", host="host-a", phase=Phase.STARTED)
     step = befall(causes.fail, a_slice(vms=[VM_0, VM_1], maintenances=[mine]))
-    (made,) = [each for each in step.facts if isinstance(each, f.Announced)]
-    assert made.announced.vms == ("vm1",)
+    (made,) = announced(step)
+    assert made.vms == ("vm1",)
+
+
+def test_vms_that_have_left_the_work_on_the_host_are_told() -> None:
+    mine = a_maintenance("mine", host="host-a", phase=Phase.STARTED)
+    slice_ = a_slice(vms=[VM_0, VM_1], maintenances=[replace(mine, left=("vm0",))])
+    (made,) = announced(befall(causes.fail, slice_))
+    assert made.vms == ("vm0", "vm1")
+
+
+def test_a_host_that_fails_again_right_after_it_recovered_is_told_again() -> None:
+    recovered = befall(causes.recover, befall(causes.fail).slice).slice
+    assert recovered.maintenances["ID1"].phase is Phase.STARTED  # it is still shown
+    step = befall(causes.fail, recovered, now=NOON + SECOND)
+    (made,) = announced(step)
+    later = commands.tick(step.slice, NOON + HOUR, RULES).slice
+    assert later.maintenances["ID1"].phase is Phase.COMPLETED
+    assert later.maintenances[made.id].phase is Phase.STARTED
 
 
 def test_a_failure_has_no_driver_and_no_end_by_itself() -> None:

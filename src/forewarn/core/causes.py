@@ -77,7 +77,7 @@ def fit(slice_: Slice, operation: Operation, order: Order, vm: VM) -> Order:
         return order
     group = slice_.groups[vm.group]
     for each in slice_.live_in(vm.group):
-        if each.removes and vm.name in each.vms:
+        if each.removes and vm.name in each.vms and vm.name not in each.left:
             raise Conflict(f"{vm.name} is being deleted already, by {each.id}")
     return replace(order, at_once=not _is_given_terminate_notice(vm, group))
 
@@ -144,9 +144,12 @@ def fail(
     scheduled = [each for each in known if each.phase is Phase.SCHEDULED]
     reason = order.reason or f"host {order.host} failed"
     draft.record(*_canceled(scheduled, by, now, reason))
-    started = [each for each in known if each not in scheduled]
     listed = {
-        vm for each in started for event in each.live_events for vm in event.resources
+        vm
+        for each in known
+        if each.phase is Phase.STARTED and each.completed_by is None
+        for vm in each.vms
+        if vm not in each.left
     }
     rest = [vm for vm in vms if vm.name not in listed]
     if rest:
