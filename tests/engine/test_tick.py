@@ -1,6 +1,8 @@
 """Time: nothing that is due is left, and nothing that will be due is forgotten."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from tests.engine.system import (
@@ -15,13 +17,16 @@ from tests.engine.system import (
     an_emergency,
 )
 
+from forewarn.clocks import ManualClock
 from forewarn.core.announcing import Order
 from forewarn.core.causes import Operation, order_for
 from forewarn.core.facts import Completed, Started
 from forewarn.core.fleet import VM
 from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.core.policy import Rules
 from forewarn.drivers.operator import OperatorDriver
 from forewarn.engine.causes import Causes
+from forewarn.engine.engine import Engine
 from forewarn.protocol.types import EventType
 
 
@@ -261,3 +266,26 @@ def test_a_command_before_the_tick_forgets_nothing_two_groups_away(
     assert {each.id for each in (near, far, other)} == {
         fact.maintenance for fact in system.facts(Completed)
     }
+
+
+class HastyClock(ManualClock):
+    """A clock that runs on by a minute whenever somebody looks at it."""
+
+    def now(self) -> datetime:
+        moment = super().now()
+        self.move_to(moment + MINUTE)
+        return moment
+
+
+def test_what_is_due_again_at_once_does_not_go_round_in_circles(
+    system: System,
+) -> None:
+    made = system.announce(replace(an_emergency("web-0"), notice=MINUTE))
+    engine = Engine(
+        system.store,
+        HastyClock(made.not_before),
+        rules=Rules(lead=SECOND),
+        notes=system.notes,
+    )
+    engine.tick()  # it starts, and its lead is over when the next tick looks
+    assert system.phase(made.id) is Phase.STARTED

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 from forewarn.core.facts import Canceled, FleetChanged, VmsLeft, Withdrawn
-from forewarn.core.fleet import VM, Fleet, Group, Host
+from forewarn.core.fleet import VM, Fleet, Group, Host, key
 from forewarn.core.maintenance import Maintenance, Phase, Slice
 from forewarn.core.policy import Rules
 from forewarn.core.sentences import few
@@ -128,16 +128,17 @@ def consequences(step: Step) -> Iterator[str]:
 def _without_busy(slice_: Slice, found: Difference) -> Difference:
     """Keep the group of a lone VM until what has started there is over."""
 
-    def is_busy(group: Group) -> bool:
-        live = slice_.live_in(group.name)
-        return any(each.phase is Phase.STARTED for each in live)
-
     groups = tuple(
         (old, new)
         for old, new in found.groups
-        if new is not None or old is None or not is_busy(old)
+        if new is not None or old is None or not _started_in(slice_, old)
     )
     return replace(found, groups=groups)
+
+
+def _started_in(slice_: Slice, group: Group) -> list[Maintenance]:
+    live = slice_.live_in(group.name)
+    return [each for each in live if each.phase is Phase.STARTED]
 
 
 def _facts(
@@ -178,6 +179,15 @@ def _refuse_under_events(slice_: Slice, found: Difference) -> None:
         if old_group is not None and new_group is None and old_group.declared:
             live = slice_.live_in(old_group.name)
             _refuse(live, f"group {old_group.name} cannot be removed")
+    _refuse_other_spelling(slice_, found)
+
+
+def _refuse_other_spelling(slice_: Slice, found: Difference) -> None:
+    """Refuse a new group by the name of one that is kept until its work is over."""
+    new_names = {key(new.name) for old, new in found.groups if new and not old}
+    for old, new in found.groups:
+        if old is not None and new is None and key(old.name) in new_names:
+            _refuse(_started_in(slice_, old), f"group {old.name} keeps its spelling")
 
 
 def _refuse_if_listed(slice_: Slice, old: VM, new: VM) -> None:

@@ -5,7 +5,7 @@
 afterwards. Every command ends with both.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -67,6 +67,17 @@ def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
     return slice_.groups.keys() >= set(maintenance.groups)
 
 
+def groups_beyond(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
+    """The groups of what would move on, were all of it in the slice."""
+    return frozenset(
+        group
+        for each in slice_.maintenances.values()
+        if not is_at_hand(slice_, each)
+        and (policy.is_due(each, now) or policy.is_ending(each, now, rules))
+        for group in each.groups
+    )
+
+
 # --- leaving -----------------------------------------------------------------
 
 
@@ -123,6 +134,7 @@ def _withdraw(draft: Draft, maintenance_id: str, now: datetime) -> None:
 def _settle(draft: Draft, now: datetime, rules: Rules) -> None:
     while _complete(draft, now, rules):
         pass
+    _abandon(draft, now)
     queued: set[str] = set()  # groups where an older one is due but held
     for maintenance in _due(draft.slice, now):
         planned = policy.is_queued(maintenance)
@@ -137,7 +149,8 @@ def _settle(draft: Draft, now: datetime, rules: Rules) -> None:
 def _complete(draft: Draft, now: datetime, rules: Rules) -> bool:
     """Complete what is over; whether VMs left, so that more may be over now."""
     has_left = False
-    for each in tuple(draft.slice.maintenances.values()):
+    for name in tuple(draft.slice.maintenances):
+        each = draft.slice.maintenance(name)  # as those before it have left it
         if policy.is_ending(each, now, rules) and is_at_hand(draft.slice, each):
             draft.record(f.Completed(at=now, maintenance=each.id))
             has_left |= _remove(draft, each, now)
@@ -145,24 +158,49 @@ def _complete(draft: Draft, now: datetime, rules: Rules) -> bool:
 
 
 def _remove(draft: Draft, maintenance: Maintenance, now: datetime) -> bool:
-    """Take the VMs that it was to delete out of the fleet, with what was theirs."""
-    gone = [vm for vm in maintenance.vms if vm in draft.slice.vms]
-    if maintenance.removes and gone:
-        draft.record(_removed(now, vms=gone))
-        note_leaving(draft, gone, now)
-    else:
-        gone = []
-    if gone or maintenance.left:
-        abandoned = [
-            group
-            for group in maintenance.groups
-            if not draft.slice.groups[group].declared
-            and group not in draft.slice.vms
-            and not draft.slice.live_in(group)
-        ]
-        if abandoned:
-            draft.record(_removed(now, groups=abandoned))
-    return bool(gone)
+    """Take the VMs that it was to delete out of the fleet; whether there were any.
+
+    Who has left is gone already; who has that name now has come since.
+    """
+    gone = [
+        vm
+        for vm in maintenance.vms
+        if vm in draft.slice.vms and vm not in maintenance.left
+    ]
+    if not maintenance.removes or not gone:
+        return False
+    draft.record(_removed(now, vms=gone))
+    note_leaving(draft, gone, now)
+    return True
+
+
+def _abandon(draft: Draft, now: datetime) -> None:
+    """Drop the groups of lone VMs that have left, when the last work there is over."""
+    inhabited = {vm.group for vm in draft.slice.vms.values()}
+    abandoned = [
+        group
+        for group in dict.fromkeys(_left_alone(draft))
+        if not draft.slice.groups[group].declared
+        and group not in inhabited
+        and not draft.slice.live_in(group)
+    ]
+    if abandoned:
+        draft.record(_removed(now, groups=abandoned))
+
+
+def _left_alone(draft: Draft) -> Iterator[str]:
+    """Name the groups whose VMs, as far as something listed them, have left by now.
+
+    Only what has ended in this draft, for its VMs are in the slice if they are there.
+    """
+    for each in draft.slice.maintenances.values():
+        if each.phase.is_live or each is draft.before.maintenances.get(each.id):
+            continue
+        is_deleted = each.removes and each.phase is Phase.COMPLETED
+        gone = {*each.left, *(each.vms if is_deleted else ())}
+        for event in each.live_events:
+            if gone.issuperset(event.resources) and event.group in draft.slice.groups:
+                yield event.group
 
 
 def _removed(
@@ -180,7 +218,7 @@ def _due(slice_: Slice, now: datetime) -> list[Maintenance]:
 
 def _is_held(slice_: Slice, maintenance: Maintenance, now: datetime) -> bool:
     if not is_at_hand(slice_, maintenance):
-        return True  # the next tick starts it
+        return True  # whoever has all of it at hand starts it
     return next(policy.gates(slice_, maintenance, now), None) is not None
 
 

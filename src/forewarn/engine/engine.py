@@ -10,20 +10,20 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TypeVar
 
-from forewarn.core import announcing, commands, policy
+from forewarn.core import announcing, commands
 from forewarn.core.announcing import Order
 from forewarn.core.facts import Announced
 from forewarn.core.fleet import Audience, audience_name
 from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
 from forewarn.core.policy import Rules
-from forewarn.core.settling import Step, groups_to_settle, is_at_hand
+from forewarn.core.settling import Step
+from forewarn.engine.deciding import decide_over
 from forewarn.engine.lookup import (
     count_user_operations,
     find_maintenance,
     find_targets,
     find_vm,
     having,
-    with_leaving,
 )
 from forewarn.engine.notes import Notes, Taken
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
@@ -271,27 +271,27 @@ class Engine:
 
     def tick(self) -> None:
         """Do what is due, until nothing is."""
-        before: set[str] = set()
-        while due := self._tick():
-            if due == before:
-                names = ", ".join(sorted(due))
-                raise RuntimeError(f"time moves {names}, but nothing comes of it")
-            before = due
+        while self._tick():
+            pass
 
-    def _tick(self) -> set[str]:
+    def _tick(self) -> bool:
+        """Do what is due; answer whether anything was."""
         with self.store.snapshot() as snapshot:
             if not snapshot.due(self.now(snapshot)):
-                return set()
+                return False
         with self.writing() as (transaction, now):
             due = transaction.due(now)
             groups = {group for each in due for group in each.groups}
-            self.decide(
+            step = self.decide(
                 transaction,
                 groups,
                 lambda slice_: commands.tick(slice_, now, self.rules),
                 now,
             )
-        return {each.id for each in due}
+            if not step.facts and (still := transaction.due(now)):
+                names = ", ".join(sorted(each.id for each in still))
+                raise RuntimeError(f"time moves {names}, but nothing comes of it")
+        return bool(due)
 
     def next_moment(self) -> datetime | None:
         """When time alone moves something next."""
@@ -362,33 +362,18 @@ class Engine:
         now: datetime,
         complete: Callable[[Slice], Slice] = lambda slice_: slice_,
     ) -> Step:
-        """Let the core decide over `groups`, widened once to all that is due there.
+        """Let the core decide over `groups`, and let follow what comes of it elsewhere.
 
         `complete` puts into the slice what the decision needs beside the groups.
         """
-        slice_ = with_leaving(transaction, complete(transaction.slice(groups)))
-        step = decide(slice_)
-        wanted = groups_to_settle(slice_, step.slice, now, self.rules)
-        if not wanted <= slice_.groups.keys() | step.slice.groups.keys():
-            wider = transaction.slice(wanted | slice_.groups.keys())
-            slice_ = with_leaving(transaction, complete(wider))
-            step = decide(slice_)
-        self._save(transaction, slice_, step, now)
-        return step
-
-    def _save(
-        self, transaction: Transaction, before: Slice, step: Step, now: datetime
-    ) -> None:
-        """Keep `step`, with the moment at which time alone moves each maintenance.
-
-        One that is not wholly at hand keeps its moment: the tick will see to it.
-        """
-        moments = {
-            each.id: policy.next_moment(each, now, self.rules, step.slice.outages)
-            for each in step.slice.maintenances.values()
-            if is_at_hand(step.slice, each) or not each.phase.is_live
-        }
-        transaction.save(before, step, moments)
+        return decide_over(
+            transaction,
+            groups,
+            decide,
+            now=now,
+            rules=self.rules,
+            complete=complete,
+        )
 
     def new_epoch(self) -> str:
         """Make the opaque name of an epoch."""
