@@ -134,7 +134,7 @@ def test_reports_are_told_while_it_runs(run: MakeDriver, tmp_path: Path) -> None
     os.mkfifo(gate)
     text = REPORT % ("WEB-1", "done", "ok") + f"read line <{gate}; exit 0\n"
     said = run(text).carry_out(a_work())
-    assert next(iter(said)) == Report(vm="web-1", detail="ok")
+    assert next(iter(said)) == [Report(vm="web-1", detail="ok")]
     gate.write_text("go on\n")  # it waits for a reader, which proves that it runs
     (other,) = reports(said)
     assert (other.vm, other.failed) == ("web-0", True)

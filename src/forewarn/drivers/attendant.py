@@ -28,6 +28,7 @@ from forewarn.drivers.session import members, signal_session
 _CHUNK = 64 * 1024
 _LAST_CHUNKS = 32  # more than a pipe holds
 _ORPHANED = 2.0  # seconds for a script without a service
+_MOST_WATCHED = 32  # processes at a time; each takes a file
 _AFTER_KILL = 1.0  # seconds until what cannot be killed is left alone
 
 
@@ -135,7 +136,7 @@ class Attendant:
             if not left:
                 self._is_over = True
                 return
-            for pid in left:
+            for pid in left[:_MOST_WATCHED]:
                 self._watch(pid)
             if self._give_up_at is not None:
                 signal_session(self._session, signal.SIGKILL)

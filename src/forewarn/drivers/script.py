@@ -31,6 +31,7 @@ _ATTENDANT = (
 )
 _HOME = str(Path(forewarn.__file__).parents[1])
 _OLD_ONES = 10.0  # seconds that attendants of an earlier service have to end
+_CHUNK = 64 * 1024  # bytes
 _LAST = 1.5  # seconds for those that are killed when the service stops
 
 
@@ -87,7 +88,7 @@ class ScriptDriver:
                     if isinstance(said, Ended):
                         ended = said
                     else:
-                        told.add(said.vm)
+                        told.update(each.vm for each in said)
                         yield said
         except OSError as error:
             ended = Ended(error=f"the command cannot be started: {error}")
@@ -154,19 +155,29 @@ class _Attended:
         """Let the script end, by force after `grace` seconds."""
         self.tell(f"{grace:g}")
 
-    def listen(self) -> Iterator[Report | Ended]:
-        """Tell what the script reports, and last how it ended."""
-        assert self._process.stdout is not None
+    def listen(self) -> Iterator[Sequence[Report] | Ended]:
+        """Tell what the script reports, together what came together; last its end."""
         is_over = False
-        for line in self._process.stdout:
-            message = json.loads(line)
-            if "vm" in message:
-                yield Report(**message)
-            else:
+        for lines in self._lines():
+            messages = [json.loads(line) for line in lines]
+            reports = [Report(**each) for each in messages if "vm" in each]
+            if reports:
+                yield reports
+            for last in messages[len(reports) :]:
                 is_over = True
-                yield Ended(**message)
+                yield Ended(**last)
         if not is_over:
             kill_session(self._process.pid, _LAST)  # nobody attends to it any more
+
+    def _lines(self) -> Iterator[Sequence[bytes]]:
+        """Read whole lines, as many as are there; who is killed may leave a part."""
+        assert self._process.stdout is not None
+        heard = self._process.stdout.fileno()
+        rest = b""
+        while data := os.read(heard, _CHUNK):
+            *lines, rest = (rest + data).split(b"\n")
+            if lines:
+                yield lines
 
     def leave(self) -> None:
         """Close the pipes, which ends whatever is left."""
