@@ -168,7 +168,8 @@ def report_work(
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is not Phase.STARTED:
         return tick(slice_, now, rules)
-    concerned = tuple(vm for vm in vms if vm in maintenance.to_do)
+    open_still = {*maintenance.to_do}
+    concerned = tuple(vm for vm in vms if vm in open_still)
     if not concerned:
         return tick(slice_, now, rules)
     kind = f.WorkFailed if failed else f.WorkDone
