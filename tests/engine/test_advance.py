@@ -2,9 +2,11 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from tests.engine.system import (
@@ -33,7 +35,7 @@ from forewarn.engine.notes import Notes
 from forewarn.engine.pulse import HEARTBEAT
 from forewarn.engine.timers import Advance
 from forewarn.errors import Conflict, InvalidInput, Unavailable
-from forewarn.ports import Driver, Report, Work
+from forewarn.ports import Bell, Driver, Report, Work
 from forewarn.protocol.types import EventSource, EventType
 
 #: Time enough for all that `scenario` begins.
@@ -251,3 +253,32 @@ def test_an_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
         system.advance.by(HOUR)
     assert system.phase(made.id) is Phase.SCHEDULED
     assert system.clock.now() == NOON
+
+
+def test_only_a_few_wait_to_advance_the_clock_and_the_rest_are_refused(
+    system: System,
+) -> None:
+    refused: Queue[str] = Queue()
+    script_ends = Bell()
+
+    def read_to_end() -> None:
+        script_ends.wait()
+
+    advance = Advance(system.engine, read_to_end)
+
+    def move() -> None:
+        try:
+            advance.by(SECOND)
+        except Conflict as error:
+            refused.put(str(error))
+
+    with ThreadPoolExecutor(20) as pool:
+        for _ in range(20):
+            pool.submit(move)
+        try:
+            said = {refused.get(timeout=10) for _ in range(12)}
+        finally:
+            script_ends.set()
+    assert len(said) == 1
+    assert refused.empty()
+    assert system.clock.now() == NOON + 8 * SECOND

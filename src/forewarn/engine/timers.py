@@ -1,10 +1,10 @@
 """Time passes: deadlines, the heartbeat, and the manual clock's `advance`."""
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from threading import Lock
+from threading import Lock, Semaphore
 
 from forewarn.clocks import END, ManualClock
 from forewarn.engine.engine import Engine
@@ -17,6 +17,8 @@ _HEARTBEAT = 10.0  # seconds of real time
 
 #: The farthest that a manual clock is moved at once.
 LONGEST_ADVANCE = timedelta(days=36_500)
+
+_MOST_IN_TURN = 8  # each keeps a thread of the control plane as long as a script runs
 
 _TOO_FAR = f"time ends with the year {END.year - 1}"
 
@@ -76,6 +78,7 @@ class Advance:
         self._engine = engine
         self._read_to_end = read_to_end
         self._lock = Lock()
+        self._places = Semaphore(_MOST_IN_TURN)
         self._is_leaving = False
         self._unfinished: dict[str, datetime] = {}  # by idempotency key
 
@@ -85,7 +88,7 @@ class Advance:
 
     def by(self, step: timedelta, once: Once[datetime] | None = None) -> datetime:
         """Move the clock by `step`; one that failed half way goes on to its end."""
-        with self._lock:
+        with self._in_turn():
             key = None if once is None else once.key
             try:
                 target = self._unfinished.get(key or "") or self._manual().now() + step
@@ -101,8 +104,22 @@ class Advance:
 
     def to(self, target: datetime, once: Once[datetime] | None = None) -> datetime:
         """Move the clock to `target`."""
-        with self._lock:
+        with self._in_turn():
             return self._to(target, once)
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Wait for those who came before; if they are too many, refuse."""
+        if not self._places.acquire(blocking=False):
+            raise Conflict(
+                f"the clock is being advanced, and {_MOST_IN_TURN - 1} others wait to"
+                " do so; try again when they are done"
+            )
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._places.release()
 
     def _to(self, target: datetime, once: Once[datetime] | None) -> datetime:
         engine, clock = self._engine, self._manual()
