@@ -207,7 +207,13 @@ def check_befallen(before: Slice, after: Slice, host: str, has_failed: bool) -> 
     mine = [each for each in after.maintenances.values() if each.host == host]
     assert all(each.phase.value != "SCHEDULED" for each in mine)
     ran = [each for each in known.values() if each.host == host and runs(each)]
-    told = {vm for each in ran for vm in each.vms}
+    told = {
+        vm
+        for each in ran
+        if each.completed_by is None
+        for vm in each.vms
+        if vm not in each.left
+    }
     there_now = {vm.name for vm in before.vms.values() if vm.host == host}
     assert {vm for each in new for vm in each.vms} == there_now - told
 

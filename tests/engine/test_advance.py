@@ -272,8 +272,8 @@ def test_only_a_few_wait_to_advance_the_clock_and_the_rest_are_refused(
         except Conflict as error:
             refused.put(str(error))
 
-    with ThreadPoolExecutor(20) as pool:
-        for _ in range(20):
+    with ThreadPoolExecutor(32) as pool:
+        for _ in range(32):
             pool.submit(move)
         try:
             said = {refused.get(timeout=10) for _ in range(12)}
@@ -281,4 +281,4 @@ def test_only_a_few_wait_to_advance_the_clock_and_the_rest_are_refused(
             script_ends.set()
     assert len(said) == 1
     assert refused.empty()
-    assert system.clock.now() == NOON + 8 * SECOND
+    assert system.clock.now() == NOON + 20 * SECOND

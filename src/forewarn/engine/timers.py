@@ -18,7 +18,7 @@ _HEARTBEAT = 10.0  # seconds of real time
 #: The farthest that a manual clock is moved at once.
 LONGEST_ADVANCE = timedelta(days=36_500)
 
-_MOST_IN_TURN = 8  # each keeps a thread of the control plane as long as a script runs
+_MOST_IN_TURN = 20  # each keeps a thread of the control plane as long as a script runs
 
 _TOO_FAR = f"time ends with the year {END.year - 1}"
 
