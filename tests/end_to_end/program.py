@@ -73,12 +73,6 @@ class Program:
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(each.split()[1]) for each in lines if "VmRSS" in each)
 
-    @property
-    def cpu(self) -> float:
-        """How many seconds of processor time it has used."""
-        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
-        return sum(int(each.read_text().split()[0]) for each in tasks) / 1e9
-
     def rest_of_stdout(self) -> bytes:
         """What it wrote behind the addresses; only once it has ended."""
         assert self.process.stdout is not None
