@@ -6,23 +6,22 @@ checks are those of `tests.core.model`, written by hand.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     precondition,
     rule,
 )
-from tests.core import model
-from tests.core.builders import HOUR, MINUTE, NOON, SECOND, counting
+from tests.core import model, model_of_orders
+from tests.core.builders import HOUR, NOON, SECOND
+from tests.core.course import Course
 from tests.core.strategies import (
     FLEET,
-    VMS,
     group_names,
     host_names,
     numbers,
@@ -30,16 +29,15 @@ from tests.core.strategies import (
     vm_names,
 )
 
-from forewarn.core import announcing, causes, changes, commands, lifecycle
+from forewarn.core import announcing, causes, commands, lifecycle
 from forewarn.core.announcing import Order
 from forewarn.core.causes import Operation
-from forewarn.core.facts import Announced, Fact, FleetChanged, ListeningBegan
-from forewarn.core.fleet import VM, Fleet
-from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
-from forewarn.core.outages import Outage
-from forewarn.core.policy import Rules, next_moment
+from forewarn.core.facts import Announced, ListeningBegan
+from forewarn.core.fleet import VM
+from forewarn.core.maintenance import Maintenance, Phase, Via
+from forewarn.core.policy import Rules
 from forewarn.core.settling import Step
-from forewarn.errors import Conflict, InUse, TooLate
+from forewarn.errors import Conflict, TooLate
 from forewarn.protocol.types import EventType
 
 #: Which phases a command is for, which it leaves alone; in all others it is too late.
@@ -51,59 +49,14 @@ DOES: Mapping[str, tuple[Phase, Phase | None]] = {
 }
 
 
-class Machine(RuleBasedStateMachine):
+class Machine(Course):
     """One fleet, one clock that is moved by hand, and any commands in any order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = NOON
-        self.policy = Rules()
-        self.slice = Slice()
-        self.replayed = Slice()
-        self.facts: list[Fact] = []
-        self.memory = model.Memory()
-        self.new_id = counting()
-        self.is_sound = True
 
     @initialize(lead=st.integers(0, 9), microseconds=st.integers(0, 999_999))
     def begin(self, lead: int, microseconds: int) -> None:
         self.policy = Rules(lead=lead * SECOND)
         self.now = NOON + timedelta(microseconds=microseconds)
         self.change_to(FLEET)
-
-    def take(self, step: Step) -> None:
-        """Make a step, if it keeps the rules."""
-        self.is_sound = False
-        for fact in step.facts:
-            if isinstance(fact, FleetChanged) and fact.by is None:
-                self.remember_deleted(fact)
-            self.replayed = lifecycle.apply(self.replayed, fact)
-        model.check_step(self.slice, step, self.now, self.memory)
-        assert model.same_state(self.replayed, step.slice)
-        self.facts += step.facts
-        self.slice = step.slice
-        self.is_sound = True
-
-    def remember_deleted(self, fact: FleetChanged) -> None:
-        """Remember who leaves the fleet without anybody saying so."""
-        for vm in fact.removed_vms:
-            over = self.replayed.maintenances.values()
-            assert any(
-                each.phase is Phase.COMPLETED and each.removes and vm in each.vms
-                for each in over
-            )
-            self.memory.leave(self.replayed, vm)
-        for group in fact.removed_groups:
-            assert not self.replayed.groups[group].declared
-            self.memory.asked.pop(group, None)
-
-    def pick(self, number: int) -> Maintenance:
-        """One of the maintenances; the latest are the most likely."""
-        known = list(self.slice.maintenances.values())
-        return known[-1 - number % len(known)]
-
-    def has_maintenances(self) -> bool:
-        return bool(self.slice.maintenances)
 
     # --- commands ------------------------------------------------------------
 
@@ -123,7 +76,7 @@ class Machine(RuleBasedStateMachine):
             rules=self.policy,
         )
         made = [fact.announced for fact in step.facts if isinstance(fact, Announced)]
-        model.check_announced(order, made, vms, before, self.now, self.memory)
+        model_of_orders.check_announced(order, made, vms, before, self.now, self.memory)
         self.take_announced(step)
 
     @rule(operation=st.sampled_from(Operation), name=vm_names)
@@ -178,7 +131,7 @@ class Machine(RuleBasedStateMachine):
             now=self.now,
             rules=self.policy,
         )
-        model.check_befallen(before, step.slice, host, what is causes.fail)
+        model_of_orders.check_befallen(before, step.slice, host, what is causes.fail)
         self.take_announced(step)
 
     def take_announced(self, step: Step) -> None:
@@ -195,7 +148,7 @@ class Machine(RuleBasedStateMachine):
             or (vm.host == order.host and order.host is not None)
         ]
 
-    @precondition(has_maintenances)
+    @precondition(Course.has_maintenances)
     @rule(number=numbers, part=st.slices(3))
     def approve(self, number: int, part: slice) -> None:
         ids = [event.id for event in self.pick(number).events[part]]
@@ -233,7 +186,7 @@ class Machine(RuleBasedStateMachine):
                     and other.events[0].id not in self.memory.approved
                 }
 
-    @precondition(has_maintenances)
+    @precondition(Course.has_maintenances)
     @rule(number=numbers, what=st.sampled_from(sorted(DOES)))
     def command(self, number: int, what: str) -> None:
         one = self.pick(number)
@@ -269,7 +222,7 @@ class Machine(RuleBasedStateMachine):
         }
         return does[what]()
 
-    @precondition(has_maintenances)
+    @precondition(Course.has_maintenances)
     @rule(number=numbers, part=st.integers(1, 3), fails=st.booleans())
     def work(self, number: int, part: int, fails: bool) -> None:
         one = self.pick(number)
@@ -314,116 +267,6 @@ class Machine(RuleBasedStateMachine):
             asked = replace(known, last_request=self.now)
             groups = {**self.slice.groups, group: asked}
             self.slice = replace(self.slice, groups=groups)
-
-    # --- the fleet -----------------------------------------------------------
-
-    def change_to(self, desired: Fleet) -> None:
-        self.take(self.changed_to(desired))
-
-    def changed_to(self, desired: Fleet) -> Step:
-        current = Fleet(
-            hosts=self.slice.hosts, groups=self.slice.groups, vms=self.slice.vms
-        )
-        return changes.change(
-            self.slice,
-            changes.difference(current, desired),
-            by="ops",
-            epoch=self.new_id(),
-            now=self.now,
-            rules=self.policy,
-        )
-
-    def is_listed(self, vm: str) -> bool:
-        return any(
-            each.phase.is_live and vm in each.vms and vm not in each.left
-            for each in self.slice.maintenances.values()
-        )
-
-    @rule(
-        name=vm_names,
-        host=st.none() | host_names,
-        update_domain=st.sampled_from([None, 0, 1]),
-        size=st.sampled_from(["small", "large"]),
-    )
-    def put_vm(
-        self, name: str, host: str | None, update_domain: int | None, size: str
-    ) -> None:
-        group = next(vm.group for vm in VMS if vm.name == name)
-        new = VM(
-            name=name, group=group, host=host, update_domain=update_domain, size=size
-        )
-        old, listed = self.slice.vms.get(name), self.is_listed(name)
-        fleet = replace(
-            FLEET,
-            groups={group: FLEET.groups[group], **self.slice.groups},
-            vms={**self.slice.vms, name: new},
-        )
-        kept = old is not None and old.update_domain == update_domain
-        before = self.slice
-        try:
-            step = self.changed_to(fleet)
-        except InUse:
-            assert listed
-            assert not kept
-            return
-        assert kept or not listed
-        if old is not None and old.host is not None and old.host != host:
-            self.memory.leave(before, name, old.host)
-        self.take(step)
-
-    @rule(name=vm_names)
-    def remove_vm(self, name: str) -> None:
-        vms = {each: vm for each, vm in self.slice.vms.items() if each != name}
-        if name in self.slice.vms:
-            self.memory.leave(self.slice, name)
-        self.change_to(replace(FLEET, groups=self.slice.groups, vms=vms))
-
-    @rule(name=group_names, isolated=st.booleans())
-    def isolate(self, name: str, isolated: bool) -> None:
-        if name not in self.slice.groups:
-            return
-        group = replace(self.slice.groups[name], isolated=isolated)
-        groups = {**self.slice.groups, name: group}
-        self.change_to(replace(FLEET, groups=groups, vms=self.slice.vms))
-
-    # --- time ----------------------------------------------------------------
-
-    def next_moment(self) -> None:
-        """Move the clock to the next moment at which something happens by itself."""
-        moments = [
-            moment
-            for each in self.slice.maintenances.values()
-            if (moment := self.moment_of(each)) is not None
-        ]
-        if moments and min(moments) > self.now:
-            self.wait(min(moments) - self.now)
-
-    def moment_of(self, one: Maintenance) -> datetime | None:
-        return next_moment(one, self.now, self.policy, self.slice.outages)
-
-    @rule()
-    def wait_for_the_next_moment(self) -> None:
-        self.next_moment()
-
-    @rule(step=st.sampled_from([SECOND, 7 * SECOND, MINUTE, 11 * MINUTE, 25 * HOUR]))
-    def wait(self, step: timedelta) -> None:
-        self.now += step
-        self.memory.there += step
-
-    @rule(step=st.sampled_from([61 * SECOND, 11 * MINUTE, 29 * MINUTE, 30 * HOUR]))
-    def be_away(self, step: timedelta) -> None:
-        since = self.now
-        self.now += step
-        outage = Outage(since=since, until=self.now)
-        self.take(commands.end_outage(self.slice, outage, self.now))
-
-    @rule()
-    def tick(self) -> None:
-        self.take(commands.tick(self.slice, self.now, self.policy))
-        model.check_nothing_is_left(self.slice, self.now, self.memory)
-        for each in self.slice.maintenances.values():
-            moment = self.moment_of(each)
-            assert moment is None or moment > self.now
 
     # --- always --------------------------------------------------------------
 

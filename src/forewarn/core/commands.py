@@ -230,6 +230,14 @@ def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
     )
 
 
+def is_work_wanted(maintenance: Maintenance, vms: Sequence[str]) -> bool:
+    """Whether somebody waits for work on `vms`; whoever has done it all may tidy up."""
+    if maintenance.completed_by is not None or maintenance.phase is Phase.FAILED:
+        return False
+    undone = {*vms} - {*maintenance.done}
+    return not undone or not undone <= {*maintenance.left}
+
+
 def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
     """Whether it is stuck, and the driver is called again unasked."""
     return (

@@ -145,7 +145,8 @@ class Works:
             running = [*self._running.values()]
         for work in running:
             found = snapshot.maintenance(work.maintenance)
-            if found is None or not _is_wanted(found, work):
+            vms = [vm.name for vm in work.vms]
+            if found is None or not commands.is_work_wanted(found, vms):
                 work.halt.set()
 
     def _due_again(self, started: Sequence[Maintenance]) -> Sequence[str]:
@@ -217,11 +218,3 @@ class Works:
             self._ended += 1
             self._changed.notify_all()
         self.on_end()
-
-
-def _is_wanted(maintenance: Maintenance, work: Work) -> bool:
-    """Whether somebody still waits for `work`; who has done it all may tidy up."""
-    if maintenance.completed_by is not None or maintenance.phase is Phase.FAILED:
-        return False
-    undone = {vm.name for vm in work.vms} - {*maintenance.done}
-    return not undone or not undone <= {*maintenance.left}
