@@ -22,7 +22,7 @@ from forewarn.core.fleet import VM
 from forewarn.core.maintenance import Maintenance, Phase
 from forewarn.drivers.operator import OperatorDriver
 from forewarn.engine.causes import Causes
-from forewarn.errors import InUse
+from forewarn.errors import InUse, TooLate
 from forewarn.ports import Report, Work
 from forewarn.protocol.types import EventType
 
@@ -187,3 +187,12 @@ def test_a_host_stays_while_something_is_told_of_it_though_its_vms_have_left(
     system.advance.by(MINUTE)
     system.fleets.remove_host("host-a", by="ops")
     assert system.fleet().hosts.keys() == {"host-b"}
+
+
+def test_an_operator_who_approves_a_withdrawn_event_is_told_so(system: System) -> None:
+    made = system.announce(a_reboot(host="host-a"))
+    (its,) = [each.id for each in made.events if each.group == "solo"]
+    system.fleets.remove_vm("solo", by="ops")
+    with pytest.raises(TooLate, match="is withdrawn"):
+        system.engine.approve(its, by="ops")
+    assert system.phase(made.id) is Phase.SCHEDULED
