@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import cast
 
 from forewarn.cli import COMMANDS
-from forewarn.server.auth import Tokens
 from forewarn.server.control.app import make_app
 from forewarn.server.control.asked import Parts
 from forewarn.server.control.journal import Streams
@@ -103,7 +102,7 @@ def _help(*words: str) -> Iterator[str]:
 
 
 def _api() -> Iterator[str]:
-    spec = make_app(cast(Parts, None), Streams(), Tokens({})).openapi()
+    spec = make_app(cast(Parts, None), Streams()).openapi()
     yield "# Control API"
     yield ""
     yield "Made by `scripts/reference`; do not edit."

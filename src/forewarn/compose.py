@@ -27,10 +27,10 @@ from forewarn.engine.notes import Notes
 from forewarn.engine.pulse import heartbeat
 from forewarn.engine.retries import Retries
 from forewarn.engine.timers import Advance, Timers
+from forewarn.engine.tokens import Tokens
 from forewarn.engine.works import Works
 from forewarn.errors import CannotStart, Conflict, ForewarnError
 from forewarn.ports import Clock
-from forewarn.server.auth import Tokens
 from forewarn.server.identity import Directory
 from forewarn.server.limits import Connections, Rate
 from forewarn.server.metadata import Desk
@@ -145,9 +145,14 @@ class System:
         works.on_end = followers[1].ring
         timers = Timers(engine, followers[1].ring)
 
+        tokens = Tokens(engine, self._token)
+        tokens.reload()
+
         def after_commit(position: int) -> None:
             try:
                 documents.catch_up(position)
+                if engine.are_tokens_stale:
+                    tokens.reload()
             except ForewarnError:
                 _log.exception("documents will catch up later")
                 followers[0].ring()
@@ -167,9 +172,10 @@ class System:
             fleets=fleets,
             causes=Causes(engine),
             advance=advance,
+            tokens=tokens,
             documents_position=lambda: documents.position,
         )
-        app = make_app(parts, streams, Tokens({self._token: "admin"}))
+        app = make_app(parts, streams)
         control = ControlPlane(
             [controlling], app, streams, connections=_control_connections()
         )

@@ -6,6 +6,7 @@
     │   └── Malformed       bytes on the wire that are not what the protocol says
     ├── NotFound            no such VM, group, host, maintenance or event
     │   └── UnknownEvent    never an event of the VM that approves it
+    ├── Forbidden           not with this token
     ├── Repeated            was answered before; carries that answer
     ├── Conflict            makes sense, but not now
     │   ├── TooLate         the maintenance has passed that point of its life
@@ -52,6 +53,10 @@ class NotFound(ForewarnError):
 
 class UnknownEvent(NotFound):
     """The id was never an event of the VM that approves it."""
+
+
+class Forbidden(ForewarnError):
+    """What was asked is not for the holder of this token."""
 
 
 class Repeated(ForewarnError):

@@ -12,6 +12,7 @@ from forewarn.core.fleet import VM, Fleet, Group, Host
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
 from forewarn.core.outages import Outage
 from forewarn.core.settling import Step
+from forewarn.core.tokens import Token
 from forewarn.protocol.types import EventSource, EventType
 
 
@@ -65,9 +66,16 @@ class Snapshot(Protocol):
         """The maintenance with this id, or with an event of this id."""
 
     def maintenances(
-        self, *, phases: Sequence[Phase], after: int, limit: int
+        self,
+        *,
+        phases: Sequence[Phase],
+        after: int,
+        limit: int,
+        group: str | None = None,
     ) -> Sequence[tuple[int, Maintenance]]:
-        """Maintenances in the order of announcement, with a cursor each."""
+        """Maintenances in the order of announcement, with a cursor each; those that
+        were announced to `group`, if it is given.
+        """
 
     def seen(self, event: str) -> Sequence[Sight]:
         """Who was shown the event, and when."""
@@ -90,6 +98,9 @@ class Snapshot(Protocol):
     def receipt(self, key: str) -> Receipt | None:
         """The receipt for an idempotency key."""
 
+    def tokens(self) -> Sequence[Token]:
+        """All tokens, revoked ones too, in the order in which they were made."""
+
 
 class Transaction(Snapshot, Protocol):
     """A snapshot that can be written; nothing is kept unless the block succeeds."""
@@ -109,6 +120,12 @@ class Transaction(Snapshot, Protocol):
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
         """Keep `receipt`; drop those older than `forget_before`."""
+
+    def keep_token(self, token: Token) -> None:
+        """Keep `token`, in the place of its earlier self."""
+
+    def note_uses(self, used: Mapping[str, datetime]) -> None:
+        """Keep when tokens, by id, were last used."""
 
 
 class Store(Protocol):

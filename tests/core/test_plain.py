@@ -21,6 +21,7 @@ from forewarn.core.maintenance import Maintenance, Phase, Via
 from forewarn.core.outages import Outage
 from forewarn.core.plain import from_plain, to_plain
 from forewarn.core.policy import Rules
+from forewarn.core.tokens import Refusal, Role
 from forewarn.protocol.types import EventType
 
 FULL_VM = VM(
@@ -124,6 +125,17 @@ FACTS: tuple[f.Fact, ...] = (
     f.OutageEnded(
         at=NOON, outage=Outage(since=NOON - timedelta(minutes=2), until=NOON)
     ),
+    f.TokenCreated(
+        at=NOON,
+        by="admin",
+        token="1f",
+        name="ci",
+        role=Role.GROUP,
+        group="group0",
+        expires_at=NOON,
+    ),
+    f.TokenRevoked(at=NOON, by="admin", token="1f", name="ci"),
+    f.AccessRefused(at=NOON, refusals=(Refusal(address="10.0.0.1", attempts=3),)),
 )
 
 

@@ -39,6 +39,8 @@ PATHS = {
     "/v1/stream": {"get"},
     "/v1/clock": {"get"},
     "/v1/clock/advance": {"post"},
+    "/v1/tokens": {"get", "post"},
+    "/v1/tokens/{name}": {"delete"},
     "/healthz": {"get"},
     "/readyz": {"get"},
 }

@@ -29,6 +29,7 @@ from forewarn.core.fleet import VM, Audience, Fleet, Group, GroupKind, Host
 from forewarn.core.maintenance import Phase, Slice, Via
 from forewarn.core.outages import Outage
 from forewarn.core.settling import Step
+from forewarn.core.tokens import Refusal, Role
 from forewarn.ports import Store
 
 ONE_OF_EACH: tuple[f.Fact, ...] = (
@@ -58,6 +59,9 @@ ONE_OF_EACH: tuple[f.Fact, ...] = (
     f.Closed(at=NOON, by="ops", maintenance="M0", reason="given up"),
     a_seen(0),
     f.OutageEnded(at=NOON, outage=Outage(since=NOON - MINUTE, until=NOON)),
+    f.TokenCreated(at=NOON, by="admin", token="1f", name="ci", role=Role.VIEWER),
+    f.TokenRevoked(at=NOON, by=None, token="1f", name="ci"),
+    f.AccessRefused(at=NOON, refusals=(Refusal(address="::1", attempts=2),)),
 )
 
 

@@ -167,6 +167,20 @@ def _outage(entry: Answer) -> str:
     return f"away since {moment(outage.time('since'))}"
 
 
+def _token(entry: Answer) -> str:
+    group = entry.text("group")
+    whose = f"of group {group}" if group else entry.text("role") or ""
+    return f"{entry.text('name')} {whose}".strip()
+
+
+def _refused(entry: Answer) -> str:
+    refusals = entry.parts("refusals")
+    return some(
+        [f"{each.text('attempts')} from {each.text('address')}" for each in refusals],
+        2,
+    )
+
+
 _ABOUT: Mapping[str, Callable[[Answer], str]] = {
     "FleetChanged": _fleet_changed,
     "ListeningBegan": _group,
@@ -183,10 +197,14 @@ _ABOUT: Mapping[str, Callable[[Answer], str]] = {
     "Published": _published,
     "Seen": _seen,
     "OutageEnded": _outage,
+    "TokenCreated": _token,
+    "TokenRevoked": _token,
+    "AccessRefused": _refused,
 }
 
 #: Whose doing a fact is that names nobody.
 _BY_NOBODY: Mapping[str, str] = {
     "FleetChanged": "by the service, after a deletion",
     "WorkRetried": "by the service, as it is set to",
+    "TokenRevoked": "by the service, as its group is gone",
 }

@@ -14,6 +14,7 @@ from forewarn.core.maintenance import Event, Maintenance, Phase, Slice
 from forewarn.core.outages import lost
 from forewarn.core.policy import Gate, Rules
 from forewarn.core.sentences import at, few, span, what
+from forewarn.core.share import share_of
 
 
 class WaitKind(StrEnum):
@@ -54,34 +55,55 @@ class Explanation:
 
 
 def explain(
-    slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
+    slice_: Slice,
+    maintenance: Maintenance,
+    now: datetime,
+    rules: Rules,
+    only: str | None = None,
 ) -> Explanation:
-    """Explain `maintenance`; the slice holds its groups, and those of all due there."""
+    """Explain `maintenance`; the slice holds its groups, and those of all due there.
+
+    If it is `only` for one group, others are not named.
+    """
     due = policy.is_due(maintenance, now)
+    shown = _shown(maintenance, only)
     if maintenance.phase is Phase.SCHEDULED:
-        waits = tuple(_before_start(slice_, maintenance, now, rules))
+        waits = tuple(_before_start(slice_, maintenance, now, rules, only))
         latest = _starts_at_latest(slice_, maintenance, waits, now)
     else:
-        waits = tuple(_after_start(maintenance, now, rules))
+        waits = tuple(_after_start(shown, now, rules, is_busy=bool(maintenance.to_do)))
         latest = None
     return Explanation(
         phase=maintenance.phase,
         due=due,
         waits=waits,
         starts_at_latest=latest,
-        sentences=tuple(_sentences(maintenance, due, waits, latest, now)),
+        sentences=tuple(_sentences(maintenance, shown, due, waits, latest, now)),
     )
+
+
+def _shown(maintenance: Maintenance, only: str | None) -> Maintenance:
+    """Cut `maintenance` to what the group `only` may know, if there is one."""
+    share = None if only is None else share_of(maintenance, only)
+    return maintenance if share is None else share
 
 
 # --- before it has started ---------------------------------------------------
 
 
 def _before_start(
-    slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
+    slice_: Slice,
+    maintenance: Maintenance,
+    now: datetime,
+    rules: Rules,
+    only: str | None,
 ) -> Iterator[Wait]:
     if not policy.is_due(maintenance, now):
-        for event in maintenance.unapproved:
+        own = [each for each in maintenance.unapproved if only in (None, each.group)]
+        for event in own:
             yield _approval(maintenance, event)
+        if len(own) < len(maintenance.unapproved):
+            yield _approval_of_others(maintenance)
         yield Wait(
             kind=WaitKind.TIME,
             what="its NotBefore, when it is due without approval",
@@ -92,7 +114,28 @@ def _before_start(
         *policy.gates(slice_, maintenance, now),
         *policy.queue_gates(slice_, maintenance, now),
     ):
-        yield _gate(slice_, maintenance, gate, now, rules)
+        if only not in (None, gate.group):
+            yield _gate_of_others(maintenance, gate)
+        else:
+            yield _gate(slice_, maintenance, gate, now, rules, only)
+
+
+def _approval_of_others(maintenance: Maintenance) -> Wait:
+    return Wait(
+        kind=WaitKind.APPROVAL,
+        what="others whom it touches have not approved",
+        since=maintenance.announced_at,
+        opens_at=maintenance.not_before,
+    )
+
+
+def _gate_of_others(maintenance: Maintenance, gate: Gate) -> Wait:
+    return Wait(
+        kind=WaitKind.GATE,
+        what="others whom it touches are not ready",
+        since=maintenance.announced_at,
+        opens_at=gate.opens_at,
+    )
 
 
 def _approval(maintenance: Maintenance, event: Event) -> Wait:
@@ -114,14 +157,19 @@ def _not_approved(event: Event) -> str:
 
 
 def _gate(
-    slice_: Slice, maintenance: Maintenance, gate: Gate, now: datetime, rules: Rules
+    slice_: Slice,
+    maintenance: Maintenance,
+    gate: Gate,
+    now: datetime,
+    rules: Rules,
+    only: str | None,
 ) -> Wait:
     if gate.held_by is None:
         return _notice_gate(slice_, maintenance, gate, now)
     holding = gate.held_by
     wait = Wait(
         kind=WaitKind.GATE,
-        what=f"{_GATES[gate.kind](gate.group)} {_named(holding)}",
+        what=f"{_GATES[gate.kind](gate.group)} {_named(_shown(holding, only))}",
         since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
         opens_at=gate.opens_at,
         opened_by=f"maintenance {holding.id}, when it is over",
@@ -203,10 +251,16 @@ def _starts_at_latest(
 
 
 def _after_start(
-    maintenance: Maintenance, now: datetime, rules: Rules
+    maintenance: Maintenance, now: datetime, rules: Rules, *, is_busy: bool
 ) -> Iterator[Wait]:
     if maintenance.phase is not Phase.STARTED:
         return
+    if is_busy and not maintenance.to_do:
+        yield Wait(
+            kind=WaitKind.WORK,
+            what="the work on others whom it touches is not over",
+            since=maintenance.started_at,
+        )
     opens = policy.work_opens_at(maintenance, rules)
     if maintenance.to_do:
         if opens is not None and now < opens:
@@ -249,11 +303,14 @@ def _work(maintenance: Maintenance, rules: Rules) -> Wait:
 
 
 def _failure(maintenance: Maintenance) -> Wait:
+    host = maintenance.host
     return Wait(
         kind=WaitKind.WORK,
-        what=f"host {maintenance.host} has failed, and is not said to be well again",
+        what=f"{f'host {host}' if host else 'its host'} has failed, and is not said to"
+        " be well again",
         since=maintenance.started_at,
-        opened_by=f"`forewarn host recovered {maintenance.host}` or"
+        opened_by=host
+        and f"`forewarn host recovered {host}` or"
         f" `forewarn events complete {maintenance.id}`",
     )
 
@@ -263,14 +320,15 @@ def _failure(maintenance: Maintenance) -> Wait:
 
 def _sentences(
     maintenance: Maintenance,
+    shown: Maintenance,
     due: bool,
     waits: tuple[Wait, ...],
     latest: datetime | None,
     now: datetime,
 ) -> Iterator[str]:
-    yield _opening(maintenance, due, now)
+    yield _opening(maintenance, shown, due, now)
     if due:
-        for event in maintenance.unapproved:
+        for event in shown.unapproved:
             yield f"No longer waited for: {_not_approved(event)}."
     for wait in waits:
         yield _sentence(wait, due, now)
@@ -282,8 +340,10 @@ def _sentences(
         yield f"As things stand it starts at {at(latest)} at the latest."
 
 
-def _opening(maintenance: Maintenance, due: bool, now: datetime) -> str:
-    subject = f"{what(maintenance)} is {maintenance.phase}"
+def _opening(
+    maintenance: Maintenance, shown: Maintenance, due: bool, now: datetime
+) -> str:
+    subject = f"{what(shown)} is {maintenance.phase}"
     if maintenance.phase is Phase.STARTED:
         return f"{subject} since {at(maintenance.started_at or now)}."
     if maintenance.phase is not Phase.SCHEDULED:

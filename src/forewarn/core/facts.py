@@ -12,6 +12,7 @@ from typing import ClassVar, TypeAlias
 from forewarn.core.fleet import VM, Group, Host
 from forewarn.core.maintenance import Maintenance, Via
 from forewarn.core.outages import Outage
+from forewarn.core.tokens import Refusal, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +229,40 @@ class OutageEnded:
     outage: Outage
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenCreated:
+    """Somebody was given a token."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str
+    token: str  # its id, which opens nothing
+    name: str
+    role: Role
+    group: str | None = None  # None: for all groups
+    expires_at: datetime | None = None  # None: never
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRevoked:
+    """A token is good for nothing any more."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    by: str | None  # None: the service, as its group was removed
+    token: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRefused:
+    """Tokens were shown that are none, or none any more; they are not kept."""
+
+    version: ClassVar[int] = 1
+    at: datetime
+    refusals: tuple[Refusal, ...]
+
+
 Fact: TypeAlias = (
     FleetChanged
     | ListeningBegan
@@ -248,6 +283,9 @@ Fact: TypeAlias = (
     | Published
     | Seen
     | OutageEnded
+    | TokenCreated
+    | TokenRevoked
+    | AccessRefused
 )
 
 

@@ -11,6 +11,9 @@ from forewarn.core.outages import Outage, lost
 #: How long a group may stay quiet before it counts as silent.
 SILENCE = timedelta(hours=24)
 
+#: What a VM, a group, a host or a token may be called.
+NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
+
 _DIGITS = re.compile(r"(\d+)")
 
 

@@ -3,7 +3,6 @@
 An error says where it is and what was expected there.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -11,6 +10,7 @@ from ipaddress import ip_address
 from typing import TypeVar
 
 from forewarn.core.fleet import (
+    NAME,
     VM,
     AutoApproval,
     Fleet,
@@ -22,7 +22,6 @@ from forewarn.core.fleet import (
 )
 from forewarn.errors import InvalidInput
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
 _LONGEST_TEXT = 1000
 _TERMINATE_NOTICE = range(300, 901)
 _DOMAINS = range(1_000_000)
@@ -46,7 +45,7 @@ def _wrong(place: str, expected: str, value: object) -> InvalidInput:
 
 def read_name(value: object, place: str) -> str:
     """Read the name of a host, group or VM."""
-    if isinstance(value, str) and _NAME.fullmatch(value):
+    if isinstance(value, str) and NAME.fullmatch(value):
         return value
     raise _wrong(place, "a name of 1 to 80 of A-Z a-z 0-9 . _ -", value)
 
@@ -225,7 +224,7 @@ def _rows(data: Table, table: str, origin: str) -> Iterable[tuple[str, object]]:
         raise _wrong(f"{origin}: {table}", f"[[{table}]] tables", rows)
     for number, row in enumerate(rows, 1):
         name = row.get("name") if isinstance(row, dict) else None
-        is_name = isinstance(name, str) and _NAME.fullmatch(name)
+        is_name = isinstance(name, str) and NAME.fullmatch(name)
         named = f" ({name})" if is_name else ""
         yield f"{origin}: [[{table}]] {number}{named}", row
 

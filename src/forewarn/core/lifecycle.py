@@ -49,13 +49,20 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
             | f.WorkEnded()
         ):
             return slice_.with_maintenance(_worked(slice_, fact))
-        case f.Seen() | f.OutageEnded() | f.WorkPrinted():
+        case (
+            f.Seen()
+            | f.OutageEnded()
+            | f.WorkPrinted()
+            | f.TokenCreated()
+            | f.TokenRevoked()
+            | f.AccessRefused()
+        ):
             return _noted(slice_, fact)
         case _:
             assert_never(fact)
 
 
-def _noted(slice_: Slice, fact: f.Seen | f.OutageEnded | f.WorkPrinted) -> Slice:
+def _noted(slice_: Slice, fact: f.Fact) -> Slice:
     if not isinstance(fact, f.OutageEnded):
         return slice_  # these are kept beside the slice, and in the journal alone
     return replace(slice_, outages=(*slice_.outages, fact.outage))

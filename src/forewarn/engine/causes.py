@@ -54,13 +54,17 @@ class Causes:
         order: Order,
         *,
         by: str,
+        only: str | None = None,
         once: Once[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
-        """Restart, redeploy, reimage, evict or delete the VM that `order` names."""
+        """Restart, redeploy, reimage, evict or delete the VM that `order` names.
+
+        If it is `only` for one group, VMs of others do not exist.
+        """
         announcing.check(order)
         engine = self._engine
         with engine.writing(once) as (transaction, now):
-            vm = find_vm(transaction, order.vms[0])
+            vm = find_vm(transaction, order.vms[0], only=only)
             scheduled = count_user_operations(transaction, engine.rules)
 
             def decide(slice_: Slice) -> Step:

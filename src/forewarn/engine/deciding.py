@@ -22,10 +22,12 @@ def decide_over(
     now: datetime,
     rules: Rules,
     complete: Complete,
+    saved: Callable[[Step], None],
 ) -> Step:
     """Let the core decide over `groups`, save that, and let follow what it opens.
 
-    `complete` puts into the slice what the decision needs beside the groups.
+    `complete` puts into the slice what the decision needs beside the groups; `saved`
+    is told every step that was saved.
     """
 
     def tick(slice_: Slice) -> Step:
@@ -34,6 +36,7 @@ def decide_over(
     step = _decide(transaction, groups, decide, now, rules, complete)
     latest = step
     while latest.facts:
+        saved(latest)
         beyond = groups_beyond(latest.slice, now, rules)
         if not beyond:
             break

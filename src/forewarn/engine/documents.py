@@ -150,6 +150,9 @@ def _groups(fact: f.Fact) -> Iterable[str]:
             | f.Closed()
             | f.Seen()
             | f.OutageEnded()
+            | f.TokenCreated()
+            | f.TokenRevoked()
+            | f.AccessRefused()
         ):
             return ()  # what VMs see of these is published
         case _:

@@ -5,7 +5,7 @@ let the core decide, save, commit; then tell whoever reads the journal.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TypeVar
@@ -20,14 +20,16 @@ from forewarn.core.settling import Step
 from forewarn.engine.deciding import decide_over
 from forewarn.engine.lookup import (
     count_user_operations,
+    find_event,
     find_maintenance,
     find_targets,
     find_vm,
     having,
 )
-from forewarn.engine.notes import Notes, Taken
+from forewarn.engine.notes import Notes, Taken, note_tokens
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
 from forewarn.engine.pulse import Pulse, warn_of
+from forewarn.engine.revoking import revoke_of_gone
 from forewarn.errors import TooLate, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
@@ -63,6 +65,7 @@ class Engine:
         self.after_commit: Callable[[int], None] = lambda position: None
         self.on_doubt: Callable[[], None] = lambda: None
         self.is_in_doubt = False  # whether a commit failed that may have been kept
+        self.are_tokens_stale = False  # whether what is known of them may be old
 
     # --- announcing ----------------------------------------------------------
 
@@ -76,8 +79,8 @@ class Engine:
         """Announce `order`; answer the maintenances in the order they will run."""
         announcing.check(order)
         with self.writing(once) as (transaction, now):
-            step = self._announce(transaction, order, by, now)
-            made = announced(step)
+            groups, decide = self._ordered(transaction, order, by, now)
+            made = announced(self.decide(transaction, groups, decide, now))
             keep_answer(transaction, once, made, now)
         return made
 
@@ -86,26 +89,16 @@ class Engine:
         announcing.check(order)
         self.write_notes()
         with self.store.snapshot() as snapshot:
-            now = self.now(snapshot)
-            order, vms = find_targets(snapshot, order)
-            groups = {vm.group for vm in vms}
-            step = announcing.announce(
-                snapshot.slice(groups),
-                order,
-                vms,
-                by=by,
-                new_id=self.new_id,
-                now=now,
-                rules=self.rules,
-                scheduled=count_user_operations(snapshot, self.rules),
-            )
+            groups, decide = self._ordered(snapshot, order, by, self.now(snapshot))
+            step = decide(snapshot.slice(groups))
         return announced(step)
 
-    def _announce(
-        self, transaction: Transaction, order: Order, by: str, now: datetime
-    ) -> Step:
-        order, vms = find_targets(transaction, order)
-        scheduled = count_user_operations(transaction, self.rules)
+    def _ordered(
+        self, snapshot: Snapshot, order: Order, by: str, now: datetime
+    ) -> tuple[Collection[str], Callable[[Slice], Step]]:
+        """Find the groups that `order` touches, and what it decides over them."""
+        order, vms = find_targets(snapshot, order)
+        scheduled = count_user_operations(snapshot, self.rules)
 
         def decide(slice_: Slice) -> Step:
             return announcing.announce(
@@ -119,7 +112,7 @@ class Engine:
                 scheduled=scheduled,
             )
 
-        return self.decide(transaction, {vm.group for vm in vms}, decide, now)
+        return {vm.group for vm in vms}, decide
 
     # --- approving -----------------------------------------------------------
 
@@ -142,17 +135,23 @@ class Engine:
             )
 
     def approve(
-        self, event_id: str, *, by: str, once: Once[Maintenance] | None = None
+        self,
+        event_id: str,
+        *,
+        by: str,
+        via: Via = Via.CONTROL,
+        only: str | None = None,
+        once: Once[Maintenance] | None = None,
     ) -> Maintenance:
-        """Approve one event on behalf of the operator."""
+        """Approve one event without being its VM; if `only` is given, of that group."""
         event_id = event_id.upper()
         with self.writing(once) as (transaction, now):
-            found = find_maintenance(transaction, event_id)
+            found, event = find_event(transaction, event_id, only=only)
             if not found.phase.is_live:
                 raise TooLate(f"{event_id} is over; its maintenance is {found.phase}")
-            if found.event(event_id).withdrawn_at is not None:
+            if event.withdrawn_at is not None:
                 raise TooLate(f"{event_id} is withdrawn; all of its VMs have left")
-            self._approve(transaction, [event_id], [found], by, now, Via.CONTROL)
+            self._approve(transaction, [event_id], [found], by, now, via)
             after = find_maintenance(transaction, event_id)
             keep_answer(transaction, once, after, now)
         return after
@@ -340,6 +339,7 @@ class Engine:
                 is_behind = self.clock.now() < now  # whoever asks, asks now
                 asked = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
                 transaction.note(asked, taken.sights, now)
+                note_tokens(transaction, taken, now)
                 yield transaction, now
                 after = transaction.position()
         except BaseException as error:
@@ -366,6 +366,11 @@ class Engine:
 
         `complete` puts into the slice what the decision needs beside the groups.
         """
+
+        def saved(step: Step) -> None:
+            if revoke_of_gone(transaction, step.facts, now):
+                self.are_tokens_stale = True
+
         return decide_over(
             transaction,
             groups,
@@ -373,6 +378,7 @@ class Engine:
             now=now,
             rules=self.rules,
             complete=complete,
+            saved=saved,
         )
 
     def new_epoch(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from forewarn.core.announcing import Order, is_user_operation
 from forewarn.core.fleet import VM, key
-from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.maintenance import Event, Maintenance, Phase, Slice
 from forewarn.core.policy import Rules
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.ports import Snapshot
@@ -13,20 +13,41 @@ from forewarn.ports import Snapshot
 _PAGE = 1000
 
 
-def find_vm(snapshot: Snapshot, name: str) -> VM:
-    """Find the VM `name`, whatever its case."""
-    found = snapshot.part_of_fleet(vms=[name]).vms
-    if not found:
-        raise NotFound(f"there is no VM {name}")
-    return next(iter(found.values()))
+def find_vm(snapshot: Snapshot, name: str, *, only: str | None = None) -> VM:
+    """Find the VM `name`, whatever its case, if it is in the group `only`."""
+    for found in snapshot.part_of_fleet(vms=[name]).vms.values():
+        if only in (None, found.group):
+            return found
+    raise NotFound(f"there is no VM {name}")
 
 
-def find_maintenance(snapshot: Snapshot, any_id: str) -> Maintenance:
-    """Find the maintenance with this id, or with an event of this id."""
+def find_maintenance(
+    snapshot: Snapshot, any_id: str, *, only: str | None = None
+) -> Maintenance:
+    """Find the maintenance with this id, or with an event of this id.
+
+    If it is `only` for one group, what is not announced to it does not exist.
+    """
     found = snapshot.maintenance(any_id.upper())
-    if found is None:
+    if found is None or not _concerns(found, any_id.upper(), only):
         raise NotFound(f"there is no maintenance or event {any_id}")
     return found
+
+
+def _concerns(found: Maintenance, any_id: str, only: str | None) -> bool:
+    own = [each for each in found.events if only in (None, each.group)]
+    return bool(own) and any_id in (found.id, *(each.id for each in own))
+
+
+def find_event(
+    snapshot: Snapshot, event_id: str, *, only: str | None = None
+) -> tuple[Maintenance, Event]:
+    """Find an event, if it is one of the group `only`, and its maintenance."""
+    found = find_maintenance(snapshot, event_id, only=only)
+    for event in found.events:
+        if event.id == event_id.upper():
+            return found, event
+    raise NotFound(f"{event_id} is a maintenance; name one of its events")
 
 
 def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]:

@@ -1,17 +1,24 @@
-"""What the metadata plane notices in passing, until a transaction writes it down.
+"""What both planes notice in passing, until a transaction writes it down.
 
-The plane only appends, the engine only takes; both are safe from any thread.
+The planes only append, the engine only takes; both are safe from any thread.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
-from forewarn.core.facts import Sight
+from forewarn.core.facts import AccessRefused, Sight
+from forewarn.core.tokens import Refusal
+from forewarn.engine.revoking import record
+from forewarn.ports import Transaction
 
 _T = TypeVar("_T")
+
+_MINUTE = timedelta(minutes=1)
+_MOST_ADDRESSES = 100  # that are told apart
+_ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +27,36 @@ class Taken:
 
     asked: Mapping[str, datetime] = field(default_factory=dict)
     sights: Sequence[Sight] = ()
+    used: Mapping[str, datetime] = field(default_factory=dict)
+    refused: Sequence[str] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to write."""
-        return bool(self.asked or self.sights)
+        return bool(self.asked or self.sights or self.used or self.refused)
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """How often tokens were refused, by address, the most frequent first."""
+        counted = Counter(self.refused).most_common()
+        told = [Refusal(address=a, attempts=n) for a, n in counted[:_MOST_ADDRESSES]]
+        rest = sum(n for _, n in counted[_MOST_ADDRESSES:])
+        if rest:
+            told.append(Refusal(address=_ELSEWHERE, attempts=rest))
+        return tuple(told)
 
 
 class Notes:
-    """Which groups asked and which VMs were shown what, not yet written down."""
+    """Which groups asked, which VMs were shown what, which tokens were used or
+    refused; not yet written down.
+    """
 
     def __init__(self) -> None:
         """Begin without notes."""
         self._asked: deque[tuple[str, datetime]] = deque()
         self._sights: deque[Sight] = deque()
+        self._used: deque[tuple[str, datetime]] = deque()
+        self._last_used: dict[str, datetime] = {}  # of each token, as it was noted
+        self._refused: deque[str] = deque(maxlen=100_000)
 
     def ask(self, group: str, at: datetime) -> None:
         """Note that a VM of `group` asked for its document."""
@@ -42,20 +66,47 @@ class Notes:
         """Note that a VM was shown an event."""
         self._sights.append(sight)
 
+    def use(self, token: str, at: datetime) -> None:
+        """Note that a token was used; to the minute, so that reading writes little."""
+        last = self._last_used.get(token)
+        if last is None or abs(at - last) >= _MINUTE:
+            self._last_used[token] = at
+            self._used.append((token, at))
+
+    def refuse(self, address: str) -> None:
+        """Note that somebody at `address` showed a token that is none."""
+        self._refused.append(address)
+
     @property
     def are_there(self) -> bool:
         """Whether anything waits to be written."""
-        return bool(self._asked or self._sights)
+        return bool(self._asked or self._sights or self._used or self._refused)
 
     def take(self) -> Taken:
         """Take all notes; whoever fails to write them must give them back."""
         asked = dict(_drain(self._asked))
-        return Taken(asked=asked, sights=_drain(self._sights))
+        return Taken(
+            asked=asked,
+            sights=_drain(self._sights),
+            used=dict(_drain(self._used)),
+            refused=_drain(self._refused),
+        )
 
     def give_back(self, taken: Taken) -> None:
         """Put notes back that could not be written."""
         self._asked.extendleft(reversed([*taken.asked.items()]))
         self._sights.extendleft(reversed(taken.sights))
+        self._used.extendleft(reversed([*taken.used.items()]))
+        self._refused.extendleft(reversed(taken.refused))
+
+
+def note_tokens(transaction: Transaction, taken: Taken, now: datetime) -> None:
+    """Write down which tokens were used, and that some were refused."""
+    if taken.used:
+        transaction.note_uses(taken.used)
+    if taken.refused:
+        fact = AccessRefused(at=now, refusals=taken.refusals)
+        record(transaction, [fact])
 
 
 def _drain(queue: deque[_T]) -> list[_T]:

@@ -1,10 +1,11 @@
-"""Who may use the control plane: one token, compared in constant time."""
+"""The first token of the control plane, and those who guess tokens."""
 
-import hmac
 import logging
 import os
 import secrets
-from collections.abc import Mapping
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,22 +13,33 @@ from forewarn.errors import CannotStart
 
 _log = logging.getLogger(__name__)
 
+_ALLOWED = 20  # refusals in a row
+_REFILL = 3.0  # seconds for one more
+_MOST_ADDRESSES = 10_000
+_SHORT = 20  # characters; fewer can be guessed
 
-class Tokens:
-    """Tokens and the names of their holders."""
 
-    def __init__(self, tokens: Mapping[str, str]) -> None:
-        """Know `tokens`, each with the name of its holder."""
-        self._tokens = {token.encode(): name for token, name in tokens.items()}
+class Attempts:
+    """Counts the tokens that were refused to each address, to slow down guessing.
 
-    def name_of(self, token: str) -> str | None:
-        """Find who holds `token`; None: nobody."""
-        given = token.encode()
-        found = None
-        for known, name in self._tokens.items():
-            if hmac.compare_digest(known, given):
-                found = name
-        return found
+    Whoever has a good token is never refused because others guess.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Go by `monotonic`."""
+        self._monotonic = monotonic
+        self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def add(self, address: str) -> float:
+        """Count one more; answer how many seconds to wait, 0 if it is not too many."""
+        now = self._monotonic()
+        spent, since = self._spent.pop(address, (0.0, now))
+        left = max(spent - (now - since) / _REFILL, 0.0)
+        is_too_many = left + 1 > _ALLOWED
+        self._spent[address] = (left if is_too_many else left + 1, now)
+        while len(self._spent) > _MOST_ADDRESSES:
+            self._spent.popitem(last=False)
+        return (left + 1 - _ALLOWED) * _REFILL if is_too_many else 0.0
 
 
 def admin_token(directory: Path, given: str | None) -> str:
@@ -35,6 +47,11 @@ def admin_token(directory: Path, given: str | None) -> str:
     if given and given.strip():
         if not given.isascii():
             raise CannotStart("FOREWARN_TOKEN must be plain ASCII")
+        if len(given.strip()) < _SHORT:
+            _log.warning(
+                "FOREWARN_TOKEN has fewer than %d characters: it can be guessed",
+                _SHORT,
+            )
         return given.strip()
     path = directory / "token"
     try:

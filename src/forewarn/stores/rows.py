@@ -11,6 +11,7 @@ from forewarn.core.fleet import VM, Audience, Group, Host, key
 from forewarn.core.maintenance import Maintenance
 from forewarn.core.outages import Outage
 from forewarn.core.plain import from_plain, to_plain
+from forewarn.core.tokens import Token
 
 Row = Sequence[object]
 Parameters = Mapping[str, object]
@@ -164,3 +165,19 @@ def outage(row: Row) -> Outage:
 def outage_row(value: Outage) -> Parameters:
     """Write an outage."""
     return {"since": micros(value.since), "until": micros(value.until)}
+
+
+def token(row: Row) -> Token:
+    """Read a token: body, last used."""
+    read = from_plain(Token, json.loads(str(row[0])))
+    return replace(read, last_used=optional_moment(row[1]))
+
+
+def token_row(value: Token) -> Parameters:
+    """Write a token."""
+    return {
+        "id": value.id,
+        "created_at": micros(value.created_at),
+        "last_used": optional_micros(value.last_used),
+        "body": body(replace(value, last_used=None)),
+    }

@@ -13,6 +13,7 @@ from forewarn.core.fleet import VM, Fleet, Group, Host, key
 from forewarn.core.maintenance import Maintenance, Phase, Slice
 from forewarn.core.outages import Outage
 from forewarn.core.settling import Step
+from forewarn.core.tokens import Token
 from forewarn.errors import Unavailable
 from forewarn.ports import Receipt, Snapshot, Transaction
 from forewarn.stores import rows
@@ -200,17 +201,23 @@ class SqlSnapshot:
         return None if row is None else rows.maintenance(row)
 
     def maintenances(
-        self, *, phases: Sequence[Phase], after: int, limit: int
+        self,
+        *,
+        phases: Sequence[Phase],
+        after: int,
+        limit: int,
+        group: str | None = None,
     ) -> Sequence[tuple[int, Maintenance]]:
         """Maintenances in the order of announcement, with a cursor each."""
-        found: list[rows.Row] = []
-        if not phases:
-            found = [*self._session.rows(sql.MAINTENANCES, after=after, most=limit)]
+        any_phase, in_phase, of_group = (
+            (sql.MAINTENANCES, sql.MAINTENANCES_IN_PHASE, {})
+            if group is None
+            else (sql.TOLD, sql.TOLD_IN_PHASE, {"group": group})
+        )
+        page = {"after": after, "most": limit, **of_group}
+        found = [] if phases else [*self._session.rows(any_phase, **page)]
         for phase in phases:
-            of = phase.value
-            found += self._session.rows(
-                sql.MAINTENANCES_IN_PHASE, of=of, after=after, most=limit
-            )
+            found += self._session.rows(in_phase, of=phase.value, **page)
         in_order = {int(str(row[0])): row for row in found}
         return [
             (each, rows.maintenance(in_order[each]))
@@ -256,6 +263,10 @@ class SqlSnapshot:
             return None
         key, digest, answer, at = (str(row[0]), str(row[1]), str(row[2]), row[3])
         return Receipt(key=key, digest=digest, answer=answer, at=rows.moment(at))
+
+    def tokens(self) -> Sequence[Token]:
+        """All tokens, in the order in which they were made."""
+        return [*map(rows.token, self._session.rows(sql.TOKENS))]
 
 
 class SqlTransaction(SqlSnapshot):
@@ -324,6 +335,20 @@ class SqlTransaction(SqlSnapshot):
             digest=receipt.digest,
             answer=receipt.answer,
             at=rows.micros(receipt.at),
+        )
+
+    def keep_token(self, token: Token) -> None:
+        """Keep `token`, in the place of its earlier self."""
+        row = rows.token_row(token)
+        others = {name: row[name] for name in row if name != "id"}
+        if not self._session.run(sql.SET_TOKEN, of=token.id, **others):
+            self._session.run(sql.ADD_TOKEN, **row)
+
+    def note_uses(self, used: Mapping[str, datetime]) -> None:
+        """Keep when tokens were last used."""
+        self._session.run_many(
+            sql.SET_USED,
+            [{"of": name, "used": rows.micros(when)} for name, when in used.items()],
         )
 
     def _append(self, facts: Sequence[Fact]) -> None:

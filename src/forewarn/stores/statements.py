@@ -113,6 +113,10 @@ MAINTENANCES = (
     .limit(p("most"))
 )
 MAINTENANCES_IN_PHASE = MAINTENANCES.where(t.maintenances.c.phase == p("of"))
+TOLD = MAINTENANCES.join(
+    t.involved, t.involved.c.maintenance == t.maintenances.c.id
+).where(t.involved.c.group == p("group"))
+TOLD_IN_PHASE = TOLD.where(t.maintenances.c.phase == p("of"))
 NEXT_MOMENT = select(func.min(t.maintenances.c.moment))
 DUE = (
     select(*_MAINTENANCE)
@@ -133,6 +137,10 @@ OUTAGES = (
 RECEIPT = select(
     t.receipts.c.key, t.receipts.c.digest, t.receipts.c.answer, t.receipts.c.at
 ).where(t.receipts.c.key == p("of"))
+
+TOKENS = select(t.tokens.c.body, t.tokens.c.last_used).order_by(
+    t.tokens.c.created_at, t.tokens.c.id
+)
 
 # --- writing -----------------------------------------------------------------
 
@@ -185,6 +193,8 @@ ADD_EVENT = insert(t.events)
 ADD_SEEN = insert(t.seen)
 ADD_OUTAGE = insert(t.outages)
 ADD_RECEIPT = insert(t.receipts)
+ADD_TOKEN, SET_TOKEN = insert(t.tokens), _change(t.tokens, "id")
+SET_USED = update(t.tokens).where(t.tokens.c.id == p("of")).values(last_used=p("used"))
 DROP_RECEIPTS = delete(t.receipts).where(t.receipts.c.at < p("before"))
 DROP_RECEIPT = delete(t.receipts).where(t.receipts.c.key == p("of"))
 

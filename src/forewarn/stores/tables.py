@@ -167,3 +167,12 @@ receipts = Table(
     Column("answer", Text, nullable=False),
     Column("at", BigInteger, nullable=False),
 )
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", _short(40), primary_key=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("last_used", BigInteger),
+    Column("body", Text, nullable=False),
+)

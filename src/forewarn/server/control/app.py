@@ -3,7 +3,6 @@
 from fastapi import FastAPI
 
 from forewarn import __version__
-from forewarn.server.auth import Tokens
 from forewarn.server.control import (
     causes,
     clock,
@@ -13,8 +12,10 @@ from forewarn.server.control import (
     journal,
     maintenances,
     problems,
+    tokens,
 )
-from forewarn.server.control.asked import Guard, Parts
+from forewarn.server.control.asked import Parts
+from forewarn.server.control.guard import Guard
 from forewarn.server.control.journal import Streams
 
 _DESCRIPTION = (
@@ -24,7 +25,7 @@ _DESCRIPTION = (
 )
 
 
-def make_app(parts: Parts, streams: Streams, tokens: Tokens) -> FastAPI:
+def make_app(parts: Parts, streams: Streams) -> FastAPI:
     """Put the application together."""
     app = FastAPI(
         title="forewarn control API",
@@ -33,10 +34,10 @@ def make_app(parts: Parts, streams: Streams, tokens: Tokens) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.add_middleware(Guard, tokens=tokens)
+    app.add_middleware(Guard, parts=parts)
     app.state.parts = parts
     app.state.streams = streams
     problems.install(app)
-    for module in (health, maintenances, causes, fleet, journal, clock, docs):
+    for module in (health, maintenances, causes, fleet, journal, clock, tokens, docs):
         app.include_router(module.router)
     return app

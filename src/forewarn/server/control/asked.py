@@ -6,28 +6,18 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Header, Request
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.engine.causes import Causes
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.once import Once
 from forewarn.engine.timers import Advance
+from forewarn.engine.tokens import Holder, Tokens
 from forewarn.ports import Snapshot
-from forewarn.server.auth import Tokens
-from forewarn.server.control.problems import problem
 
 _T = TypeVar("_T")
 _LONGEST_KEY = 255
-
-_NO_TOKEN = problem(
-    401,
-    "a bearer token is needed; the first start of `forewarn serve` writes one to the"
-    " file `token` in its state directory",
-    {"WWW-Authenticate": "Bearer"},
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +28,7 @@ class Parts:
     fleets: Fleets
     causes: Causes
     advance: Advance
+    tokens: Tokens
     documents_position: Callable[[], int]
 
 
@@ -49,42 +40,26 @@ def parts(request: Request) -> Parts:
     return found
 
 
-def caller(request: Request) -> str:
+def caller(request: Request) -> Holder:
     """Say who asks; the guard has found it out."""
-    return str(request.state.caller)
-
-
-class Guard:
-    """Lets nobody near /v1 who cannot show a token, whatever else is wrong."""
-
-    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
-        """Stand before `app`."""
-        self._app = app
-        self._tokens = tokens
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer 401."""
-        if scope["type"] == "http" and scope["path"].startswith("/v1"):
-            name = self._caller(Headers(scope=scope))
-            if name is None:
-                await _NO_TOKEN(scope, receive, send)
-                return
-            scope.setdefault("state", {})["caller"] = name
-        await self._app(scope, receive, send)
-
-    def _caller(self, headers: Headers) -> str | None:
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        known = scheme.lower() == "bearer"
-        return self._tokens.name_of(token.strip()) if known else None
+    found = request.state.caller
+    if not isinstance(found, Holder):
+        raise TypeError("nobody has looked who asks")
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """One request that changes something."""
 
-    by: str
+    holder: Holder
     key: str | None
     digest: str
+
+    @property
+    def by(self) -> str:
+        """The name that the journal tells."""
+        return self.holder.name
 
     def once(
         self,
@@ -104,7 +79,7 @@ class Asked:
 
 async def asked(
     request: Request,
-    by: Annotated[str, Depends(caller)],
+    holder: Annotated[Holder, Depends(caller)],
     idempotency_key: Annotated[
         str | None,
         Header(description="Same key and body within 24 h: same answer, done once."),
@@ -115,9 +90,16 @@ async def asked(
         raise HTTPException(
             422, f"an Idempotency-Key has 1 to {_LONGEST_KEY} characters"
         )
-    digest = hashlib.sha256(f"{by} {request.method} {request.url.path}\n".encode())
+    digest = hashlib.sha256(f"{request.method} {request.url.path}\n".encode())
     digest.update(await request.body())
-    return Asked(by=by, key=idempotency_key, digest=digest.hexdigest())
+    key = None if idempotency_key is None else _own_key(holder, idempotency_key)
+    return Asked(holder=holder, key=key, digest=digest.hexdigest())
+
+
+def _own_key(holder: Holder, key: str) -> str:
+    """Keep the keys of each holder apart: no one learns what another has used."""
+    whose = f"{holder.token or ''} {holder.name}\n{key}"
+    return hashlib.sha256(whose.encode()).hexdigest()
 
 
 async def raw_body(request: Request) -> bytes:
@@ -126,6 +108,6 @@ async def raw_body(request: Request) -> bytes:
 
 
 Service = Annotated[Parts, Depends(parts)]
-Caller = Annotated[str, Depends(caller)]
+Caller = Annotated[Holder, Depends(caller)]
 Change = Annotated[Asked, Depends(asked)]
 Body = Annotated[bytes, Depends(raw_body)]

@@ -10,9 +10,9 @@ from forewarn.core.announcing import Order
 from forewarn.core.causes import Operation, order_for, order_for_host
 from forewarn.core.maintenance import Maintenance
 from forewarn.engine.causes import Outcome
-from forewarn.errors import InvalidInput
+from forewarn.errors import Forbidden, InvalidInput
 from forewarn.ports import Snapshot
-from forewarn.protocol.types import EventType
+from forewarn.protocol.types import EventSource, EventType
 from forewarn.server.control.asked import Asked, Change, Service
 from forewarn.server.control.bodies import (
     Degraded,
@@ -27,6 +27,7 @@ from forewarn.server.control.bodies import (
     with_words,
     word,
 )
+from forewarn.server.control.reach import shown_to
 from forewarn.server.control.views import Json, announced_view, written
 
 router = APIRouter(tags=["causes"])
@@ -60,6 +61,8 @@ def reimage(
 ) -> Json:
     """Give a VM a new image; it reboots."""
     source = None if body is None else source_of(body.source)
+    if source is EventSource.PLATFORM and asked.holder.group is not None:
+        raise Forbidden("source: a group's token asks as a user; leave it out")
     order = order_for(Operation.REIMAGE, name)
     order = replace(order, source=source or order.source)
     return _ordered(service, asked, Operation.REIMAGE, with_times(order, body))
@@ -93,13 +96,20 @@ def _operate(
 def _ordered(
     service: Service, asked: Asked, operation: Operation, order: Order
 ) -> Json:
+    holder = asked.holder
+
+    def view(made: Sequence[Maintenance]) -> Json:
+        return announced_view([shown_to(holder, each) for each in made])
+
     def render(made: Sequence[Maintenance], snapshot: Snapshot) -> str:
         del snapshot
-        return written(announced_view(made))
+        return written(view(made))
 
     once = asked.once(201, render)
-    made = service.causes.operate(operation, order, by=asked.by, once=once)
-    return announced_view(made)
+    made = service.causes.operate(
+        operation, order, by=asked.by, only=holder.group, once=once
+    )
+    return view(made)
 
 
 # --- hosts -------------------------------------------------------------------

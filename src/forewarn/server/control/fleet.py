@@ -13,6 +13,7 @@ from forewarn.errors import InvalidInput, Malformed, NotFound
 from forewarn.ports import Snapshot
 from forewarn.server.control.asked import Body, Caller, Change, Service
 from forewarn.server.control.pages import After, Limit, page
+from forewarn.server.control.reach import groups_for, vm_for, vms_for
 from forewarn.server.control.views import (
     Json,
     applied_view,
@@ -69,17 +70,17 @@ def list_vms(
     service: Service, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
     """List VMs by name."""
-    del by
     with service.engine.store.snapshot() as snapshot:
-        found = snapshot.vms(after=after or "", limit=limit + 1)
+        found = vms_for(by, snapshot, after=after or "", limit=limit + 1)
     return page(found, limit, vm_view, lambda vm: vm.name)
 
 
 @router.get("/v1/vms/{name}")
 def get_vm(service: Service, by: Caller, name: str) -> Json:
     """Show one VM."""
-    del by
-    return vm_view(_only(_part(service, vms=[name]).vms, name, "VM"))
+    vms = _part(service, vms=[name]).vms
+    own = {each: share for each, vm in vms.items() if (share := vm_for(by, vm))}
+    return vm_view(_only(own, name, "VM"))
 
 
 @router.put("/v1/vms/{name}", openapi_extra=_ITEM_BODY)
@@ -105,19 +106,19 @@ def list_groups(
     service: Service, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
     """List groups by name."""
-    del by
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        found = snapshot.groups(after=after or "", limit=limit + 1)
+        found = groups_for(by, snapshot, after=after or "", limit=limit + 1)
     return page(found, limit, group_view, lambda group: group.name)
 
 
 @router.get("/v1/groups/{name}")
 def get_group(service: Service, by: Caller, name: str) -> Json:
     """Show one group."""
-    del by
     service.engine.write_notes()
-    return group_view(_only(_part(service, groups=[name]).groups, name, "group"))
+    groups = _part(service, groups=[name]).groups
+    own = {each: group for each, group in groups.items() if by.group in (None, each)}
+    return group_view(_only(own, name, "group"))
 
 
 @router.put("/v1/groups/{name}", openapi_extra=_ITEM_BODY)

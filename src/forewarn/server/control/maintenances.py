@@ -6,13 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from forewarn.core.maintenance import Event, Maintenance, Phase
-from forewarn.engine.lookup import find_maintenance
+from forewarn.engine.lookup import find_event
 from forewarn.engine.telling import explain_maintenance, tell_story
-from forewarn.errors import NotFound
+from forewarn.engine.tokens import Holder
 from forewarn.ports import Snapshot
 from forewarn.server.control.asked import Caller, Change, Service
 from forewarn.server.control.bodies import Announcement, Reason, order_of, word
 from forewarn.server.control.pages import After, Limit, number, page
+from forewarn.server.control.reach import find_for, shown_to
 from forewarn.server.control.views import (
     Json,
     SeenBy,
@@ -48,7 +49,7 @@ def announce(service: Service, asked: Change, body: Announcement) -> Json:
 @router.post("/v1/maintenances/preview")
 def preview(service: Service, by: Caller, body: Announcement) -> Json:
     """Show what would be announced; nothing is changed."""
-    made = service.engine.preview(order_of(body), by=by)
+    made = service.engine.preview(order_of(body), by=by.name)
     return {"maintenances": [preview_view(each) for each in made]}
 
 
@@ -61,17 +62,16 @@ def list_maintenances(
     after: After = None,
 ) -> Json:
     """List maintenances in the order of announcement."""
-    del by
     phases = [word(Phase, each, "phase") for each in phase or ()]
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
         found = snapshot.maintenances(
-            phases=phases, after=number(after), limit=limit + 1
+            phases=phases, after=number(after), limit=limit + 1, group=by.group
         )
         return page(
             found,
             limit,
-            lambda each: maintenance_view(each[1], _seen_by(snapshot)),
+            lambda each: _view(shown_to(by, each[1]), snapshot),
             lambda each: each[0],
         )
 
@@ -79,24 +79,21 @@ def list_maintenances(
 @router.get("/v1/maintenances/{id}")
 def get_maintenance(service: Service, by: Caller, id: str) -> Json:
     """Show a maintenance, by its own id or that of one of its events."""
-    del by
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        return _view(find_maintenance(snapshot, id), snapshot)
+        return _view(find_for(by, snapshot, id), snapshot)
 
 
 @router.get("/v1/maintenances/{id}/explain")
 def explain(service: Service, by: Caller, id: str) -> Json:
     """Explain what a maintenance waits for, since when, and who could open it."""
-    del by
-    return explanation_view(explain_maintenance(service.engine, id))
+    return explanation_view(explain_maintenance(service.engine, id, only=by.group))
 
 
 @router.get("/v1/maintenances/{id}/story")
 def story(service: Service, by: Caller, id: str) -> Json:
     """Tell the whole life of a maintenance, in order."""
-    del by
-    return story_view(tell_story(service.engine, id))
+    return story_view(tell_story(service.engine, id, only=by.group))
 
 
 @router.post("/v1/maintenances/{id}/cancel")
@@ -145,11 +142,10 @@ def list_events(
     after: After = None,
 ) -> Json:
     """List events in the order of announcement."""
-    del by
     phases = [word(Phase, each, "phase") for each in phase or ()]
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        found = _events(snapshot, phases, after, limit + 1)
+        found = _events(snapshot, by, phases, after, limit + 1)
         return page(
             found,
             limit,
@@ -161,24 +157,26 @@ def list_events(
 @router.get("/v1/events/{id}")
 def get_event(service: Service, by: Caller, id: str) -> Json:
     """Show an event."""
-    del by
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        found = find_maintenance(snapshot, id)
-        return event_view(found, _event(found, id), _seen_by(snapshot))
+        found, event = find_event(snapshot, id, only=by.group)
+        return event_view(found, event, _seen_by(snapshot))
 
 
 @router.post("/v1/events/{id}/approve")
 def approve(service: Service, asked: Change, id: str) -> Json:
-    """Approve an event on behalf of the operator."""
+    """Approve an event on behalf of the operator, or of the group that it is for."""
+
+    def view(found: Maintenance, snapshot: Snapshot) -> Json:
+        return event_view(found, found.event(id.upper()), _seen_by(snapshot))
 
     def render(found: Maintenance, snapshot: Snapshot) -> str:
-        return written(event_view(found, _event(found, id), _seen_by(snapshot)))
+        return written(view(found, snapshot))
 
     once = asked.once(200, render)
-    found = service.engine.approve(id.upper(), by=asked.by, once=once)
+    found = service.engine.approve(id, by=asked.by, only=asked.holder.group, once=once)
     with service.engine.store.snapshot() as snapshot:
-        return event_view(found, _event(found, id), _seen_by(snapshot))
+        return view(found, snapshot)
 
 
 # --- reading and showing -----------------------------------------------------
@@ -201,15 +199,12 @@ def _shown(service: Service, found: Maintenance) -> Json:
         return _view(found, snapshot)
 
 
-def _event(found: Maintenance, event_id: str) -> Event:
-    for event in found.events:
-        if event.id == event_id.upper():
-            return event
-    raise NotFound(f"{event_id} is a maintenance; name one of its events")
-
-
 def _events(
-    snapshot: Snapshot, phases: Sequence[Phase], after: str | None, limit: int
+    snapshot: Snapshot,
+    by: Holder,
+    phases: Sequence[Phase],
+    after: str | None,
+    limit: int,
 ) -> list[tuple[str, Maintenance, Event]]:
     """Events after the cursor, which counts maintenances and events in them."""
     first, _, skipped = (after or "0.0").partition(".")
@@ -217,13 +212,15 @@ def _events(
     begin = position - 1 if skip else position
     found: list[tuple[str, Maintenance, Event]] = []
     while len(found) < limit:
-        listed = snapshot.maintenances(phases=phases, after=begin, limit=limit)
+        listed = snapshot.maintenances(
+            phases=phases, after=begin, limit=limit, group=by.group
+        )
         for ordinal, each in listed:
             start = skip if ordinal == position else 0
             found += [
                 (f"{ordinal}.{i}", each, event)
                 for i, event in enumerate(each.events, 1)
-                if i > start
+                if i > start and by.group in (None, event.group)
             ]
             begin = ordinal
         if len(listed) < limit:

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from forewarn.errors import (
     CannotStart,
     Conflict,
+    Forbidden,
     ForewarnError,
     InvalidInput,
     Malformed,
@@ -27,6 +28,7 @@ _log = logging.getLogger(__name__)
 _STATUS: Sequence[tuple[type[ForewarnError], int]] = (
     (Malformed, 400),
     (InvalidInput, 422),
+    (Forbidden, 403),
     (NotFound, 404),
     (Conflict, 409),
     (Unavailable, 503),

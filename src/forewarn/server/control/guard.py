@@ -1,0 +1,96 @@
+"""Lets nobody near who cannot show a token, whatever else is wrong."""
+
+from ipaddress import ip_address
+from math import ceil
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from forewarn.core.tokens import Role
+from forewarn.engine.tokens import Holder, Unknown
+from forewarn.server.auth import Attempts
+from forewarn.server.control.asked import Parts
+from forewarn.server.control.problems import problem
+from forewarn.server.control.rights import Right, is_guarded, may, right_for
+
+_NO_TOKEN = (
+    "a bearer token is needed; the first start of `forewarn serve` writes one to the"
+    " file `token` in its state directory, and `forewarn token create` makes others"
+)
+
+
+class Guard:
+    """Stands before everything that needs a token."""
+
+    def __init__(self, app: ASGIApp, parts: Parts) -> None:
+        """Let those pass to `app` whose tokens are known; note all others."""
+        self._app = app
+        self._parts = parts
+        self._attempts = Attempts()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer 401, 403 or 429."""
+        if scope["type"] == "http" and is_guarded(scope["path"]):
+            found = self._look(scope)
+            if isinstance(found, Response):
+                await found(scope, receive, send)
+                return
+            scope.setdefault("state", {})["caller"] = found
+        await self._app(scope, receive, send)
+
+    def _look(self, scope: Scope) -> Holder | Response:
+        scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not text.strip():
+            return _unknown(_NO_TOKEN)
+        found = self._parts.tokens.holder_of(text.strip())
+        if isinstance(found, Unknown):
+            return self._refuse(scope, found)
+        right = right_for(scope["method"], scope["path"])
+        return found if may(found.role, right) else _forbidden(found, right)
+
+    def _refuse(self, scope: Scope, unknown: Unknown) -> Response:
+        address = address_of(scope)
+        self._parts.engine.notes.refuse(address)
+        wait = self._attempts.add(address)
+        if not wait:
+            return _unknown(unknown.value)
+        seconds = ceil(wait)
+        return problem(
+            429,
+            f"too many wrong tokens from {address}; wait {seconds} s",
+            {"Retry-After": str(seconds)},
+        )
+
+
+def address_of(scope: Scope) -> str:
+    """Say where a request comes from; one network of IPv6 is one place."""
+    client = scope.get("client")
+    if client is None:
+        return "unknown"
+    try:
+        address = ip_address(client[0])
+    except ValueError:
+        return str(client[0])
+    if address.version == 6 and not address.is_loopback:
+        mapped = address.ipv4_mapped
+        return str(mapped) if mapped else f"{ip_address(int(address) >> 64 << 64)}/64"
+    return str(address)
+
+
+def _unknown(detail: str) -> Response:
+    return problem(401, detail, {"WWW-Authenticate": "Bearer"})
+
+
+def _forbidden(holder: Holder, right: Right) -> Response:
+    if holder.role is Role.GROUP:
+        return problem(
+            403,
+            f"the token {holder.name} is that of group {holder.group}; it reads,"
+            " approves and asks for user operations there, and no more",
+        )
+    return problem(
+        403,
+        f"this needs the role {right.least}, and the token {holder.name} has the role"
+        f" {holder.role}",
+    )

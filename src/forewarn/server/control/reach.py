@@ -1,0 +1,61 @@
+"""What a caller can reach: everything, or what concerns his group.
+
+What he cannot reach is for him as if it did not exist.
+"""
+
+from collections.abc import Sequence
+
+from forewarn.core.facts import Entry
+from forewarn.core.fleet import VM, Group, key
+from forewarn.core.maintenance import Maintenance
+from forewarn.core.share import Look, share_of, share_of_fact, share_of_vm
+from forewarn.engine.lookup import find_maintenance
+from forewarn.engine.tokens import Holder
+from forewarn.ports import Snapshot
+
+
+def shown_to(holder: Holder, found: Maintenance) -> Maintenance:
+    """Cut a maintenance that `holder` may know of to what he may know of it."""
+    share = None if holder.group is None else share_of(found, holder.group)
+    return found if share is None else share
+
+
+def find_for(holder: Holder, snapshot: Snapshot, any_id: str) -> Maintenance:
+    """Find the maintenance with this id, or with an event of this id."""
+    return shown_to(holder, find_maintenance(snapshot, any_id, only=holder.group))
+
+
+def vm_for(holder: Holder, vm: VM) -> VM | None:
+    """Show `vm` to `holder`; None: it is another group's."""
+    return vm if holder.group is None else share_of_vm(vm, holder.group)
+
+
+def vms_for(
+    holder: Holder, snapshot: Snapshot, *, after: str, limit: int
+) -> Sequence[VM]:
+    """List VMs by name, those after the name `after`."""
+    if holder.group is None:
+        return snapshot.vms(after=after, limit=limit)
+    members = snapshot.part_of_fleet(groups=[holder.group]).vms.values()
+    own = [vm for each in members if (vm := vm_for(holder, each))]
+    listed = [vm for vm in own if key(vm.name) > key(after)]
+    return sorted(listed, key=lambda vm: key(vm.name))[:limit]
+
+
+def groups_for(
+    holder: Holder, snapshot: Snapshot, *, after: str, limit: int
+) -> Sequence[Group]:
+    """List groups by name, those after the name `after`."""
+    if holder.group is None:
+        return snapshot.groups(after=after, limit=limit)
+    groups = snapshot.part_of_fleet(groups=[holder.group]).groups
+    own = [group for name, group in groups.items() if name == holder.group]
+    return [group for group in own if key(group.name) > key(after)][:limit]
+
+
+def entry_for(holder: Holder, entry: Entry, look: Look) -> Entry | None:
+    """Cut a place of the journal to what `holder` may know of it; None: nothing."""
+    if holder.group is None:
+        return entry
+    share = share_of_fact(entry.fact, holder.group, look)
+    return None if share is None else Entry(position=entry.position, fact=share)
