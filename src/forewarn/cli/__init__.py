@@ -18,7 +18,17 @@ from forewarn.cli.tables import complain, drop_output
 from forewarn.errors import ForewarnError, WrongUsage
 
 #: In the order in which one needs them.
-COMMANDS = ("serve", "fleet", "announce", "vm", "host", "events", "journal", "clock")
+COMMANDS = (
+    "serve",
+    "fleet",
+    "announce",
+    "vm",
+    "host",
+    "events",
+    "journal",
+    "clock",
+    "token",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

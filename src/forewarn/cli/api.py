@@ -159,14 +159,14 @@ class Api:
             raise self._trouble(error, timeout) from error
 
     def _refusal(self, error: HTTPError) -> Refused:
+        said = _said(error)
         if error.code == 401:
-            had = "was not accepted" if self.token else "is needed"
+            why = said if self.token and said else "a token is needed"
             return Refused(
-                f"a token {had}; it is taken from --token, else $FOREWARN_TOKEN, else"
+                f"{why}. It is taken from --token, else $FOREWARN_TOKEN, else"
                 f" the file {state_directory(os.environ) / 'token'}",
                 error.code,
             )
-        said = _said(error)
         return Refused(said or f"{self.url} answered {error}", error.code)
 
     def _trouble(self, reason: object, timeout: float) -> Unreachable:

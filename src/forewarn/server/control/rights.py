@@ -30,7 +30,7 @@ _USERS = "restart|redeploy|reimage|evict|delete"
 
 #: The first line that fits is the one that counts.
 RIGHTS: Sequence[Right] = (
-    _right("GET HEAD", r"/v1/(vms|groups)(/[^/]+)?", Role.VIEWER, groups=True),
+    _right("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
     _right("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
     _right("GET HEAD", r"/v1/(journal|stream|clock)", Role.VIEWER, groups=True),
     _right("POST", rf"/v1/vms/[^/]+/({_USERS})", Role.OPERATOR, groups=True),
