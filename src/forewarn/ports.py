@@ -1,13 +1,13 @@
 """The seams: what the engine needs of the world around it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event as Bell
 from typing import Protocol
 
-from forewarn.core.facts import Entry, Sight
+from forewarn.core.facts import Entry, Fact, Sight
 from forewarn.core.fleet import VM, Fleet, Group, Host
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
 from forewarn.core.outages import Outage
@@ -34,6 +34,22 @@ class Snapshot(Protocol):
 
     def last_at(self) -> datetime | None:
         """When the last fact happened."""
+
+    def position_before(self, moment: datetime) -> int:
+        """How far the journal went before `moment`; its times never go back."""
+
+    def facts(
+        self,
+        *,
+        after: int,
+        until: int,
+        limit: int,
+        kinds: Collection[type[Fact]] = (),
+        maintenances: Collection[str] = (),
+    ) -> Sequence[Entry]:
+        """Read the journal behind `after`, up to `until`: facts of these kinds, of
+        these maintenances; where both are named, of these maintenances.
+        """
 
     def fleet(self) -> Fleet:
         """The whole fleet."""

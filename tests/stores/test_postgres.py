@@ -12,6 +12,7 @@ from tests.stores.contract_of_notes import (
     SettingsContract,
 )
 from tests.stores.contract_of_pages import PagesContract
+from tests.stores.contract_of_searches import SearchesContract
 from tests.stores.contract_of_writers import ReadersContract, WritersContract
 from tests.stores.things import OpenStore, a_seen, postgres_store, put
 
@@ -44,6 +45,10 @@ class TestTime(TimeContract):
 
 
 class TestPages(PagesContract):
+    pass
+
+
+class TestSearches(SearchesContract):
     pass
 
 

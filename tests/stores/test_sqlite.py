@@ -13,6 +13,7 @@ from tests.stores.contract_of_notes import (
 )
 from tests.stores.contract_of_outages import OutagesContract
 from tests.stores.contract_of_pages import PagesContract
+from tests.stores.contract_of_searches import SearchesContract
 from tests.stores.contract_of_writers import ReadersContract, WritersContract
 from tests.stores.things import OpenStore, a_seen, put, sqlite_store
 
@@ -56,6 +57,10 @@ class TestTime(TimeContract):
 
 
 class TestPages(PagesContract):
+    pass
+
+
+class TestSearches(SearchesContract):
     pass
 
 

@@ -29,7 +29,12 @@ class Notice:
     away: timedelta  # how much of that the service was away for
     saved: timedelta  # how much sooner it started, because everybody had approved
     unapproved: tuple[str, ...]  # groups that had not approved when it started
-    is_broken: bool  # it started before it might; never so, unless forewarn is wrong
+    too_soon: timedelta  # how much before it might; zero, unless forewarn is wrong
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it started before it might."""
+        return self.too_soon > _NONE
 
 
 def judge(maintenance: Maintenance, outages: Iterable[Outage]) -> Notice:
@@ -48,7 +53,7 @@ def judge(maintenance: Maintenance, outages: Iterable[Outage]) -> Notice:
             away=_NONE,
             saved=_NONE,
             unapproved=(),
-            is_broken=False,
+            too_soon=_NONE,
         )
     away = lost(outages, announced, started)
     missing = [each for each in maintenance.events if _is_missing(each, started)]
@@ -60,7 +65,9 @@ def judge(maintenance: Maintenance, outages: Iterable[Outage]) -> Notice:
         away=away,
         saved=_NONE if missing else early,
         unapproved=tuple(dict.fromkeys(each.group for each in missing)),
-        is_broken=bool(missing) and started < _earliest(maintenance, away),
+        too_soon=max(_earliest(maintenance, away) - started, _NONE)
+        if missing
+        else _NONE,
     )
 
 

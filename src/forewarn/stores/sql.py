@@ -3,9 +3,11 @@
 It keeps what it is given and answers what it is asked; no rule of life is in here.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import zip_longest
 from typing import TypeVar
 
 from forewarn.core.facts import Entry, Fact, Seen, Sight
@@ -103,6 +105,42 @@ class SqlSnapshot:
     def last_at(self) -> datetime | None:
         """When the last fact happened."""
         return self._counter[1]
+
+    def position_before(self, moment: datetime) -> int:
+        """How far the journal went before `moment`; its times never go back."""
+        positions = range(1, self.position() + 1)
+        return bisect_left(positions, rows.micros(moment), key=self._at)
+
+    def _at(self, position: int) -> int:
+        row = self._session.row(sql.FACT_AT, of=position)
+        if row is None:
+            raise LookupError(f"the journal has no position {position}")
+        return int(str(row[0]))
+
+    def facts(
+        self,
+        *,
+        after: int,
+        until: int,
+        limit: int,
+        kinds: Collection[type[Fact]] = (),
+        maintenances: Collection[str] = (),
+    ) -> Sequence[Entry]:
+        """Read the journal behind `after`, up to `until`."""
+        where = {"after": after, "until": until, "most": limit}
+        found = [
+            row
+            for each in maintenances
+            for row in self._session.rows(sql.FACTS_OF_BETWEEN, of=each, **where)
+        ]
+        if not maintenances and kinds:
+            named = {each.__name__ for each in kinds}
+            asked = dict(zip_longest(sql.KINDS, sorted(named), fillvalue=""))
+            found = [*self._session.rows(sql.FACTS_OF_KINDS, **asked, **where)]
+        elif not maintenances:
+            found = [*self._session.rows(sql.FACTS_BETWEEN, **where)]
+        entries = sorted(map(rows.entry, found), key=lambda entry: entry.position)
+        return entries[:limit]
 
     def fleet(self) -> Fleet:
         """The whole fleet."""

@@ -28,18 +28,30 @@ COUNTER = select(t.counter.c.position, t.counter.c.last_at, t.counter.c.ordinal)
 TAKE_COUNTER = COUNTER.with_for_update()  # SQLite has taken all by BEGIN IMMEDIATE
 SETTING = select(t.settings.c.value).where(t.settings.c.name == p("of"))
 
+FACT_AT = select(t.journal.c.at).where(t.journal.c.position == p("of"))
+
 FACTS = (
     select(t.journal.c.position, t.journal.c.fact, t.journal.c.body)
     .where(t.journal.c.position > p("after"))
     .order_by(t.journal.c.position)
     .limit(p("most"))
 )
+FACTS_BETWEEN = FACTS.where(t.journal.c.position <= p("until"))
+
+#: The names of the kinds that one question may name; those that are left are empty.
+KINDS = tuple(f"kind{number}" for number in range(40))
+FACTS_OF_KINDS = FACTS_BETWEEN.where(t.journal.c.fact.in_([p(each) for each in KINDS]))
 
 FACTS_OF = (
     select(t.journal.c.position, t.journal.c.fact, t.journal.c.body)
     .join(t.concerned, t.concerned.c.position == t.journal.c.position)
     .where(t.concerned.c.maintenance == p("of"))
     .order_by(t.journal.c.position)
+)
+FACTS_OF_BETWEEN = (
+    FACTS_OF.where(t.concerned.c.position > p("after"))
+    .where(t.concerned.c.position <= p("until"))
+    .limit(p("most"))
 )
 
 HOSTS = select(t.hosts.c.body).order_by(t.hosts.c.ordinal)

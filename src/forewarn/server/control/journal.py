@@ -4,18 +4,26 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from forewarn.core.facts import Entry
+from forewarn.core.searching import Search
+from forewarn.engine.searching import Found, find, find_newest, resolve
 from forewarn.ports import Store
 from forewarn.server.control.asked import Caller, Service
-from forewarn.server.control.pages import After, Limit, number, page
+from forewarn.server.control.pages import After, Limit, number
+from forewarn.server.control.searches import Searched, Within
 from forewarn.server.control.views import Json, entry_view
 
 router = APIRouter(tags=["journal"])
+
+Order = Annotated[
+    Literal["oldest", "newest"], Query(description="which facts come first")
+]
 
 _BATCH = 100
 _KEEP_ALIVE = 15.0  # seconds between signs of life
@@ -53,13 +61,31 @@ class Streams:
 
 @router.get("/v1/journal")
 def read_journal(
-    service: Service, by: Caller, limit: Limit = 100, after: After = None
+    service: Service,
+    by: Caller,
+    search: Within,
+    limit: Limit = 100,
+    after: After = None,
+    order: Order = "oldest",
 ) -> Json:
-    """Read the journal; positions have no gaps."""
+    """Read the journal, or what is asked for of it; positions have no gaps.
+
+    Of a long journal a page may hold few facts, or none, though there are more: it
+    ends where it has looked at enough. Go on until `next` is null.
+    """
     del by
     service.engine.write_notes()
-    found = service.engine.store.facts(number(after), limit + 1)
-    return page(found, limit, entry_view, lambda entry: entry.position)
+    with service.engine.store.snapshot() as snapshot:
+        wanted = resolve(snapshot, search)
+        if order == "newest":
+            before = None if after is None else number(after)
+            found = find_newest(snapshot, wanted, before=before, limit=limit)
+        else:
+            found = find(snapshot, wanted, after=number(after), limit=limit)
+    return {
+        "items": [entry_view(entry) for entry in found.entries],
+        "next": found.position if found.has_more else None,
+    }
 
 
 @router.get("/v1/stream", response_class=StreamingResponse)
@@ -67,6 +93,7 @@ def stream(
     request: Request,
     service: Service,
     by: Caller,
+    search: Searched,
     after: After = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
@@ -74,34 +101,50 @@ def stream(
     del by
     store, streams = service.engine.store, request.app.state.streams
     start = last_event_id if last_event_id is not None else after
-    if start is None:
-        with store.snapshot() as snapshot:
-            position = snapshot.position()
-    else:
-        position = number(start)
+    with store.snapshot() as snapshot:
+        wanted = resolve(snapshot, search)
+        position = snapshot.position() if start is None else number(start)
     return StreamingResponse(
-        _follow(store, streams, position),
+        _follow(store, streams, wanted, position),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store"},
     )
 
 
-async def _follow(store: Store, streams: Streams, position: int) -> AsyncIterator[str]:
+async def _follow(
+    store: Store, streams: Streams, search: Search, position: int
+) -> AsyncIterator[str]:
     bell = streams.join()
     try:
         yield ": the journal of forewarn\n\n"
         while not streams.is_closed:
             bell.clear()
-            entries = await run_in_threadpool(store.facts, position, _BATCH)
-            for entry in entries:
-                view = entry_view(entry)
-                position = entry.position
-                yield f"id: {position}\nevent: {view['fact']}\n"
-                yield f"data: {json.dumps(view)}\n\n"
-            if not entries:
+            found = await run_in_threadpool(_read, store, search, position)
+            for entry in found.entries:
+                yield _sent(entry)
+            if found.position > max(position, _last(found)):
+                yield f"id: {found.position}\n\n"  # who comes back need not go back
+            is_end = found.position <= position
+            position = max(position, found.position)
+            if is_end:
                 try:
                     await asyncio.wait_for(bell.wait(), _KEEP_ALIVE)
                 except TimeoutError:
                     yield ": still here\n\n"
     finally:
         streams.leave(bell)
+
+
+def _read(store: Store, search: Search, position: int) -> Found:
+    with store.snapshot() as snapshot:
+        return find(snapshot, search, after=position, limit=_BATCH)
+
+
+def _last(found: Found) -> int:
+    return found.entries[-1].position if found.entries else 0
+
+
+def _sent(entry: Entry) -> str:
+    view = entry_view(entry)
+    head = f"id: {entry.position}\nevent: {view['fact']}\n"
+    return f"{head}data: {json.dumps(view)}\n\n"

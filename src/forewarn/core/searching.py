@@ -1,0 +1,183 @@
+"""Which facts of the journal somebody asks for, and whom a fact concerns."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import assert_never, get_args
+
+from forewarn.core import facts as f
+from forewarn.core.fleet import key
+from forewarn.core.maintenance import Event, Maintenance, Via
+from forewarn.errors import InvalidInput
+
+#: Every kind of fact, by its name.
+KINDS: Mapping[str, type[f.Fact]] = {kind.__name__: kind for kind in get_args(f.Fact)}
+
+#: Those that can name somebody whose doing they are.
+NAMING = frozenset(
+    kind for kind in KINDS.values() if "by" in {each.name for each in fields(kind)}
+)
+
+#: Finds the maintenance with this id, or with an event of this id.
+Look = Callable[[str], Maintenance | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What is asked for: any of the names in each field, and all fields together.
+
+    A field that is empty asks for nothing in particular. Names of groups, VMs and
+    those who asked are folded; ids of maintenances are as the wire has them.
+    """
+
+    groups: frozenset[str] = frozenset()
+    vms: frozenset[str] = frozenset()
+    by: frozenset[str] = frozenset()
+    kinds: frozenset[type[f.Fact]] = frozenset()
+    maintenances: frozenset[str] = frozenset()
+    since: datetime | None = None  # None: from the beginning
+    until: datetime | None = None  # not included; None: to the end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concerned:
+    """Those whom a fact concerns, by name."""
+
+    groups: tuple[str, ...] = ()
+    vms: tuple[str, ...] = ()
+
+
+def folded(names: Iterable[str]) -> frozenset[str]:
+    """Fold `names` so that their case does not matter."""
+    return frozenset(map(key, names))
+
+
+def kind_named(name: str) -> type[f.Fact]:
+    """Find the kind of fact called `name`, in any case."""
+    for known, kind in KINDS.items():
+        if key(known) == key(name):
+            return kind
+    raise InvalidInput(f"there is no fact {name!r}; known are {', '.join(KINDS)}")
+
+
+def matches(search: Search, fact: f.Fact, look: Look) -> bool:
+    """Whether `fact` is one of those that `search` asks for."""
+    return (
+        (search.since is None or fact.at >= search.since)
+        and (search.until is None or fact.at < search.until)
+        and (not search.kinds or type(fact) in search.kinds)
+        and (not search.maintenances or _maintenance(fact) in search.maintenances)
+        and (not search.by or key(_by(fact) or "") in search.by)
+        and _concerns(search, fact, look)
+    )
+
+
+def _maintenance(fact: f.Fact) -> str | None:
+    named: str | None = getattr(fact, "maintenance", None)
+    return named
+
+
+def _by(fact: f.Fact) -> str | None:
+    named: str | None = getattr(fact, "by", None)
+    return named
+
+
+def _concerns(search: Search, fact: f.Fact, look: Look) -> bool:
+    if not search.groups and not search.vms:
+        return True
+    found = concerned(fact, look)
+    return all(
+        not wanted or not wanted.isdisjoint(folded(names))
+        for wanted, names in ((search.groups, found.groups), (search.vms, found.vms))
+    )
+
+
+# --- whom a fact concerns ----------------------------------------------------
+
+
+def concerned(fact: f.Fact, look: Look) -> Concerned:
+    """Name the groups and VMs that `fact` is about."""
+    match fact:
+        case f.FleetChanged():
+            return _by_fleet(fact)
+        case f.ListeningBegan() | f.Published() | f.Seen():
+            return _by_document(fact, look)
+        case f.Announced():
+            return _by_maintenance(fact.announced)
+        case f.Approved() | f.Withdrawn():
+            return _by_event(fact, look)
+        case f.VmsLeft() | f.WorkDone() | f.WorkFailed():
+            groups = _by_maintenance(look(fact.maintenance)).groups
+            return Concerned(groups=groups, vms=fact.vms)
+        case (
+            f.Started()
+            | f.WorkBegan()
+            | f.WorkPrinted()
+            | f.WorkRetried()
+            | f.WorkEnded()
+            | f.Completed()
+            | f.Canceled()
+            | f.Closed()
+        ):
+            return _by_maintenance(look(fact.maintenance))
+        case f.OutageEnded():
+            return Concerned()  # everybody, and so nobody in particular
+        case _:
+            assert_never(fact)
+
+
+def _by_fleet(fact: f.FleetChanged) -> Concerned:
+    groups = (
+        *(group.name for group in fact.groups),
+        *fact.removed_groups,
+        *(vm.group for vm in fact.vms),
+    )
+    return Concerned(
+        groups=groups, vms=(*(vm.name for vm in fact.vms), *fact.removed_vms)
+    )
+
+
+def _by_document(
+    fact: f.ListeningBegan | f.Published | f.Seen, look: Look
+) -> Concerned:
+    if isinstance(fact, f.Seen):
+        return _by_sights(fact, look)
+    audience = fact.audience if isinstance(fact, f.Published) else fact.group
+    _, _, vm = audience.partition("/")  # that of one VM alone has its name
+    return Concerned(groups=(fact.group,), vms=(vm,) if vm else ())
+
+
+def _by_sights(fact: f.Seen, look: Look) -> Concerned:
+    groups = (
+        event.group
+        for sight in fact.sights
+        for event in _events(look(sight.event))
+        if event.id == sight.event
+    )
+    return Concerned(groups=(*groups,), vms=tuple(each.vm for each in fact.sights))
+
+
+def _by_event(fact: f.Approved | f.Withdrawn, look: Look) -> Concerned:
+    resources = (
+        vm
+        for event in _events(look(fact.maintenance))
+        if event.id == fact.event
+        for vm in event.resources
+    )
+    by = fact.by if isinstance(fact, f.Approved) else None
+    is_vm = isinstance(fact, f.Approved) and fact.via is Via.METADATA
+    return Concerned(
+        groups=(fact.group,), vms=(*resources, *((by,) if by and is_vm else ()))
+    )
+
+
+def _by_maintenance(maintenance: Maintenance | None) -> Concerned:
+    if maintenance is None:
+        return Concerned()
+    groups = dict.fromkeys(event.group for event in maintenance.events)
+    return Concerned(groups=(*groups,), vms=maintenance.vms)
+
+
+def _events(maintenance: Maintenance | None) -> Iterator[Event]:
+    if maintenance is not None:
+        yield from maintenance.events

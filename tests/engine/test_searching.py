@@ -1,0 +1,140 @@
+"""The journal, searched page by page."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.engine.system import MINUTE, NOON, System, a_reboot
+
+from forewarn.core import facts as f
+from forewarn.core.facts import Entry
+from forewarn.core.searching import Search, folded
+from forewarn.engine.searching import Found, find, find_newest, resolve
+from forewarn.errors import NotFound
+
+SEARCHES = [
+    Search(),
+    Search(groups=folded(["web"])),
+    Search(vms=folded(["db-1"])),
+    Search(by=folded(["ops"])),
+    Search(by=folded(["ops"]), kinds=frozenset({f.Started})),
+    Search(kinds=frozenset({f.Announced, f.Completed})),
+    Search(groups=folded(["lone"]), kinds=frozenset({f.Published})),
+    Search(since=NOON + MINUTE, until=NOON + 16 * MINUTE),
+    Search(since=NOON + 16 * MINUTE, groups=folded(["db"])),
+    Search(groups=folded(["nobody"])),
+]
+
+
+@pytest.fixture
+def past(system: System) -> System:
+    """A service with some history: half an hour of it, in several groups."""
+    for vm in ("web-0", "lone", "db-1"):
+        system.announce(a_reboot(vm))
+        system.advance.by(MINUTE)
+    system.advance.by(30 * MINUTE)
+    return system
+
+
+def pages(ask: Callable[[int | None], Found], after: int | None) -> list[Found]:
+    """Ask for page after page, until there are no more."""
+    found = [ask(after)]
+    while found[-1].has_more:
+        assert len(found) < 1000
+        found.append(ask(found[-1].position))
+    return found
+
+
+def forward(system: System, search: Search, limit: int, most: int) -> list[Found]:
+    with system.store.snapshot() as snapshot:
+        return pages(
+            lambda after: find(
+                snapshot, search, after=after or 0, limit=limit, most=most
+            ),
+            0,
+        )
+
+
+def backward(system: System, search: Search, limit: int, most: int) -> list[Found]:
+    with system.store.snapshot() as snapshot:
+        return pages(
+            lambda before: find_newest(
+                snapshot, search, before=before, limit=limit, most=most
+            ),
+            None,
+        )
+
+
+def put_together(found: list[Found]) -> list[Entry]:
+    return [entry for page in found for entry in page.entries]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 7), (1000, 2), (2, 1000)])
+def test_pages_put_together_are_all_that_is_asked_for(
+    past: System, search: Search, limit: int, most: int
+) -> None:
+    (whole,) = forward(past, search, 10_000, 10_000)
+    found = forward(past, search, limit, most)
+    assert put_together(found) == [*whole.entries]
+    assert all(len(page.entries) <= limit for page in found)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 7), (1000, 2), (2, 1000)])
+def test_the_newest_first_is_the_same_backward(
+    past: System, search: Search, limit: int, most: int
+) -> None:
+    (whole,) = forward(past, search, 10_000, 10_000)
+    found = backward(past, search, limit, most)
+    assert put_together(found) == [*whole.entries][::-1]
+
+
+def test_what_is_asked_for_is_found_and_nothing_else(past: System) -> None:
+    (found,) = forward(past, Search(groups=folded(["lone"])), 100, 10_000)
+    kinds = [type(entry.fact).__name__ for entry in found.entries]
+    life = ["Announced", "Published", "Started", "Published", "WorkBegan"]
+    life += ["WorkDone", "Completed", "Published"]
+    assert kinds == ["FleetChanged", "FleetChanged", *life]
+
+
+def test_a_page_that_has_read_enough_says_how_far_it_has_come(past: System) -> None:
+    with past.store.snapshot() as snapshot:
+        nobody = Search(groups=folded(["nobody"]))
+        found = find(snapshot, nobody, after=0, limit=100, most=5)
+    assert (found.entries, found.position, found.has_more) == ((), 5, True)
+
+
+def test_times_are_found_without_reading_what_lies_before(past: System) -> None:
+    with past.store.snapshot() as snapshot:
+        late = Search(since=NOON + 16 * MINUTE)
+        found = find(snapshot, late, after=0, limit=1, most=1)
+    assert [entry.fact.at >= NOON + 16 * MINUTE for entry in found.entries] == [True]
+
+
+def test_a_search_behind_the_end_finds_nothing(past: System) -> None:
+    with past.store.snapshot() as snapshot:
+        found = find(snapshot, Search(), after=10_000, limit=5)
+    assert (found.entries, found.has_more) == ((), False)
+
+
+def test_a_search_before_the_beginning_finds_nothing(past: System) -> None:
+    with past.store.snapshot() as snapshot:
+        found = find_newest(snapshot, Search(), before=1, limit=5)
+    assert (found.entries, found.has_more) == ((), False)
+
+
+def test_an_event_stands_for_its_maintenance(past: System) -> None:
+    (made, *_) = past.maintenances()
+    with past.store.snapshot() as snapshot:
+        named = Search(maintenances=frozenset({made.events[0].id.lower()}))
+        found = find(snapshot, resolve(snapshot, named), after=0, limit=100)
+    assert len(found.entries) == 5
+    assert {entry.fact.maintenance for entry in found.entries} == {made.id}  # type: ignore[union-attr]  # those found have one
+
+
+def test_a_maintenance_that_is_not_there_is_named(past: System) -> None:
+    with (
+        past.store.snapshot() as snapshot,
+        pytest.raises(NotFound, match="NOBODY"),
+    ):
+        resolve(snapshot, Search(maintenances=frozenset({"NOBODY"})))
