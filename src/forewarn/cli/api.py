@@ -161,9 +161,9 @@ class Api:
     def _refusal(self, error: HTTPError) -> Refused:
         said = _said(error)
         if error.code == 401:
-            why = said if self.token and said else "a token is needed"
+            had = f"was not accepted ({said})" if self.token else "is needed"
             return Refused(
-                f"{why}. It is taken from --token, else $FOREWARN_TOKEN, else"
+                f"a token {had}; it is taken from --token, else $FOREWARN_TOKEN, else"
                 f" the file {state_directory(os.environ) / 'token'}",
                 error.code,
             )

@@ -120,10 +120,16 @@ def concerned(fact: f.Fact, look: Look) -> Concerned:
             | f.Closed()
         ):
             return _by_maintenance(look(fact.maintenance))
-        case f.OutageEnded():
-            return Concerned()  # everybody, and so nobody in particular
+        case f.OutageEnded() | f.TokenCreated() | f.TokenRevoked() | f.AccessRefused():
+            return _by_nobody(fact)
         case _:
             assert_never(fact)
+
+
+def _by_nobody(fact: f.Fact) -> Concerned:
+    """Name the group whose token was made; else everybody, or nobody in particular."""
+    group = fact.group if isinstance(fact, f.TokenCreated) else None
+    return Concerned(groups=() if group is None else (group,))
 
 
 def _by_fleet(fact: f.FleetChanged) -> Concerned:

@@ -3,16 +3,13 @@
 Hosts, reasons that concern others too, and what drivers print are the operator's.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
 from forewarn.core import facts as f
 from forewarn.core.fleet import VM
 from forewarn.core.maintenance import Maintenance
-
-#: Finds the maintenance with an id, or with an event of that id.
-Look = Callable[[str], Maintenance | None]
+from forewarn.core.searching import Look
 
 
 def share_of(maintenance: Maintenance, group: str) -> Maintenance | None:

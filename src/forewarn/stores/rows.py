@@ -177,7 +177,6 @@ def token_row(value: Token) -> Parameters:
     """Write a token."""
     return {
         "id": value.id,
-        "created_at": micros(value.created_at),
         "last_used": optional_micros(value.last_used),
         "body": body(replace(value, last_used=None)),
     }

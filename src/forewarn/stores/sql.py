@@ -380,7 +380,8 @@ class SqlTransaction(SqlSnapshot):
         row = rows.token_row(token)
         others = {name: row[name] for name in row if name != "id"}
         if not self._session.run(sql.SET_TOKEN, of=token.id, **others):
-            self._session.run(sql.ADD_TOKEN, **row)
+            # The fact that tells of it comes next; no other token has its place.
+            self._session.run(sql.ADD_TOKEN, ordinal=self.position(), **row)
 
     def note_uses(self, used: Mapping[str, datetime]) -> None:
         """Keep when tokens were last used."""

@@ -151,7 +151,7 @@ RECEIPT = select(
 ).where(t.receipts.c.key == p("of"))
 
 TOKENS = select(t.tokens.c.body, t.tokens.c.last_used).order_by(
-    t.tokens.c.created_at, t.tokens.c.id
+    t.tokens.c.ordinal, t.tokens.c.id
 )
 
 # --- writing -----------------------------------------------------------------

@@ -172,7 +172,7 @@ tokens = Table(
     "tokens",
     metadata,
     Column("id", _short(40), primary_key=True),
-    Column("created_at", BigInteger, nullable=False),
+    Column("ordinal", BigInteger, nullable=False),
     Column("last_used", BigInteger),
     Column("body", Text, nullable=False),
 )

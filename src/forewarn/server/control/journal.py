@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Annotated, Literal
 
@@ -11,9 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from forewarn.core.facts import Entry
-from forewarn.core.searching import Search
 from forewarn.engine.searching import Found, find, find_newest, resolve
-from forewarn.ports import Store
 from forewarn.server.control.asked import Caller, Service
 from forewarn.server.control.pages import After, Limit, number
 from forewarn.server.control.searches import Searched, Within
@@ -73,15 +71,15 @@ def read_journal(
     Of a long journal a page may hold few facts, or none, though there are more: it
     ends where it has looked at enough. Go on until `next` is null.
     """
-    del by
+    only = by.group
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        wanted = resolve(snapshot, search)
+        wanted = resolve(snapshot, search, only=only)
         if order == "newest":
             before = None if after is None else number(after)
-            found = find_newest(snapshot, wanted, before=before, limit=limit)
+            found = find_newest(snapshot, wanted, before=before, limit=limit, only=only)
         else:
-            found = find(snapshot, wanted, after=number(after), limit=limit)
+            found = find(snapshot, wanted, after=number(after), limit=limit, only=only)
     return {
         "items": [entry_view(entry) for entry in found.entries],
         "next": found.position if found.has_more else None,
@@ -98,28 +96,37 @@ def stream(
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
     """Follow the journal by server-sent events, from now or after a position."""
-    del by
     store, streams = service.engine.store, request.app.state.streams
     start = last_event_id if last_event_id is not None else after
     with store.snapshot() as snapshot:
-        wanted = resolve(snapshot, search)
+        wanted = resolve(snapshot, search, only=by.group)
         position = snapshot.position() if start is None else number(start)
+
+    def read(after: int) -> Found | None:
+        if not service.tokens.is_good(by):
+            return None
+        with store.snapshot() as snapshot:
+            return find(snapshot, wanted, after=after, limit=_BATCH, only=by.group)
+
     return StreamingResponse(
-        _follow(store, streams, wanted, position),
+        _follow(read, streams, position),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store"},
     )
 
 
 async def _follow(
-    store: Store, streams: Streams, search: Search, position: int
+    read: Callable[[int], Found | None], streams: Streams, position: int
 ) -> AsyncIterator[str]:
+    """Send what `read` finds behind a position, until it finds that all is over."""
     bell = streams.join()
     try:
         yield ": the journal of forewarn\n\n"
         while not streams.is_closed:
             bell.clear()
-            found = await run_in_threadpool(_read, store, search, position)
+            found = await run_in_threadpool(read, position)
+            if found is None:
+                return
             for entry in found.entries:
                 yield _sent(entry)
             if found.position > max(position, _last(found)):
@@ -133,11 +140,6 @@ async def _follow(
                     yield ": still here\n\n"
     finally:
         streams.leave(bell)
-
-
-def _read(store: Store, search: Search, position: int) -> Found:
-    with store.snapshot() as snapshot:
-        return find(snapshot, search, after=position, limit=_BATCH)
 
 
 def _last(found: Found) -> int:

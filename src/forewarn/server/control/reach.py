@@ -5,10 +5,9 @@ What he cannot reach is for him as if it did not exist.
 
 from collections.abc import Sequence
 
-from forewarn.core.facts import Entry
 from forewarn.core.fleet import VM, Group, key
 from forewarn.core.maintenance import Maintenance
-from forewarn.core.share import Look, share_of, share_of_fact, share_of_vm
+from forewarn.core.share import share_of, share_of_vm
 from forewarn.engine.lookup import find_maintenance
 from forewarn.engine.tokens import Holder
 from forewarn.ports import Snapshot
@@ -51,11 +50,3 @@ def groups_for(
     groups = snapshot.part_of_fleet(groups=[holder.group]).groups
     own = [group for name, group in groups.items() if name == holder.group]
     return [group for group in own if key(group.name) > key(after)][:limit]
-
-
-def entry_for(holder: Holder, entry: Entry, look: Look) -> Entry | None:
-    """Cut a place of the journal to what `holder` may know of it; None: nothing."""
-    if holder.group is None:
-        return entry
-    share = share_of_fact(entry.fact, holder.group, look)
-    return None if share is None else Entry(position=entry.position, fact=share)
