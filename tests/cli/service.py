@@ -109,6 +109,9 @@ def a_service() -> Iterator[Service]:
         def do_PUT(self) -> None:
             _take(self, service)
 
+        def do_DELETE(self) -> None:
+            _take(self, service)
+
         def log_message(self, format: str, *args: object) -> None:
             """Keep quiet."""
 

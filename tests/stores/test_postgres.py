@@ -13,6 +13,7 @@ from tests.stores.contract_of_notes import (
 )
 from tests.stores.contract_of_pages import PagesContract
 from tests.stores.contract_of_searches import SearchesContract
+from tests.stores.contract_of_tokens import TokensContract
 from tests.stores.contract_of_writers import ReadersContract, WritersContract
 from tests.stores.things import OpenStore, a_seen, postgres_store, put
 
@@ -41,6 +42,10 @@ class TestState(StateContract):
 
 
 class TestTime(TimeContract):
+    pass
+
+
+class TestTokens(TokensContract):
     pass
 
 

@@ -14,6 +14,7 @@ from tests.stores.contract_of_notes import (
 from tests.stores.contract_of_outages import OutagesContract
 from tests.stores.contract_of_pages import PagesContract
 from tests.stores.contract_of_searches import SearchesContract
+from tests.stores.contract_of_tokens import TokensContract
 from tests.stores.contract_of_writers import ReadersContract, WritersContract
 from tests.stores.things import OpenStore, a_seen, put, sqlite_store
 
@@ -53,6 +54,10 @@ class TestState(StateContract):
 
 
 class TestTime(TimeContract):
+    pass
+
+
+class TestTokens(TokensContract):
     pass
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from forewarn.cli.answers import Answer, answer
 from forewarn.cli.api import Api, api_of, segment
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.tables import table, when, write, write_json
+from forewarn.cli.tables import paragraph, table, when, write, write_json
 from forewarn.cli.values import read_time_or_duration
 from forewarn.errors import WrongUsage
 
@@ -85,8 +85,8 @@ def create(args: argparse.Namespace) -> int:
         return 0
     made = answer(plain)
     # The token alone is on standard output, for $(forewarn token create ...).
-    sys.stderr.write(f"token {made.text('name')}, {_described(made, api.now())}\n")
-    sys.stderr.write("It is shown this once:\n")
+    about = f"token {made.text('name')}, {_described(made, api.now())}"
+    sys.stderr.write(f"{paragraph(about)}\nIt is shown this once:\n")
     sys.stderr.flush()
     write(made.text("token") or "")
     return 0

@@ -1,0 +1,91 @@
+"""`forewarn token`."""
+
+import pytest
+from tests.cli.service import Service
+
+from forewarn import cli
+
+Capture = pytest.CaptureFixture[str]
+
+MADE = {
+    "id": "1f2e",
+    "name": "ci",
+    "role": "viewer",
+    "group": None,
+    "created_at": "2026-01-01T12:00:00Z",
+    "created_by": "admin",
+    "expires_at": "2026-01-02T12:00:00Z",
+    "last_used": None,
+}
+
+
+def test_a_new_token_stands_alone_on_standard_output(
+    service: Service, capsys: Capture
+) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    service.answers("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
+    words = ["token", "create", "ci", "--role", "Viewer", "--expires", "1d"]
+    assert cli.main(words) == 0
+    said = capsys.readouterr()
+    assert said.out == "fw_1f2e_x\n"
+    assert "token ci, viewer, good until 2026-01-02 12:00:00Z (in 1d)" in said.err
+    body = {"name": "ci", "role": "viewer", "expires_in_seconds": 86_400}
+    assert service.only("POST").body == body
+
+
+def test_a_groups_token_needs_no_role(service: Service, capsys: Capture) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    made = {**MADE, "role": "group", "group": "web", "expires_at": None, "token": "t"}
+    service.answers("POST", "/v1/tokens", made, 201)
+    assert cli.main(["token", "create", "ci", "--group", "web"]) == 0
+    body = {"name": "ci", "role": "group", "group": "web"}
+    assert service.only("POST").body == body
+    assert "group web, good until it is revoked" in capsys.readouterr().err
+
+
+def test_a_token_may_expire_at_a_time(service: Service) -> None:
+    service.answers("POST", "/v1/tokens", {**MADE, "token": "t"}, 201)
+    words = ["--role", "admin", "--expires", "2026-01-31T12:00:00Z", "--json"]
+    assert cli.main(["token", "create", "ci", *words]) == 0
+    assert service.only("POST").body == {
+        "name": "ci",
+        "role": "admin",
+        "expires_at": "2026-01-31T12:00:00+00:00",
+    }
+
+
+@pytest.mark.parametrize("words", [[], ["--role", "king"], ["--expires", "soon"]])
+def test_a_token_for_nothing_is_wrong_usage(words: list[str], capsys: Capture) -> None:
+    assert cli.main(["token", "create", "ci", *words]) == 2
+    assert capsys.readouterr().err
+
+
+def test_tokens_are_listed(service: Service, capsys: Capture) -> None:
+    service.is_at("2026-01-01T13:00:00Z")
+    team = {**MADE, "name": "team", "role": "group", "group": "web"}
+    used = {**team, "expires_at": None, "last_used": "2026-01-01T12:59:00Z"}
+    service.answers("GET", "/v1/tokens", {"items": [MADE, used], "next": None})
+    assert cli.main(["token", "list"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "ci    viewer" in text
+    assert "group web" in text
+    assert "never" in text
+
+
+def test_that_there_are_none_is_a_sentence(service: Service, capsys: Capture) -> None:
+    service.answers("GET", "/v1/tokens", {"items": [], "next": None})
+    assert cli.main(["token", "list"]) == 0
+    assert "No tokens but admin" in capsys.readouterr().out
+
+
+def test_a_token_is_revoked_by_name(service: Service, capsys: Capture) -> None:
+    service.answers("DELETE", "/v1/tokens/ci", None)
+    assert cli.main(["token", "revoke", "ci"]) == 0
+    assert capsys.readouterr().out == "Token ci is revoked.\n"
+
+
+def test_why_a_token_is_not_accepted_is_told(service: Service, capsys: Capture) -> None:
+    service.refuses("GET", "/v1/clock", 401, "the token has expired; ask for a new one")
+    assert cli.main(["clock", "show", "--token", "t"]) == 1
+    assert "the token has expired" in capsys.readouterr().err

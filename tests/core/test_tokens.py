@@ -1,0 +1,73 @@
+"""Which tokens make sense, and which are good."""
+
+from dataclasses import replace
+
+import pytest
+from tests.core.builders import HOUR, MINUTE, NOON
+
+from forewarn.core import tokens
+from forewarn.core.tokens import Role, Token
+from forewarn.errors import Conflict, InvalidInput
+
+CI = Token(
+    id="1f",
+    name="ci",
+    role=Role.VIEWER,
+    digest="d",
+    created_at=NOON,
+    created_by="admin",
+)
+
+
+def test_each_role_may_do_what_those_below_it_may() -> None:
+    order = [Role.VIEWER, Role.OPERATOR, Role.ADMIN]
+    for place, role in enumerate(order):
+        assert [role.is_at_least(each) for each in order] == [
+            below <= place for below in range(3)
+        ]
+    assert not any(Role.GROUP.is_at_least(each) for each in order)
+
+
+def test_a_token_is_good_until_it_expires_or_is_revoked() -> None:
+    brief = replace(CI, expires_at=NOON + HOUR)
+    assert CI.is_good(NOON + 1000 * HOUR)
+    assert brief.is_good(NOON + HOUR - MINUTE)
+    assert not brief.is_good(NOON + HOUR)
+    assert not replace(CI, revoked_at=NOON).is_good(NOON)
+
+
+def test_what_makes_it_one_is_not_in_its_repr() -> None:
+    assert "digest" not in repr(CI)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        replace(CI, name=""),
+        replace(CI, name="a/b"),
+        replace(CI, name="ADMIN"),
+        replace(CI, group="web"),
+        replace(CI, role=Role.GROUP),
+        replace(CI, expires_at=NOON),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_refused(odd: Token) -> None:
+    with pytest.raises(InvalidInput):
+        tokens.check(odd, [], NOON)
+
+
+def test_a_name_is_taken_while_its_token_is_good() -> None:
+    other = replace(CI, id="2f", name="CI")
+    with pytest.raises(Conflict):
+        tokens.check(other, [CI], NOON)
+    tokens.check(other, [replace(CI, revoked_at=NOON)], NOON)
+    tokens.check(other, [replace(CI, expires_at=NOON)], NOON)
+
+
+def test_the_good_one_of_several_is_found_by_name() -> None:
+    old = replace(CI, revoked_at=NOON)
+    new = replace(CI, id="2f")
+    assert tokens.find([old, new], "Ci", NOON) == new
+    assert tokens.find([old, new], "1F", NOON) == old
+    assert tokens.find([old], "ci", NOON) == old
+    assert tokens.find([new], "nobody", NOON) is None

@@ -1,0 +1,64 @@
+"""What every store must do with tokens."""
+
+from dataclasses import replace
+
+from tests.stores.things import MINUTE, NOON
+
+from forewarn.core import facts as f
+from forewarn.core.maintenance import Slice
+from forewarn.core.settling import Step
+from forewarn.core.tokens import Role, Token
+from forewarn.ports import Store
+
+
+def a_token(number: int) -> Token:
+    return Token(
+        id=f"{9 - number:x}f",  # in no order
+        name=f"token-{number}",
+        role=Role.GROUP if number else Role.ADMIN,
+        group="wéb" if number else None,
+        digest="d" * 64,
+        created_at=NOON,
+        created_by="admin",
+        expires_at=NOON + MINUTE if number else None,
+    )
+
+
+def keep(store: Store, token: Token) -> None:
+    fact = f.TokenCreated(
+        at=NOON, by="admin", token=token.id, name=token.name, role=token.role
+    )
+    with store.transaction() as transaction:
+        transaction.keep_token(token)
+        transaction.save(Slice(), Step(Slice(), (fact,)), {})
+
+
+def kept(store: Store) -> list[Token]:
+    with store.snapshot() as snapshot:
+        return [*snapshot.tokens()]
+
+
+class TokensContract:
+    """Tokens beside the journal."""
+
+    def test_tokens_come_back_in_the_order_they_were_made(self, store: Store) -> None:
+        made = [a_token(number) for number in range(4)]
+        for each in made:
+            keep(store, each)
+        assert kept(store) == made
+
+    def test_a_token_is_changed_in_its_place(self, store: Store) -> None:
+        first, second = a_token(0), a_token(1)
+        keep(store, first)
+        keep(store, second)
+        gone = replace(first, revoked_at=NOON)
+        keep(store, gone)
+        assert kept(store) == [gone, second]
+
+    def test_when_a_token_was_used_is_kept(self, store: Store) -> None:
+        keep(store, a_token(0))
+        keep(store, a_token(1))
+        with store.transaction() as transaction:
+            transaction.note_uses({a_token(1).id: NOON + MINUTE, "nobody's": NOON})
+        used = replace(a_token(1), last_used=NOON + MINUTE)
+        assert kept(store) == [a_token(0), used]
