@@ -150,9 +150,9 @@ class System:
 
         def after_commit(position: int) -> None:
             try:
-                documents.catch_up(position)
                 if engine.are_tokens_stale:
                     tokens.reload()
+                documents.catch_up(position)
             except ForewarnError:
                 _log.exception("documents will catch up later")
                 followers[0].ring()

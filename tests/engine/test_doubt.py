@@ -9,10 +9,12 @@ from tests.engine.system import FLEET, NOON, OpenStore, a_reboot
 from forewarn.clocks import ManualClock
 from forewarn.core.facts import Entry
 from forewarn.core.policy import Rules
+from forewarn.core.tokens import Role
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.notes import Notes
-from forewarn.errors import Unavailable
+from forewarn.engine.tokens import Holder, Tokens, Unknown
+from forewarn.errors import Conflict, Unavailable
 from forewarn.ports import Snapshot, Store, Transaction
 
 
@@ -87,3 +89,32 @@ def test_a_command_that_is_refused_leaves_no_doubt(engine: Engine) -> None:
     with pytest.raises(LookupError), engine.writing():
         raise LookupError
     assert not engine.is_in_doubt
+
+
+def test_a_token_that_was_revoked_in_doubt_is_good_for_nothing_once_that_is_known(
+    engine: Engine, store: Doubtful
+) -> None:
+    tokens = Tokens(engine, "first")
+    _, text = tokens.create("ci", Role.VIEWER, by="admin")
+    engine.after_commit = lambda position: (
+        tokens.reload() if engine.are_tokens_stale else None
+    )
+    store.confirms = False
+    with pytest.raises(Unavailable):
+        tokens.revoke("ci", by="admin")
+    assert isinstance(tokens.holder_of(text), Holder)
+    store.confirms = True
+    engine.beat()
+    assert tokens.holder_of(text) is Unknown.REVOKED
+
+
+def test_a_token_that_was_made_in_doubt_has_its_name(
+    engine: Engine, store: Doubtful
+) -> None:
+    tokens = Tokens(engine, "first")
+    store.confirms = False
+    with pytest.raises(Unavailable):
+        tokens.create("ci", Role.VIEWER, by="admin")
+    store.confirms = True
+    with pytest.raises(Conflict):
+        tokens.create("ci", Role.VIEWER, by="admin")

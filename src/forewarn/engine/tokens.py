@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
+from threading import Lock
 
 from forewarn.core import facts as f
 from forewarn.core import tokens as core
@@ -53,12 +54,19 @@ class Tokens:
         self._engine = engine
         self._first = _digest(first)
         self._known: Mapping[str, Token] = {}
+        self._turn = Lock()
 
     def reload(self) -> None:
         """Follow the store."""
-        self._engine.are_tokens_stale = False
-        with self._engine.store.snapshot() as snapshot:
-            self._known = {each.id: each for each in snapshot.tokens()}
+        engine = self._engine
+        with self._turn:  # else an older look could come after a newer one
+            engine.are_tokens_stale = False  # whoever changes them now, says so again
+            try:
+                with engine.store.snapshot() as snapshot:
+                    self._known = {each.id: each for each in snapshot.tokens()}
+            except Exception:
+                engine.are_tokens_stale = True
+                raise
 
     def holder_of(self, text: str) -> Holder | Unknown:
         """Find who holds the token `text`; note that it was used."""
