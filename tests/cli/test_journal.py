@@ -24,8 +24,9 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
     service.answers("GET", "/v1/journal", page(an_entry(9, "Completed")))
     assert cli.main(["journal", "--after", "7"]) == 0
     assert capsys.readouterr().out == (
-        f"    8  2026-01-01 12:00:00Z  Started  {M1}\n"
-        "    9  2026-01-01 12:00:00Z  Completed\n"
+        "    8  2026-01-01 12:00:00Z  forewarn    Started\n"
+        f"       {M1}\n"
+        "    9  2026-01-01 12:00:00Z  forewarn    Completed\n"
     )
     assert [dict(each.query)["after"] for each in service.asked] == ["7", "8"]
 
@@ -35,7 +36,7 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
     [
         (
             an_entry(1, "FleetChanged", by="admin", vms=[a_vm("a")], removed_vms=["b"]),
-            "FleetChanged 1 VM (a); removed 1 VM (b) by admin",
+            "admin FleetChanged 1 VM (a); removed 1 VM (b)",
         ),
         (an_entry(1, "ListeningBegan", group="web"), "ListeningBegan group web"),
         (
@@ -44,7 +45,7 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
         ),
         (
             an_entry(1, "Approved", event=E1, group="web", by="web-0", via="metadata"),
-            f"Approved {E1} group web by web-0 via metadata",
+            f"web-0 Approved {E1} group web via metadata",
         ),
         (
             an_entry(1, "FleetChanged", removed_vms=["batch_0"]),
@@ -73,14 +74,14 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
         ),
         (
             an_entry(1, "WorkRetried", maintenance=M1, by="ops"),
-            f"WorkRetried {M1} by ops",
+            f"ops WorkRetried {M1}",
         ),
         (an_entry(1, "WorkBegan", attempt=2), "WorkBegan attempt 2"),
         (
             an_entry(1, "WorkFailed", vms=["web-0"], detail="exit 1"),
             "WorkFailed web-0: exit 1",
         ),
-        (an_entry(1, "Canceled", reason="rain", by="ops"), "Canceled rain by ops"),
+        (an_entry(1, "Canceled", reason="rain", by="ops"), "ops Canceled rain"),
         (
             an_entry(1, "Published", group="web", audience="web", incarnation=3),
             "Published web, incarnation 3",

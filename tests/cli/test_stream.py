@@ -21,6 +21,11 @@ def test_comments_and_unknown_fields_say_nothing() -> None:
     assert list(read(lines)) == [Sent(id=None, data="x")]
 
 
+def test_a_position_alone_is_an_event_without_data() -> None:
+    lines = [b"id: 7\n", b"\n", b": still here\n", b"\n"]
+    assert list(read(lines)) == [Sent(id="7", data="")]
+
+
 def test_what_is_cut_off_is_not_an_event() -> None:
     assert list(read([b"id: 1\n", b"data: {}\n"])) == []
 

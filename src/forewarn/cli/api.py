@@ -87,13 +87,13 @@ class Api:
             return self._exchange(request, timeout)
 
     def items(
-        self, path: str, query: Sequence[tuple[str, str]] = ()
+        self, path: str, query: Sequence[tuple[str, str]] = (), *, size: int = _PAGE
     ) -> Iterator[object]:
-        """Read a list to its end, page by page."""
+        """Read a list to its end, page by page; a page holds up to `size`."""
         after: str | None = dict(query).get("after")
         fixed = [(name, value) for name, value in query if name != "after"]
         while True:
-            pairs = [*fixed, ("limit", str(_PAGE))]
+            pairs = [*fixed, ("limit", str(min(size, _PAGE)))]
             if after is not None:
                 pairs.append(("after", after))
             page = answer(self.request("GET", f"{path}?{urlencode(pairs)}"))

@@ -4,20 +4,27 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from forewarn.cli.answers import Answer, answer, target
 from forewarn.cli.api import Api, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command
+from forewarn.cli.searches import SEARCH, Query, names_asked, times_asked
 from forewarn.cli.stream import follow
 from forewarn.cli.tables import count, moment, paragraph, some, write
 from forewarn.cli.values import read_number
+from forewarn.errors import WrongUsage
 
 _DESCRIPTION = """\
-Show the journal: every fact, in order, with its position. With --json each fact
-is one line of JSON. --follow shows what there is and then waits for more; it
-survives a restart of the service, and ends with Ctrl-C."""
+Show the journal: every fact, in order, with its position and whose doing it was
+(forewarn's, where nobody is named). Options that name something leave out what
+does not concern it; several names of one option are any of them. --since and
+--until take a time, a date, or how long ago: 2h. With --json each fact is one
+line of JSON. --follow shows what there is and then waits for more; it survives
+a restart of the service, and ends with Ctrl-C."""
 
 _LONGEST_LINE = 70  # of what a driver printed; --json has it all
+_NOBODY = "forewarn"  # whose doing it is if nobody is named
 
 
 def register(subcommands: Subcommands) -> None:
@@ -28,11 +35,17 @@ def register(subcommands: Subcommands) -> None:
         journal,
         summary="show what happened, fact by fact",
         description=_DESCRIPTION,
-        example="forewarn journal --follow --after 120",
+        example="forewarn journal --group web --since 7d",
     )
     add(
         parser,
-        Option(flag="--follow", switch=True, help="wait for more when all is shown"),
+        *SEARCH,
+        Option(
+            flag="--last",
+            metavar="N",
+            read=read_number,
+            help="show the last N of them alone",
+        ),
         Option(
             flag="--after",
             metavar="N",
@@ -40,13 +53,13 @@ def register(subcommands: Subcommands) -> None:
             default=0,
             help="begin behind this position",
         ),
+        Option(flag="--follow", switch=True, help="wait for more when all is shown"),
     )
 
 
 def journal(args: argparse.Namespace) -> int:
     """Show the journal, and what is added to it."""
-    api = api_of(args)
-    for plain in _entries(api, args.after, args.follow):
+    for plain in _entries(api_of(args), args):
         entry = answer(plain)
         write(json.dumps(plain, ensure_ascii=False) if args.json else describe(entry))
         if args.follow:
@@ -54,35 +67,57 @@ def journal(args: argparse.Namespace) -> int:
     return 0
 
 
-def _entries(api: Api, after: int, following: bool) -> Iterator[object]:
-    last = after
-    for plain in api.items("/v1/journal", [("after", str(after))]):
-        last = answer(plain).number("position") or last
+def _entries(api: Api, args: argparse.Namespace) -> Iterator[object]:
+    _refuse_nonsense(args)
+    names, times = names_asked(args), times_asked(api, args)
+    begin = _newest(api) if args.follow else 0  # what is older is shown first
+    if args.last is None:
+        query = [*names, *times, ("after", str(args.after))]
+        found = api.items("/v1/journal", query)
+    else:
+        found = _last(api, [*names, *times], args.last)
+    for plain in found:
+        begin = max(begin, answer(plain).number("position") or 0)
         yield plain
-    if following:
-        yield from follow(api, last)
+    if args.follow:
+        yield from follow(api, begin, query=names)
+
+
+def _refuse_nonsense(args: argparse.Namespace) -> None:
+    if args.last is not None and args.after:
+        raise WrongUsage("--last and --after exclude each other; give one of them")
+    if args.follow and args.until is not None:
+        raise WrongUsage("--follow goes on for ever; leave --until away")
+
+
+def _last(api: Api, query: Query, most: int) -> Iterator[object]:
+    asked = [*query, ("order", "newest")]
+    found = islice(api.items("/v1/journal", asked, size=most), most)
+    return reversed([*found])
+
+
+def _newest(api: Api) -> int:
+    for plain in islice(_last(api, [], 1), 1):
+        return answer(plain).number("position") or 0
+    return 0
 
 
 def describe(entry: Answer) -> str:
     """Tell one entry in a line or two."""
     fact = entry.text("fact") or "?"
     about = _ABOUT.get(fact, _nothing)(entry)
-    subject = entry.text("event") or entry.text("maintenance")
+    by = entry.text("by")
     parts = [
         f"{entry.text('position'):>5}",
         moment(entry.time("at")) or "",
+        f"{by or _NOBODY:10}",
         fact,
-        subject,
+        entry.text("event") or entry.text("maintenance"),
         about,
-        _by(entry, fact),
+        None if by else _BY_NOBODY.get(fact),
         f"via {entry.text('via')}" if entry.text("via") else None,
     ]
     return paragraph("  ".join(part for part in parts if part), indent=7)
-
-
-def _by(entry: Answer, fact: str) -> str | None:
-    by = entry.text("by")
-    return f"by {by}" if by else _BY_NOBODY.get(fact)
 
 
 # --- what is particular to a fact --------------------------------------------

@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from forewarn.cli.api import Api
 from forewarn.cli.tables import complain
@@ -20,22 +21,27 @@ class Sent:
     """One server-sent event."""
 
     id: str | None  # None: the event has none
-    data: str
+    data: str  # empty: it only says how far the journal was looked at
 
 
 def follow(
-    api: Api, after: int, pause: Callable[[float], None] = time.sleep
+    api: Api,
+    after: int,
+    pause: Callable[[float], None] = time.sleep,
+    query: Sequence[tuple[str, str]] = (),
 ) -> Iterator[object]:
-    """Read the journal behind `after` as it grows, for ever."""
+    """Read what `query` asks for of the journal behind `after`, for ever."""
+    path = f"/v1/stream?{urlencode(query)}" if query else "/v1/stream"
     attempt = 0
     while True:
         try:
-            with api.stream("/v1/stream", after=after, timeout=_SILENCE) as lines:
+            with api.stream(path, after=after, timeout=_SILENCE) as lines:
                 for sent in read(lines):
                     position = int(sent.id) if sent.id and sent.id.isdecimal() else 0
                     if position > after:
                         after, attempt = position, 0
-                        yield _entry(sent.data)
+                        if sent.data:
+                            yield _entry(sent.data)
         except Refused as refusal:
             if refusal.status < 500:
                 raise
@@ -51,18 +57,19 @@ def follow(
 def read(lines: Iterable[bytes]) -> Iterator[Sent]:
     """Take server-sent events apart; an unfinished one at the end is dropped."""
     last: str | None = None
+    has_come: bool = False  # whether `last` is of this event
     data: list[str] = []
     for raw in lines:
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         if not line:
-            if data:
+            if data or has_come:
                 yield Sent(id=last, data="\n".join(data))
-            data = []
+            data, has_come = [], False
             continue
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "id":
-            last = value
+            last, has_come = value, True
         elif name == "data":
             data.append(value)
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import SplitResult, urlsplit
 
+from forewarn.core.searching import kind_named
+from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
 
 _TRUTH: Mapping[str, bool] = {
@@ -77,6 +79,28 @@ def read_time(text: str) -> datetime:
 def read_time_or_duration(text: str) -> int | datetime:
     """Read a time with its zone, or a duration in seconds."""
     return read_time(text) if "-" in text else read_duration(text)
+
+
+def read_past(text: str) -> int | datetime:
+    """Read a time with its zone, a day in UTC, or how many seconds ago."""
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return read_time(f"{text}T00:00:00Z")
+    return read_time_or_duration(text)
+
+
+def read_month(text: str) -> str:
+    """Read a month such as 2026-01."""
+    if re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", text) and text[:4] != "0000":
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is not a month; write it like 2026-01")
+
+
+def read_fact(text: str) -> str:
+    """Read the name of a fact, in any case."""
+    try:
+        return kind_named(text).__name__
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def read_url(text: str) -> str:
