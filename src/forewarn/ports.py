@@ -51,6 +51,11 @@ class Snapshot(Protocol):
         these maintenances; where both are named, of these maintenances.
         """
 
+    def told_of(
+        self, *, after: int, until: int, limit: int, kinds: Collection[type[Fact]]
+    ) -> Sequence[tuple[int, str]]:
+        """Which maintenances facts of these kinds tell of, with the positions."""
+
     def fleet(self) -> Fleet:
         """The whole fleet."""
 

@@ -37,6 +37,7 @@ PATHS = {
     "/v1/events/{id}/approve": {"post"},
     "/v1/journal": {"get"},
     "/v1/stream": {"get"},
+    "/v1/report": {"get"},
     "/v1/clock": {"get"},
     "/v1/clock/advance": {"post"},
     "/v1/tokens": {"get", "post"},

@@ -58,6 +58,12 @@ def entry(row: Row) -> Entry:
     )
 
 
+def told_of(row: Row) -> tuple[int, str]:
+    """Read of a place of the journal only its position and its maintenance."""
+    position, _, text = row
+    return int(str(position)), str(json.loads(str(text))["maintenance"])
+
+
 def fact_row(position: int, fact: Fact) -> Parameters:
     """Write a place of the journal."""
     return {

@@ -3,11 +3,9 @@
 It keeps what it is given and answers what it is asked; no rule of life is in here.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import zip_longest
 from typing import TypeVar
 
 from forewarn.core.facts import Entry, Fact, Seen, Sight
@@ -18,7 +16,7 @@ from forewarn.core.settling import Step
 from forewarn.core.tokens import Token
 from forewarn.errors import Unavailable
 from forewarn.ports import Receipt, Snapshot, Transaction
-from forewarn.stores import rows
+from forewarn.stores import journal, rows
 from forewarn.stores import statements as sql
 from forewarn.stores.database import Database, Session, Texts
 from forewarn.stores.saving import save_slice
@@ -108,14 +106,7 @@ class SqlSnapshot:
 
     def position_before(self, moment: datetime) -> int:
         """How far the journal went before `moment`; its times never go back."""
-        positions = range(1, self.position() + 1)
-        return bisect_left(positions, rows.micros(moment), key=self._at)
-
-    def _at(self, position: int) -> int:
-        row = self._session.row(sql.FACT_AT, of=position)
-        if row is None:
-            raise LookupError(f"the journal has no position {position}")
-        return int(str(row[0]))
+        return journal.position_before(self._session, moment, end=self.position())
 
     def facts(
         self,
@@ -127,20 +118,17 @@ class SqlSnapshot:
         maintenances: Collection[str] = (),
     ) -> Sequence[Entry]:
         """Read the journal behind `after`, up to `until`."""
-        where = {"after": after, "until": until, "most": limit}
-        found = [
-            row
-            for each in maintenances
-            for row in self._session.rows(sql.FACTS_OF_BETWEEN, of=each, **where)
-        ]
-        if not maintenances and kinds:
-            named = {each.__name__ for each in kinds}
-            asked = dict(zip_longest(sql.KINDS, sorted(named), fillvalue=""))
-            found = [*self._session.rows(sql.FACTS_OF_KINDS, **asked, **where)]
-        elif not maintenances:
-            found = [*self._session.rows(sql.FACTS_BETWEEN, **where)]
-        entries = sorted(map(rows.entry, found), key=lambda entry: entry.position)
-        return entries[:limit]
+        where = journal.Where(after=after, until=until, most=limit)
+        if maintenances:
+            return journal.facts_of_maintenances(self._session, where, maintenances)
+        return journal.facts(self._session, where, kinds)
+
+    def told_of(
+        self, *, after: int, until: int, limit: int, kinds: Collection[type[Fact]]
+    ) -> Sequence[tuple[int, str]]:
+        """Which maintenances facts of these kinds tell of, with the positions."""
+        where = journal.Where(after=after, until=until, most=limit)
+        return journal.told_of(self._session, where, kinds)
 
     def fleet(self) -> Fleet:
         """The whole fleet."""

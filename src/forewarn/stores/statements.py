@@ -4,6 +4,8 @@ They are compiled once for a database and then run on the driver's own cursor, w
 parameters by name.
 """
 
+from typing import get_args
+
 from sqlalchemy import (
     Table,
     bindparam,
@@ -17,6 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.expression import Executable, Insert, Update
 
+from forewarn.core.facts import Fact
 from forewarn.stores import tables as t
 
 p = bindparam
@@ -38,8 +41,9 @@ FACTS = (
 )
 FACTS_BETWEEN = FACTS.where(t.journal.c.position <= p("until"))
 
-#: The names of the kinds that one question may name; those that are left are empty.
-KINDS = tuple(f"kind{number}" for number in range(40))
+
+#: The parameters of a question that names kinds of facts: one for each kind there is.
+KINDS = tuple(f"kind{number}" for number in range(len(get_args(Fact))))
 FACTS_OF_KINDS = FACTS_BETWEEN.where(t.journal.c.fact.in_([p(each) for each in KINDS]))
 
 FACTS_OF = (

@@ -12,6 +12,7 @@ from forewarn.server.control import (
     journal,
     maintenances,
     problems,
+    reports,
     tokens,
 )
 from forewarn.server.control.asked import Parts
@@ -38,6 +39,16 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
     app.state.parts = parts
     app.state.streams = streams
     problems.install(app)
-    for module in (health, maintenances, causes, fleet, journal, clock, tokens, docs):
+    for module in (
+        health,
+        maintenances,
+        causes,
+        fleet,
+        journal,
+        reports,
+        clock,
+        tokens,
+        docs,
+    ):
         app.include_router(module.router)
     return app

@@ -120,7 +120,7 @@ def explanation_view(explanation: Explanation) -> Json:
     return {
         "phase": explanation.phase.value,
         "due": explanation.due,
-        "waits": [_plain(wait) for wait in explanation.waits],
+        "waits": [plain(wait) for wait in explanation.waits],
         "starts_at_latest": rfc3339(explanation.starts_at_latest),
         "sentences": [*explanation.sentences],
     }
@@ -132,7 +132,7 @@ def story_view(story: Story) -> Json:
     return {
         "notice_given_seconds": int(story.given.total_seconds()),
         "notice_used_seconds": None if used is None else int(used.total_seconds()),
-        "entries": [_plain(line) for line in story.lines],
+        "entries": [plain(line) for line in story.lines],
         "sentences": [*story.sentences],
     }
 
@@ -140,9 +140,7 @@ def story_view(story: Story) -> Json:
 def entry_view(entry: Entry) -> Json:
     """Show a place of the journal."""
     fact = entry.fact
-    own: Json = {
-        field.name: _plain(getattr(fact, field.name)) for field in fields(fact)
-    }
+    own: Json = {field.name: plain(getattr(fact, field.name)) for field in fields(fact)}
     always: Json = {
         "position": entry.position,
         "at": rfc3339(fact.at),
@@ -152,7 +150,8 @@ def entry_view(entry: Entry) -> Json:
     return {**always, **own}
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """Show any value that facts and their like are made of."""
     known: Mapping[type, Callable[..., object]] = {
         datetime: rfc3339,
         Host: host_view,
@@ -165,9 +164,9 @@ def _plain(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     return value
 
 

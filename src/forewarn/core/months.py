@@ -1,0 +1,50 @@
+"""Months in UTC."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from forewarn.errors import InvalidInput
+
+_MONTH = re.compile(r"([0-9]{4})-([0-9]{2})", re.ASCII)
+_LAST_YEAR = 9998  # the year after it must have a number, too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Month:
+    """The time from the first moment of a month to that of the next."""
+
+    since: datetime
+    until: datetime  # not included
+
+    @property
+    def name(self) -> str:
+        """The month as it is written: 2026-11."""
+        return f"{self.since:%Y-%m}"
+
+    def has(self, moment: datetime | None) -> bool:
+        """Whether `moment` lies in this month; what has not happened does not."""
+        return moment is not None and self.since <= moment < self.until
+
+    def part(self, since: datetime, until: datetime) -> timedelta:
+        """Say how much of the time from `since` to `until` lies in this month."""
+        inside = min(until, self.until) - max(since, self.since)
+        return max(inside, timedelta(0))
+
+
+def month_of(moment: datetime) -> Month:
+    """Find the month that `moment` lies in."""
+    first = moment.astimezone(UTC).replace(
+        day=1, hour=0, minute=0, second=0, microsecond=0
+    )
+    following = (first + timedelta(days=31)).replace(day=1)
+    return Month(since=first, until=following)
+
+
+def month_named(text: str) -> Month:
+    """Read a month such as 2026-11."""
+    found = _MONTH.fullmatch(text)
+    year, month = map(int, found.groups()) if found else (0, 0)
+    if not (0 < year <= _LAST_YEAR and 1 <= month <= 12):
+        raise InvalidInput(f"month: expected a month such as 2026-11, not {text!r}")
+    return month_of(datetime(year, month, 1, tzinfo=UTC))
