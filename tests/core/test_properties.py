@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 from tests.core import model, model_of_orders
 from tests.core.builders import HOUR, NOON, SECOND
 from tests.core.course import Course
+from tests.core.model_of_reports import check_report
 from tests.core.strategies import (
     FLEET,
     group_names,
@@ -289,6 +290,7 @@ class Machine(Course):
         phases = {each.phase for each in self.slice.maintenances.values()}
         assert phases <= {Phase.COMPLETED, Phase.CANCELED, Phase.FAILED}
         assert model.same_state(lifecycle.replay(self.facts), self.slice)
+        check_report(self.slice, self.facts, NOON, self.now + SECOND)
 
     def do_all_work(self) -> None:
         for each in list(self.slice.maintenances.values()):

@@ -26,6 +26,7 @@ COMMANDS = (
     "host",
     "events",
     "journal",
+    "report",
     "clock",
     "token",
 )

@@ -164,8 +164,9 @@ class _Tally:
     def add_sight(
         self, one: Maintenance, event: Event, seen: datetime | None, started: datetime
     ) -> None:
-        if event.withdrawn_at is not None or (seen is not None and seen <= started):
-            return
+        is_seen = seen is not None and seen <= started
+        if is_seen or one.at_once or event.withdrawn_at is not None:
+            return  # what begins at once cannot be shown before
         self.unseen_events += 1
         if len(self.unseen) < MOST_UNSEEN:
             self.unseen.append(

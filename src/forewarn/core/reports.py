@@ -72,7 +72,7 @@ class Approver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """An event that started before any VM was shown it."""
+    """An event that had notice, and started before any VM was shown it."""
 
     event: str
     maintenance: str

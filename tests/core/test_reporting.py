@@ -1,0 +1,311 @@
+"""What a month was like."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.core.builders import (
+    HOUR,
+    MINUTE,
+    NOON,
+    SECOND,
+    a_maintenance,
+    an_event,
+    an_outage,
+)
+
+from forewarn.core import facts as f
+from forewarn.core.maintenance import Cause, Maintenance, Phase, Via
+from forewarn.core.months import month_named, month_of
+from forewarn.core.outages import Outage
+from forewarn.core.reporting import (
+    MOST_APPROVERS,
+    MOST_UNSEEN,
+    Life,
+    make_report,
+    stuck_time,
+)
+from forewarn.core.reports import (
+    Approver,
+    Broken,
+    Counts,
+    Report,
+    Spread,
+    Starts,
+    Unseen,
+)
+from forewarn.protocol.types import EventType
+
+MONTH = month_of(NOON)
+LAST = month_named("2025-12")
+LATER = NOON + 10 * HOUR
+
+
+def a_start(after: timedelta = 15 * MINUTE, **more: Any) -> Maintenance:
+    """A Reboot that started `after` its announcement at noon, with 15 minutes."""
+    made = a_maintenance(
+        not_before=NOON + 15 * MINUTE,
+        promised=900,
+        phase=Phase.STARTED,
+        started_at=NOON + after,
+    )
+    return replace(made, **more)
+
+
+def approved(at: datetime | None, by: str | None = "ops", group: str = "group0") -> Any:
+    event = an_event(group=group, approved_at=at)
+    via = None if at is None else Via.POLICY if by is None else Via.CONTROL
+    return (replace(event, approved_by=by if at else None, approved_via=via),)
+
+
+def report_of(
+    *made: Maintenance,
+    outages: Iterable[Outage] = (),
+    group: str | None = None,
+    month: Any = MONTH,
+) -> Report:
+    lives = [Life(maintenance=each) for each in made]
+    return make_report(lives, [*outages], month, now=LATER, group=group)
+
+
+# --- what happened -----------------------------------------------------------
+
+
+def test_a_month_in_which_nothing_happened_is_empty() -> None:
+    made = report_of()
+    assert (made.counts, made.starts, made.notices) == ((), Starts(), None)
+    assert (made.broken, made.unseen, made.saved) == ((), (), {})
+
+
+def test_maintenances_are_counted_by_type_and_cause() -> None:
+    made = report_of(
+        a_maintenance(),
+        a_start(),
+        replace(a_start(), phase=Phase.COMPLETED, ended_at=LATER),
+        replace(a_start(), phase=Phase.FAILED, ended_at=LATER),
+        a_maintenance(phase=Phase.CANCELED, type_=EventType.FREEZE),
+        a_maintenance(cause=Cause.DEGRADED),
+    )
+    reboots, freezes, degraded = (
+        Counts(
+            type=EventType.REBOOT,
+            cause=Cause.PLATFORM,
+            announced=4,
+            started=3,
+            completed=1,
+            failed=1,
+        ),
+        Counts(type=EventType.FREEZE, cause=Cause.PLATFORM, announced=1, canceled=1),
+        Counts(type=EventType.REBOOT, cause=Cause.DEGRADED, announced=1),
+    )
+    assert sorted(made.counts, key=repr) == sorted(
+        (reboots, freezes, degraded), key=repr
+    )
+
+
+def test_withdrawn_events_are_counted() -> None:
+    gone = replace(an_event(), withdrawn_at=NOON)
+    (counts,) = report_of(a_maintenance(events=[gone, an_event("e1")])).counts
+    assert (counts.announced, counts.withdrawn) == (1, 1)
+
+
+def test_what_happened_in_another_month_is_not_counted() -> None:
+    ended = replace(a_start(), phase=Phase.COMPLETED, ended_at=LATER)
+    early = replace(ended, announced_at=LAST.since, not_before=LAST.until - SECOND)
+    (counts,) = report_of(early).counts
+    assert (counts.announced, counts.started, counts.completed) == (0, 1, 1)
+    (counts,) = report_of(early, month=LAST).counts
+    assert (counts.announced, counts.started, counts.completed) == (1, 0, 0)
+
+
+def test_a_report_on_one_group_leaves_the_others_out() -> None:
+    both = a_maintenance(events=[an_event(), an_event("e1", group="Group1")])
+    made = report_of(a_maintenance(), both, group="GROUP1")
+    assert [each.announced for each in made.counts] == [1]
+    assert not report_of(a_maintenance(), group="group1").counts
+
+
+# --- notice ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("maintenance", "way"),
+    [
+        (a_start(), Starts(whole=1)),
+        (a_start(20 * MINUTE), Starts(whole=1)),
+        (a_start(MINUTE, events=approved(NOON + MINUTE)), Starts(early=1)),
+        (a_start(events=approved(NOON + MINUTE)), Starts(whole=1)),
+        (a_start(0 * MINUTE, at_once=True, not_before=NOON), Starts(at_once=1)),
+        (a_start(MINUTE), Starts(broken=1)),
+    ],
+)
+def test_every_start_had_its_way(maintenance: Maintenance, way: Starts) -> None:
+    assert report_of(maintenance).starts == way
+
+
+def test_a_broken_promise_is_named() -> None:
+    made = report_of(a_start(14 * MINUTE), a_start())
+    assert made.broken == (
+        Broken(
+            maintenance="m0",
+            type=EventType.REBOOT,
+            groups=("group0",),
+            started_at=NOON + 14 * MINUTE,
+            too_soon=MINUTE,
+        ),
+    )
+    assert (made.starts.kept, made.starts.total) == (1, 2)
+
+
+def test_an_outage_is_nobodys_notice() -> None:
+    outages = [an_outage(-20, -10), an_outage(1, 11)]
+    assert report_of(a_start(), outages=outages).starts.broken == 1
+    assert report_of(a_start(25 * MINUTE), outages=outages).starts.broken == 0
+
+
+def test_notice_is_told_from_the_least_to_the_longest() -> None:
+    starts = [a_start(minutes * MINUTE) for minutes in (40, 16, 15, 90)]
+    longer = a_start(HOUR, not_before=NOON + HOUR)
+    notices = report_of(*starts, longer).notices
+    assert notices is not None
+    quarter = 15 * MINUTE
+    assert notices.promised == Spread(least=quarter, median=quarter, longest=quarter)
+    assert notices.given == Spread(least=quarter, median=quarter, longest=HOUR)
+    assert notices.used == Spread(
+        least=quarter, median=40 * MINUTE, longest=90 * MINUTE
+    )
+
+
+def test_of_two_in_the_middle_the_shorter_is_the_median() -> None:
+    notices = report_of(a_start(20 * MINUTE), a_start(30 * MINUTE)).notices
+    assert notices is not None
+    assert notices.used.median == 20 * MINUTE
+
+
+def test_what_began_at_once_has_no_notice_to_tell_of() -> None:
+    at_once = a_start(0 * MINUTE, at_once=True, not_before=NOON)
+    assert report_of(at_once).notices is None
+
+
+def test_what_early_approval_saved_is_added_up_by_type() -> None:
+    sooner = a_start(MINUTE, events=approved(NOON + MINUTE))
+    freeze = replace(sooner, type=EventType.FREEZE)
+    assert report_of(sooner, sooner, freeze, a_start()).saved == {
+        EventType.REBOOT: 28 * MINUTE,
+        EventType.FREEZE: 14 * MINUTE,
+    }
+
+
+# --- who approved, who was shown ---------------------------------------------
+
+
+def test_approvals_are_counted_by_whom_and_by_which_way() -> None:
+    made = report_of(
+        *(a_maintenance(events=approved(NOON, by)) for by in ("b", "a", "a", None))
+    )
+    assert made.approvals == {Via.CONTROL: 3, Via.POLICY: 1}
+    assert made.approvers == (
+        Approver(by="a", via=Via.CONTROL, approvals=2),
+        Approver(by="b", via=Via.CONTROL, approvals=1),
+        Approver(by=None, via=Via.POLICY, approvals=1),
+    )
+
+
+def test_approvals_of_another_month_are_not_counted() -> None:
+    assert report_of(a_maintenance(events=approved(LAST.since))).approvals == {}
+
+
+def test_only_those_who_approved_most_often_are_named() -> None:
+    made = report_of(
+        *(a_maintenance(events=approved(NOON, f"vm{n}")) for n in range(20))
+    )
+    assert len(made.approvers) == MOST_APPROVERS
+    assert made.approvals == {Via.CONTROL: 20}
+
+
+@pytest.mark.parametrize(
+    ("seen_at", "is_unseen"),
+    [(None, True), (NOON, False), (NOON + 15 * MINUTE, False), (LATER, True)],
+)
+def test_what_nobody_was_shown_before_it_started_is_named(
+    seen_at: datetime | None, is_unseen: bool
+) -> None:
+    seen = {} if seen_at is None else {"e0": seen_at}
+    life = Life(maintenance=a_start(), first_seen=seen)
+    made = make_report([life], [], MONTH, now=LATER)
+    unseen = Unseen(
+        event="e0",
+        maintenance="m0",
+        type=EventType.REBOOT,
+        group="group0",
+        started_at=NOON + 15 * MINUTE,
+    )
+    assert made.unseen == ((unseen,) if is_unseen else ())
+    assert made.unseen_events == int(is_unseen)
+
+
+def test_what_began_at_once_or_was_withdrawn_need_not_have_been_shown() -> None:
+    at_once = a_start(0 * MINUTE, at_once=True, not_before=NOON)
+    gone = a_start(events=(replace(an_event(), withdrawn_at=NOON),))
+    assert report_of(at_once, gone).unseen_events == 0
+
+
+def test_of_very_many_that_nobody_was_shown_only_some_are_named() -> None:
+    made = report_of(*[a_start()] * (MOST_UNSEEN + 5))
+    assert len(made.unseen) == MOST_UNSEEN
+    assert made.unseen_events == MOST_UNSEEN + 5
+
+
+# --- troubles ----------------------------------------------------------------
+
+
+def failed(minutes: int) -> f.WorkFailed:
+    return f.WorkFailed(at=NOON + minutes * MINUTE, maintenance="m0", vms=("vm0",))
+
+
+def retried(minutes: int) -> f.WorkRetried:
+    return f.WorkRetried(at=NOON + minutes * MINUTE, by="ops", maintenance="m0")
+
+
+@pytest.mark.parametrize(
+    ("facts", "length"),
+    [
+        ((), 0 * MINUTE),
+        ((failed(0), failed(5), retried(10)), 10 * MINUTE),
+        ((failed(0), retried(10), failed(20), retried(21)), 11 * MINUTE),
+        ((failed(0), f.Closed(at=NOON + HOUR, by="o", maintenance="m0")), HOUR),
+        ((failed(0), f.WorkEnded(at=NOON + HOUR, by="o", maintenance="m0")), HOUR),
+        ((failed(0), f.Completed(at=NOON + HOUR, maintenance="m0")), HOUR),
+        ((failed(0),), LATER - NOON),
+        ((retried(3),), 0 * MINUTE),
+    ],
+)
+def test_a_maintenance_is_stuck_until_somebody_does_something(
+    facts: tuple[f.Fact, ...], length: timedelta
+) -> None:
+    assert stuck_time(facts, MONTH, LATER) == length
+
+
+def test_only_what_lies_in_the_month_is_stuck_in_it() -> None:
+    long_ago = f.WorkFailed(at=LAST.since, maintenance="m0", vms=())
+    assert stuck_time([long_ago], LAST, LATER) == LAST.until - LAST.since
+    assert stuck_time([long_ago], MONTH, LATER) == LATER - MONTH.since
+
+
+def test_what_was_stuck_is_counted_and_added_up() -> None:
+    lives = [
+        Life(maintenance=a_start(), facts=(failed(0), retried(10))),
+        Life(maintenance=a_start(), facts=(failed(0), retried(20))),
+        Life(maintenance=a_start()),
+    ]
+    made = make_report(lives, [], MONTH, now=LATER)
+    assert (made.stuck_maintenances, made.stuck) == (2, 30 * MINUTE)
+
+
+def test_outages_are_counted_as_far_as_they_lie_in_the_month() -> None:
+    across = Outage(since=MONTH.since - HOUR, until=MONTH.since + HOUR)
+    before = Outage(since=LAST.since, until=LAST.since + HOUR)
+    made = report_of(outages=[before, across, an_outage(0, 10)])
+    assert (made.outages, made.away) == (2, HOUR + 10 * MINUTE)
