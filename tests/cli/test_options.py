@@ -24,6 +24,7 @@ COMMANDS = [
     "fleet export",
     "fleet show",
     "journal",
+    "report",
 ]
 
 
