@@ -50,6 +50,10 @@ class Course(RuleBasedStateMachine):
         """Make a step, if it keeps the rules."""
         self.is_sound = False
         for fact in step.facts:
+            if isinstance(fact, FleetChanged):
+                vms = self.replayed.vms
+                left = tuple(vms[vm].group for vm in fact.removed_vms)
+                assert fact.removed_from == left
             if isinstance(fact, FleetChanged) and fact.by is None:
                 self.remember_deleted(fact)
             self.replayed = lifecycle.apply(self.replayed, fact)

@@ -114,6 +114,22 @@ def test_a_vm_is_shown_to_its_group_without_its_host() -> None:
             ),
         ),
         (f.FleetChanged(at=NOON, by="ops", epoch="e", removed_vms=("db-1",)), None),
+        (
+            f.FleetChanged(
+                at=NOON,
+                by="ops",
+                epoch="e",
+                removed_vms=("db-1", "web-1"),
+                removed_from=("db", "web"),
+            ),
+            f.FleetChanged(
+                at=NOON,
+                by="ops",
+                epoch="e",
+                removed_vms=("web-1",),
+                removed_from=("web",),
+            ),
+        ),
     ],
 )
 def test_a_fact_is_cut_to_what_concerns_the_group(

@@ -123,6 +123,16 @@ def test_a_search_before_the_beginning_finds_nothing(past: System) -> None:
     assert (found.entries, found.has_more) == ((), False)
 
 
+def test_a_group_finds_the_vms_that_left_it(past: System) -> None:
+    before = past.store.facts(0, 1000)[-1].position
+    past.fleets.remove_vm("db-1", by="ops")
+    with past.store.snapshot() as snapshot:
+        of_db = Search(groups=folded(["db"]), kinds=frozenset({f.FleetChanged}))
+        of_web = Search(groups=folded(["web"]), kinds=frozenset({f.FleetChanged}))
+        assert len(find(snapshot, of_db, after=before, limit=9).entries) == 1
+        assert len(find(snapshot, of_web, after=before, limit=9).entries) == 0
+
+
 def test_an_event_stands_for_its_maintenance(past: System) -> None:
     (made, *_) = past.maintenances()
     with past.store.snapshot() as snapshot:

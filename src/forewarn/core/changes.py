@@ -18,6 +18,7 @@ from forewarn.errors import Conflict, InUse
 _CHUNK = 1000
 
 _Named = TypeVar("_Named", Host, Group, VM)
+_Thing = TypeVar("_Thing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +148,12 @@ def _facts(
     def fact(**parts: tuple[object, ...]) -> FleetChanged:
         return FleetChanged(at=now, by=by, epoch=epoch, **parts)  # type: ignore[arg-type]  # the keys below
 
-    for vms in _chunks([old.name for old, new in found.vms if old and not new]):
-        yield fact(removed_vms=vms)
+    gone = [old for old, new in found.vms if old and not new]
+    for vms in _chunks(gone):
+        yield fact(
+            removed_vms=tuple(vm.name for vm in vms),
+            removed_from=tuple(vm.group for vm in vms),
+        )
     for groups in _chunks([old.name for old, new in found.groups if old and not new]):
         yield fact(removed_groups=groups)
     for hosts in _chunks([old.name for old, new in found.hosts if old and not new]):
@@ -161,7 +166,7 @@ def _facts(
         yield fact(vms=new_vms)
 
 
-def _chunks(things: Sequence[object]) -> Iterator[tuple[object, ...]]:
+def _chunks(things: Sequence[_Thing]) -> Iterator[tuple[_Thing, ...]]:
     rest = iter(things)
     while chunk := tuple(islice(rest, _CHUNK)):
         yield chunk

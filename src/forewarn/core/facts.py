@@ -29,6 +29,7 @@ class FleetChanged:
     removed_hosts: tuple[str, ...] = ()
     removed_groups: tuple[str, ...] = ()
     removed_vms: tuple[str, ...] = ()
+    removed_from: tuple[str, ...] = ()  # the group of each of `removed_vms`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

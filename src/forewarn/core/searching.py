@@ -137,6 +137,7 @@ def _by_fleet(fact: f.FleetChanged) -> Concerned:
         *(group.name for group in fact.groups),
         *fact.removed_groups,
         *(vm.group for vm in fact.vms),
+        *fact.removed_from,
     )
     return Concerned(
         groups=groups, vms=(*(vm.name for vm in fact.vms), *fact.removed_vms)

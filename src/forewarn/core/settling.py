@@ -5,14 +5,14 @@
 afterwards. Every command ends with both.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from forewarn.core import facts as f
 from forewarn.core import policy
 from forewarn.core.document import view
-from forewarn.core.fleet import Audience
+from forewarn.core.fleet import VM, Audience
 from forewarn.core.lifecycle import apply
 from forewarn.core.maintenance import Maintenance, Phase, Slice
 from forewarn.core.policy import Rules
@@ -169,7 +169,7 @@ def _remove(draft: Draft, maintenance: Maintenance, now: datetime) -> bool:
     ]
     if not maintenance.removes or not gone:
         return False
-    draft.record(_removed(now, vms=gone))
+    draft.record(_removed(now, vms=[draft.slice.vms[vm] for vm in gone]))
     note_leaving(draft, gone, now)
     return True
 
@@ -204,10 +204,15 @@ def _left_alone(draft: Draft) -> Iterator[str]:
 
 
 def _removed(
-    now: datetime, *, vms: Iterable[str] = (), groups: Iterable[str] = ()
+    now: datetime, *, vms: Sequence[VM] = (), groups: Iterable[str] = ()
 ) -> f.FleetChanged:
     return f.FleetChanged(
-        at=now, by=None, epoch="", removed_vms=(*vms,), removed_groups=(*groups,)
+        at=now,
+        by=None,
+        epoch="",
+        removed_vms=tuple(vm.name for vm in vms),
+        removed_from=tuple(vm.group for vm in vms),
+        removed_groups=(*groups,),
     )
 
 

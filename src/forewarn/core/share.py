@@ -101,6 +101,8 @@ def _of_vms(
 
 def _fleet_changed(fact: f.FleetChanged, group: str) -> f.Fact | None:
     own = [share_of_vm(vm, group) for vm in fact.vms]
+    pairs = zip(fact.removed_vms, fact.removed_from, strict=False)  # old facts: none
+    gone = tuple(vm for vm, left in pairs if left == group)
     share = f.FleetChanged(
         at=fact.at,
         by=fact.by,
@@ -108,8 +110,11 @@ def _fleet_changed(fact: f.FleetChanged, group: str) -> f.Fact | None:
         groups=tuple(each for each in fact.groups if each.name == group),
         vms=tuple(vm for vm in own if vm is not None),
         removed_groups=tuple(each for each in fact.removed_groups if each == group),
+        removed_vms=gone,
+        removed_from=(group,) * len(gone),
     )
-    return share if share.groups or share.vms or share.removed_groups else None
+    is_empty = not (share.groups or share.vms or share.removed_groups or gone)
+    return None if is_empty else share
 
 
 def _seen(fact: f.Seen, group: str, look: Look) -> f.Fact | None:
