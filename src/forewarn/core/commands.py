@@ -68,6 +68,14 @@ def check_may_approve(
             raise UnknownEvent(f"{event_id} is not an event of this VM")
 
 
+def check_is_live(maintenance: Maintenance, event_id: str) -> None:
+    """Refuse to approve an event that is gone."""
+    if not maintenance.phase.is_live:
+        raise TooLate(f"{event_id} is over; its maintenance is {maintenance.phase}")
+    if maintenance.event(event_id).withdrawn_at is not None:
+        raise TooLate(f"{event_id} is withdrawn; all of its VMs have left")
+
+
 def cancel(
     slice_: Slice,
     maintenance_id: str,

@@ -150,3 +150,9 @@ def audiences_of(group: Group, vms: Iterable[VM], epoch: str) -> Iterator[Audien
 def audience_name(group: Group, vm: str) -> str:
     """Name the audience that `vm` of `group` belongs to."""
     return f"{group.name}/{vm}" if group.isolated else group.name
+
+
+def audience_of(group: Group, vm: str) -> Audience:
+    """Say with whom `vm` of `group` shares a document, whatever its epoch."""
+    own = vm if group.isolated else None
+    return Audience(name=audience_name(group, vm), group=group.name, vm=own, epoch="")

@@ -13,7 +13,7 @@ from typing import TypeVar
 from forewarn.core import announcing, commands
 from forewarn.core.announcing import Order
 from forewarn.core.facts import Announced
-from forewarn.core.fleet import Audience, audience_name
+from forewarn.core.fleet import audience_of
 from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
 from forewarn.core.policy import Rules
 from forewarn.core.settling import Step
@@ -30,7 +30,7 @@ from forewarn.engine.notes import Notes, Taken, note_tokens
 from forewarn.engine.once import Once, keep_answer, refuse_repeated
 from forewarn.engine.pulse import Pulse, warn_of
 from forewarn.engine.revoking import revoke_of_gone
-from forewarn.errors import TooLate, Unavailable
+from forewarn.errors import Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
 _T = TypeVar("_T")
@@ -122,13 +122,7 @@ class Engine:
             vm = find_vm(transaction, vm_name)
             found = [(each, transaction.maintenance(each)) for each in event_ids]
             part = transaction.part_of_fleet(vms=[vm.name])
-            group = part.groups[vm.group]
-            audience = Audience(
-                name=audience_name(group, vm.name),
-                group=group.name,
-                vm=vm.name if group.isolated else None,
-                epoch="",
-            )
+            audience = audience_of(part.groups[vm.group], vm.name)
             commands.check_may_approve(found, audience)
             self._approve(
                 transaction, event_ids, [each for _, each in found], vm.name, now
@@ -146,11 +140,8 @@ class Engine:
         """Approve one event without being its VM; if `only` is given, of that group."""
         event_id = event_id.upper()
         with self.writing(once) as (transaction, now):
-            found, event = find_event(transaction, event_id, only=only)
-            if not found.phase.is_live:
-                raise TooLate(f"{event_id} is over; its maintenance is {found.phase}")
-            if event.withdrawn_at is not None:
-                raise TooLate(f"{event_id} is withdrawn; all of its VMs have left")
+            found, _ = find_event(transaction, event_id, only=only)
+            commands.check_is_live(found, event_id)
             self._approve(transaction, [event_id], [found], by, now, via)
             after = find_maintenance(transaction, event_id)
             keep_answer(transaction, once, after, now)

@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 
 from forewarn import __version__
+from forewarn.server.arm.app import Arm
 from forewarn.server.control import (
     causes,
     clock,
@@ -35,6 +36,7 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    app.add_middleware(Arm, parts=parts)
     app.add_middleware(Guard, parts=parts)
     app.state.parts = parts
     app.state.streams = streams

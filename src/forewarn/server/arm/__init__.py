@@ -1,0 +1,1 @@
+"""The dialect of Azure Resource Manager, /subscriptions/..., for its SDKs."""

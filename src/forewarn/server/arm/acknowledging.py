@@ -1,0 +1,95 @@
+"""Approving events by their ids, one or several at a time."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from starlette.responses import JSONResponse, Response
+
+from forewarn.core.document import is_shown
+from forewarn.core.fleet import audience_of, key
+from forewarn.core.maintenance import Event, Via
+from forewarn.engine.approving import approve_each
+from forewarn.errors import ForewarnError, NotFound, TooLate
+from forewarn.server.arm.asked import Asked
+from forewarn.server.arm.errors import Refusal, error_view
+from forewarn.server.arm.finding import NAME, TYPES, find_machine, find_set
+
+_APPROVED = {"value": "Successfully Approved"}
+_MIXED = (
+    "The operation returned different statuses for the Scheduled Events. Review each"
+    " event's result for details."
+)
+_NEVER = NotFound("this is not the id of an event")
+_MOST = 1000  # ids in one request
+
+_KINDS = {key(name): kind for kind, name in TYPES.items()}
+#: Why an event is not approved: status, code, and the code beside its id in a list.
+_WHY: Mapping[type[ForewarnError], tuple[int, str, str]] = {
+    NotFound: (404, "InvalidScheduledEventId", "NotFound"),
+    TooLate: (409, "Conflict", "Conflict"),
+}
+
+
+def acknowledge(asked: Asked) -> Response:
+    """Approve one event."""
+    (error,) = _approve(asked, [asked.path.event]).values()
+    if error is None:
+        return JSONResponse(_APPROVED)
+    status, code, _ = _WHY[type(error)]
+    raise Refusal(status, str(error), code)
+
+
+def acknowledge_list(asked: Asked) -> Response:
+    """Approve several events, each judged for itself."""
+    results = _approve(asked, _read_ids(asked))
+    errors = {event: error for event, error in results.items() if error is not None}
+    if not errors:
+        return JSONResponse(_APPROVED)
+    details = [
+        {"target": event, **error_view(_WHY[type(error)][2], str(error))}
+        for event, error in errors.items()
+    ]
+    status, code, message = 207, "MultiStatusResponse", _MIXED
+    if len({type(result) for result in results.values()}) == 1:
+        first = next(iter(errors.values()))
+        status, code, _ = _WHY[type(first)]
+        message = str(first)
+    return JSONResponse(
+        {"error": {**error_view(code, message), "details": details}}, status
+    )
+
+
+def _approve(asked: Asked, ids: Sequence[str]) -> Mapping[str, ForewarnError | None]:
+    results = approve_each(
+        asked.parts.engine,
+        [each for each in ids if NAME.fullmatch(each)],
+        by=asked.by,
+        via=Via.ARM,
+        is_seen=_sees(asked),
+    )
+    return {each: results.get(each, _NEVER) for each in ids}
+
+
+def _read_ids(asked: Asked) -> Sequence[str]:
+    value = asked.read_body().get("value")
+    listed = value if isinstance(value, list) else []
+    ids = [each for each in listed if isinstance(each, str)]
+    if not ids or len(ids) != len(listed):
+        raise Refusal(400, 'the body must be {"value": [...]}, with ids of events')
+    if len(ids) > _MOST:
+        raise Refusal(400, f"no more than {_MOST} events are approved in one request")
+    return ids
+
+
+def _sees(asked: Asked) -> Callable[[Event], bool]:
+    """Find the resource, and tell which events it sees."""
+    wanted, name = key(asked.path.type), asked.path.resource
+    with asked.parts.engine.store.snapshot() as snapshot:
+        if wanted in _KINDS:
+            group = find_set(asked, snapshot, name, _KINDS[wanted]).group
+            return lambda event: event.group == group.name
+        if wanted != "virtualmachines":
+            types = ", ".join(["virtualMachines", *TYPES.values()])
+            raise Refusal(400, f"{asked.path.type} is none of {types}")
+        machine = find_machine(asked, snapshot, name)
+    audience = audience_of(machine.group, machine.vm.name)
+    return lambda event: is_shown(event, audience)

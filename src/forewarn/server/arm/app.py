@@ -1,0 +1,121 @@
+"""Answers below /subscriptions, beside the control API."""
+
+import logging
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qsl
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from forewarn.errors import ForewarnError
+from forewarn.server.arm import acknowledging, acting, operations, reading
+from forewarn.server.arm.asked import Asked
+from forewarn.server.arm.errors import Refusal, failed, new_request_id
+from forewarn.server.arm.paths import Path, Place, is_arm, parse
+from forewarn.server.control.asked import Parts
+
+_log = logging.getLogger(__name__)
+
+Handler = Callable[[Asked], Response]
+
+_HANDLERS: Mapping[Place, Mapping[str, Handler]] = {
+    Place.VMS: {"GET": reading.list_vms},
+    Place.VM: {"GET": reading.get_vm, "DELETE": acting.delete_vm},
+    Place.VM_VIEW: {"GET": reading.get_vm_view},
+    Place.VM_ACTION: {"POST": acting.act_on_vm},
+    Place.MEMBERS: {"GET": reading.list_members},
+    Place.MEMBER: {"GET": reading.get_member, "DELETE": acting.delete_member},
+    Place.MEMBER_VIEW: {"GET": reading.get_member_view},
+    Place.MEMBER_ACTION: {"POST": acting.act_on_member},
+    Place.SCALE_SET: {"GET": reading.get_scale_set},
+    Place.AVAILABILITY_SET: {"GET": reading.get_availability_set},
+    Place.OPERATION: {"GET": operations.get_operation},
+    Place.EVENT: {"POST": acknowledging.acknowledge},
+    Place.EVENTS: {"POST": acknowledging.acknowledge_list},
+}
+
+
+class Arm:
+    """Answers what is asked below /subscriptions; lets all else pass."""
+
+    def __init__(self, app: ASGIApp, parts: Parts) -> None:
+        """Stand before `app`."""
+        self._app = app
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or let `app` do it."""
+        if scope["type"] != "http" or not is_arm(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            body = await request.body()
+        except ClientDisconnect:
+            return
+        response = await run_in_threadpool(self._answer, request, body)
+        _name(request, response)
+        await response(scope, receive, send)
+
+    def _answer(self, request: Request, body: bytes) -> Response:
+        try:
+            return self._handle(request, body)
+        except (ForewarnError, Refusal) as error:
+            return failed(error)
+        except Exception as error:  # the top of this thread
+            _log.exception("%s %s failed", request.method, request.url.path)
+            return failed(error)
+
+    def _handle(self, request: Request, body: bytes) -> Response:
+        query = {
+            name.lower(): value
+            for name, value in parse_qsl(request.url.query, keep_blank_values=True)
+        }
+        if not query.get("api-version", "").strip():
+            raise Refusal(
+                400,
+                "The api-version query parameter (?api-version=) is required for all"
+                " requests.",
+                "MissingApiVersionParameter",
+            )
+        path = _path(request)
+        asked = Asked(
+            parts=self._parts,
+            by=str(request.state.caller),
+            path=path,
+            query=query,
+            body=body,
+            origin=str(request.base_url).rstrip("/"),
+        )
+        return _handler(request, path)(asked)
+
+
+def _path(request: Request) -> Path:
+    path = parse(request.scope["path"])
+    if path is None or path.place not in _HANDLERS:
+        raise Refusal(
+            404, f"there is nothing at {request.url.path}", "InvalidResourceType"
+        )
+    return path
+
+
+def _handler(request: Request, path: Path) -> Handler:
+    handlers = _HANDLERS[path.place]
+    if request.method not in handlers:
+        raise Refusal(
+            405,
+            f"{request.method} is not possible at {request.url.path}",
+            headers={"Allow": ", ".join(handlers)},
+        )
+    return handlers[request.method]
+
+
+def _name(request: Request, response: Response) -> None:
+    """Let an answer be told from others, by our name for it and by the asker's."""
+    response.headers.setdefault("x-ms-request-id", new_request_id())
+    own = request.headers.get("x-ms-client-request-id")
+    is_wanted = request.headers.get("x-ms-return-client-request-id", "").lower()
+    if own is not None and is_wanted == "true":
+        response.headers["x-ms-client-request-id"] = own

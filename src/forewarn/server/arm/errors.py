@@ -1,0 +1,102 @@
+"""Errors as Azure Resource Manager has them: a code for programs, a sentence."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from forewarn.errors import (
+    Conflict,
+    ForewarnError,
+    InvalidInput,
+    NotFound,
+    Unavailable,
+)
+
+#: What an error of the service is to a program that speaks this dialect.
+_KNOWN: Sequence[tuple[type[ForewarnError], int]] = (
+    (InvalidInput, 400),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Unavailable, 503),
+)
+_CODES: Mapping[int, str] = {
+    400: "BadRequest",
+    401: "AuthenticationFailed",
+    403: "AuthorizationFailed",
+    404: "ResourceNotFound",
+    405: "MethodNotAllowed",
+    409: "OperationNotAllowed",
+    413: "RequestEntityTooLarge",
+    429: "TooManyRequests",
+    500: "InternalServerError",
+    503: "ServiceUnavailable",
+}
+_HEADERS: Mapping[int, Mapping[str, str]] = {
+    401: {"WWW-Authenticate": "Bearer"},
+    503: {"Retry-After": "5"},
+}
+_FAILED = "the service failed; its log says why"
+
+
+class Refusal(HTTPException):
+    """A request that is refused; `code` is for the program that sent it."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: str | None = None,  # None: the usual one
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Be answered `status`."""
+        super().__init__(status, message, dict(headers or {}))
+        self.code = code
+
+
+def unauthenticated() -> Response:
+    """Answer whoever shows no token."""
+    return refused(
+        401,
+        "a bearer token is needed; the first start of `forewarn serve` writes one to"
+        " the file `token` in its state directory",
+    )
+
+
+def forbidden(message: str) -> Response:
+    """Answer whoever may not do what he asks for."""
+    return refused(403, message)
+
+
+def refused(
+    status: int,
+    message: str,
+    code: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with an error."""
+    return JSONResponse(
+        {"error": error_view(code or _CODES.get(status, "BadRequest"), message)},
+        status,
+        {"x-ms-request-id": new_request_id(), **_HEADERS.get(status, {})}
+        | dict(headers or {}),
+    )
+
+
+def failed(error: Exception) -> Response:
+    """Answer with what went wrong."""
+    if isinstance(error, Refusal):
+        return refused(error.status_code, error.detail, error.code, error.headers)
+    status = next((code for kind, code in _KNOWN if isinstance(error, kind)), 500)
+    return refused(status, _FAILED if status == 500 else str(error))
+
+
+def error_view(code: str, message: str) -> dict[str, object]:
+    """Show an error."""
+    return {"code": code, "message": message}
+
+
+def new_request_id() -> str:
+    """Make the id by which an answer can be told from others."""
+    return str(uuid.uuid4())

@@ -1,0 +1,122 @@
+"""Finding what a path names; what the asker may not see is not there."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from forewarn.core.fleet import VM, Fleet, Group, GroupKind, key
+from forewarn.core.maintenance import Maintenance
+from forewarn.ports import Snapshot
+from forewarn.server.arm.asked import Asked
+from forewarn.server.arm.errors import Refusal
+
+#: The kinds of groups that are resources of their own.
+TYPES: Mapping[GroupKind, str] = {
+    GroupKind.SCALE_SET: "virtualMachineScaleSets",
+    GroupKind.AVAILABILITY_SET: "availabilitySets",
+}
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")  # no other is worth looking for
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A VM, with the group that it is in."""
+
+    vm: VM
+    group: Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Set:
+    """A group that is a resource of its own, with its VMs."""
+
+    group: Group
+    machines: tuple[Machine, ...]
+
+
+def find_machine(asked: Asked, snapshot: Snapshot, name: str) -> Machine:
+    """Find the VM called `name` where the path looks for it."""
+    part = _part(snapshot, vm=name)
+    for vm in part.vms.values():
+        if asked.may_see(vm.group) and _is_at(asked, vm):
+            return Machine(vm=vm, group=part.groups[vm.group])
+    raise _missing(asked, f"virtualMachines/{name}")
+
+
+def find_set(asked: Asked, snapshot: Snapshot, name: str, kind: GroupKind) -> Set:
+    """Find the group called `name`, which is of `kind`, where the path looks for it."""
+    part = _part(snapshot, group=name)
+    for group in part.groups.values():
+        if key(group.name) != key(name) or group.kind is not kind:
+            continue
+        vms = [vm for vm in part.vms.values() if vm.group == group.name]
+        here = tuple(Machine(vm=vm, group=group) for vm in vms if _is_at(asked, vm))
+        if asked.may_see(group.name) and (here or not vms):
+            return Set(group=group, machines=here)
+    raise _missing(asked, f"{TYPES[kind]}/{name}")
+
+
+def find_member(asked: Asked, snapshot: Snapshot, instance: str) -> Machine:
+    """Find the VM of a scale set by its instance id, or by its whole name."""
+    wanted = key(instance)
+    found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    for machine in found.machines:
+        if wanted in (key(instance_id(machine.vm)), key(machine.vm.name)):
+            return machine
+    what = f"virtualMachineScaleSets/{asked.path.group}/virtualMachines/{instance}"
+    raise _missing(asked, what)
+
+
+def find_operation(asked: Asked, snapshot: Snapshot) -> Maintenance:
+    """Find what was asked for; its id is that of the maintenance it led to."""
+    wanted = asked.path.operation.upper()
+    found = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
+    groups = () if found is None else (each.group for each in found.events)
+    if found is None or found.id != wanted or not any(map(asked.may_see, groups)):
+        raise Refusal(404, f"there is no operation {asked.path.operation}", "NotFound")
+    return found
+
+
+def every_machine(asked: Asked, snapshot: Snapshot, after: str) -> Iterator[Machine]:
+    """Find the VMs of a subscription or resource group, by name, after `after`."""
+    while page := snapshot.vms(after=after, limit=_PAGE):
+        seen = [each for each in page if asked.may_see(each.group)]
+        groups = snapshot.part_of_fleet(vms=[each.name for each in seen]).groups
+        for vm in seen:
+            if _is_at(asked, vm):
+                yield Machine(vm=vm, group=groups[vm.group])
+        after = page[-1].name
+
+
+def instance_id(vm: VM) -> str:
+    """Tell a VM of a scale set from the others: by what its name ends with."""
+    return vm.name.rpartition("_")[2]
+
+
+def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:
+    if not NAME.fullmatch(vm or group):
+        return Fleet()
+    return snapshot.part_of_fleet(
+        vms=[vm] if vm else [], groups=[group] if group else []
+    )
+
+
+def _is_at(asked: Asked, vm: VM) -> bool:
+    """Whether `vm` may be where the path looks; many do not say where they are."""
+    path = asked.path
+    places = (
+        (path.subscription, vm.subscription),
+        (path.resource_group, vm.resource_group),
+    )
+    return all(
+        not wanted or own is None or key(wanted) == key(own) for wanted, own in places
+    )
+
+
+def _missing(asked: Asked, what: str) -> Refusal:
+    where = f"under resource group '{asked.path.resource_group}'"
+    return Refusal(
+        404, f"The Resource 'Microsoft.Compute/{what}' {where} was not found."
+    )

@@ -1,0 +1,121 @@
+"""What a path below /subscriptions names.
+
+Fixed segments are the same in any case; names are taken as they are written.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+ROOT = "subscriptions"
+
+
+class Place(Enum):
+    """What can be asked something."""
+
+    #: The VMs of a subscription, or of a resource group.
+    VMS = auto()
+    #: A VM, be it in a set or not.
+    VM = auto()
+    #: What a VM is doing.
+    VM_VIEW = auto()
+    #: What is to be done with a VM.
+    VM_ACTION = auto()
+    #: The VMs of a scale set.
+    MEMBERS = auto()
+    #: A VM of a scale set.
+    MEMBER = auto()
+    #: What it is doing.
+    MEMBER_VIEW = auto()
+    #: What is to be done with it.
+    MEMBER_ACTION = auto()
+    #: A scale set.
+    SCALE_SET = auto()
+    #: What is to be done with some of its VMs.
+    SCALE_SET_ACTION = auto()
+    #: An availability set.
+    AVAILABILITY_SET = auto()
+    #: What was asked for, and is under way.
+    OPERATION = auto()
+    #: One event that a resource sees.
+    EVENT = auto()
+    #: Some of the events that a resource sees.
+    EVENTS = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """A path, taken apart; what it does not name is empty."""
+
+    place: Place
+    subscription: str
+    resource_group: str = ""
+    vm: str = ""
+    group: str = ""
+    instance: str = ""
+    action: str = ""
+    location: str = ""
+    operation: str = ""
+    type: str = ""
+    resource: str = ""
+    event: str = ""
+
+
+_COMPUTE = "providers/microsoft.compute"
+_ALL = f"{ROOT}/{{subscription}}/{_COMPUTE}"
+_SOME = f"{ROOT}/{{subscription}}/resourcegroups/{{resource_group}}/{_COMPUTE}"
+_VM = f"{_SOME}/virtualmachines/{{vm}}"
+_SET = f"{_SOME}/virtualmachinescalesets/{{group}}"
+_MEMBER = f"{_SET}/virtualmachines/{{instance}}"
+_EVENTS = f"{_SOME}/{{type}}/{{resource}}/providers/microsoft.maintenance"
+
+#: The first that fits is meant: what is fixed stands before what is named.
+_PATTERNS: Sequence[tuple[str, Place]] = (
+    (f"{_ALL}/virtualmachines", Place.VMS),
+    (f"{_ALL}/locations/{{location}}/operations/{{operation}}", Place.OPERATION),
+    (f"{_SOME}/virtualmachines", Place.VMS),
+    (_VM, Place.VM),
+    (f"{_VM}/instanceview", Place.VM_VIEW),
+    (f"{_VM}/{{action}}", Place.VM_ACTION),
+    (_SET, Place.SCALE_SET),
+    (f"{_SET}/virtualmachines", Place.MEMBERS),
+    (f"{_SET}/{{action}}", Place.SCALE_SET_ACTION),
+    (_MEMBER, Place.MEMBER),
+    (f"{_MEMBER}/instanceview", Place.MEMBER_VIEW),
+    (f"{_MEMBER}/{{action}}", Place.MEMBER_ACTION),
+    (f"{_SOME}/availabilitysets/{{group}}", Place.AVAILABILITY_SET),
+    (f"{_EVENTS}/scheduledevents", Place.EVENTS),
+    (f"{_EVENTS}/scheduledevents/{{event}}/acknowledge", Place.EVENT),
+)
+_ROUTES = tuple((text.split("/"), place) for text, place in _PATTERNS)
+
+
+def is_arm(path: str) -> bool:
+    """Whether `path` lies below /subscriptions, however it is written."""
+    return next(iter(_segments(path)), "").lower() == ROOT
+
+
+def parse(path: str) -> Path | None:
+    """Take `path` apart; None: it leads nowhere."""
+    segments = _segments(path)
+    for pattern, place in _ROUTES:
+        names = _fit(pattern, segments)
+        if names is not None:
+            return Path(place=place, **names)
+    return None
+
+
+def _segments(path: str) -> Sequence[str]:
+    return [each for each in path.split("/") if each]
+
+
+def _fit(pattern: Sequence[str], segments: Sequence[str]) -> Mapping[str, str] | None:
+    if len(pattern) != len(segments):
+        return None
+    names = {}
+    for expected, given in zip(pattern, segments, strict=True):
+        if expected.startswith("{"):
+            names[expected.strip("{}")] = given
+        elif expected != given.lower():
+            return None
+    return names

@@ -1,0 +1,148 @@
+"""What VMs and sets are, and what they are doing."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+from urllib.parse import quote, urlencode
+
+from starlette.responses import JSONResponse, Response
+
+from forewarn.core.fleet import GroupKind
+from forewarn.core.maintenance import Maintenance
+from forewarn.ports import Snapshot
+from forewarn.server.arm.asked import Asked
+from forewarn.server.arm.errors import Refusal
+from forewarn.server.arm.finding import (
+    Machine,
+    every_machine,
+    find_machine,
+    find_member,
+    find_set,
+)
+from forewarn.server.arm.resources import (
+    availability_set_view,
+    instance_view,
+    member_view,
+    scale_set_view,
+    under_way,
+    vm_view,
+)
+from forewarn.server.control.views import Json
+
+_PAGE = 500
+
+
+def get_vm(asked: Asked) -> Response:
+    """Show a VM."""
+    with _snapshot(asked) as snapshot:
+        machine = find_machine(asked, snapshot, asked.path.vm)
+        doing = _doing(snapshot, [machine])(machine)
+    return _shown(vm_view(machine, asked.path, doing, expand=_is_expanded(asked)))
+
+
+def get_vm_view(asked: Asked) -> Response:
+    """Show what a VM is doing."""
+    with _snapshot(asked) as snapshot:
+        machine = find_machine(asked, snapshot, asked.path.vm)
+        doing = _doing(snapshot, [machine])(machine)
+    return _shown(instance_view(machine.vm, doing))
+
+
+def list_vms(asked: Asked) -> Response:
+    """Show the VMs of a subscription or resource group, some at a time."""
+    after = asked.query.get("$skiptoken", "")
+    with _snapshot(asked) as snapshot:
+        found = [*islice(every_machine(asked, snapshot, after), _PAGE + 1)]
+        if not found and not after and snapshot.vms(after="", limit=1):
+            raise _nowhere(asked)
+        doing = _doing(snapshot, found)
+    shown = [vm_view(each, asked.path, doing(each)) for each in found[:_PAGE]]
+    if len(found) <= _PAGE:
+        return _shown({"value": shown})
+    return _shown({"value": shown, "nextLink": _next(asked, found[_PAGE - 1])})
+
+
+def get_member(asked: Asked) -> Response:
+    """Show a VM of a scale set."""
+    with _snapshot(asked) as snapshot:
+        machine = find_member(asked, snapshot, asked.path.instance)
+        doing = _doing(snapshot, [machine])(machine)
+    return _shown(member_view(machine, asked.path, doing, expand=_is_expanded(asked)))
+
+
+def get_member_view(asked: Asked) -> Response:
+    """Show what a VM of a scale set is doing."""
+    with _snapshot(asked) as snapshot:
+        machine = find_member(asked, snapshot, asked.path.instance)
+        doing = _doing(snapshot, [machine])(machine)
+    return _shown(instance_view(machine.vm, doing))
+
+
+def list_members(asked: Asked) -> Response:
+    """Show the VMs of a scale set."""
+    with _snapshot(asked) as snapshot:
+        found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+        doing = _doing(snapshot, found.machines)
+    is_expanded = _is_expanded(asked)
+    shown = [
+        member_view(each, asked.path, doing(each), expand=is_expanded)
+        for each in found.machines
+    ]
+    return _shown({"value": shown})
+
+
+def get_scale_set(asked: Asked) -> Response:
+    """Show a scale set."""
+    with _snapshot(asked) as snapshot:
+        found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    return _shown(scale_set_view(found, asked.path))
+
+
+def get_availability_set(asked: Asked) -> Response:
+    """Show an availability set."""
+    with _snapshot(asked) as snapshot:
+        found = find_set(asked, snapshot, asked.path.group, GroupKind.AVAILABILITY_SET)
+    return _shown(availability_set_view(found, asked.path))
+
+
+def _snapshot(asked: Asked) -> AbstractContextManager[Snapshot]:
+    return asked.parts.engine.store.snapshot()
+
+
+def _shown(view: Json) -> Response:
+    return JSONResponse(view)
+
+
+def _doing(
+    snapshot: Snapshot, machines: Sequence[Machine]
+) -> Callable[[Machine], Maintenance | None]:
+    groups = {each.group.name for each in machines}
+    slice_ = snapshot.slice(groups)
+    live = {name: slice_.live_in(name) for name in groups}
+    return lambda machine: under_way(machine.vm, live[machine.group.name])
+
+
+def _is_expanded(asked: Asked) -> bool:
+    return "instanceview" in asked.query.get("$expand", "").lower()
+
+
+def _nowhere(asked: Asked) -> Refusal:
+    """Refuse to list a place where no VM of the fleet can be."""
+    path = asked.path
+    if path.resource_group:
+        message = f"Resource group '{path.resource_group}' could not be found."
+        return Refusal(404, message, "ResourceGroupNotFound")
+    message = f"The subscription '{path.subscription}' could not be found."
+    return Refusal(404, message, "SubscriptionNotFound")
+
+
+def _next(asked: Asked, last: Machine) -> str:
+    subscription, group = map(
+        quote, (asked.path.subscription, asked.path.resource_group)
+    )
+    within = f"/resourceGroups/{group}" if group else ""
+    query = urlencode({"api-version": asked.version, "$skiptoken": last.vm.name})
+    return (
+        f"{asked.origin}/subscriptions/{subscription}{within}"
+        f"/providers/Microsoft.Compute/virtualMachines?{query}"
+    )

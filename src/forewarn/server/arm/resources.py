@@ -1,0 +1,262 @@
+"""VMs and sets of VMs as resources, with what the fleet knows of them."""
+
+from collections.abc import Iterable, Mapping
+
+from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind
+from forewarn.core.maintenance import Cause, Maintenance, Phase
+from forewarn.protocol.types import EventType
+from forewarn.server.arm.finding import TYPES, Machine, Set, instance_id
+from forewarn.server.arm.paths import Path
+from forewarn.server.control.views import Json, rfc3339
+
+#: Where a VM is that does not say where it is; paths may name anything else.
+ANYWHERE = "global"
+_ANY_RESOURCE_GROUP = "default"
+
+_SUCCEEDED = "Succeeded"
+_PROVISIONING: Mapping[EventType, str] = {
+    EventType.FREEZE: "Updating",
+    EventType.REBOOT: "Updating",
+    EventType.REDEPLOY: "Updating",
+    EventType.PREEMPT: "Deleting",
+    EventType.TERMINATE: "Deleting",
+}
+#: What a VM is doing while the driver acts on it, and then until the event is over.
+_ACTED_ON: Mapping[EventType, tuple[str, str]] = {
+    EventType.FREEZE: ("running", "running"),
+    EventType.REBOOT: ("starting", "running"),
+    EventType.REDEPLOY: ("starting", "running"),
+    EventType.PREEMPT: ("stopping", "stopped"),
+    EventType.TERMINATE: ("stopping", "stopped"),
+}
+_SAID: Mapping[str, str] = {
+    "Succeeded": "Provisioning succeeded",
+    "Updating": "Updating",
+    "Deleting": "Deleting",
+    "running": "VM running",
+    "starting": "VM starting",
+    "stopping": "VM stopping",
+    "stopped": "VM stopped",
+    "unknown": "VM status unknown",
+}
+
+
+def under_way(vm: VM, live: Iterable[Maintenance]) -> Maintenance | None:
+    """Find what is done with `vm` just now; of several the last announced."""
+    started = [
+        each
+        for each in live
+        if each.phase is Phase.STARTED
+        and vm.name in each.vms
+        and vm.name not in each.left
+    ]
+    return started[-1] if started else None
+
+
+# --- VMs ---------------------------------------------------------------------
+
+
+def vm_view(
+    machine: Machine, path: Path, doing: Maintenance | None, *, expand: bool = False
+) -> Json:
+    """Show a VM; with its instance view, if that is wanted."""
+    vm, group = machine.vm, machine.group
+    properties: Json = {
+        **_properties(vm, doing),
+        **_membership(vm, group, path),
+        "priority": "Spot" if vm.spot else "Regular",
+        **({"evictionPolicy": "Delete"} if vm.spot else {}),
+        **_profile(group),
+        **(_policy(group) if group.kind is GroupKind.STANDALONE else {}),
+    }
+    if expand:
+        properties["instanceView"] = instance_view(vm, doing)
+    kind = "virtualMachines"
+    own_id = _id(vm, path, f"{kind}/{vm.name}")
+    return {**_resource(vm, own_id, vm.name, kind), "properties": properties}
+
+
+def member_view(
+    machine: Machine, path: Path, doing: Maintenance | None, *, expand: bool = False
+) -> Json:
+    """Show a VM as one of a scale set."""
+    vm, number = machine.vm, instance_id(machine.vm)
+    kind = "virtualMachineScaleSets/virtualMachines"
+    own_id = _id(
+        vm,
+        path,
+        f"virtualMachineScaleSets/{machine.group.name}/virtualMachines/{number}",
+    )
+    properties: Json = {**_properties(vm, doing), "latestModelApplied": True}
+    if expand:
+        properties["instanceView"] = instance_view(vm, doing)
+    return {
+        **_resource(vm, own_id, vm.name, kind),
+        "instanceId": number,
+        **({} if vm.size is None else {"sku": {"name": vm.size}}),
+        "properties": properties,
+    }
+
+
+def instance_view(vm: VM, doing: Maintenance | None) -> Json:
+    """Show what `vm` is doing."""
+    provisioning, power = _provisioning(doing), _power(vm, doing)
+    domains = {
+        "platformUpdateDomain": vm.update_domain,
+        "platformFaultDomain": vm.fault_domain,
+        "assignedHost": vm.host,
+    }
+    since = None if doing is None else rfc3339(doing.started_at)
+    return {
+        **{name: value for name, value in domains.items() if value is not None},
+        "statuses": [
+            {
+                **_status("ProvisioningState", provisioning),
+                **({} if since is None else {"time": since}),
+            },
+            _status("PowerState", power),
+        ],
+    }
+
+
+def _properties(vm: VM, doing: Maintenance | None) -> Json:
+    return {
+        **({} if vm.vm_id is None else {"vmId": vm.vm_id}),
+        **({} if vm.size is None else {"hardwareProfile": {"vmSize": vm.size}}),
+        "provisioningState": _provisioning(doing),
+    }
+
+
+def _membership(vm: VM, group: Group, path: Path) -> Json:
+    names = {
+        GroupKind.SCALE_SET: "virtualMachineScaleSet",
+        GroupKind.AVAILABILITY_SET: "availabilitySet",
+    }
+    if group.kind not in names:
+        return {}
+    of_group = _id(vm, path, f"{TYPES[group.kind]}/{group.name}")
+    return {names[group.kind]: {"id": of_group}}
+
+
+def _provisioning(doing: Maintenance | None) -> str:
+    return _SUCCEEDED if doing is None else _PROVISIONING[doing.type]
+
+
+def _power(vm: VM, doing: Maintenance | None) -> str:
+    if doing is None:
+        return "running"
+    if doing.cause is Cause.HOST_FAILURE:
+        return "unknown"
+    acting, acted = _ACTED_ON[doing.type]
+    return acting if vm.name in doing.to_do else acted
+
+
+def _status(what: str, value: str) -> Json:
+    code = f"{what}/{value.lower()}"
+    return {"code": code, "level": "Info", "displayStatus": _SAID[value]}
+
+
+# --- sets --------------------------------------------------------------------
+
+
+def scale_set_view(found: Set, path: Path) -> Json:
+    """Show a scale set."""
+    group, vms = found.group, [each.vm for each in found.machines]
+    some = vms[0] if vms else VM(name=group.name, group=group.name)
+    zones = sorted({vm.zone for vm in vms if vm.zone is not None})
+    is_spot = any(vm.spot for vm in vms)
+    sku: Json = {} if some.size is None else {"name": some.size}
+    return {
+        **_set(found, some, path),
+        "sku": {**sku, "capacity": len(vms)},
+        **({"zones": zones} if zones else {}),
+        "properties": {
+            "provisioningState": _SUCCEEDED,
+            "singlePlacementGroup": True,
+            "virtualMachineProfile": {
+                "priority": "Spot" if is_spot else "Regular",
+                **_profile(group),
+            },
+            **_policy(group),
+        },
+    }
+
+
+def availability_set_view(found: Set, path: Path) -> Json:
+    """Show an availability set."""
+    group, vms = found.group, [each.vm for each in found.machines]
+    some = vms[0] if vms else VM(name=group.name, group=group.name)
+    return {
+        **_set(found, some, path),
+        "sku": {"name": "Aligned"},
+        "properties": {
+            "platformUpdateDomainCount": _count(vm.update_domain for vm in vms),
+            "platformFaultDomainCount": _count(vm.fault_domain for vm in vms),
+            "virtualMachines": [
+                {"id": _id(vm, path, f"virtualMachines/{vm.name}")} for vm in vms
+            ],
+            **_policy(group),
+        },
+    }
+
+
+def _set(found: Set, some: VM, path: Path) -> Json:
+    group = found.group
+    kind = TYPES[group.kind]
+    shown = _resource(some, _id(some, path, f"{kind}/{group.name}"), group.name, kind)
+    return {name: shown[name] for name in ("id", "name", "type", "location")}
+
+
+def _count(domains: Iterable[int | None]) -> int:
+    return len({each for each in domains if each is not None}) or 1
+
+
+def _policy(group: Group) -> Json:
+    """Tell which user operations are approved beforehand."""
+    names = {
+        "userInitiatedRedeploy": AutoApproval.USER_REDEPLOY,
+        "userInitiatedReboot": AutoApproval.USER_REBOOT,
+    }
+    return {
+        "scheduledEventsPolicy": {
+            name: {"automaticallyApprove": each in group.auto_approve}
+            for name, each in names.items()
+        }
+    }
+
+
+def _profile(group: Group) -> Json:
+    """Tell how long before its deletion a VM is told of it."""
+    if group.terminate_notice is None:
+        return {}
+    notice = {"notBeforeTimeout": _iso8601(group.terminate_notice), "enable": True}
+    return {"scheduledEventsProfile": {"terminateNotificationProfile": notice}}
+
+
+def _iso8601(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"PT{minutes}M{rest}S" if rest else f"PT{minutes}M"
+
+
+# --- all of them -------------------------------------------------------------
+
+
+def _resource(vm: VM, own_id: str, name: str, kind: str) -> Json:
+    return {
+        "id": own_id,
+        "name": name,
+        "type": f"Microsoft.Compute/{kind}",
+        "location": vm.location or ANYWHERE,
+        "tags": dict(vm.tags),
+        **({} if vm.zone is None else {"zones": [vm.zone]}),
+    }
+
+
+def _id(vm: VM, path: Path, rest: str) -> str:
+    """Name a resource: where the fleet says it is, else where it was looked for."""
+    subscription = vm.subscription or path.subscription
+    group = vm.resource_group or path.resource_group or _ANY_RESOURCE_GROUP
+    return (
+        f"/subscriptions/{subscription}/resourceGroups/{group}"
+        f"/providers/Microsoft.Compute/{rest}"
+    )

@@ -1,0 +1,68 @@
+"""The Azure SDKs, unchanged, aimed at a service of ours."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from azure.core.credentials import AccessToken
+from azure.core.pipeline import PipelineRequest, PipelineResponse
+from azure.core.pipeline.policies import SansIOHTTPPolicy
+from azure.mgmt.compute import ComputeManagementClient
+from azure.mgmt.maintenance import MaintenanceManagementClient
+from tests.server.service import Service
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer(SansIOHTTPPolicy[Any, Any]):
+    """Sends a token over plain HTTP too, which the SDK's own policy refuses."""
+
+    token: str
+    polled: list[str] = field(default_factory=list)  # what polls were answered
+
+    def on_request(self, request: PipelineRequest[Any]) -> None:
+        request.http_request.headers["Authorization"] = f"Bearer {self.token}"
+
+    def on_response(
+        self, request: PipelineRequest[Any], response: PipelineResponse[Any, Any]
+    ) -> None:
+        if "/operations/" in request.http_request.url:
+            self.polled.append(response.http_response.text())
+
+
+@dataclass(frozen=True, slots=True)
+class NoCredential:
+    """Stands where a credential is asked for; the policy has the token."""
+
+    def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        raise AssertionError("nobody asks for it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sdk:
+    """Both clients, and what their polls were answered."""
+
+    compute: ComputeManagementClient
+    maintenance: MaintenanceManagementClient
+    polled: list[str]
+
+
+@contextmanager
+def an_sdk(service: Service, **options: Any) -> Iterator[Sdk]:
+    """Aim the SDKs at `service`."""
+    policy = Bearer(service.token)
+    given: dict[str, Any] = {
+        "base_url": service.control,
+        "authentication_policy": policy,
+        **options,
+    }
+    with ExitStack() as stack:
+        compute = ComputeManagementClient(NoCredential(), SUBSCRIPTION, **given)
+        maintenance = MaintenanceManagementClient(NoCredential(), SUBSCRIPTION, **given)
+        yield Sdk(
+            compute=stack.enter_context(compute),
+            maintenance=stack.enter_context(maintenance),
+            polled=policy.polled,
+        )
