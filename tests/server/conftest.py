@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
+from tests.server.arm import a_fleet
 from tests.server.service import Service, a_service
 
 #: Starts a service with these flags; it is stopped when the test is over.
@@ -47,3 +48,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service for tests that leave it as it is."""
     with a_service(tmp_path_factory.mktemp("shared")) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with the fleet of `tests.server.arm`, for tests that share it."""
+    folder = tmp_path_factory.mktemp("kept")
+    with a_service(folder, fleet=a_fleet(folder)) as service:
+        yield service

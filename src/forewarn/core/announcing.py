@@ -107,7 +107,7 @@ def announce(
     """
     draft = Draft(slice_)
     announce_into(draft, order, vms, by=by, new_id=new_id, now=now)
-    _refuse_beyond_limit(draft, scheduled, rules)
+    refuse_beyond_limit(draft, scheduled, rules)
     return draft.finish(now, rules)
 
 
@@ -143,7 +143,8 @@ def is_user_operation(maintenance: Maintenance) -> bool:
     )
 
 
-def _refuse_beyond_limit(draft: Draft, scheduled: int, rules: Rules) -> None:
+def refuse_beyond_limit(draft: Draft, scheduled: int, rules: Rules) -> None:
+    """Refuse more user operations at once than are allowed."""
     known = draft.before.maintenances
     made = sum(
         1

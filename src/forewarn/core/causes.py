@@ -10,7 +10,12 @@ from enum import StrEnum
 
 from forewarn.core import facts as f
 from forewarn.core import policy
-from forewarn.core.announcing import Order, announce_into, whole_second
+from forewarn.core.announcing import (
+    Order,
+    announce_into,
+    refuse_beyond_limit,
+    whole_second,
+)
 from forewarn.core.fleet import VM, Group, GroupKind
 from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
 from forewarn.core.policy import Rules
@@ -67,6 +72,30 @@ def order_for(operation: Operation, vm: str) -> Order:
 def order_for_host(host: str, kind: EventType = EventType.FREEZE) -> Order:
     """Make the order for planned maintenance of a host."""
     return Order(type=kind, source=EventSource.PLATFORM, host=host)
+
+
+def operate(
+    slice_: Slice,
+    operation: Operation,
+    order: Order,
+    vms: Sequence[VM],
+    *,
+    by: str,
+    new_id: Callable[[], str],
+    now: datetime,
+    rules: Rules,
+    scheduled: int = 0,
+) -> Step:
+    """Announce `operation` for each of `vms`, or for none.
+
+    `scheduled` says how many user operations are scheduled in the whole fleet.
+    """
+    draft = Draft(slice_)
+    for vm in vms:
+        fitted = fit(draft.slice, operation, order, vm)
+        announce_into(draft, fitted, [vm], by=by, new_id=new_id, now=now)
+    refuse_beyond_limit(draft, scheduled, rules)
+    return draft.finish(now, rules)
 
 
 def fit(slice_: Slice, operation: Operation, order: Order, vm: VM) -> Order:

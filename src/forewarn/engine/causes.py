@@ -57,21 +57,22 @@ class Causes:
         only: str | None = None,
         once: Once[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
-        """Restart, redeploy, reimage, evict or delete the VM that `order` names.
+        """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
 
         If it is `only` for one group, VMs of others do not exist.
         """
         announcing.check(order)
         engine = self._engine
         with engine.writing(once) as (transaction, now):
-            vm = find_vm(transaction, order.vms[0], only=only)
+            vms = [find_vm(transaction, each, only=only) for each in order.vms]
             scheduled = count_user_operations(transaction, engine.rules)
 
             def decide(slice_: Slice) -> Step:
-                return announcing.announce(
+                return causes.operate(
                     slice_,
-                    causes.fit(slice_, operation, order, vm),
-                    [vm],
+                    operation,
+                    order,
+                    vms,
                     by=by,
                     new_id=engine.new_id,
                     now=now,
@@ -79,7 +80,8 @@ class Causes:
                     scheduled=scheduled,
                 )
 
-            made = announced(engine.decide(transaction, [vm.group], decide, now))
+            groups = {vm.group for vm in vms}
+            made = announced(engine.decide(transaction, groups, decide, now))
             keep_answer(transaction, once, made, now)
         return made
 

@@ -1,13 +1,23 @@
 """What is to be done with VMs: restart, redeploy, reimage, evict, delete."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from starlette.responses import Response
 
 from forewarn.core.causes import Operation, order_for
+from forewarn.core.fleet import GroupKind
 from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.errors import Refusal
-from forewarn.server.arm.finding import Machine, find_machine, find_member
+from forewarn.server.arm.finding import (
+    MOST_AT_ONCE,
+    Machine,
+    Set,
+    choose,
+    find_machine,
+    find_member,
+    find_set,
+)
 from forewarn.server.arm.operations import accepted
 from forewarn.server.arm.resources import ANYWHERE
 
@@ -17,19 +27,36 @@ _ACTIONS: Mapping[str, Operation] = {
     "reimage": Operation.REIMAGE,
     "simulateEviction": Operation.EVICT,
 }
-_OPERATIONS = {name.lower(): each for name, each in _ACTIONS.items()}
+_ON_SETS: Mapping[str, Operation] = {
+    "restart": Operation.RESTART,
+    "redeploy": Operation.REDEPLOY,
+    "reimage": Operation.REIMAGE,
+    "delete": Operation.DELETE,
+}
 
 
 def act_on_vm(asked: Asked) -> Response:
     """Do with a VM what the path says."""
-    operation = _operation(asked)
-    return _operate(asked, operation, _vm(asked))
+    operation = _operation(asked, _ACTIONS)
+    return _operate(asked, operation, [_vm(asked)])
 
 
 def act_on_member(asked: Asked) -> Response:
     """Do with a VM of a scale set what the path says."""
-    operation = _operation(asked)
-    return _operate(asked, operation, _member(asked))
+    operation = _operation(asked, _ACTIONS)
+    return _operate(asked, operation, [_member(asked)])
+
+
+def act_on_set(asked: Asked) -> Response:
+    """Do with some VMs of a scale set, or with all, what the path says."""
+    operation = _operation(asked, _ON_SETS)
+    machines = _chosen(asked, is_choice_needed=operation is Operation.DELETE)
+    if len(machines) > MOST_AT_ONCE:
+        message = f"no more than {MOST_AT_ONCE} VMs may be named in one request"
+        raise Refusal(400, message, "InvalidParameter")
+    if not machines:
+        return Response(status_code=200)
+    return _operate(asked, operation, machines)
 
 
 def delete_vm(asked: Asked) -> Response:
@@ -47,18 +74,17 @@ def _delete(asked: Asked, find: Callable[[Asked], Machine]) -> Response:
         machine = find(asked)
     except Refusal:
         return Response(status_code=204)
-    return _operate(asked, Operation.DELETE, machine)
+    return _operate(asked, Operation.DELETE, [machine])
 
 
-def _operation(asked: Asked) -> Operation:
-    wanted = asked.path.action.lower()
-    if wanted not in _OPERATIONS:
-        raise Refusal(
-            409,
-            f"{asked.path.action} is not among what can be done here:"
-            f" {', '.join(_ACTIONS)}, delete",
-        )
-    return _OPERATIONS[wanted]
+def _operation(asked: Asked, known: Mapping[str, Operation]) -> Operation:
+    for name, operation in known.items():
+        if name.lower() == asked.path.action.lower():
+            return operation
+    raise Refusal(
+        409,
+        f"{asked.path.action} is not among what can be done here: {', '.join(known)}",
+    )
 
 
 def _vm(asked: Asked) -> Machine:
@@ -71,9 +97,36 @@ def _member(asked: Asked) -> Machine:
         return find_member(asked, snapshot, asked.path.instance)
 
 
-def _operate(asked: Asked, operation: Operation, machine: Machine) -> Response:
-    order = order_for(operation, machine.vm.name)
-    (made,) = asked.parts.causes.operate(operation, order, by=asked.by)
+def _operate(
+    asked: Asked, operation: Operation, machines: Sequence[Machine]
+) -> Response:
+    names = tuple(each.vm.name for each in machines)
+    order = replace(order_for(operation, names[0]), vms=names)
+    made = asked.parts.causes.operate(operation, order, by=asked.by)
     if operation is Operation.EVICT:
         return Response(status_code=204)  # nobody waits for the end of it
-    return accepted(asked, made, machine.vm.location or ANYWHERE)
+    return accepted(asked, made, machines[0].vm.location or ANYWHERE)
+
+
+def _chosen(asked: Asked, *, is_choice_needed: bool) -> Sequence[Machine]:
+    """Find the VMs that the body names; without any, all of the scale set."""
+    body = asked.read_body() if asked.body else {}
+    wanted = body.get("instanceIds")
+    if wanted is None and is_choice_needed:
+        raise Refusal(400, "instanceIds must be given", "InvalidParameter")
+    with asked.parts.engine.store.snapshot() as snapshot:
+        found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    if wanted is None or wanted == ["*"]:
+        return found.machines
+    if not isinstance(wanted, list):
+        raise Refusal(400, "instanceIds must be a list", "InvalidParameter")
+    chosen = [_one_of(found, str(each)) for each in wanted]
+    return [*{each.vm.name: each for each in chosen}.values()]
+
+
+def _one_of(found: Set, instance: str) -> Machine:
+    machine = choose(found, instance)
+    if machine is None:
+        message = f"{instance} is not the instanceId of a VM of {found.group.name}"
+        raise Refusal(400, message, "InvalidParameter")
+    return machine

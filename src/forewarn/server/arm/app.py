@@ -30,6 +30,7 @@ _HANDLERS: Mapping[Place, Mapping[str, Handler]] = {
     Place.MEMBER_VIEW: {"GET": reading.get_member_view},
     Place.MEMBER_ACTION: {"POST": acting.act_on_member},
     Place.SCALE_SET: {"GET": reading.get_scale_set},
+    Place.SCALE_SET_ACTION: {"POST": acting.act_on_set},
     Place.AVAILABILITY_SET: {"GET": reading.get_availability_set},
     Place.OPERATION: {"GET": operations.get_operation},
     Place.EVENT: {"POST": acknowledging.acknowledge},
@@ -94,7 +95,7 @@ class Arm:
 
 def _path(request: Request) -> Path:
     path = parse(request.scope["path"])
-    if path is None or path.place not in _HANDLERS:
+    if path is None:
         raise Refusal(
             404, f"there is nothing at {request.url.path}", "InvalidResourceType"
         )

@@ -29,9 +29,8 @@ class Asked:
         """Read the body, a JSON object."""
         try:
             read = json.loads(self.body)
-        except ValueError:  # not JSON, or not even text
-            read = None
-        except RecursionError:
+            json.dumps(read, ensure_ascii=False).encode()  # it may have to be told
+        except (ValueError, RecursionError):  # not JSON, or not even text
             read = None
         if not isinstance(read, dict):
             raise Refusal(

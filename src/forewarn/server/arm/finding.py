@@ -1,7 +1,7 @@
 """Finding what a path names; what the asker may not see is not there."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from forewarn.core.fleet import VM, Fleet, Group, GroupKind, key
@@ -17,6 +17,9 @@ TYPES: Mapping[GroupKind, str] = {
 }
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")  # no other is worth looking for
+#: What stands between the ids of the maintenances in that of an operation.
+JOINT = "."
+MOST_AT_ONCE = 100  # VMs that are asked for in one request
 _PAGE = 1000
 
 
@@ -60,23 +63,37 @@ def find_set(asked: Asked, snapshot: Snapshot, name: str, kind: GroupKind) -> Se
 
 def find_member(asked: Asked, snapshot: Snapshot, instance: str) -> Machine:
     """Find the VM of a scale set by its instance id, or by its whole name."""
-    wanted = key(instance)
     found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    machine = choose(found, instance)
+    if machine is None:
+        what = f"virtualMachineScaleSets/{asked.path.group}/virtualMachines/{instance}"
+        raise _missing(asked, what)
+    return machine
+
+
+def choose(found: Set, instance: str) -> Machine | None:
+    """Choose the VM of a scale set that `instance` means; None: there is none."""
+    names = (key(instance), key(f"{found.group.name}_{instance}"))
     for machine in found.machines:
-        if wanted in (key(instance_id(machine.vm)), key(machine.vm.name)):
+        if key(machine.vm.name) in names:
             return machine
-    what = f"virtualMachineScaleSets/{asked.path.group}/virtualMachines/{instance}"
-    raise _missing(asked, what)
+    like = [
+        each for each in found.machines if key(instance_id(each.vm)) == key(instance)
+    ]
+    if len(like) > 1:
+        said = ", ".join(each.vm.name for each in like)
+        raise Refusal(409, f"{instance} may be any of {said}; give the whole name")
+    return like[0] if like else None
 
 
-def find_operation(asked: Asked, snapshot: Snapshot) -> Maintenance:
-    """Find what was asked for; its id is that of the maintenance it led to."""
-    wanted = asked.path.operation.upper()
-    found = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
-    groups = () if found is None else (each.group for each in found.events)
-    if found is None or found.id != wanted or not any(map(asked.may_see, groups)):
+def find_operation(asked: Asked, snapshot: Snapshot) -> Sequence[Maintenance]:
+    """Find what was asked for: its id is made of those of its maintenances."""
+    ids = asked.path.operation.upper().split(JOINT)[: MOST_AT_ONCE + 1]
+    found = [_maintenance(asked, snapshot, each) for each in ids]
+    there = [each for each in found if each is not None]
+    if len(there) < len(ids):
         raise Refusal(404, f"there is no operation {asked.path.operation}", "NotFound")
-    return found
+    return there
 
 
 def every_machine(asked: Asked, snapshot: Snapshot, after: str) -> Iterator[Machine]:
@@ -93,6 +110,13 @@ def every_machine(asked: Asked, snapshot: Snapshot, after: str) -> Iterator[Mach
 def instance_id(vm: VM) -> str:
     """Tell a VM of a scale set from the others: by what its name ends with."""
     return vm.name.rpartition("_")[2]
+
+
+def _maintenance(asked: Asked, snapshot: Snapshot, wanted: str) -> Maintenance | None:
+    found = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
+    if found is None or found.id != wanted:
+        return None
+    return found if any(asked.may_see(each.group) for each in found.events) else None
 
 
 def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:

@@ -1,10 +1,11 @@
-"""What was asked for, and is under way: each operation is a maintenance.
+"""What was asked for, and is under way: each operation is a maintenance or several.
 
-Its id is the maintenance's, and nothing else is kept: whoever waits for it may go on
+Its id is theirs, and nothing else is kept: whoever waits for it may go on
 waiting after a restart of the service.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 from urllib.parse import quote, urlencode
@@ -12,37 +13,53 @@ from urllib.parse import quote, urlencode
 from starlette.responses import JSONResponse, Response
 
 from forewarn.core import policy
+from forewarn.core.facts import Canceled, Closed
 from forewarn.core.maintenance import Maintenance, Phase
 from forewarn.ports import Clock, Snapshot
 from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.errors import Refusal, error_view
-from forewarn.server.arm.finding import find_operation
+from forewarn.server.arm.finding import JOINT, find_operation
 from forewarn.server.control.views import Json, rfc3339
 
+#: What becomes of an operation, and of which phase: of several the first.
 _STATUS: Mapping[Phase, str] = {
     Phase.SCHEDULED: "InProgress",
     Phase.STARTED: "InProgress",
-    Phase.COMPLETED: "Succeeded",
-    Phase.CANCELED: "Canceled",
     Phase.FAILED: "Failed",
+    Phase.CANCELED: "Canceled",
+    Phase.COMPLETED: "Succeeded",
 }
 #: Why an operation did not succeed: a code, and what became of it.
 _UNSUCCESSFUL: Mapping[Phase, tuple[str, str]] = {
-    Phase.CANCELED: ("OperationCanceled", "was called off before it started"),
     Phase.FAILED: ("OperationFailed", "was given up"),
+    Phase.CANCELED: ("OperationCanceled", "was called off before it started"),
 }
 _SOONEST, _LATEST = 1, 15  # seconds until it is worth asking again
 
 
-def accepted(asked: Asked, made: Maintenance, location: str) -> Response:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """How far an operation is."""
+
+    status: str
+    error: tuple[str, str] | None  # None: it has not failed, or not yet
+    wait: Mapping[str, str]
+
+    @property
+    def is_live(self) -> bool:
+        return self.status == "InProgress"
+
+
+def accepted(asked: Asked, made: Sequence[Maintenance], location: str) -> Response:
     """Say that it will be done, and where to ask whether it is."""
     with asked.parts.engine.store.snapshot() as snapshot:
         wait = _retry_after(asked, snapshot, made)
+    operation = JOINT.join(each.id for each in made)
     return Response(
         status_code=202,
         headers={
-            "Azure-AsyncOperation": _address(asked, made, location),
-            "Location": _address(asked, made, location, monitor="true"),
+            "Azure-AsyncOperation": _address(asked, location, operation),
+            "Location": _address(asked, location, operation, monitor="true"),
             "Retry-After": wait,
         },
     )
@@ -52,17 +69,15 @@ def get_operation(asked: Asked) -> Response:
     """Tell how far an operation is; by its status, or if asked to monitor, by code."""
     with asked.parts.engine.store.snapshot() as snapshot:
         found = find_operation(asked, snapshot)
-        wait = {"Retry-After": _retry_after(asked, snapshot, found)}
-    is_live = found.phase.is_live
-    if asked.query.get("monitor", "").lower() != "true":
-        return JSONResponse(_view(asked, found), headers=wait if is_live else {})
-    if is_live:
-        here = _address(asked, found, asked.path.location, monitor="true")
-        return Response(status_code=202, headers={"Location": here, **wait})
-    if found.phase in _UNSUCCESSFUL:
-        code, message = _why(found)
-        raise Refusal(409, message, code)
-    return Response(status_code=200)
+        state = _State(
+            status=_STATUS[_slowest(found).phase],
+            error=_error(snapshot, _slowest(found)),
+            wait={"Retry-After": _retry_after(asked, snapshot, found)},
+        )
+    if asked.query.get("monitor", "").lower() == "true":
+        return _monitored(asked, state)
+    view = _view(asked, found, state)
+    return JSONResponse(view, headers=state.wait if state.is_live else {})
 
 
 def seconds_to_wait(clock: Clock, until: datetime | None, now: datetime) -> int:
@@ -74,41 +89,68 @@ def seconds_to_wait(clock: Clock, until: datetime | None, now: datetime) -> int:
     return min(max(ceil((until - now).total_seconds()), _SOONEST), _LATEST)
 
 
-def _retry_after(asked: Asked, snapshot: Snapshot, found: Maintenance) -> str:
+def _slowest(found: Sequence[Maintenance]) -> Maintenance:
+    """Find the one that tells what has become of all."""
+    order = [*_STATUS]
+    return min(found, key=lambda each: order.index(each.phase))
+
+
+def _retry_after(asked: Asked, snapshot: Snapshot, found: Sequence[Maintenance]) -> str:
     engine = asked.parts.engine
     now = engine.now(snapshot)
-    outages = snapshot.outages(found.announced_at)
-    until = policy.next_moment(found, now, engine.rules, outages)
+    outages = snapshot.outages(min(each.announced_at for each in found))
+    moments = [policy.next_moment(each, now, engine.rules, outages) for each in found]
+    until = min((each for each in moments if each is not None), default=None)
     return str(seconds_to_wait(engine.clock, until, now))
 
 
-def _address(asked: Asked, found: Maintenance, location: str, **more: str) -> str:
+def _address(asked: Asked, location: str, operation: str, **more: str) -> str:
     query = urlencode({**more, "api-version": asked.version})
-    return f"{asked.origin}{quote(_path(asked, found, location))}?{query}"
+    return f"{asked.origin}{quote(_path(asked, location, operation))}?{query}"
 
 
-def _path(asked: Asked, found: Maintenance, location: str) -> str:
+def _path(asked: Asked, location: str, operation: str) -> str:
     return (
         f"/subscriptions/{asked.path.subscription}/providers/Microsoft.Compute"
-        f"/locations/{location}/operations/{found.id}"
+        f"/locations/{location}/operations/{operation}"
     )
 
 
-def _view(asked: Asked, found: Maintenance) -> Json:
+def _monitored(asked: Asked, state: _State) -> Response:
+    if state.is_live:
+        path = asked.path
+        here = _address(asked, path.location, path.operation, monitor="true")
+        return Response(status_code=202, headers={"Location": here, **state.wait})
+    if state.error is not None:
+        code, message = state.error
+        raise Refusal(409, message, code)
+    return Response(status_code=200)
+
+
+def _view(asked: Asked, found: Sequence[Maintenance], state: _State) -> Json:
+    path = asked.path
     view: Json = {
-        "id": _path(asked, found, asked.path.location),
-        "name": found.id,
-        "startTime": rfc3339(found.announced_at),
-        "status": _STATUS[found.phase],
+        "id": _path(asked, path.location, path.operation),
+        "name": path.operation,
+        "startTime": rfc3339(found[0].announced_at),
+        "status": state.status,
     }
-    if found.ended_at is not None:
-        view["endTime"] = rfc3339(found.ended_at)
-    if found.phase in _UNSUCCESSFUL:
-        view["error"] = error_view(*_why(found))
+    ends = [each.ended_at for each in found if each.ended_at is not None]
+    if not state.is_live and ends:
+        view["endTime"] = rfc3339(max(ends))
+    if state.error is not None:
+        view["error"] = error_view(*state.error)
     return view
 
 
-def _why(found: Maintenance) -> tuple[str, str]:
+def _error(snapshot: Snapshot, found: Maintenance) -> tuple[str, str] | None:
+    if found.phase not in _UNSUCCESSFUL:
+        return None
     code, what = _UNSUCCESSFUL[found.phase]
-    reason = f": {found.reason}" if found.reason else ""
-    return code, f"the {found.type} of {', '.join(found.vms)} {what}{reason}"
+    reasons = [
+        entry.fact.reason
+        for entry in snapshot.facts_of(found.id)
+        if isinstance(entry.fact, Canceled | Closed) and entry.fact.reason
+    ]
+    said = ": ".join([f"the {found.type} of {', '.join(found.vms)} {what}", *reasons])
+    return code, said

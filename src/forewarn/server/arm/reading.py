@@ -11,6 +11,7 @@ from forewarn.core.fleet import GroupKind
 from forewarn.core.maintenance import Maintenance
 from forewarn.ports import Snapshot
 from forewarn.server.arm.asked import Asked
+from forewarn.server.arm.doing import instance_view, under_way
 from forewarn.server.arm.errors import Refusal
 from forewarn.server.arm.finding import (
     Machine,
@@ -21,10 +22,8 @@ from forewarn.server.arm.finding import (
 )
 from forewarn.server.arm.resources import (
     availability_set_view,
-    instance_view,
     member_view,
     scale_set_view,
-    under_way,
     vm_view,
 )
 from forewarn.server.control.views import Json

@@ -1,56 +1,17 @@
 """VMs and sets of VMs as resources, with what the fleet knows of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind
-from forewarn.core.maintenance import Cause, Maintenance, Phase
-from forewarn.protocol.types import EventType
+from forewarn.core.maintenance import Maintenance
+from forewarn.server.arm.doing import SUCCEEDED, instance_view, provisioning_of
 from forewarn.server.arm.finding import TYPES, Machine, Set, instance_id
 from forewarn.server.arm.paths import Path
-from forewarn.server.control.views import Json, rfc3339
+from forewarn.server.control.views import Json
 
 #: Where a VM is that does not say where it is; paths may name anything else.
 ANYWHERE = "global"
 _ANY_RESOURCE_GROUP = "default"
-
-_SUCCEEDED = "Succeeded"
-_PROVISIONING: Mapping[EventType, str] = {
-    EventType.FREEZE: "Updating",
-    EventType.REBOOT: "Updating",
-    EventType.REDEPLOY: "Updating",
-    EventType.PREEMPT: "Deleting",
-    EventType.TERMINATE: "Deleting",
-}
-#: What a VM is doing while the driver acts on it, and then until the event is over.
-_ACTED_ON: Mapping[EventType, tuple[str, str]] = {
-    EventType.FREEZE: ("running", "running"),
-    EventType.REBOOT: ("starting", "running"),
-    EventType.REDEPLOY: ("starting", "running"),
-    EventType.PREEMPT: ("stopping", "stopped"),
-    EventType.TERMINATE: ("stopping", "stopped"),
-}
-_SAID: Mapping[str, str] = {
-    "Succeeded": "Provisioning succeeded",
-    "Updating": "Updating",
-    "Deleting": "Deleting",
-    "running": "VM running",
-    "starting": "VM starting",
-    "stopping": "VM stopping",
-    "stopped": "VM stopped",
-    "unknown": "VM status unknown",
-}
-
-
-def under_way(vm: VM, live: Iterable[Maintenance]) -> Maintenance | None:
-    """Find what is done with `vm` just now; of several the last announced."""
-    started = [
-        each
-        for each in live
-        if each.phase is Phase.STARTED
-        and vm.name in each.vms
-        and vm.name not in each.left
-    ]
-    return started[-1] if started else None
 
 
 # --- VMs ---------------------------------------------------------------------
@@ -98,32 +59,11 @@ def member_view(
     }
 
 
-def instance_view(vm: VM, doing: Maintenance | None) -> Json:
-    """Show what `vm` is doing."""
-    provisioning, power = _provisioning(doing), _power(vm, doing)
-    domains = {
-        "platformUpdateDomain": vm.update_domain,
-        "platformFaultDomain": vm.fault_domain,
-        "assignedHost": vm.host,
-    }
-    since = None if doing is None else rfc3339(doing.started_at)
-    return {
-        **{name: value for name, value in domains.items() if value is not None},
-        "statuses": [
-            {
-                **_status("ProvisioningState", provisioning),
-                **({} if since is None else {"time": since}),
-            },
-            _status("PowerState", power),
-        ],
-    }
-
-
 def _properties(vm: VM, doing: Maintenance | None) -> Json:
     return {
         **({} if vm.vm_id is None else {"vmId": vm.vm_id}),
         **({} if vm.size is None else {"hardwareProfile": {"vmSize": vm.size}}),
-        "provisioningState": _provisioning(doing),
+        "provisioningState": provisioning_of(doing),
     }
 
 
@@ -136,24 +76,6 @@ def _membership(vm: VM, group: Group, path: Path) -> Json:
         return {}
     of_group = _id(vm, path, f"{TYPES[group.kind]}/{group.name}")
     return {names[group.kind]: {"id": of_group}}
-
-
-def _provisioning(doing: Maintenance | None) -> str:
-    return _SUCCEEDED if doing is None else _PROVISIONING[doing.type]
-
-
-def _power(vm: VM, doing: Maintenance | None) -> str:
-    if doing is None:
-        return "running"
-    if doing.cause is Cause.HOST_FAILURE:
-        return "unknown"
-    acting, acted = _ACTED_ON[doing.type]
-    return acting if vm.name in doing.to_do else acted
-
-
-def _status(what: str, value: str) -> Json:
-    code = f"{what}/{value.lower()}"
-    return {"code": code, "level": "Info", "displayStatus": _SAID[value]}
 
 
 # --- sets --------------------------------------------------------------------
@@ -171,7 +93,7 @@ def scale_set_view(found: Set, path: Path) -> Json:
         "sku": {**sku, "capacity": len(vms)},
         **({"zones": zones} if zones else {}),
         "properties": {
-            "provisioningState": _SUCCEEDED,
+            "provisioningState": SUCCEEDED,
             "singlePlacementGroup": True,
             "virtualMachineProfile": {
                 "priority": "Spot" if is_spot else "Regular",
