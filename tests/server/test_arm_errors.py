@@ -1,10 +1,22 @@
 """What goes wrong below /subscriptions is said as Azure Resource Manager says it."""
 
+import json
 import re
+from datetime import UTC, datetime
 
 import pytest
-from tests.server.arm import COMPUTE, SETS, VMS, arm, error_of
+from starlette.responses import Response
+from tests.server.arm import COMPUTE, SETS, VERSION, VMS, arm, error_of
 from tests.server.service import Service, ask
+
+from forewarn.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    TooSoon,
+    Unavailable,
+)
+from forewarn.server.arm.errors import Refusal, failed, forbidden
 
 PATHS = [
     f"{VMS}/web-0",
@@ -108,3 +120,48 @@ def test_the_control_api_does_not_speak_of_it(kept: Service) -> None:
 def test_elsewhere_errors_are_problems_still(kept: Service) -> None:
     answer = kept.ask("GET", "/v1/subscriptions")
     assert answer.detail
+
+
+@pytest.mark.parametrize("token", ["%00", "%C3%B6", "a" * 81])
+def test_a_list_goes_on_only_where_it_ended(kept: Service, token: str) -> None:
+    answer = arm(kept, "GET", f"{VMS}?{VERSION}&$skiptoken={token}")
+    assert error_of(answer) == (400, "InvalidParameter")
+
+
+# --- as answers --------------------------------------------------------------
+
+
+def told(response: Response) -> tuple[int, str]:
+    assert isinstance(response.body, bytes)
+    return response.status_code, json.loads(response.body)["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (InvalidInput("x"), (400, "BadRequest")),
+        (TooSoon("x", datetime(2026, 1, 1, tzinfo=UTC)), (400, "BadRequest")),
+        (NotFound("x"), (404, "ResourceNotFound")),
+        (Conflict("x"), (409, "OperationNotAllowed")),
+        (Unavailable("x"), (503, "ServiceUnavailable")),
+        (Refusal(404, "x", "Y"), (404, "Y")),
+        (ValueError("x"), (500, "InternalServerError")),
+    ],
+    ids=str,
+)
+def test_every_error_has_a_status_and_a_code(
+    error: Exception, answer: tuple[int, str]
+) -> None:
+    assert told(failed(error)) == answer
+
+
+def test_what_went_wrong_inside_is_not_told() -> None:
+    assert b"secret" not in bytes(failed(ValueError("secret")).body)
+
+
+def test_whoever_comes_at_a_bad_time_is_told_when_to_come_again() -> None:
+    assert failed(Unavailable("x")).headers["Retry-After"] == "5"
+
+
+def test_whoever_may_not_is_told_so() -> None:
+    assert told(forbidden("no")) == (403, "AuthorizationFailed")

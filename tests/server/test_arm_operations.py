@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.builders import a_maintenance
 from tests.server.arm import (
     SETS,
     SUBSCRIPTION,
@@ -19,8 +20,10 @@ from tests.server.conftest import Serve
 from tests.server.service import Answer, Service, a_service
 
 from forewarn.clocks import FastClock, ManualClock, SystemClock
+from forewarn.core.maintenance import Cause, Maintenance, Phase
+from forewarn.core.policy import Rules
 from forewarn.ports import Clock
-from forewarn.server.arm.operations import seconds_to_wait
+from forewarn.server.arm.operations import seconds_to_wait, worth_asking_at
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -223,6 +226,26 @@ def test_whoever_waits_is_told_when_it_is_worth_asking_again(
 ) -> None:
     until = None if seconds is None else NOON + timedelta(seconds=seconds)
     assert seconds_to_wait(clock, until, NOON) == wait
+
+
+@pytest.mark.parametrize(
+    ("seconds", "made", "wait"),
+    [
+        (0, a_maintenance(), 15 * 60),
+        (15 * 60, a_maintenance(), None),  # a gate is shut
+        (1, a_maintenance(phase=Phase.STARTED), 4),
+        (1, a_maintenance(phase=Phase.STARTED, done=("vm0",)), 4),
+        (60, a_maintenance(phase=Phase.STARTED), 5),  # the driver takes its time
+        (1, a_maintenance(phase=Phase.STARTED, cause=Cause.HOST_FAILURE), None),
+        (1, a_maintenance(phase=Phase.COMPLETED), None),
+    ],
+)
+def test_it_is_worth_asking_when_something_may_have_changed(
+    seconds: int, made: Maintenance, wait: int | None
+) -> None:
+    now = made.announced_at + timedelta(seconds=seconds)
+    at = worth_asking_at(made, now, Rules())
+    assert at == (None if wait is None else now + timedelta(seconds=wait))
 
 
 def test_a_clock_that_runs_like_ours_makes_one_wait_longer(

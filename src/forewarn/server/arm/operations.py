@@ -6,7 +6,7 @@ waiting after a restart of the service.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 from urllib.parse import quote, urlencode
 
@@ -15,6 +15,8 @@ from starlette.responses import JSONResponse, Response
 from forewarn.core import policy
 from forewarn.core.facts import Canceled, Closed
 from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.core.outages import Outage
+from forewarn.core.policy import Rules
 from forewarn.ports import Clock, Snapshot
 from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.errors import Refusal, error_view
@@ -35,6 +37,7 @@ _UNSUCCESSFUL: Mapping[Phase, tuple[str, str]] = {
     Phase.CANCELED: ("OperationCanceled", "was called off before it started"),
 }
 _SOONEST, _LATEST = 1, 15  # seconds until it is worth asking again
+_WORKING = timedelta(seconds=5)  # until then whoever is at work may be done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +84,23 @@ def get_operation(asked: Asked) -> Response:
 
 
 def seconds_to_wait(clock: Clock, until: datetime | None, now: datetime) -> int:
-    """Say how long to wait before asking again; `until` then it cannot change alone."""
+    """Say how long to wait before asking again; None: nobody knows `until` when."""
     if clock.name != "system":
         return _SOONEST  # hours may pass in a second
     if until is None:
         return _LATEST
     return min(max(ceil((until - now).total_seconds()), _SOONEST), _LATEST)
+
+
+def worth_asking_at(
+    found: Maintenance, now: datetime, rules: Rules, outages: Sequence[Outage] = ()
+) -> datetime | None:
+    """Say when `found` may have moved on; None: that is up to others."""
+    alone = policy.next_moment(found, now, rules, outages)
+    if alone is not None or found.phase is not Phase.STARTED:
+        return alone
+    end = policy.ends_at(found, rules)  # if the work is done by then
+    return end if end is None or end > now else now + _WORKING
 
 
 def _slowest(found: Sequence[Maintenance]) -> Maintenance:
@@ -99,7 +113,7 @@ def _retry_after(asked: Asked, snapshot: Snapshot, found: Sequence[Maintenance])
     engine = asked.parts.engine
     now = engine.now(snapshot)
     outages = snapshot.outages(min(each.announced_at for each in found))
-    moments = [policy.next_moment(each, now, engine.rules, outages) for each in found]
+    moments = [worth_asking_at(each, now, engine.rules, outages) for each in found]
     until = min((each for each in moments if each is not None), default=None)
     return str(seconds_to_wait(engine.clock, until, now))
 

@@ -14,6 +14,7 @@ from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.doing import instance_view, under_way
 from forewarn.server.arm.errors import Refusal
 from forewarn.server.arm.finding import (
+    NAME,
     Machine,
     every_machine,
     find_machine,
@@ -50,6 +51,8 @@ def get_vm_view(asked: Asked) -> Response:
 def list_vms(asked: Asked) -> Response:
     """Show the VMs of a subscription or resource group, some at a time."""
     after = asked.query.get("$skiptoken", "")
+    if after and not NAME.fullmatch(after):
+        raise Refusal(400, "$skiptoken is none that was given", "InvalidParameter")
     with _snapshot(asked) as snapshot:
         found = [*islice(every_machine(asked, snapshot, after), _PAGE + 1)]
         if not found and not after and snapshot.vms(after="", limit=1):

@@ -1,0 +1,302 @@
+"""The Azure SDKs against the running program: they restart, wait, approve and read."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.core.exceptions import (
+    ClientAuthenticationError,
+    HttpResponseError,
+    ResourceNotFoundError,
+)
+from azure.core.polling import LROPoller
+from tests.end_to_end.azure_sdk import SUBSCRIPTION, Sdk, an_sdk
+from tests.end_to_end.program import environment_of, finish, serving, until
+from tests.server.service import Service, a_service
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-azure-sdks.md"
+FLEET = f"""
+[[groups]]
+name = "web"
+kind = "availability-set"
+listening = "always"
+[[groups]]
+name = "pool"
+kind = "scale-set"
+listening = "always"
+terminate_notice_seconds = 300
+[[groups]]
+name = "spare"
+kind = "scale-set"
+listening = "always"
+[[vms]]
+name = "web-0"
+group = "web"
+update_domain = 0
+location = "westeurope"
+resource_group = "rg"
+subscription = "{SUBSCRIPTION}"
+[[vms]]
+name = "web-1"
+group = "web"
+update_domain = 1
+[[vms]]
+name = "pool_0"
+group = "pool"
+[[vms]]
+name = "pool_1"
+group = "pool"
+[[vms]]
+name = "pool_2"
+group = "pool"
+[[vms]]
+name = "spare_0"
+group = "spare"
+spot = true
+[[vms]]
+name = "lone"
+"""
+_PATIENCE = 10.0  # seconds for what should take two
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The program, with a clock that is moved by hand."""
+    folder = tmp_path_factory.mktemp("sdk")
+    fleet = folder / "fleet.toml"
+    fleet.write_text(FLEET)
+    with serving(folder, "--clock", "manual", fleet=fleet) as program:
+        yield program.service
+
+
+@pytest.fixture
+def sdk(service: Service) -> Iterator[Sdk]:
+    with an_sdk(service) as made:
+        yield made
+
+
+def statuses(sdk: Sdk) -> list[str]:
+    """What the polls were told, in order."""
+    return [json.loads(each)["status"] for each in sdk.polled if each]
+
+
+def wait_for(poller: LROPoller[Any]) -> Any:
+    result = poller.result(_PATIENCE)
+    assert poller.done(), "it never ended"
+    return result
+
+
+def approve_all(service: Service, vm: str) -> None:
+    """Approve, as `vm` does, all that it sees, and let it be over."""
+    events = [each["EventId"] for each in service.document(vm)["Events"]]
+    assert service.approve_as(vm, *events).status == 200
+    service.advance(10)
+    assert service.document(vm)["Events"] == []
+
+
+def test_a_restart_returns_when_the_event_is_over_and_not_before(
+    sdk: Sdk, service: Service
+) -> None:
+    poller = sdk.compute.virtual_machines.begin_restart("rg", "web-0")
+    (event,) = service.document("web-1")["Events"]
+    assert (event["EventType"], event["Resources"]) == ("Reboot", ["web-0"])
+    until(lambda: statuses(sdk) == ["InProgress"])
+    assert not poller.done()
+    approve_all(service, "web-1")
+    assert wait_for(poller) is None
+    assert statuses(sdk)[-1] == "Succeeded"
+
+
+def test_the_sdk_redeploys_and_reimages_and_waits_for_both(
+    sdk: Sdk, service: Service
+) -> None:
+    machines = sdk.compute.virtual_machines
+    pollers = [
+        machines.begin_redeploy("rg", "web-0"),
+        machines.begin_reimage("rg", "web-1"),
+    ]
+    types = [each["EventType"] for each in service.document("web-0")["Events"]]
+    assert types == ["Redeploy", "Reboot"]
+    service.advance(16 * 60)
+    for each in pollers:
+        wait_for(each)
+
+
+def test_a_deletion_is_over_when_the_vm_is_gone(sdk: Sdk, service: Service) -> None:
+    members = sdk.compute.virtual_machine_scale_set_vms
+    poller = members.begin_delete("rg", "pool", "2")
+    (event,) = service.document("pool_0")["Events"]
+    assert (event["EventType"], event["Resources"]) == ("Terminate", ["pool_2"])
+    assert members.get("rg", "pool", "2").instance_id == "2"
+    service.advance(6 * 60)
+    wait_for(poller)
+    with pytest.raises(ResourceNotFoundError):
+        members.get("rg", "pool", "2")
+
+
+def test_a_spot_vm_is_evicted(sdk: Sdk, service: Service) -> None:
+    sdk.compute.virtual_machines.simulate_eviction("rg", "spare_0")
+    (event,) = service.document("spare_0")["Events"]
+    assert event["EventType"] == "Preempt"
+    approve_all(service, "spare_0")
+
+
+def test_a_vm_of_a_scale_set_is_restarted_and_read(sdk: Sdk, service: Service) -> None:
+    members = sdk.compute.virtual_machine_scale_set_vms
+    poller = members.begin_restart("rg", "pool", "1")
+    (event,) = service.document("pool_0")["Events"]
+    assert event["Resources"] == ["pool_1"]
+    approved = sdk.maintenance.scheduled_events.acknowledge(
+        "rg", "virtualMachineScaleSets", "pool", event["EventId"]
+    )
+    assert approved.value == "Successfully Approved"
+    view = members.get_instance_view("rg", "pool", "1")
+    assert view.statuses is not None
+    assert view.statuses[0].code == "ProvisioningState/updating"
+    service.advance(10)
+    wait_for(poller)
+    assert [each.instance_id for each in members.list("rg", "pool")][:2] == ["0", "1"]
+
+
+def test_several_vms_of_a_scale_set_are_restarted_at_once(
+    sdk: Sdk, service: Service
+) -> None:
+    ids: Any = {"instanceIds": ["0", "1"]}
+    poller = sdk.compute.virtual_machine_scale_sets.begin_restart("rg", "pool", ids)
+    events = service.document("pool_0")["Events"]
+    assert [each["Resources"] for each in events] == [["pool_0"], ["pool_1"]]
+    approve_all(service, "pool_1")
+    wait_for(poller)
+
+
+def test_events_are_approved_by_the_sdk_one_by_one(sdk: Sdk, service: Service) -> None:
+    event = service.announce(vms=["web-0"])["events"][0]["id"]
+    approved = sdk.maintenance.scheduled_events.acknowledge(
+        "rg", "virtualMachines", "web-1", event
+    )
+    assert approved.value == "Successfully Approved"
+    assert service.get(f"/v1/events/{event}")["approved_via"] == "arm"
+    service.advance(10)
+    with pytest.raises(HttpResponseError) as late:
+        sdk.maintenance.scheduled_events.acknowledge(
+            "rg", "virtualMachines", "web-1", event
+        )
+    assert late.value.status_code == 409
+    assert late.value.error is not None
+    assert late.value.error.code == "Conflict"
+
+
+def test_events_are_approved_by_the_sdk_in_a_list(sdk: Sdk, service: Service) -> None:
+    events = [
+        service.announce(vms=[vm])["events"][0]["id"] for vm in ("web-0", "web-1")
+    ]
+    scheduled_events = sdk.maintenance.scheduled_events
+    approved = scheduled_events.acknowledge_list(
+        "rg", "availabilitySets", "web", {"value": events}
+    )
+    assert approved.value == "Successfully Approved"
+    service.advance(60)
+    assert service.document("web-0")["Events"] == []
+
+
+def test_of_a_mixed_list_the_sdk_is_told_what_failed(
+    sdk: Sdk, service: Service
+) -> None:
+    good = service.announce(vms=["lone"])["events"][0]["id"]
+    with pytest.raises(HttpResponseError) as mixed:
+        sdk.maintenance.scheduled_events.acknowledge_list(
+            "rg", "virtualMachines", "lone", {"value": [SUBSCRIPTION, good]}
+        )
+    assert mixed.value.status_code == 207
+    model: Any = mixed.value.model
+    assert model.error.code == "MultiStatusResponse"
+    details = [(each.target, each.code) for each in model.error.details]
+    assert details == [(SUBSCRIPTION, "NotFound")]
+    assert service.get(f"/v1/events/{good}")["status"] == "Started"
+
+
+def test_what_is_not_there_is_an_error_of_the_sdk(sdk: Sdk) -> None:
+    machines = sdk.compute.virtual_machines
+    with pytest.raises(ResourceNotFoundError) as unknown:
+        machines.begin_restart("rg", "nobody")
+    assert unknown.value.error is not None
+    assert unknown.value.error.code == "ResourceNotFound"
+    with pytest.raises(ResourceNotFoundError):
+        machines.get("other", "web-0")
+
+
+def test_what_is_not_possible_is_an_error_of_the_sdk(sdk: Sdk) -> None:
+    with pytest.raises(HttpResponseError) as refused:
+        sdk.compute.virtual_machines.simulate_eviction("rg", "web-0")
+    assert refused.value.status_code == 409
+    assert refused.value.error is not None
+    assert refused.value.error.code == "OperationNotAllowed"
+
+
+def test_what_is_called_off_is_an_error_of_the_sdk(sdk: Sdk, service: Service) -> None:
+    poller = sdk.compute.virtual_machines.begin_restart("rg", "web-0")
+    (event,) = service.document("web-0")["Events"]
+    cancel = f"/v1/maintenances/{event['EventId']}/cancel"
+    assert service.ask("POST", cancel).status == 200
+    with pytest.raises(HttpResponseError) as canceled:
+        poller.result(_PATIENCE)
+    assert canceled.value.error is not None
+    assert canceled.value.error.code == "OperationCanceled"
+
+
+def test_without_the_token_the_sdk_is_not_let_in(service: Service) -> None:
+    stranger = Service(metadata="", control=service.control, token="wrong")
+    with an_sdk(stranger) as sdk, pytest.raises(ClientAuthenticationError) as refused:
+        sdk.compute.virtual_machines.get("rg", "web-0")
+    assert refused.value.error is not None
+    assert refused.value.error.code == "AuthenticationFailed"
+
+
+def test_the_sdk_reads_vms_and_sets(sdk: Sdk) -> None:
+    machines = sdk.compute.virtual_machines
+    vm = machines.get("rg", "web-0", expand="instanceView")
+    assert (vm.name, vm.location) == ("web-0", "westeurope")
+    assert vm.instance_view is not None
+    assert vm.instance_view.platform_update_domain == 0
+    named = [each.name for each in machines.list("rg")]
+    assert {"web-0", "web-1", "lone"} <= {*named}
+    assert [each.name for each in machines.list_all()] == named
+    pool = sdk.compute.virtual_machine_scale_sets.get("rg", "pool")
+    assert pool.virtual_machine_profile is not None
+    profile = pool.virtual_machine_profile.scheduled_events_profile
+    assert profile is not None
+    assert profile.terminate_notification_profile is not None
+    assert profile.terminate_notification_profile.not_before_timeout == "PT5M"
+    web = sdk.compute.availability_sets.get("rg", "web")
+    assert web.platform_update_domain_count == 2
+
+
+def test_on_the_systems_clock_one_waits_for_as_long_as_it_takes(
+    tmp_path: Path,
+) -> None:
+    fleet = tmp_path / "alone.toml"
+    fleet.write_text('[[vms]]\nname = "lone"\n')
+    options = {"clock": "system", "fleet": str(fleet), "shown_reboot": "1"}
+    with a_service(tmp_path, **options) as service, an_sdk(service) as sdk:
+        poller = sdk.compute.virtual_machines.begin_restart("rg", "lone")
+        (event,) = service.document("lone")["Events"]
+        assert event["EventStatus"] == "Started"
+        wait_for(poller)
+        assert service.document("lone")["Events"] == []
+
+
+def test_the_program_on_the_page_works_as_it_stands(tmp_path: Path) -> None:
+    program = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
+    # A clock so fast that 15 minutes pass at once, and nothing is shown for long.
+    with serving(tmp_path, "--clock", "x3600", FOREWARN_SHOWN_REBOOT="0") as running:
+        where = {"FOREWARN_URL": running.service.control}
+        environment = environment_of(tmp_path, **where)
+        done = finish([sys.executable, "-c", program], tmp_path, environment)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert "web-0 westeurope Succeeded" in lines
+    assert lines[-2:] == ["restart: InProgress", "restart: Succeeded"]
