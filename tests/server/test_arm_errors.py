@@ -11,12 +11,13 @@ from tests.server.service import Service, ask
 
 from forewarn.errors import (
     Conflict,
+    Forbidden,
     InvalidInput,
     NotFound,
     TooSoon,
     Unavailable,
 )
-from forewarn.server.arm.errors import Refusal, failed, forbidden
+from forewarn.server.arm.errors import Refusal, failed
 
 PATHS = [
     f"{VMS}/web-0",
@@ -141,6 +142,7 @@ def told(response: Response) -> tuple[int, str]:
     [
         (InvalidInput("x"), (400, "BadRequest")),
         (TooSoon("x", datetime(2026, 1, 1, tzinfo=UTC)), (400, "BadRequest")),
+        (Forbidden("x"), (403, "AuthorizationFailed")),
         (NotFound("x"), (404, "ResourceNotFound")),
         (Conflict("x"), (409, "OperationNotAllowed")),
         (Unavailable("x"), (503, "ServiceUnavailable")),
@@ -161,7 +163,3 @@ def test_what_went_wrong_inside_is_not_told() -> None:
 
 def test_whoever_comes_at_a_bad_time_is_told_when_to_come_again() -> None:
     assert failed(Unavailable("x")).headers["Retry-After"] == "5"
-
-
-def test_whoever_may_not_is_told_so() -> None:
-    assert told(forbidden("no")) == (403, "AuthorizationFailed")

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from starlette.responses import JSONResponse, Response
 
 from forewarn.core.document import is_shown
-from forewarn.core.fleet import audience_of, key
+from forewarn.core.fleet import NAME, audience_of, key
 from forewarn.core.maintenance import Event, Via
 from forewarn.engine.approving import approve_each
 from forewarn.errors import ForewarnError, NotFound, TooLate
 from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.errors import Refusal, error_view
-from forewarn.server.arm.finding import NAME, TYPES, find_machine, find_set
+from forewarn.server.arm.finding import TYPES, find_machine, find_set
 
 _APPROVED = {"value": "Successfully Approved"}
 _MIXED = (

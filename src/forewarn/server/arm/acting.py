@@ -102,7 +102,9 @@ def _operate(
 ) -> Response:
     names = tuple(each.vm.name for each in machines)
     order = replace(order_for(operation, names[0]), vms=names)
-    made = asked.parts.causes.operate(operation, order, by=asked.by)
+    made = asked.parts.causes.operate(
+        operation, order, by=asked.by, only=asked.holder.group
+    )
     if operation is Operation.EVICT:
         return Response(status_code=204)  # nobody waits for the end of it
     return accepted(asked, made, machines[0].vm.location or ANYWHERE)

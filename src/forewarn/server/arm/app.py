@@ -14,7 +14,7 @@ from forewarn.server.arm import acknowledging, acting, operations, reading
 from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.errors import Refusal, failed, new_request_id
 from forewarn.server.arm.paths import Path, Place, is_arm, parse
-from forewarn.server.control.asked import Parts
+from forewarn.server.control.asked import Parts, caller
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Arm:
         path = _path(request)
         asked = Asked(
             parts=self._parts,
-            by=str(request.state.caller),
+            holder=caller(request),
             path=path,
             query=query,
             body=body,

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from forewarn.engine.tokens import Holder
 from forewarn.server.arm.errors import Refusal
 from forewarn.server.arm.paths import Path
 from forewarn.server.control.asked import Parts
@@ -14,11 +15,16 @@ class Asked:
     """What is asked, and of whom."""
 
     parts: Parts
-    by: str
+    holder: Holder
     path: Path
     query: Mapping[str, str]  # names in lower case
     body: bytes
     origin: str  # the scheme and host that the request was sent to
+
+    @property
+    def by(self) -> str:
+        """The name that the journal tells."""
+        return self.holder.name
 
     @property
     def version(self) -> str:
@@ -37,8 +43,3 @@ class Asked:
                 400, "the body must be a JSON object", "InvalidRequestContent"
             )
         return read
-
-    def may_see(self, group: str) -> bool:
-        """Whether whoever asks may know of `group` at all."""
-        del group
-        return True

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from forewarn.errors import (
     Conflict,
+    Forbidden,
     ForewarnError,
     InvalidInput,
     NotFound,
@@ -17,6 +18,7 @@ from forewarn.errors import (
 #: What an error of the service is to a program that speaks this dialect.
 _KNOWN: Sequence[tuple[type[ForewarnError], int]] = (
     (InvalidInput, 400),
+    (Forbidden, 403),
     (NotFound, 404),
     (Conflict, 409),
     (Unavailable, 503),
@@ -33,10 +35,7 @@ _CODES: Mapping[int, str] = {
     500: "InternalServerError",
     503: "ServiceUnavailable",
 }
-_HEADERS: Mapping[int, Mapping[str, str]] = {
-    401: {"WWW-Authenticate": "Bearer"},
-    503: {"Retry-After": "5"},
-}
+_HEADERS: Mapping[int, Mapping[str, str]] = {503: {"Retry-After": "5"}}
 _FAILED = "the service failed; its log says why"
 
 
@@ -53,20 +52,6 @@ class Refusal(HTTPException):
         """Be answered `status`."""
         super().__init__(status, message, dict(headers or {}))
         self.code = code
-
-
-def unauthenticated() -> Response:
-    """Answer whoever shows no token."""
-    return refused(
-        401,
-        "a bearer token is needed; the first start of `forewarn serve` writes one to"
-        " the file `token` in its state directory",
-    )
-
-
-def forbidden(message: str) -> Response:
-    """Answer whoever may not do what he asks for."""
-    return refused(403, message)
 
 
 def refused(

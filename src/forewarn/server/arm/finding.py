@@ -1,14 +1,14 @@
 """Finding what a path names; what the asker may not see is not there."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from forewarn.core.fleet import VM, Fleet, Group, GroupKind, key
+from forewarn.core.fleet import NAME, VM, Fleet, Group, GroupKind, key
 from forewarn.core.maintenance import Maintenance
 from forewarn.ports import Snapshot
 from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.errors import Refusal
+from forewarn.server.control.reach import vm_for, vms_for
 
 #: The kinds of groups that are resources of their own.
 TYPES: Mapping[GroupKind, str] = {
@@ -16,7 +16,6 @@ TYPES: Mapping[GroupKind, str] = {
     GroupKind.AVAILABILITY_SET: "availabilitySets",
 }
 
-NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")  # no other is worth looking for
 #: What stands between the ids of the maintenances in that of an operation.
 JOINT = "."
 MOST_AT_ONCE = 100  # VMs that are asked for in one request
@@ -43,8 +42,9 @@ def find_machine(asked: Asked, snapshot: Snapshot, name: str) -> Machine:
     """Find the VM called `name` where the path looks for it."""
     part = _part(snapshot, vm=name)
     for vm in part.vms.values():
-        if asked.may_see(vm.group) and _is_at(asked, vm):
-            return Machine(vm=vm, group=part.groups[vm.group])
+        own = vm_for(asked.holder, vm)
+        if own is not None and _is_at(asked, own):
+            return Machine(vm=own, group=part.groups[vm.group])
     raise _missing(asked, f"virtualMachines/{name}")
 
 
@@ -54,9 +54,12 @@ def find_set(asked: Asked, snapshot: Snapshot, name: str, kind: GroupKind) -> Se
     for group in part.groups.values():
         if key(group.name) != key(name) or group.kind is not kind:
             continue
-        vms = [vm for vm in part.vms.values() if vm.group == group.name]
+        if not _may_see(asked, group.name):
+            continue
+        members = [each for each in part.vms.values() if each.group == group.name]
+        vms = [vm for each in members if (vm := vm_for(asked.holder, each))]
         here = tuple(Machine(vm=vm, group=group) for vm in vms if _is_at(asked, vm))
-        if asked.may_see(group.name) and (here or not vms):
+        if here or not vms:
             return Set(group=group, machines=here)
     raise _missing(asked, f"{TYPES[kind]}/{name}")
 
@@ -98,10 +101,9 @@ def find_operation(asked: Asked, snapshot: Snapshot) -> Sequence[Maintenance]:
 
 def every_machine(asked: Asked, snapshot: Snapshot, after: str) -> Iterator[Machine]:
     """Find the VMs of a subscription or resource group, by name, after `after`."""
-    while page := snapshot.vms(after=after, limit=_PAGE):
-        seen = [each for each in page if asked.may_see(each.group)]
-        groups = snapshot.part_of_fleet(vms=[each.name for each in seen]).groups
-        for vm in seen:
+    while page := vms_for(asked.holder, snapshot, after=after, limit=_PAGE):
+        groups = snapshot.part_of_fleet(vms=[each.name for each in page]).groups
+        for vm in page:
             if _is_at(asked, vm):
                 yield Machine(vm=vm, group=groups[vm.group])
         after = page[-1].name
@@ -116,7 +118,11 @@ def _maintenance(asked: Asked, snapshot: Snapshot, wanted: str) -> Maintenance |
     found = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
     if found is None or found.id != wanted:
         return None
-    return found if any(asked.may_see(each.group) for each in found.events) else None
+    return found if any(_may_see(asked, each.group) for each in found.events) else None
+
+
+def _may_see(asked: Asked, group: str) -> bool:
+    return asked.holder.group in (None, group)
 
 
 def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:

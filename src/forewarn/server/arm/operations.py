@@ -21,6 +21,7 @@ from forewarn.ports import Clock, Snapshot
 from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.errors import Refusal, error_view
 from forewarn.server.arm.finding import JOINT, find_operation
+from forewarn.server.control.reach import shown_to
 from forewarn.server.control.views import Json, rfc3339
 
 #: What becomes of an operation, and of which phase: of several the first.
@@ -74,7 +75,7 @@ def get_operation(asked: Asked) -> Response:
         found = find_operation(asked, snapshot)
         state = _State(
             status=_STATUS[_slowest(found).phase],
-            error=_error(snapshot, _slowest(found)),
+            error=_error(asked, snapshot, _slowest(found)),
             wait={"Retry-After": _retry_after(asked, snapshot, found)},
         )
     if asked.query.get("monitor", "").lower() == "true":
@@ -157,14 +158,18 @@ def _view(asked: Asked, found: Sequence[Maintenance], state: _State) -> Json:
     return view
 
 
-def _error(snapshot: Snapshot, found: Maintenance) -> tuple[str, str] | None:
+def _error(
+    asked: Asked, snapshot: Snapshot, found: Maintenance
+) -> tuple[str, str] | None:
     if found.phase not in _UNSUCCESSFUL:
         return None
     code, what = _UNSUCCESSFUL[found.phase]
+    share = shown_to(asked.holder, found)
     reasons = [
         entry.fact.reason
         for entry in snapshot.facts_of(found.id)
         if isinstance(entry.fact, Canceled | Closed) and entry.fact.reason
     ]
-    said = ": ".join([f"the {found.type} of {', '.join(found.vms)} {what}", *reasons])
-    return code, said
+    is_whole = share.events == found.events  # else the reason is the operator's
+    said = f"the {found.type} of {', '.join(share.vms)} {what}"
+    return code, ": ".join([said, *(reasons if is_whole else ())])

@@ -7,14 +7,13 @@ from urllib.parse import quote, urlencode
 
 from starlette.responses import JSONResponse, Response
 
-from forewarn.core.fleet import GroupKind
+from forewarn.core.fleet import NAME, GroupKind
 from forewarn.core.maintenance import Maintenance
 from forewarn.ports import Snapshot
 from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.doing import instance_view, under_way
 from forewarn.server.arm.errors import Refusal
 from forewarn.server.arm.finding import (
-    NAME,
     Machine,
     every_machine,
     find_machine,
@@ -27,6 +26,7 @@ from forewarn.server.arm.resources import (
     scale_set_view,
     vm_view,
 )
+from forewarn.server.control.reach import vms_for
 from forewarn.server.control.views import Json
 
 _PAGE = 500
@@ -55,7 +55,7 @@ def list_vms(asked: Asked) -> Response:
         raise Refusal(400, "$skiptoken is none that was given", "InvalidParameter")
     with _snapshot(asked) as snapshot:
         found = [*islice(every_machine(asked, snapshot, after), _PAGE + 1)]
-        if not found and not after and snapshot.vms(after="", limit=1):
+        if not found and vms_for(asked.holder, snapshot, after="", limit=1):
             raise _nowhere(asked)
         doing = _doing(snapshot, found)
     shown = [vm_view(each, asked.path, doing(each)) for each in found[:_PAGE]]

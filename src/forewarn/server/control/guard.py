@@ -1,5 +1,6 @@
 """Lets nobody near who cannot show a token, whatever else is wrong."""
 
+from collections.abc import Mapping
 from ipaddress import ip_address
 from math import ceil
 
@@ -9,6 +10,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.core.tokens import Role
 from forewarn.engine.tokens import Holder, Unknown
+from forewarn.server.arm.errors import refused
+from forewarn.server.arm.paths import is_arm
 from forewarn.server.auth import Attempts
 from forewarn.server.control.asked import Parts
 from forewarn.server.control.problems import problem
@@ -42,21 +45,22 @@ class Guard:
     def _look(self, scope: Scope) -> Holder | Response:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text.strip():
-            return _unknown(_NO_TOKEN)
+            return _unknown(scope, _NO_TOKEN)
         found = self._parts.tokens.holder_of(text.strip())
         if isinstance(found, Unknown):
             return self._refuse(scope, found)
         right = right_for(scope["method"], scope["path"])
-        return found if may(found.role, right) else _forbidden(found, right)
+        return found if may(found.role, right) else _forbidden(scope, found, right)
 
     def _refuse(self, scope: Scope, unknown: Unknown) -> Response:
         address = address_of(scope)
         self._parts.engine.notes.refuse(address)
         wait = self._attempts.add(address)
         if not wait:
-            return _unknown(unknown.value)
+            return _unknown(scope, unknown.value)
         seconds = ceil(wait)
-        return problem(
+        return _refused(
+            scope,
             429,
             f"too many wrong tokens from {address}; wait {seconds} s",
             {"Retry-After": str(seconds)},
@@ -78,19 +82,30 @@ def address_of(scope: Scope) -> str:
     return str(address)
 
 
-def _unknown(detail: str) -> Response:
-    return problem(401, detail, {"WWW-Authenticate": "Bearer"})
+def _unknown(scope: Scope, detail: str) -> Response:
+    return _refused(scope, 401, detail, {"WWW-Authenticate": "Bearer"})
 
 
-def _forbidden(holder: Holder, right: Right) -> Response:
+def _forbidden(scope: Scope, holder: Holder, right: Right) -> Response:
     if holder.role is Role.GROUP:
-        return problem(
+        return _refused(
+            scope,
             403,
             f"the token {holder.name} is that of group {holder.group}; it reads,"
             " approves and asks for user operations there, and no more",
         )
-    return problem(
+    return _refused(
+        scope,
         403,
         f"this needs the role {right.least}, and the token {holder.name} has the role"
         f" {holder.role}",
     )
+
+
+def _refused(
+    scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Refuse in the words that are spoken at the path."""
+    if is_arm(scope["path"]):
+        return refused(status, detail, headers=headers)
+    return problem(status, detail, headers)

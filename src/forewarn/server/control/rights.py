@@ -40,8 +40,8 @@ RIGHTS: Sequence[Right] = (
     _right("GET HEAD", r"/metrics", Role.VIEWER),
     _right("PUT DELETE PATCH", r"/v1/.*", Role.ADMIN),
     _right("POST", r"/v1/.*", Role.OPERATOR),
-    _right("GET HEAD", r"(?i:/subscriptions)(/.*)?", Role.VIEWER, groups=True),
-    _right("POST DELETE", r"(?i:/subscriptions)/.*", Role.OPERATOR, groups=True),
+    _right("GET HEAD", r"/+(?i:subscriptions)(/.*)?", Role.VIEWER, groups=True),
+    _right("POST DELETE", r"/+(?i:subscriptions)/.*", Role.OPERATOR, groups=True),
 )
 _NEEDED = Right(frozenset(), re.compile(""), Role.ADMIN)
 
