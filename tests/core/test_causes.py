@@ -48,10 +48,10 @@ def operate(
     """Carry `operation` out on vm0; answer what that announces."""
     vm = a_vm("vm0", spot=spot)
     slice_ = slice_ or a_slice(groups=[group or a_group()], vms=[vm])
-    order = causes.fit(slice_, operation, causes.order_for(operation, "vm0"), vm)
-    step = announcing.announce(
+    step = causes.operate(
         slice_,
-        order,
+        operation,
+        causes.order_for(operation, "vm0"),
         [vm],
         by="ops",
         new_id=counting(),
@@ -63,6 +63,64 @@ def operate(
 
 
 # --- VMs ---------------------------------------------------------------------
+
+
+def on_both(slice_: Slice, operation: Operation, *, rules: Rules = RULES) -> Step:
+    return causes.operate(
+        slice_,
+        operation,
+        causes.order_for(operation, "vm0"),
+        [VM_0, VM_1],
+        by="ops",
+        new_id=counting(),
+        now=NOON,
+        rules=rules,
+    )
+
+
+def test_several_vms_are_acted_on_one_by_one() -> None:
+    made = on_both(SLICE, Operation.RESTART).slice.maintenances.values()
+    assert [each.vms for each in made] == [("vm0",), ("vm1",)]
+
+
+def test_if_one_of_several_vms_cannot_be_acted_on_none_is() -> None:
+    with pytest.raises(Conflict, match="vm1 is not a spot VM"):
+        causes.operate(
+            SLICE,
+            Operation.EVICT,
+            causes.order_for(Operation.EVICT, "vm0"),
+            [replace(VM_0, spot=True), VM_1],
+            by="ops",
+            new_id=counting(),
+            now=NOON,
+            rules=RULES,
+        )
+
+
+def test_several_vms_count_together_for_the_limit_of_user_operations() -> None:
+    with pytest.raises(Conflict, match="no more than 1"):
+        on_both(
+            a_slice(
+                groups=[a_group(), a_group("group1")],
+                vms=[VM_0, VM_1],
+            ),
+            Operation.RESTART,
+            rules=replace(RULES, user_operations=1),
+        )
+
+
+def test_a_vm_that_is_named_twice_is_not_deleted_twice() -> None:
+    with pytest.raises(Conflict, match="being deleted already"):
+        causes.operate(
+            SLICE,
+            Operation.DELETE,
+            causes.order_for(Operation.DELETE, "vm0"),
+            [VM_0, VM_0],
+            by="ops",
+            new_id=counting(),
+            now=NOON,
+            rules=RULES,
+        )
 
 
 @pytest.mark.parametrize(

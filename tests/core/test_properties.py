@@ -94,22 +94,21 @@ class Machine(Course):
             operation == "delete" and deleted
         )
         try:
-            fitting = causes.fit(self.slice, operation, order, vm)
-        except Conflict:
-            assert refused
-            return
-        assert not refused
-        self.take_announced(
-            announcing.announce(
+            step = causes.operate(
                 self.slice,
-                fitting,
+                operation,
+                order,
                 [vm],
                 by="ops",
                 new_id=self.new_id,
                 now=self.now,
                 rules=self.policy,
             )
-        )
+        except Conflict:
+            assert refused
+            return
+        assert not refused
+        self.take_announced(step)
 
     @rule(
         host=host_names,

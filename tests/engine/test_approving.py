@@ -5,6 +5,7 @@ from tests.engine.system import MINUTE, NOON, SECOND, System, a_reboot, an_emerg
 
 from forewarn.core.facts import Approved, Started
 from forewarn.core.maintenance import Phase, Via
+from forewarn.engine.approving import approve_each
 from forewarn.errors import NotFound, TooLate, UnknownEvent
 from forewarn.protocol.types import EventStatus
 
@@ -168,3 +169,54 @@ def test_the_operator_cannot_approve_what_is_over(system: System) -> None:
     system.engine.cancel(made.id, by="ops")
     with pytest.raises(TooLate):
         system.engine.approve(made.events[0].id, by="ops")
+
+
+# --- several, each for itself ------------------------------------------------
+
+
+def test_those_that_can_be_approved_are_and_of_others_it_is_said_why(
+    system: System,
+) -> None:
+    over, good, other = (
+        system.announce(a_reboot(vm)) for vm in ("web-0", "web-1", "db-0")
+    )
+    system.engine.cancel(over.id, by="ops")
+    ids = [each.events[0].id for each in (over, good, other)]
+    results = approve_each(
+        system.engine,
+        [*ids, "none"],
+        by="ops",
+        via=Via.ARM,
+        is_seen=lambda event: event.group == "web",
+    )
+    assert [type(each) for each in results.values()] == [
+        TooLate,
+        type(None),
+        NotFound,
+        NotFound,
+    ]
+    assert [(fact.event, fact.via) for fact in system.facts(Approved)] == [
+        (ids[1], Via.ARM)
+    ]
+
+
+def test_several_are_approved_in_one_transaction(system: System) -> None:
+    made = [system.announce(a_reboot(vm)) for vm in ("web-0", "db-0")]
+    before = system.plane.document("web-0").incarnation
+    ids = [each.events[0].id.lower() for each in made]
+    approve_each(system.engine, ids, by="ops", via=Via.ARM, is_seen=lambda event: True)
+    assert system.plane.document("web-0").incarnation == before + 1
+    assert [each.by for each in system.facts(Approved)] == ["ops", "ops"]
+
+
+def test_if_none_can_be_approved_nothing_is_written(system: System) -> None:
+    made = system.announce(a_reboot("web-0"))
+    before = len(system.journal())
+    approve_each(
+        system.engine,
+        [made.events[0].id, made.id],
+        by="ops",
+        via=Via.ARM,
+        is_seen=lambda event: False,
+    )
+    assert len(system.journal()) == before

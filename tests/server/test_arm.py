@@ -1,9 +1,11 @@
 """VMs and sets of VMs as Azure Resource Manager shows them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.builders import a_maintenance, a_vm
 from tests.server.arm import (
     COMPUTE,
     SETS,
@@ -18,6 +20,9 @@ from tests.server.arm import (
 )
 from tests.server.conftest import Serve
 from tests.server.service import Service
+
+from forewarn.core.maintenance import Phase
+from forewarn.server.arm.doing import under_way
 
 ID = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/RG/providers/Microsoft.Compute"
 
@@ -305,6 +310,12 @@ def test_what_is_done_with_another_vm_is_not_told(service: Service) -> None:
     assert (
         shown(service, f"{VMS}/web-0")["properties"]["provisioningState"] == "Succeeded"
     )
+
+
+def test_with_a_vm_that_has_left_nothing_is_done() -> None:
+    started = a_maintenance(phase=Phase.STARTED)
+    assert under_way(a_vm("vm0"), [started]) is started
+    assert under_way(a_vm("vm0"), [replace(started, left=("vm0",))]) is None
 
 
 def test_on_a_host_that_has_failed_nobody_knows(service: Service) -> None:

@@ -143,8 +143,11 @@ def test_a_group_does_nothing_with_vms_of_others(
     assert count(scene) == before
 
 
-def test_a_group_restarts_its_own_vms_and_waits_for_the_end(scene: Scene) -> None:
-    answer = arm(scene.web, "POST", f"{VMS}/web-0/restart")
+@pytest.mark.parametrize("slashes", ["", "//"])
+def test_a_group_restarts_its_own_vms_and_waits_for_the_end(
+    scene: Scene, slashes: str
+) -> None:
+    answer = arm(scene.web, "POST", f"{slashes}{VMS}/web-0/restart")
     assert answer.status == 202
     assert scene.admin.facts("Announced")[-1]["by"] == "web-team"
     path = answer.headers["Location"].removeprefix(scene.web.control)
@@ -159,10 +162,7 @@ def test_an_operation_of_others_is_not_there(scene: Scene) -> None:
 
 
 def test_of_what_is_called_off_a_group_reads_its_own_share(scene: Scene) -> None:
-    assert scene.admin.ask("PUT", "/v1/vms/other", {"host": "host-a"}).status in (
-        200,
-        201,
-    )
+    scene.admin.ask("PUT", "/v1/vms/other", {"host": "host-a"})
     shared = scene.admin.announce(host="host-a")["id"]
     cancel = f"/v1/maintenances/{shared}/cancel"
     assert scene.admin.ask("POST", cancel, {"reason": "secret"}).status == 200

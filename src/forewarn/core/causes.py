@@ -92,14 +92,13 @@ def operate(
     """
     draft = Draft(slice_)
     for vm in vms:
-        fitted = fit(draft.slice, operation, order, vm)
+        fitted = _fit(draft.slice, operation, order, vm)
         announce_into(draft, fitted, [vm], by=by, new_id=new_id, now=now)
     refuse_beyond_limit(draft, scheduled, rules)
     return draft.finish(now, rules)
 
 
-def fit(slice_: Slice, operation: Operation, order: Order, vm: VM) -> Order:
-    """Fit `order` to `vm`, or refuse it."""
+def _fit(slice_: Slice, operation: Operation, order: Order, vm: VM) -> Order:
     if operation is Operation.EVICT and not vm.spot:
         raise Conflict(f"{vm.name} is not a spot VM; only those are evicted")
     if operation is not Operation.DELETE:
