@@ -29,6 +29,7 @@ _CODES: Mapping[int, str] = {
     403: "AuthorizationFailed",
     404: "ResourceNotFound",
     405: "MethodNotAllowed",
+    408: "RequestTimeout",
     409: "OperationNotAllowed",
     413: "RequestEntityTooLarge",
     429: "TooManyRequests",

@@ -1,6 +1,5 @@
 """Lets nobody near who cannot show a token, whatever else is wrong."""
 
-from collections.abc import Mapping
 from ipaddress import ip_address
 from math import ceil
 
@@ -10,11 +9,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.core.tokens import Role
 from forewarn.engine.tokens import Holder, Unknown
-from forewarn.server.arm.errors import refused
-from forewarn.server.arm.paths import is_arm
 from forewarn.server.auth import Attempts
 from forewarn.server.control.asked import Parts
-from forewarn.server.control.problems import problem
+from forewarn.server.control.problems import refusal
 from forewarn.server.control.rights import Right, is_guarded, may, right_for
 
 _NO_TOKEN = (
@@ -59,7 +56,7 @@ class Guard:
         if not wait:
             return _unknown(scope, unknown.value)
         seconds = ceil(wait)
-        return _refused(
+        return refusal(
             scope,
             429,
             f"too many wrong tokens from {address}; wait {seconds} s",
@@ -83,29 +80,20 @@ def address_of(scope: Scope) -> str:
 
 
 def _unknown(scope: Scope, detail: str) -> Response:
-    return _refused(scope, 401, detail, {"WWW-Authenticate": "Bearer"})
+    return refusal(scope, 401, detail, {"WWW-Authenticate": "Bearer"})
 
 
 def _forbidden(scope: Scope, holder: Holder, right: Right) -> Response:
     if holder.role is Role.GROUP:
-        return _refused(
+        return refusal(
             scope,
             403,
             f"the token {holder.name} is that of group {holder.group}; it reads,"
             " approves and asks for user operations there, and no more",
         )
-    return _refused(
+    return refusal(
         scope,
         403,
         f"this needs the role {right.least}, and the token {holder.name} has the role"
         f" {holder.role}",
     )
-
-
-def _refused(
-    scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Refuse in the words that are spoken at the path."""
-    if is_arm(scope["path"]):
-        return refused(status, detail, headers=headers)
-    return problem(status, detail, headers)

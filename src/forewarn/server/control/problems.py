@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from forewarn.errors import (
     CannotStart,
@@ -21,6 +22,8 @@ from forewarn.errors import (
     TooSoon,
     Unavailable,
 )
+from forewarn.server.arm.errors import refused
+from forewarn.server.arm.paths import is_arm
 from forewarn.server.control.views import rfc3339
 
 _log = logging.getLogger(__name__)
@@ -54,6 +57,15 @@ def problem(
         media_type="application/problem+json",
         headers=dict(headers or {}),
     )
+
+
+def refusal(
+    scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Refuse a request in the words that are spoken at its path."""
+    if is_arm(scope["path"]):
+        return refused(status, detail, headers=headers)
+    return problem(status, detail, headers)
 
 
 def answer_again(answer: str) -> Response:
