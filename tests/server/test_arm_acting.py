@@ -91,13 +91,19 @@ def test_what_is_being_deleted_is_not_deleted_again(service: Service) -> None:
     assert error_of(again) == (409, "OperationNotAllowed")
 
 
-@pytest.mark.parametrize(
-    "path", [f"{VMS}/nobody", f"{MEMBER}/7", f"{SETS}/no/virtualMachines/0"]
-)
+@pytest.mark.parametrize("path", [f"{VMS}/nobody", f"{MEMBER}/7"])
 def test_nothing_is_done_with_a_vm_that_is_not_there(kept: Service, path: str) -> None:
     restart = arm(kept, "POST", f"{path}/restart")
     assert error_of(restart) == (404, "ResourceNotFound")
     assert arm(kept, "DELETE", path).status == 204  # as on Azure
+
+
+@pytest.mark.parametrize("method", ["DELETE", "GET"])
+def test_in_a_scale_set_that_is_not_there_nothing_is_done(
+    kept: Service, method: str
+) -> None:
+    answer = arm(kept, method, f"{SETS}/none/virtualMachines/0")
+    assert error_of(answer) == (404, "ResourceNotFound")
 
 
 def test_in_another_place_nothing_is_done(service: Service) -> None:
@@ -208,5 +214,6 @@ def test_an_instance_that_may_be_several_vms_is_none(
     service = serve(fleet=str(file))
     assert shown(service, f"{MEMBER}/1")["name"] == "pool_1"
     assert shown(service, f"{MEMBER}/old_2")["name"] == "old_2"
-    unclear = arm(service, "POST", f"{MEMBER}/2/restart")
-    assert error_of(unclear) == (409, "OperationNotAllowed")
+    for method, path in (("POST", f"{MEMBER}/2/restart"), ("DELETE", f"{MEMBER}/2")):
+        unclear = arm(service, method, path)
+        assert error_of(unclear) == (409, "OperationNotAllowed")

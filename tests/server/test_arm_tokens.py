@@ -132,7 +132,7 @@ def test_what_is_anothers_is_as_if_it_were_not_there(scene: Scene, path: str) ->
         ("POST", f"{SETS}/pool/restart", 404),
         ("POST", f"{SETS}/pool/virtualMachines/0/reimage", 404),
         ("DELETE", f"{VMS}/pool_0", 204),  # as if there were none
-        ("DELETE", f"{SETS}/pool/virtualMachines/0", 204),
+        ("DELETE", f"{SETS}/pool/virtualMachines/0", 404),
     ],
 )
 def test_a_group_does_nothing_with_vms_of_others(

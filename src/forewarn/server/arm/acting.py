@@ -1,6 +1,6 @@
 """What is to be done with VMs: restart, redeploy, reimage, evict, delete."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from starlette.responses import Response
@@ -61,18 +61,17 @@ def act_on_set(asked: Asked) -> Response:
 
 def delete_vm(asked: Asked) -> Response:
     """Delete a VM; one that is not there need not be deleted."""
-    return _delete(asked, _vm)
+    try:
+        machine = _vm(asked)
+    except Refusal:
+        return Response(status_code=204)
+    return _operate(asked, Operation.DELETE, [machine])
 
 
 def delete_member(asked: Asked) -> Response:
-    """Delete a VM of a scale set."""
-    return _delete(asked, _member)
-
-
-def _delete(asked: Asked, find: Callable[[Asked], Machine]) -> Response:
-    try:
-        machine = find(asked)
-    except Refusal:
+    """Delete a VM of a scale set; one that is not there need not be deleted."""
+    machine = choose(_set(asked), asked.path.instance)
+    if machine is None:
         return Response(status_code=204)
     return _operate(asked, Operation.DELETE, [machine])
 
@@ -97,6 +96,11 @@ def _member(asked: Asked) -> Machine:
         return find_member(asked, snapshot, asked.path.instance)
 
 
+def _set(asked: Asked) -> Set:
+    with asked.parts.engine.store.snapshot() as snapshot:
+        return find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+
+
 def _operate(
     asked: Asked, operation: Operation, machines: Sequence[Machine]
 ) -> Response:
@@ -116,8 +120,7 @@ def _chosen(asked: Asked, *, is_choice_needed: bool) -> Sequence[Machine]:
     wanted = body.get("instanceIds")
     if wanted is None and is_choice_needed:
         raise Refusal(400, "instanceIds must be given", "InvalidParameter")
-    with asked.parts.engine.store.snapshot() as snapshot:
-        found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    found = _set(asked)
     if wanted is None or wanted == ["*"]:
         return found.machines
     if not isinstance(wanted, list):

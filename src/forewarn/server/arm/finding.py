@@ -91,8 +91,8 @@ def choose(found: Set, instance: str) -> Machine | None:
 
 def find_operation(asked: Asked, snapshot: Snapshot) -> Sequence[Maintenance]:
     """Find what was asked for: its id is made of those of its maintenances."""
-    ids = asked.path.operation.upper().split(JOINT)[: MOST_AT_ONCE + 1]
-    found = [_maintenance(asked, snapshot, each) for each in ids]
+    ids = asked.path.operation.upper().split(JOINT)
+    found = [_maintenance(asked, snapshot, each) for each in ids[:MOST_AT_ONCE]]
     there = [each for each in found if each is not None]
     if len(there) < len(ids):
         raise Refusal(404, f"there is no operation {asked.path.operation}", "NotFound")

@@ -24,7 +24,8 @@ from forewarn.server.arm.finding import JOINT, find_operation
 from forewarn.server.control.reach import shown_to
 from forewarn.server.control.views import Json, rfc3339
 
-#: What becomes of an operation, and of which phase: of several the first.
+#: How a phase reads as a status. Of several maintenances the one whose phase stands
+#: first here tells what has become of the operation.
 _STATUS: Mapping[Phase, str] = {
     Phase.SCHEDULED: "InProgress",
     Phase.STARTED: "InProgress",
