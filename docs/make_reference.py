@@ -32,6 +32,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         "retry",
         "close",
     ),
+    "notify": ("list", "test"),
     "clock": ("show", "advance"),
 }
 

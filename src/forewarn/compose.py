@@ -13,23 +13,26 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 
-from forewarn.clocks import make_clock
+from forewarn.clocks import SystemClock, make_clock
 from forewarn.config import Config
 from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers.choice import IN_PLACE, Choice, make_driver, open_driver
 from forewarn.engine.causes import Causes
+from forewarn.engine.delivering import Delivery, Pace
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import CLOCK, Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.journal import Follower
 from forewarn.engine.notes import Notes
+from forewarn.engine.notifying import Notifying
 from forewarn.engine.pulse import heartbeat
 from forewarn.engine.retries import Retries
 from forewarn.engine.timers import Advance, Timers
 from forewarn.engine.tokens import Tokens
 from forewarn.engine.works import Works
 from forewarn.errors import CannotStart, Conflict, ForewarnError
+from forewarn.notifiers.choice import make_notifier, open_notifier
 from forewarn.ports import Clock
 from forewarn.server.identity import Directory
 from forewarn.server.limits import Connections, Rate
@@ -131,6 +134,7 @@ class System:
         plane: MetadataPlane,
     ) -> None:
         works = self._open_works(cleanup, engine, documents)
+        notifying = self._open_notifying(cleanup, engine)
         # Imported late: FastAPI takes half a second, and VMs can be answered by now.
         from forewarn.server.control.app import make_app
         from forewarn.server.control.asked import Parts
@@ -159,6 +163,7 @@ class System:
             followers[1].ring()
             timers.ring()
             streams.ring()
+            notifying.ring()
 
         def read_to_end() -> None:
             documents.catch_up()
@@ -174,6 +179,7 @@ class System:
             advance=advance,
             tokens=tokens,
             documents_position=lambda: documents.position,
+            notifying=notifying,
         )
         app = make_app(parts, streams)
         control = ControlPlane(
@@ -183,6 +189,7 @@ class System:
         for each in threads:
             each.start()
             cleanup.callback(each.stop)
+        notifying.start()
         cleanup.callback(advance.stop)
         cleanup.callback(works.leave)
 
@@ -201,6 +208,23 @@ class System:
         )
         cleanup.callback(works.stop)
         return works
+
+    def _open_notifying(self, cleanup: ExitStack, engine: Engine) -> Notifying:
+        config = self._config
+        pace = Pace(longest_backoff=config.notify_longest_backoff)
+        deliveries = []
+        for target in config.notify_targets:
+            notifier = make_notifier(
+                target, source=config.notify_source, now=SystemClock().now
+            )
+            open_notifier(target.name, notifier)
+            made = Delivery(target, notifier, engine.store, engine.clock, pace)
+            cleanup.callback(made.leave)
+            made.open()
+            deliveries.append(made)
+        notifying = Notifying(deliveries, engine.store, engine.clock)
+        cleanup.callback(notifying.stop)
+        return notifying
 
 
 # --- parts -------------------------------------------------------------------

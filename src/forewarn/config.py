@@ -3,11 +3,14 @@ the file.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from forewarn.errors import InvalidInput
+from forewarn.notifiers.secrets import complete
+from forewarn.notifiers.targets import Target
+from forewarn.notifiers.written import target_of
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm
 from forewarn.settings import SETTINGS, Setting
@@ -31,6 +34,9 @@ class Config:
     driver_timeout: float  # seconds; 0: none
     driver_grace: float  # seconds
     driver_options: Mapping[str, object] = field(repr=False)  # there may be secrets
+    notify_targets: tuple[Target, ...]
+    notify_source: str
+    notify_longest_backoff: float  # seconds
     default_vm: str | None
     open: bool
     requests_per_second: float  # of each VM; 0: as many as it likes
@@ -70,9 +76,22 @@ def load(sources: Sources) -> Config:
     shown = {kind: values.pop(f"shown_{kind.lower()}") for kind in EventType}
     values["not_before_2017_03_01"] = DateForm(values["not_before_2017_03_01"])
     values["host_failure_type"] = EventType(values["host_failure_type"].capitalize())
+    values["notify_targets"] = _targets(values, sources.environment)
     directory = state_directory(sources.environment)
     values["store"] = values["store"] or f"sqlite:///{directory / 'forewarn.db'}"
     return Config(**values, shown=shown, state_directory=directory)
+
+
+def _targets(
+    values: dict[str, Any], environment: Mapping[str, str]
+) -> tuple[Target, ...]:
+    """Put webhooks that have no name of their own before the others."""
+    secrets = values.pop("webhook_secret") or ()
+    unnamed = [
+        replace(target_of(each), secrets=secrets)
+        for each in dict.fromkeys(values.pop("webhook"))
+    ]
+    return complete([*unnamed, *values["notify_targets"]], environment)
 
 
 def _value(setting: Setting, sources: Sources) -> Any:

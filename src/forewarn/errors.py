@@ -12,6 +12,7 @@
     │   ├── TooLate         the maintenance has passed that point of its life
     │   └── InUse           a live event depends on what was to be changed
     ├── Unavailable         the store cannot be written at the moment; try again
+    ├── Undelivered         a notice was not taken; it is offered again
     ├── CannotStart         the service cannot start as configured
     └── (of the command line)
         ├── WrongUsage      the command was not called as it can be called
@@ -82,6 +83,10 @@ class InUse(Conflict):
 
 class Unavailable(ForewarnError):
     """The store cannot be written at the moment."""
+
+
+class Undelivered(ForewarnError):
+    """The other side did not take a notice."""
 
 
 class CannotStart(ForewarnError):

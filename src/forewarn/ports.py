@@ -223,10 +223,30 @@ class Driver(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A fact that somebody is to be told, and what it is about."""
+
+    position: int
+    fact: Fact
+    maintenance: Maintenance | None = None  # as it is now; None: about none
+    sights: tuple[Sight, ...] = ()  # who has seen its events by now
+    attempt: int = 1  # above 1: it was offered before, in vain
+
+
+class Notifier(Protocol):
+    """What tells others."""
+
+    def notify(self, notice: Notice) -> None:
+        """Tell `notice`; whoever raises is offered it again, after a while."""
+
+
 __all__ = [
     "Bell",
     "Clock",
     "Driver",
+    "Notice",
+    "Notifier",
     "Printed",
     "Receipt",
     "Report",

@@ -8,6 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from forewarn.drivers.written import read_command, read_driver, read_options
+from forewarn.notifiers.written import (
+    read_secrets,
+    read_source,
+    read_targets,
+    read_webhooks,
+)
 from forewarn.protocol.types import EventType
 from forewarn.values import (
     Reader,
@@ -102,6 +108,45 @@ def _driver_settings() -> Iterator[Setting]:
         )
 
 
+_NOTIFY: tuple[Setting, ...] = (
+    Setting(
+        name="webhook_secret",
+        key="notify.webhook_secret",
+        default=None,
+        read=read_secrets,
+        flag=False,
+        help="What messages to those of `--webhook` are signed with; several while it"
+        " is changed.",
+        shown_default="they are not signed",
+    ),
+    Setting(
+        name="notify_targets",
+        key="notify.targets",
+        default=[],
+        read=read_targets,
+        flag=False,
+        help="Who else is told, as tables; see how to receive webhooks.",
+        shown_default="nobody",
+    ),
+    Setting(
+        name="notify_source",
+        key="notify.source",
+        default="/forewarn",
+        read=read_source,
+        flag=False,
+        help="Where messages say that they come from: a URI.",
+    ),
+    Setting(
+        name="notify_longest_backoff",
+        key="notify.longest_backoff",
+        default=300,
+        read=a_number("seconds", 1, 86_400),
+        flag=False,
+        help="How many seconds at the most until a message is sent again.",
+    ),
+)
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="metadata",
@@ -163,6 +208,15 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="COMMAND",
         help="What the driver script runs: text, or in the file a list of words.",
         shown_default="none",
+    ),
+    Setting(
+        name="webhook",
+        key="notify.webhook",
+        default=[],
+        read=read_webhooks,
+        metavar="URL",
+        help="Who is told of what happens; may be repeated, with spaces between them.",
+        shown_default="nobody",
     ),
     Setting(
         name="default_vm",
@@ -233,6 +287,7 @@ SETTINGS: tuple[Setting, ...] = (
         shown_default="2; 0 where the driver does nothing",
     ),
     *_driver_settings(),
+    *_NOTIFY,
     *_shown_settings(),
     Setting(
         name="user_operations_limit",

@@ -27,6 +27,7 @@ COMMANDS = (
     "events",
     "journal",
     "report",
+    "notify",
     "clock",
     "token",
 )

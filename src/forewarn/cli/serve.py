@@ -17,6 +17,7 @@ from forewarn.cli import options
 from forewarn.cli.tables import drop_output
 from forewarn.config import Config, Sources, load
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
+from forewarn.notifiers.targets import NOTIFICATIONS
 from forewarn.settings import SETTINGS, Setting
 
 _EXAMPLE = """\
@@ -176,12 +177,14 @@ class _JsonLines(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = {
+        line: dict[str, object] = {
             "at": self.formatTime(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if hasattr(record, "event"):  # what notifiers write
+            line["event"] = record.event
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line)
@@ -197,3 +200,4 @@ def _log_to_stderr(config: Config) -> None:
         )
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # whoever asks for them

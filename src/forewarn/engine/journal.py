@@ -81,12 +81,15 @@ class Follower:
         """Say that there may be something to do."""
         self._bell.set()
 
-    def stop(self) -> None:
-        """Finish what is at hand, and end."""
+    def stop(self, patience: float | None = None) -> None:
+        """Finish what is at hand, and end.
+
+        A thread that has not ended after `patience` seconds is left alone; None: wait.
+        """
         self._leaving.set()
         self._bell.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(patience)
 
     def _run(self) -> None:
         while not self._leaving.is_set():

@@ -49,7 +49,7 @@ def encode(
     """Write `document` as `version` shows it; `date_form` overrides the version's."""
     form = date_form or version.date_form
     events = [
-        _plain_event(event, version, form)
+        plain_event(event, version, form)
         for event in document.events
         if event.type in version.types
     ]
@@ -57,9 +57,10 @@ def encode(
     return _compact(plain)
 
 
-def _plain_event(
+def plain_event(
     event: ScheduledEvent, version: ApiVersion, form: DateForm
 ) -> dict[str, object]:
+    """Write one entry of a document as `version` shows it."""
     plain: dict[str, object] = {
         "EventId": event.id,
         "EventStatus": event.status,

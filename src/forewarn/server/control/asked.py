@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from forewarn.engine.causes import Causes
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
+from forewarn.engine.notifying import Notifying
 from forewarn.engine.once import Once
 from forewarn.engine.timers import Advance
 from forewarn.engine.tokens import Holder, Tokens
@@ -30,6 +31,7 @@ class Parts:
     advance: Advance
     tokens: Tokens
     documents_position: Callable[[], int]
+    notifying: Notifying
 
 
 def parts(request: Request) -> Parts:

@@ -1,0 +1,165 @@
+"""`forewarn notify`: who is told of what happens, and whether a webhook works."""
+
+import argparse
+import time
+from uuid import uuid4
+
+from forewarn.cli.answers import Answer, answer
+from forewarn.cli.api import api_of
+from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_noun
+from forewarn.cli.tables import (
+    complain,
+    moment,
+    span,
+    table,
+    write,
+    write_json,
+)
+from forewarn.clocks import SystemClock
+from forewarn.errors import InvalidInput, Undelivered, WrongUsage
+from forewarn.notifiers import sending
+from forewarn.notifiers.cloud_events import envelope
+from forewarn.notifiers.targets import TIMEOUT, Target, shown
+from forewarn.notifiers.webhook import Webhook
+from forewarn.notifiers.written import read_webhook
+
+_TEST = """\
+Send one event of the type dev.forewarn.Test to a webhook, from here: no service
+is needed. It is signed if there is a secret. Exit code 0 if it is answered 2xx."""
+
+_SECRET = Option(
+    flag="--secret",
+    metavar="SECRET",
+    help="what to sign with; better kept in the environment",
+)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `notify list` and `notify test`."""
+    commands = add_noun(
+        subcommands,
+        "notify",
+        summary="show who is told of what happens, or try a webhook",
+        example="forewarn notify list",
+    )
+    add_command(
+        commands,
+        "list",
+        list_targets,
+        summary="show who is told, and how far each is",
+        description="Show each target, how far it is, and what keeps it.",
+        example="forewarn notify list",
+    )
+    parser = add_command(
+        commands,
+        "test",
+        test,
+        summary="send a test event to a webhook",
+        description=_TEST,
+        example="forewarn notify test https://ops.example/hook",
+        common=(JSON,),
+    )
+    parser.add_argument("to", metavar="URL", help="where the webhook is")
+    add(parser, _SECRET)
+
+
+# --- list --------------------------------------------------------------------
+
+
+def list_targets(args: argparse.Namespace) -> int:
+    """Show the targets."""
+    api = api_of(args)
+    if args.json:
+        write_json(api.request("GET", "/v1/notifiers"))
+        return 0
+    found = [*map(answer, api.items("/v1/notifiers"))]
+    if not found:
+        write("Nobody is told; `forewarn serve --webhook URL` tells somebody.")
+        return 0
+    header = ("name", "kind", "position", "behind", "state", "last success", "error")
+    write(table(header, map(_row, found)))
+    return 0
+
+
+def _row(target: Answer) -> tuple[str, ...]:
+    return (
+        target.text("name") or "",
+        target.text("kind") or "",
+        target.text("position") or "",
+        _behind(target),
+        _state(target),
+        moment(target.time("last_success")) or "",
+        _error(target),
+    )
+
+
+def _behind(target: Answer) -> str:
+    lag = float(target.text("lag_seconds") or 0)
+    return f"{target.text('behind')}, {span(int(lag))}" if lag >= 1 else "0"
+
+
+def _state(target: Answer) -> str:
+    following = moment(target.time("next_attempt"))
+    return f"{target.text('state')}{f' until {following}' if following else ''}"
+
+
+def _error(target: Answer) -> str:
+    failures = target.number("failures") or 0
+    return f"{failures} times: {target.text('last_error')}" if failures else ""
+
+
+# --- test --------------------------------------------------------------------
+
+
+def test(args: argparse.Namespace) -> int:
+    """Send one event, and say how it was taken."""
+    url, began = _url(args.to), time.monotonic()
+    try:
+        found: sending.Answer | None = _send(url, args.secret)
+        said = f"{shown(url)} answered {found}"
+    except Undelivered as error:
+        found, said = None, str(error)
+    seconds = time.monotonic() - began
+    is_success = found is not None and found.is_success
+    if args.json:
+        write_json(
+            {
+                "url": shown(url),
+                "delivered": is_success,
+                "status": None if found is None else found.status,
+                "seconds": round(seconds, 3),
+                "said": said,
+            }
+        )
+    elif is_success:
+        write(f"{said} after {seconds * 1000:.0f} ms")
+    else:
+        complain(f"{said} (after {seconds * 1000:.0f} ms)")
+    return 0 if is_success else 1
+
+
+def _url(text: str) -> str:
+    try:
+        return read_webhook(text, "URL")
+    except InvalidInput as error:
+        raise WrongUsage(str(error)) from error
+
+
+def _send(url: str, secret: str | None) -> sending.Answer:
+    now = SystemClock().now
+    target = Target(
+        name="test",
+        kind="webhook",
+        url=url,
+        secrets=(secret,) if secret else (),
+        timeout=TIMEOUT,
+    )
+    event = envelope(
+        id=f"test-{uuid4()}",
+        source="/forewarn",
+        kind="Test",
+        subject=None,
+        at=now(),
+        data={"message": "This is a test by `forewarn notify test`."},
+    )
+    return Webhook(target, source="/forewarn", now=now).send(event)

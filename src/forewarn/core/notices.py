@@ -1,0 +1,126 @@
+"""What those are told who are notified of a fact: which groups, which events.
+
+The state may have moved on since. What an event had come to with the fact follows from
+the fact alone, so that a notice that is delivered late still says what happened.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import assert_never, get_args
+
+from forewarn.core import facts as f
+from forewarn.core.maintenance import Event, Maintenance
+from forewarn.protocol.types import ScheduledEvent
+
+#: The names of all facts.
+FACTS: tuple[str, ...] = tuple(kind.__name__ for kind in get_args(f.Fact))
+
+
+class Outcome(StrEnum):
+    """How far an event is; metadata endpoints know only the first two."""
+
+    #: Announced, not yet under way.
+    SCHEDULED = "Scheduled"
+    #: Under way.
+    STARTED = "Started"
+    #: Over, having started; the operator may have given it up.
+    COMPLETED = "Completed"
+    #: Called off, or withdrawn, before it started.
+    CANCELED = "Canceled"
+
+
+def told_events(fact: f.Fact, maintenance: Maintenance) -> tuple[ScheduledEvent, ...]:
+    """Write the events of `maintenance` as `fact` left them."""
+    return tuple(
+        _told(maintenance, each, _outcome(fact, each)) for each in maintenance.events
+    )
+
+
+def _told(maintenance: Maintenance, event: Event, outcome: Outcome) -> ScheduledEvent:
+    has_begun = outcome in (Outcome.STARTED, Outcome.COMPLETED)
+    blank = maintenance.at_once or has_begun
+    return ScheduledEvent(
+        id=event.id,
+        type=maintenance.type,
+        status=outcome.value,
+        resources=event.resources,
+        not_before=None if blank else maintenance.not_before,
+        description=maintenance.description,
+        source=maintenance.source,
+        duration=maintenance.duration,
+        paas=frozenset(event.paas),
+    )
+
+
+def _outcome(fact: f.Fact, event: Event) -> Outcome:
+    """What `event` came to with `fact`; it is withdrawn only before a start."""
+    if event.withdrawn_at is not None and _is_withdrawn_by(fact, event):
+        return Outcome.CANCELED
+    match fact:
+        case f.Announced() | f.Approved() | f.VmsLeft() | f.Withdrawn():
+            return Outcome.SCHEDULED
+        case (
+            f.Started()
+            | f.WorkBegan()
+            | f.WorkDone()
+            | f.WorkFailed()
+            | f.WorkPrinted()
+            | f.WorkRetried()
+            | f.WorkEnded()
+        ):
+            return Outcome.STARTED
+        case f.Completed() | f.Closed():
+            return Outcome.COMPLETED
+        case f.Canceled():
+            return Outcome.CANCELED
+        case (
+            f.FleetChanged()
+            | f.ListeningBegan()
+            | f.Published()
+            | f.Seen()
+            | f.OutageEnded()
+        ):
+            raise ValueError(f"{type(fact).__name__} is about no maintenance")
+        case _:
+            assert_never(fact)
+
+
+def _is_withdrawn_by(fact: f.Fact, event: Event) -> bool:
+    withdrawn_at = event.withdrawn_at or fact.at
+    if isinstance(fact, f.Announced):
+        return False
+    if isinstance(fact, f.Approved | f.VmsLeft):
+        return withdrawn_at < fact.at  # at the same time, they came first
+    if isinstance(fact, f.Withdrawn):
+        return withdrawn_at <= fact.at
+    return True
+
+
+def groups_of(
+    fact: f.Fact, find: Callable[[str], Maintenance | None]
+) -> frozenset[str]:
+    """The groups that `fact` is about; none: it is about everybody.
+
+    `find` finds a maintenance by its id or by that of one of its events.
+    """
+    return frozenset(_groups(fact, find))
+
+
+def _groups(fact: f.Fact, find: Callable[[str], Maintenance | None]) -> Iterator[str]:
+    match fact:
+        case f.FleetChanged():
+            yield from (group.name for group in fact.groups)
+            yield from (vm.group for vm in fact.vms)
+            yield from fact.removed_groups
+        case f.ListeningBegan() | f.Published():
+            yield fact.group
+        case f.OutageEnded():
+            return
+        case f.Seen():
+            for sight in fact.sights:
+                found = find(sight.event)
+                if found is not None:
+                    yield found.event(sight.event).group
+        case _:
+            found = find(fact.maintenance)
+            yield from (each.group for each in found.events) if found else ()

@@ -1,0 +1,252 @@
+"""The reader that tells one target: in order, from its own position, at its own pace.
+
+1. Nothing is skipped: what was not taken is offered again until it is.
+2. No lock and no transaction is held while somebody is told.
+3. The position is written about once a second. So a crash may let the last notices be
+   told again, under the same position.
+"""
+
+import logging
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from threading import Lock
+
+from forewarn.core.facts import Entry
+from forewarn.core.fleet import key
+from forewarn.core.notices import groups_of
+from forewarn.errors import ForewarnError, Unavailable
+from forewarn.notifiers.choice import close_notifier
+from forewarn.notifiers.targets import Target
+from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
+
+_BATCH = 100  # facts that are read at once
+_KEEPING = 1.0  # seconds between two writes of the position
+_FIRST = 2.0  # seconds at the most after the first failure
+_DOUBLINGS = 30  # more lead beyond any longest pause
+_AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
+_LONGEST_ERROR = 400  # characters
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+_log = logging.getLogger(__name__)
+
+
+def backoff(failures: int, longest: float, chance: float) -> float:
+    """How many seconds to wait after so many `failures` in a row.
+
+    From 1 or 2 seconds on twice as long each time, up to `longest`; between the half
+    and the whole of it by `chance`, from 0 to 1, so that not all come back at once.
+    """
+    whole = min(_FIRST * 2.0 ** min(failures - 1, _DOUBLINGS), longest)
+    return whole * (1 + chance) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long one waits, and by what that is reckoned: real time."""
+
+    longest_backoff: float = 300.0  # seconds
+    monotonic: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a target is."""
+
+    position: int = 0
+    at_hand: Entry | None = None  # being told, or to be offered again
+    failures: int = 0  # in a row
+    due_at: float | None = None  # of the pace; None: nothing waits to be offered again
+    last_error: str | None = None  # None: there was none since the start
+    last_success: datetime | None = None  # None: there was none since the start
+
+
+class Delivery:
+    """Tells one target what the journal says."""
+
+    def __init__(
+        self,
+        target: Target,
+        notifier: Notifier,
+        store: Store,
+        clock: Clock,
+        pace: Pace | None = None,
+    ) -> None:
+        """Let `notifier` tell `target` what `store` has."""
+        self.target = target
+        self.pace = pace or Pace()
+        self.progress = Progress()  # replaced as a whole, by the reading thread alone
+        self._notifier = notifier
+        self._store = store
+        self._clock = clock
+        self._key = f"notify:{key(target.name)}"
+        self._leaving = Bell()
+        self._keeping = Lock()  # guards what follows
+        self._kept = 0
+        self._kept_at = float("-inf")
+
+    # --- for those who drive it ----------------------------------------------
+
+    def open(self) -> None:
+        """Find the position; whoever is told for the first time begins at the end."""
+        with self._store.snapshot() as snapshot:
+            kept, end = snapshot.setting(self._key), snapshot.position()
+        if kept is not None and int(kept) > end:
+            _log.warning(
+                "%s was told of %s, but the journal ends at %s, as that of a restored"
+                " backup does; what is new from here on is told",
+                self.target.name,
+                kept,
+                end,
+            )
+            kept = None
+        self.progress = Progress(position=end if kept is None else int(kept))
+        if kept is None:
+            with self._store.transaction() as transaction:
+                transaction.keep(self._key, str(end))
+        self._kept = self.progress.position
+
+    def catch_up(self) -> None:
+        """Tell all that is new, until something is not taken."""
+        while self._may_tell():
+            entries = self._store.facts(self.progress.position, _BATCH)
+            if not entries:
+                break
+            for entry in entries:
+                if not (self._may_tell() and self._pass_on(entry)):
+                    break
+                self._keep_now_and_then()
+        self._keep_now_and_then()
+
+    def wait(self, bell: Bell) -> None:
+        """Wait for the bell, or until something is to be offered or written."""
+        now, due_at = self.pace.monotonic(), self.progress.due_at
+        moments = [now + _AT_THE_LATEST]
+        if due_at is not None:
+            moments.append(due_at)
+        if self._kept != self.progress.position:
+            moments.append(self._kept_at + _KEEPING)
+        bell.wait(max(min(moments) - now, 0.0))
+
+    def leave(self) -> None:
+        """Begin nothing more, and give up what is under way."""
+        if self._leaving.is_set():
+            return
+        self._leaving.set()
+        close_notifier(self.target.name, self._notifier)
+
+    def keep(self) -> None:
+        """Write the position."""
+        with self._keeping:
+            position = self.progress.position
+            self._kept_at = self.pace.monotonic()
+            if position != self._kept:
+                with self._store.transaction() as transaction:
+                    transaction.keep(self._key, str(position))
+                self._kept = position
+
+    def first_unread(self) -> Entry | None:
+        """The oldest fact that the target is still to be told, as far as is known."""
+        progress = self.progress
+        if progress.at_hand is not None:
+            return progress.at_hand
+        for entry in self._store.facts(progress.position, _BATCH):
+            if self._notice(entry) is not None:
+                return entry
+        return None
+
+    # --- one fact ------------------------------------------------------------
+
+    def _may_tell(self) -> bool:
+        due_at = self.progress.due_at
+        is_due = due_at is None or due_at <= self.pace.monotonic()
+        return is_due and not self._leaving.is_set()
+
+    def _pass_on(self, entry: Entry) -> bool:
+        """Tell what `entry` says, if it is wanted; answer whether to go on."""
+        notice = self._notice(entry)
+        if notice is None:
+            self.progress = replace(self.progress, position=entry.position)
+            return True
+        self.progress = replace(self.progress, at_hand=entry, due_at=None)
+        try:
+            self._notifier.notify(notice)
+        except Exception as error:  # whatever it is, it is offered again
+            if not self._leaving.is_set():
+                self._take_down(error)
+            return False
+        self._take_down_success(entry)
+        return True
+
+    def _notice(self, entry: Entry) -> Notice | None:
+        """What is told of `entry`; None: it is not wanted."""
+        if type(entry.fact).__name__ not in self.target.facts:
+            return None
+        about: str | None = getattr(entry.fact, "maintenance", None)
+        with self._store.snapshot() as snapshot:
+            if not self._is_concerned(entry, snapshot):
+                return None
+            found = None if about is None else snapshot.maintenance(about)
+            events = () if found is None else found.events
+            sights = tuple(s for each in events for s in snapshot.seen(each.id))
+        return Notice(
+            position=entry.position,
+            fact=entry.fact,
+            maintenance=found,
+            sights=sights,
+            attempt=self.progress.failures + 1,
+        )
+
+    def _is_concerned(self, entry: Entry, snapshot: Snapshot) -> bool:
+        wanted = self.target.groups
+        if wanted is None:
+            return True
+        groups = {key(each) for each in groups_of(entry.fact, snapshot.maintenance)}
+        return not groups or not groups.isdisjoint(wanted)
+
+    # --- what came of it -----------------------------------------------------
+
+    def _take_down(self, error: Exception) -> None:
+        pace, failures = self.pace, self.progress.failures + 1
+        pause = backoff(failures, pace.longest_backoff, pace.chance())
+        is_ours = isinstance(error, ForewarnError)
+        text = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        self.progress = replace(
+            self.progress,
+            failures=failures,
+            due_at=pace.monotonic() + pause,
+            last_error=_CONTROL.sub(" ", text)[:_LONGEST_ERROR],
+        )
+        if failures == 1:
+            _log.warning(
+                "%s was not told: %s; trying again",
+                self.target.name,
+                self.progress.last_error,
+                exc_info=None if is_ours else error,
+            )
+
+    def _take_down_success(self, entry: Entry) -> None:
+        if self.progress.failures:
+            failures = self.progress.failures
+            _log.info("%s is told again, failures: %s", self.target.name, failures)
+        self.progress = replace(
+            self.progress,
+            position=entry.position,
+            at_hand=None,
+            failures=0,
+            due_at=None,
+            last_success=self._clock.now(),
+        )
+
+    def _keep_now_and_then(self) -> None:
+        if self._leaving.is_set():
+            return  # whoever stops it writes the position
+        if self.pace.monotonic() - self._kept_at >= _KEEPING:
+            try:
+                self.keep()
+            except Unavailable as error:
+                _log.debug("the position of %s: %s", self.target.name, error)

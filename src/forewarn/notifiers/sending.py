@@ -1,0 +1,180 @@
+"""One POST: no redirect is followed, no proxy asked, and no certificate excused.
+
+It never takes longer than its time, however slowly the other side answers; only the
+search for an address is the system's own business.
+"""
+
+import base64
+import re
+import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from threading import Lock, Timer
+from urllib.parse import unquote, urlsplit
+
+from forewarn.errors import Undelivered
+from forewarn.notifiers.targets import shown
+from forewarn.ports import Bell
+
+_MOST_SAID = 200  # characters of an answer that anybody is shown
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    reason: str
+    said: str  # how the body begins; nothing is read of one that is welcome
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the message was taken."""
+        return 200 <= self.status < 300
+
+    def __str__(self) -> str:
+        """Write it as a person reads it."""
+        said = f": {self.said}" if self.said else ""
+        return f"{self.status} {self.reason}".rstrip() + said
+
+
+class Sender:
+    """Posts to one URL, one message at a time."""
+
+    def __init__(self, url: str, *, timeout: float, hidden: Sequence[str] = ()) -> None:
+        """Give each message `timeout` seconds; show nothing of what is `hidden`."""
+        parts = urlsplit(url)
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
+        self._own = _credentials(parts.username, parts.password)
+        self._hidden = [*filter(None, hidden), *self._own.values()]
+        self._shown = shown(url)
+        self._timeout = timeout
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._lock = Lock()  # guards what follows
+        self._open: socket.socket | None = None
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Give up what is under way, and send nothing any more."""
+        with self._lock:
+            self._is_closed = True
+        self._cut()
+
+    def post(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """Send `body`, and read how it was taken."""
+        late = Bell()
+        overdue = Timer(self._timeout, self._end_late, (late,))
+        overdue.daemon = True
+        overdue.start()
+        try:
+            with self._connected() as connection:
+                connection.request("POST", self._path, body, self._with_own(headers))
+                return self._answer(connection.getresponse())
+        except (OSError, HTTPException) as error:
+            raise Undelivered(self._trouble(error, late.is_set())) from error
+        finally:
+            overdue.cancel()
+
+    def _with_own(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """Add user and password of the URL, unless `headers` have others."""
+        is_there = any(each.lower() == "authorization" for each in headers)
+        return headers if is_there else {**self._own, **headers}
+
+    def _answer(self, response: HTTPResponse) -> Answer:
+        is_welcome = 200 <= response.status < 300
+        said = "" if is_welcome else self._without_secrets(_beginning(response))
+        return Answer(
+            status=response.status,
+            reason=self._without_secrets(response.reason),
+            said=said[:_MOST_SAID],
+        )
+
+    def _without_secrets(self, text: str) -> str:
+        """Take out what the other side repeats of our secrets."""
+        for each in self._hidden:
+            text = text.replace(each, "***")
+        return text
+
+    # --- the connection ------------------------------------------------------
+
+    @contextmanager
+    def _connected(self) -> Iterator[HTTPConnection]:
+        address = (self._host, self._port)
+        found = socket.create_connection(address, self._timeout)
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:
+            found = self._tls.wrap_socket(
+                found, server_hostname=self._host, do_handshake_on_connect=False
+            )
+        with found:
+            self._hold(found)
+            try:
+                if isinstance(found, ssl.SSLSocket):
+                    found.do_handshake()
+                connection = HTTPConnection(self._host, self._named_port)
+                connection.sock = found
+                yield connection
+            finally:
+                self._hold(None)
+
+    @property
+    def _named_port(self) -> int:
+        """The port as the Host header names it: a usual one is not named there."""
+        return 80 if self._tls is not None and self._port == 443 else self._port
+
+    def _hold(self, opened: socket.socket | None) -> None:
+        with self._lock:
+            self._open = opened
+            if opened is not None and self._is_closed:
+                raise ConnectionAbortedError("it is being stopped")
+
+    def _cut(self) -> None:
+        """End what is under way; whoever waits for it finds the connection ended."""
+        with self._lock:
+            if self._open is not None:
+                with suppress(OSError):  # it has ended by itself
+                    # Not its own shutdown: that of TLS changes what others use.
+                    socket.socket.shutdown(self._open, socket.SHUT_RDWR)
+
+    def _end_late(self, late: Bell) -> None:
+        late.set()
+        self._cut()
+
+    # --- sentences -----------------------------------------------------------
+
+    def _trouble(self, error: Exception, is_overdue: bool) -> str:
+        if is_overdue or isinstance(error, TimeoutError):
+            return f"{self._shown} did not answer within {self._timeout:g} s"
+        if isinstance(error, ConnectionRefusedError):
+            return f"nothing answers at {self._shown}"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            why = error.verify_message
+            return f"{self._shown} shows a certificate that is not trusted: {why}"
+        if isinstance(error, socket.gaierror):
+            return f"{self._host} has no address: {error.strerror}"
+        if isinstance(error, ConnectionError):
+            return f"{self._shown} ended the connection without an answer"
+        if isinstance(error, HTTPException):
+            return f"what answers at {self._shown} does not speak HTTP"
+        return f"{self._shown} cannot be reached: {error}"
+
+
+def _credentials(user: str | None, password: str | None) -> Mapping[str, str]:
+    if user is None:
+        return {}
+    pair = f"{unquote(user)}:{unquote(password or '')}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+
+def _beginning(response: HTTPResponse) -> str:
+    try:
+        found = response.read(4 * _MOST_SAID)
+    except (OSError, HTTPException):
+        return ""
+    return _CONTROL.sub(" ", found.decode("utf-8", "replace")).strip()

@@ -1,0 +1,33 @@
+"""Who is notified, and how far each is."""
+
+from fastapi import APIRouter
+
+from forewarn.core.views import Json, rfc3339
+from forewarn.engine.notifying import Standing
+from forewarn.server.control.asked import Caller, Service
+
+router = APIRouter(tags=["notifiers"])
+
+
+@router.get("/v1/notifiers")
+def list_notifiers(service: Service, by: Caller) -> Json:
+    """Tell of each target how far it is, and what keeps it."""
+    del by
+    found = service.notifying.targets()
+    return {"items": [_view(each) for each in found], "next": None}
+
+
+def _view(standing: Standing) -> Json:
+    return {
+        "name": standing.name,
+        "kind": standing.kind,
+        "url": standing.url,
+        "position": standing.position,
+        "behind": standing.behind,
+        "lag_seconds": round(standing.lag_seconds, 3),
+        "state": standing.state.value,
+        "failures": standing.failures,
+        "last_error": standing.last_error,
+        "last_success": rfc3339(standing.last_success),
+        "next_attempt": rfc3339(standing.next_attempt),
+    }
