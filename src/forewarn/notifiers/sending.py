@@ -75,7 +75,10 @@ class Sender:
         try:
             with self._connected() as connection:
                 connection.request("POST", self._path, body, self._with_own(headers))
-                return self._answer(connection.getresponse())
+                with connection.getresponse() as response:
+                    if late.is_set():  # a head that was cut off reads as a whole one
+                        raise TimeoutError
+                    return self._answer(response)
         except (OSError, HTTPException) as error:
             raise Undelivered(self._trouble(error, late.is_set())) from error
         finally:

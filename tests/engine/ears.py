@@ -1,0 +1,81 @@
+"""Somebody who is told what happens, and the time that passes meanwhile."""
+
+from dataclasses import dataclass, field
+
+from tests.engine.system import a_system
+
+from forewarn.core.notices import FACTS
+from forewarn.engine.delivering import Delivery, Pace
+from forewarn.errors import Undelivered
+from forewarn.notifiers.targets import Target
+from forewarn.ports import Notice, Notifier, Store
+
+ALL = frozenset(FACTS)
+
+
+@dataclass(slots=True)
+class Ear:
+    """Writes down what it is told; fails as often as is set."""
+
+    failures: int = 0
+    told: list[Notice] = field(default_factory=list)
+    offered: list[Notice] = field(default_factory=list)
+
+    def notify(self, notice: Notice) -> None:
+        self.offered.append(notice)
+        if self.failures:
+            self.failures -= 1
+            raise Undelivered("the line is dead")
+        self.told.append(notice)
+
+    @property
+    def positions(self) -> list[int]:
+        return [each.position for each in self.told]
+
+    @property
+    def names(self) -> list[str]:
+        return [type(each.fact).__name__ for each in self.told]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Real time, as the test wants it; counts how long is waited for a bell."""
+
+    now: float = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def pace(self, longest: float = 300.0) -> Pace:
+        return Pace(longest_backoff=longest, monotonic=self.monotonic, chance=float)
+
+
+def a_target(
+    name: str = "ops",
+    facts: frozenset[str] = ALL,
+    groups: frozenset[str] | None = None,
+) -> Target:
+    return Target(name=name, kind="log", facts=facts, groups=groups)
+
+
+def a_delivery(
+    store: Store,
+    notifier: Notifier,
+    watch: Watch | None = None,
+    target: Target | None = None,
+) -> Delivery:
+    clock = a_system(store, fleet=None).clock
+    pace = (watch or Watch()).pace()
+    made = Delivery(target or a_target(), notifier, store, clock, pace)
+    made.open()
+    return made
+
+
+def kept(store: Store, name: str = "notify:ops") -> str | None:
+    with store.snapshot() as snapshot:
+        return snapshot.setting(name)
+
+
+def end_of(store: Store) -> int:
+    with store.snapshot() as snapshot:
+        return snapshot.position()

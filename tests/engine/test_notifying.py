@@ -1,0 +1,232 @@
+"""All targets at once, each with a thread: none delays another, nor the stop."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Condition, Event
+
+import pytest
+from tests.engine.ears import Ear, Watch, a_target, end_of, kept
+from tests.engine.system import HOUR, MINUTE, System, a_reboot, an_emergency
+
+from forewarn.core.maintenance import Phase
+from forewarn.engine.delivering import Delivery, Pace
+from forewarn.engine.notifying import Notifying, State
+from forewarn.errors import Undelivered
+from forewarn.notifiers.targets import Target
+from forewarn.ports import Notice, Notifier
+
+LONG = 10.0  # seconds; only a broken thread needs them
+
+
+class Listener:
+    """Writes down what it is told, and can be waited for."""
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self._came = Condition()
+
+    def notify(self, notice: Notice) -> None:
+        with self._came:
+            self.positions.append(notice.position)
+            self._came.notify_all()
+
+    def wait_for(self, position: int) -> None:
+        with self._came:
+            assert self._came.wait_for(lambda: position in self.positions, LONG)
+
+
+class Hanging:
+    """Hangs, until the test is over; `close` may end that."""
+
+    def __init__(self, *, closes: bool = False) -> None:
+        self.hangs = Event()
+        self.ends = Event()
+        if closes:
+            self.close = self.ends.set
+
+    def notify(self, notice: Notice) -> None:
+        self.hangs.set()
+        self.ends.wait(LONG)
+        raise Undelivered("it was cut off")
+
+
+class Refusing:
+    """Never takes anything."""
+
+    def __init__(self) -> None:
+        self.refused = Event()
+
+    def notify(self, notice: Notice) -> None:
+        self.refused.set()
+        raise Undelivered("no")
+
+
+def made_of(
+    system: System, *notifiers: Notifier, pace: Pace | None = None
+) -> Notifying:
+    deliveries = []
+    for number, each in enumerate(notifiers):
+        target = Target(
+            name=f"target-{number}",
+            kind="webhook",
+            url="https://me:hush@ops.example/hook?token=hush",
+            facts=a_target().facts,
+        )
+        made = Delivery(target, each, system.store, system.clock, pace)
+        made.open()
+        deliveries.append(made)
+    return Notifying(deliveries, system.store, system.clock)
+
+
+@contextmanager
+def telling(system: System, *notifiers: Notifier) -> Iterator[Notifying]:
+    notifying = made_of(system, *notifiers)
+    before = system.engine.after_commit
+
+    def after_commit(position: int) -> None:
+        before(position)
+        notifying.ring()
+
+    system.engine.after_commit = after_commit
+    notifying.start()
+    try:
+        yield notifying
+    finally:
+        notifying.stop()
+
+
+def test_whoever_hangs_delays_neither_others_nor_operators_nor_vms(
+    system: System,
+) -> None:
+    listener, hanging, refusing = Listener(), Hanging(), Refusing()
+    with telling(system, hanging, listener, refusing):
+        made = system.announce(a_reboot("web-0"))
+        assert hanging.hangs.wait(LONG)
+        assert refusing.refused.wait(LONG)
+        system.engine.approve_as_vm("web-1", [made.events[0].id])
+        assert system.phase(made.id) is Phase.STARTED
+        listener.wait_for(end_of(system.store))
+    hanging.ends.set()
+
+
+def test_an_advance_does_not_wait_for_anybody(system: System) -> None:
+    hanging = Hanging()
+    with telling(system, hanging):
+        made = system.announce(a_reboot("web-0"))
+        assert hanging.hangs.wait(LONG)
+        system.advance.by(HOUR)
+        assert system.phase(made.id) is Phase.COMPLETED
+    hanging.ends.set()
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_whoever_hangs_does_not_delay_the_stop(system: System, closes: bool) -> None:
+    hanging = [Hanging(closes=closes) for _ in range(5)]
+    with telling(system, *hanging) as notifying:
+        system.announce(a_reboot("web-0"))
+        for each in hanging:
+            assert each.hangs.wait(LONG)
+        began = time.monotonic()
+        notifying.stop()
+        assert time.monotonic() - began < 1
+    for each in hanging:
+        each.ends.set()
+
+
+def test_whoever_waits_to_try_again_does_not_delay_the_stop(system: System) -> None:
+    refusing = Refusing()
+    with telling(system, refusing) as notifying:
+        system.announce(a_reboot("web-0"))
+        assert refusing.refused.wait(LONG)
+        began = time.monotonic()
+        notifying.stop()
+        assert time.monotonic() - began < 1
+
+
+def test_a_stop_writes_how_far_each_is(system: System) -> None:
+    listener, hanging, before = Listener(), Hanging(), end_of(system.store)
+    with telling(system, listener, hanging):
+        system.announce(a_reboot("web-0"))
+        listener.wait_for(end_of(system.store))
+        assert hanging.hangs.wait(LONG)
+    hanging.ends.set()
+    assert kept(system.store, "notify:target-0") == str(end_of(system.store))
+    assert kept(system.store, "notify:target-1") == str(before)
+
+
+def test_what_never_started_can_be_stopped(system: System) -> None:
+    made_of(system, Ear()).stop()
+
+
+# --- how they are doing ------------------------------------------------------
+
+
+def by_hand(
+    system: System, notifier: Notifier, watch: Watch
+) -> tuple[Notifying, Delivery]:
+    delivery = Delivery(a_target(), notifier, system.store, system.clock, watch.pace())
+    delivery.open()
+    return Notifying([delivery], system.store, system.clock), delivery
+
+
+def test_whoever_knows_everything_is_idle(system: System) -> None:
+    notifying, delivery = by_hand(system, Ear(), Watch())
+    system.announce(a_reboot("web-0"))
+    delivery.catch_up()
+    (found,) = notifying.targets()
+    assert (found.state, found.behind, found.lag_seconds) == (State.IDLE, 0, 0)
+    assert found.position == end_of(system.store)
+    assert found.last_success == system.clock.now()
+    assert (found.failures, found.next_attempt) == (0, None)
+
+
+def test_whoever_does_not_take_something_waits(system: System) -> None:
+    watch = Watch()
+    notifying, delivery = by_hand(system, Ear(failures=1), watch)
+    before = end_of(system.store)
+    system.announce(a_reboot("web-0"))
+    delivery.catch_up()
+    system.clock.move_to(system.clock.now() + 10 * MINUTE)
+    (found,) = notifying.targets()
+    assert (found.state, found.failures) == (State.WAITING, 1)
+    assert (found.position, found.lag_seconds) == (before, 600)
+    assert found.behind == end_of(system.store) - before
+    assert found.last_error == "the line is dead"
+    assert found.next_attempt is not None
+    assert (found.next_attempt - system.clock.now()).total_seconds() == 1
+
+
+def test_whoever_is_being_told_is_delivering(system: System) -> None:
+    hanging = Hanging()
+    with telling(system, hanging) as notifying:
+        system.announce(a_reboot("web-0"))
+        assert hanging.hangs.wait(LONG)
+        (found,) = notifying.targets()
+        assert found.state is State.DELIVERING
+    hanging.ends.set()
+
+
+def test_what_is_not_read_yet_counts_if_it_is_wanted(system: System) -> None:
+    notifying, _ = by_hand(system, Ear(), Watch())
+    system.announce(a_reboot("web-0"))
+    system.clock.move_to(system.clock.now() + MINUTE)
+    (found,) = notifying.targets()
+    assert (found.state, found.lag_seconds) == (State.IDLE, 60)
+
+
+def test_what_is_not_wanted_is_behind_but_no_lag(system: System) -> None:
+    target = a_target(facts=frozenset({"Closed"}))
+    delivery = Delivery(target, Ear(), system.store, system.clock)
+    delivery.open()
+    system.announce(an_emergency("web-0"))
+    system.clock.move_to(system.clock.now() + MINUTE)
+    (found,) = Notifying([delivery], system.store, system.clock).targets()
+    assert found.behind > 0
+    assert found.lag_seconds == 0
+
+
+def test_the_url_is_shown_without_its_secrets(system: System) -> None:
+    shown: Sequence[object] = made_of(system, Ear()).targets()
+    assert "hush" not in repr(shown)
+    assert "https://ops.example/hook" in repr(shown)

@@ -1,0 +1,119 @@
+"""A receiver of webhooks on loopback: writes down what comes, answers as it is told."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext
+from threading import Condition, Event, Thread
+from typing import Any
+
+_LONG = 10.0  # seconds; only a broken sender needs them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Got:
+    """One message."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def event(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def position(self) -> int:
+        return int(self.event["id"])
+
+
+Reply = Callable[[BaseHTTPRequestHandler], None]
+
+
+def answering(status: int, text: str = "", **headers: str) -> Reply:
+    """Answer in full."""
+
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Length", str(len(text.encode())))
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(text.encode())
+
+    return reply
+
+
+@dataclass(slots=True)
+class Receiver:
+    """What is answered, and what has come."""
+
+    url: str = ""
+    reply: Reply = field(default_factory=lambda: answering(204))
+    got: list[Got] = field(default_factory=list)
+    came: Condition = field(default_factory=Condition)
+    ends: Event = field(default_factory=Event)  # lets go of whoever is made to wait
+
+    def hang(self, handler: BaseHTTPRequestHandler) -> None:
+        """Answer nothing, until the test is over."""
+        handler.close_connection = True
+        self.ends.wait(_LONG)
+
+    def trickle(self, handler: BaseHTTPRequestHandler) -> None:
+        """Answer a byte now and then, and never all."""
+        handler.close_connection = True
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+        while not self.ends.wait(0.02):
+            try:
+                handler.wfile.write(b"x")
+            except OSError:
+                return
+
+    def wait_for(self, is_so: Callable[[], bool]) -> None:
+        """Wait until what has come is as it should be."""
+        with self.came:
+            assert self.came.wait_for(is_so, _LONG), self.got
+
+    @property
+    def positions(self) -> list[int]:
+        return [each.position for each in self.got]
+
+
+@contextmanager
+def a_receiver(tls: SSLContext | None = None, port: int = 0) -> Iterator[Receiver]:
+    """Listen until the block ends."""
+    receiver = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            got = Got(path=self.path, headers=dict(self.headers), body=body)
+            with receiver.came:
+                receiver.got.append(got)
+                receiver.came.notify_all()
+            receiver.reply(self)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep quiet."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            """Keep quiet: senders may hang up."""
+
+    with Server(("127.0.0.1", port), Handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        scheme = "http" if tls is None else "https"
+        receiver.url = f"{scheme}://127.0.0.1:{server.server_port}"
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield receiver
+        finally:
+            receiver.ends.set()
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,138 @@
+"""Notifiers by their kind: ours, and those that somebody installed."""
+
+from pathlib import Path
+
+import pytest
+from tests.notifiers.samples import SENT
+
+from forewarn.errors import CannotStart
+from forewarn.notifiers.choice import (
+    close_notifier,
+    make_notifier,
+    names,
+    open_notifier,
+)
+from forewarn.notifiers.log import LogNotifier
+from forewarn.notifiers.targets import Target
+from forewarn.notifiers.webhook import Webhook
+from forewarn.ports import Notifier
+
+MODULE = """\
+class Drum:
+    def __init__(self, *, path, size=1):
+        self.told = (path, size)
+        self.steps = []
+
+    def open(self):
+        self.steps.append("open")
+
+    def close(self):
+        self.steps.append("close")
+
+    def notify(self, notice):
+        pass
+
+class Jammed(Drum):
+    def close(self):
+        raise ConnectionError("it is jammed")
+
+class Dull:
+    pass
+
+class Locked(Drum):
+    def open(self):
+        raise ConnectionError("nobody\\nthere")
+"""
+
+ENTRY_POINTS = """\
+[forewarn.notifiers]
+drum = drum_notifier:Drum
+dull = drum_notifier:Dull
+jammed = drum_notifier:Jammed
+locked = drum_notifier:Locked
+lost = no_such_module:Notifier
+leaving = sys:exit
+log = drum_notifier:Drum
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that offers notifiers."""
+    (tmp_path / "drum_notifier.py").write_text(MODULE)
+    info = tmp_path / "drum-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: drum\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def make(kind: str, url: str | None = None, **options: object) -> Notifier:
+    target = Target(name="ops", kind=kind, url=url, options=options)
+    return make_notifier(target, source="/forewarn", now=lambda: SENT)
+
+
+def test_ours_are_there() -> None:
+    assert isinstance(make("webhook", "http://127.0.0.1:1"), Webhook)
+    assert isinstance(make("log"), LogNotifier)
+
+
+def test_those_that_are_installed_are_named_behind_ours() -> None:
+    found = names()
+    assert [*found[:2]] == ["webhook", "log"]
+    assert "drum" in found[2:]
+    assert found.count("log") == 1
+
+
+def test_one_that_is_installed_is_made_with_its_options() -> None:
+    assert getattr(make("drum", path="/x", size=3), "told", None) == ("/x", 3)
+
+
+def test_nobody_takes_the_place_of_ours() -> None:
+    assert isinstance(make("log"), LogNotifier)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("drum", "path"),
+        ("lost", "no_such_module"),
+        ("leaving", "SystemExit"),
+        ("dull", "has no method notify"),
+        ("unheard-of", "there are webhook, log, drum"),
+    ],
+)
+def test_one_that_cannot_be_used_is_refused_with_a_sentence(
+    kind: str, words: str
+) -> None:
+    with pytest.raises(CannotStart, match=words) as refused:
+        make(kind)
+    assert kind in str(refused.value) or kind == "dull"
+    assert "\n" not in str(refused.value)
+
+
+def test_a_notifier_is_opened_and_closed() -> None:
+    notifier = make("drum", path="/x")
+    open_notifier("ops", notifier)
+    assert getattr(notifier, "steps", None) == ["open"]
+    close_notifier("ops", notifier)
+    assert getattr(notifier, "steps", None) == ["open", "close"]
+
+
+def test_one_that_cannot_be_opened_is_refused_with_a_sentence() -> None:
+    with pytest.raises(CannotStart) as refused:
+        open_notifier("ops", make("locked", path="/x"))
+    assert str(refused.value).endswith("ConnectionError: nobody there")
+
+
+def test_one_that_cannot_be_closed_keeps_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    close_notifier("ops", make("jammed", path="/x"))
+    assert "it is jammed" in caplog.text
+
+
+def test_a_notifier_need_not_be_opened_or_closed() -> None:
+    notifier = make("log")
+    open_notifier("ops", notifier)
+    close_notifier("ops", notifier)

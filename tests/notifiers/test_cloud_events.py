@@ -1,0 +1,69 @@
+"""Notices as CloudEvents: what they are made of, judged also by others."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cloudevents.core.bindings.http import HTTPMessage, from_http_event
+from tests.core.builders import NOON
+from tests.core.test_notices import OTHERS, OUTCOMES
+from tests.notifiers.samples import STARTED, a_notice
+
+from forewarn.core import facts as f
+from forewarn.notifiers.cloud_events import CONTENT_TYPE, cloud_event, written
+from forewarn.ports import Notice
+
+GOLDEN = Path(__file__).parent / "started.json"
+FACTS = [fact for fact, _ in (*OUTCOMES, *OTHERS)]
+
+
+def an_event(notice: Notice) -> Any:
+    return json.loads(written(cloud_event(notice, "/forewarn")))
+
+
+def test_a_start_that_is_told_late_reads_as_it_was_agreed() -> None:
+    assert an_event(a_notice()) == json.loads(GOLDEN.read_text())
+
+
+def test_the_id_does_not_depend_on_the_attempt() -> None:
+    first, second = a_notice(attempt=1), a_notice(attempt=7)
+    assert an_event(first) == an_event(second)
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
+def test_others_read_every_event_as_it_is_meant(fact: f.Fact) -> None:
+    body = written(cloud_event(a_notice(fact, position=3), "/forewarn/a"))
+    message = HTTPMessage(headers={"content-type": CONTENT_TYPE}, body=body)
+    read = from_http_event(message)
+    assert (read.get_id(), read.get_source()) == ("3", "/forewarn/a")
+    assert read.get_type() == f"dev.forewarn.{type(fact).__name__}"
+    assert read.get_specversion() == "1.0"
+    assert read.get_time() == NOON
+    assert read.get_datacontenttype() == "application/json"
+    assert read.get_subject() == getattr(fact, "maintenance", None)
+    assert read.get_data() == json.loads(body)["data"]
+
+
+def test_where_there_is_no_maintenance_there_is_no_subject() -> None:
+    event = an_event(a_notice(f.ListeningBegan(at=NOON, group="web", epoch="x")))
+    assert "subject" not in event
+    assert event["data"]["maintenance"] is None
+    assert event["data"]["scheduled_events"] == []
+    assert event["data"]["entry"]["group"] == "web"
+
+
+def test_a_notice_names_who_has_seen_each_event() -> None:
+    events = an_event(a_notice())["data"]["maintenance"]["events"]
+    assert [each["seen_by"] for each in events] == [[], ["db-1"]]
+
+
+def test_what_was_given_up_is_completed_and_says_so() -> None:
+    data = an_event(a_notice(f.Closed(at=STARTED, by="ops", maintenance="M0")))["data"]
+    assert data["entry"]["fact"] == "Closed"
+    assert {each["EventStatus"] for each in data["scheduled_events"]} == {"Completed"}
+
+
+def test_text_is_sent_as_utf_8() -> None:
+    fact = f.Canceled(at=NOON, by="ops", maintenance="M0", reason="Übung ✓")
+    assert "Übung ✓".encode() in written(cloud_event(a_notice(fact), "/forewarn"))

@@ -1,0 +1,56 @@
+"""The log as a notifier: one line for each fact."""
+
+import logging
+
+import pytest
+from tests.core.builders import NOON
+from tests.core.test_notices import OTHERS, OUTCOMES
+from tests.notifiers.samples import a_notice
+
+from forewarn.core import facts as f
+from forewarn.notifiers.cloud_events import cloud_event
+from forewarn.notifiers.log import LogNotifier
+from forewarn.ports import Notice
+
+FACTS = [fact for fact, _ in (*OUTCOMES, *OTHERS)]
+
+
+def record_of(caplog: pytest.LogCaptureFixture, notice: Notice) -> logging.LogRecord:
+    caplog.set_level(logging.INFO)
+    LogNotifier(source="/forewarn").notify(notice)
+    (record,) = caplog.records
+    return record
+
+
+def test_a_line_says_what_happened_to_what(caplog: pytest.LogCaptureFixture) -> None:
+    record = record_of(caplog, a_notice())
+    assert record.name == "forewarn.notifications"
+    assert record.getMessage() == (
+        "17 Started at 2026-01-05 12:15:00 UTC: M0, Reboot of host host-a (web-0,"
+        " db-0, db-1): started after 15 min, without the approval of web, db"
+    )
+
+
+def test_what_is_about_a_group_names_it(caplog: pytest.LogCaptureFixture) -> None:
+    notice = a_notice(f.ListeningBegan(at=NOON, group="web", epoch=""))
+    expected = "17 ListeningBegan at 2026-01-05 12:00:00 UTC: group web"
+    assert record_of(caplog, notice).getMessage() == expected
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
+def test_every_fact_is_one_line(caplog: pytest.LogCaptureFixture, fact: f.Fact) -> None:
+    text = record_of(caplog, a_notice(fact)).getMessage()
+    assert text.startswith(f"17 {type(fact).__name__} at ")
+    assert "\n" not in text
+
+
+def test_what_somebody_wrote_does_not_break_the_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fact = f.Canceled(at=NOON, by="ops", maintenance="M0", reason="a\nb")
+    assert "(a b)" in record_of(caplog, a_notice(fact)).getMessage()
+
+
+def test_the_event_stands_beside_the_line(caplog: pytest.LogCaptureFixture) -> None:
+    record = record_of(caplog, a_notice())
+    assert record.__dict__["event"] == cloud_event(a_notice(), "/forewarn")

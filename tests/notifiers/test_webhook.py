@@ -1,0 +1,240 @@
+"""Webhooks over real HTTP: what is sent, what is taken, and what is told of it."""
+
+import base64
+import time
+from http.server import BaseHTTPRequestHandler
+from threading import Thread
+
+import pytest
+from tests.notifiers.receiver import Receiver, answering
+from tests.notifiers.samples import SENT, a_notice
+
+from forewarn import __version__
+from forewarn.errors import Undelivered
+from forewarn.notifiers.cloud_events import cloud_event, written
+from forewarn.notifiers.signing import signature
+from forewarn.notifiers.targets import Target
+from forewarn.notifiers.webhook import Webhook
+from forewarn.ports import Notice
+
+SHORT = 0.2  # seconds
+
+
+def a_webhook(
+    url: str,
+    *secrets: str,
+    timeout: float = 10.0,
+    headers: dict[str, str] | None = None,
+) -> Webhook:
+    target = Target(
+        name="ops",
+        kind="webhook",
+        url=url,
+        secrets=secrets,
+        timeout=timeout,
+        headers=headers or {},
+    )
+    return Webhook(target, source="/forewarn", now=lambda: SENT)
+
+
+def refusal(webhook: Webhook, notice: Notice | None = None) -> str:
+    with pytest.raises(Undelivered) as refused:
+        webhook.notify(notice or a_notice())
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+# --- what is sent ------------------------------------------------------------
+
+
+def test_a_notice_is_posted_as_a_signed_cloud_event(receiver: Receiver) -> None:
+    a_webhook(f"{receiver.url}/hook?key=1", "new", "old").notify(a_notice(attempt=3))
+    (got,) = receiver.got
+    expected = written(cloud_event(a_notice(), "/forewarn"))
+    assert (got.path, got.body) == ("/hook?key=1", expected)
+    assert got.headers["Content-Type"] == (
+        "application/cloudevents+json; charset=utf-8"
+    )
+    assert got.headers["Forewarn-Delivery-Attempt"] == "3"
+    assert got.headers["Forewarn-Signature"] == signature(
+        expected, ["new", "old"], SENT
+    )
+    assert got.headers["User-Agent"] == f"forewarn/{__version__}"
+    assert got.headers["Host"] == receiver.url.removeprefix("http://")
+
+
+def test_without_a_secret_nothing_is_signed(receiver: Receiver) -> None:
+    a_webhook(receiver.url).notify(a_notice())
+    assert "Forewarn-Signature" not in receiver.got[0].headers
+    assert receiver.got[0].path == "/"
+
+
+def test_headers_of_the_target_are_sent_along(receiver: Receiver) -> None:
+    a_webhook(receiver.url, headers={"X-Team": "ops"}).notify(a_notice())
+    assert receiver.got[0].headers["X-Team"] == "ops"
+
+
+def test_a_user_in_the_url_is_sent_as_such(receiver: Receiver) -> None:
+    url = receiver.url.replace("//", "//me:p%40ss@")
+    a_webhook(url).notify(a_notice())
+    sent = receiver.got[0].headers["Authorization"].removeprefix("Basic ")
+    assert base64.b64decode(sent) == b"me:p@ss"
+
+
+def test_a_header_wins_over_the_user_in_the_url(receiver: Receiver) -> None:
+    url = receiver.url.replace("//", "//me:pass@")
+    a_webhook(url, headers={"authorization": "Bearer x"}).notify(a_notice())
+    (name,) = [
+        each for each in receiver.got[0].headers if each.lower() == "authorization"
+    ]
+    assert receiver.got[0].headers[name] == "Bearer x"
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
+def test_no_proxy_is_used(
+    receiver: Receiver, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:1")
+    a_webhook(receiver.url).notify(a_notice())
+    assert len(receiver.got) == 1
+
+
+# --- what counts as taken ----------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+def test_2xx_is_a_success(receiver: Receiver, status: int) -> None:
+    receiver.reply = answering(status)
+    a_webhook(receiver.url).notify(a_notice())
+
+
+@pytest.mark.parametrize("status", [300, 304, 400, 404, 410, 429, 500, 503])
+def test_everything_else_is_a_failure(receiver: Receiver, status: int) -> None:
+    receiver.reply = answering(status)
+    assert f"{receiver.url} answered {status}" in refusal(a_webhook(receiver.url))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(receiver: Receiver, status: int) -> None:
+    receiver.reply = answering(status, Location=f"{receiver.url}/elsewhere")
+    assert f"answered {status}" in refusal(a_webhook(f"{receiver.url}/hook"))
+    assert [each.path for each in receiver.got] == ["/hook"]
+
+
+def test_a_body_that_never_ends_does_not_spoil_a_success(receiver: Receiver) -> None:
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000000")
+        handler.end_headers()
+        receiver.hang(handler)
+
+    receiver.reply = endless
+    a_webhook(receiver.url).notify(a_notice())
+
+
+# --- what is told of a failure -----------------------------------------------
+
+
+def test_a_failure_tells_how_the_answer_begins(receiver: Receiver) -> None:
+    receiver.reply = answering(500, "we\r\nare \x1b[1mclosed" + "x" * 1000)
+    said = refusal(a_webhook(receiver.url))
+    told = said.partition("Internal Server Error: ")[2]
+    assert told.startswith("we are  [1mclosedxxx")
+    assert len(told) == 200
+
+
+def test_an_answer_of_odd_bytes_is_told_all_the_same(receiver: Receiver) -> None:
+    def odd(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(400)
+        handler.send_header("Content-Length", "9")
+        handler.end_headers()
+        handler.wfile.write(b"\xff\xfe!")
+        handler.close_connection = True
+
+    receiver.reply = odd
+    assert "answered 400 Bad Request" in refusal(a_webhook(receiver.url))
+
+
+def test_what_the_other_side_repeats_of_secrets_is_hidden(receiver: Receiver) -> None:
+    def echo(handler: BaseHTTPRequestHandler) -> None:
+        answering(403, f"secret1 hush {handler.headers['Authorization']}")(handler)
+
+    receiver.reply = echo
+    url = f"{receiver.url}/hook?token=hush-hush"
+    webhook = a_webhook(
+        url, "secret1", headers={"Authorization": "Bearer abcdefgh12345"}
+    )
+    said = refusal(webhook)
+    assert said.endswith("403 Forbidden: *** hush Bearer ***")
+    assert "token" not in said
+
+
+def test_user_password_and_query_are_never_told(receiver: Receiver) -> None:
+    receiver.reply = lambda handler: answering(
+        500, handler.headers["Authorization"] + handler.path
+    )(handler)
+    url = receiver.url.replace("//", "//me:password@") + "/hook"
+    said = refusal(a_webhook(url))
+    assert "password" not in said
+    assert base64.b64encode(b"me:password").decode() not in said
+    assert f"{receiver.url}/hook answered" in said
+
+
+def test_nobody_there_is_a_sentence() -> None:
+    said = refusal(a_webhook("http://127.0.0.1:1/hook?key=1"))
+    assert said == "nothing answers at http://127.0.0.1:1/hook"
+
+
+def test_a_name_without_an_address_is_a_sentence() -> None:
+    assert "no.such.host.invalid" in refusal(a_webhook("http://no.such.host.invalid"))
+
+
+def test_a_connection_that_is_ended_is_a_sentence(receiver: Receiver) -> None:
+    def hang_up(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+
+    receiver.reply = hang_up
+    assert "without an answer" in refusal(a_webhook(receiver.url))
+
+
+def test_what_does_not_speak_http_is_a_sentence(receiver: Receiver) -> None:
+    def mumble(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"220 mail.example ESMTP\r\n")
+        handler.close_connection = True
+
+    receiver.reply = mumble
+    assert "does not speak HTTP" in refusal(a_webhook(receiver.url))
+
+
+# --- how long it takes -------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["hang", "trickle"])
+def test_whoever_answers_too_slowly_is_not_waited_for(
+    receiver: Receiver, way: str
+) -> None:
+    receiver.reply = getattr(receiver, way)
+    began = time.monotonic()
+    said = refusal(a_webhook(receiver.url, timeout=SHORT))
+    assert time.monotonic() - began < 5
+    assert "did not answer within 0.2 s" in said
+
+
+def test_closing_gives_up_what_is_under_way(receiver: Receiver) -> None:
+    receiver.reply = receiver.hang
+    webhook = a_webhook(receiver.url)
+    said: list[str] = []
+    thread = Thread(target=lambda: said.append(refusal(webhook)))
+    thread.start()
+    receiver.wait_for(lambda: len(receiver.got) == 1)
+    webhook.close()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert len(said) == 1
+
+
+def test_once_closed_nothing_is_sent(receiver: Receiver) -> None:
+    webhook = a_webhook(receiver.url)
+    webhook.close()
+    refusal(webhook)
+    assert receiver.got == []

@@ -1,0 +1,249 @@
+"""How those who are notified are written in the settings."""
+
+from pathlib import Path
+
+import pytest
+
+from forewarn.config import Config, Sources, load
+from forewarn.core.notices import FACTS
+from forewarn.errors import InvalidInput
+from forewarn.notifiers.targets import USUAL, Target
+
+HOME = {"HOME": "/root"}
+URL = "https://ops.example/hook"
+HOOK: dict[str, object] = {"name": "ops", "kind": "webhook", "url": URL}
+
+
+def from_file(*targets: object, environment: dict[str, str] | None = None) -> Config:
+    return load(
+        Sources(
+            environment={**HOME, **(environment or {})},
+            file={"notify": {"targets": [*targets]}},
+            file_name="forewarn.toml",
+        )
+    )
+
+
+def a_target(**keys: object) -> Target:
+    (made,) = from_file({**HOOK, **keys}).notify_targets
+    return made
+
+
+def refusal(**keys: object) -> str:
+    with pytest.raises(InvalidInput) as refused:
+        a_target(**keys)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_by_default_nobody_is_told() -> None:
+    config = load(Sources(environment=HOME))
+    assert config.notify_targets == ()
+    assert config.notify_source == "/forewarn"
+    assert config.notify_longest_backoff == 300
+
+
+def test_what_is_not_set_is_as_the_page_says() -> None:
+    made = a_target()
+    assert (made.name, made.kind, made.url) == ("ops", "webhook", URL)
+    assert (made.groups, made.facts, made.timeout) == (None, USUAL, 10.0)
+    assert (made.secrets, dict(made.headers)) == ((), {})
+
+
+def test_the_usual_facts_are_facts() -> None:
+    assert {*FACTS} > USUAL
+
+
+def test_everything_can_be_set() -> None:
+    made = a_target(
+        groups=["Web", "db"],
+        facts=["started", "Completed"],
+        timeout=3,
+        headers={"X-Team": "ops"},
+    )
+    assert made.groups == frozenset({"web", "db"})
+    assert made.facts == {"Started", "Completed"}
+    assert (made.timeout, made.headers) == (3.0, {"X-Team": "ops"})
+
+
+def test_one_name_need_not_stand_in_a_list() -> None:
+    made = a_target(groups="web", facts="Started")
+    assert made.groups == frozenset({"web"})
+    assert made.facts == {"Started"}
+
+
+def test_a_star_stands_for_all_facts() -> None:
+    assert a_target(facts=["*"]).facts == {*FACTS}
+
+
+def test_targets_may_be_in_the_environment() -> None:
+    config = load(
+        Sources(
+            environment={
+                **HOME,
+                "FOREWARN_NOTIFY_TARGETS": '[{ name = "log", kind = "log" }]',
+            }
+        )
+    )
+    assert [each.kind for each in config.notify_targets] == ["log"]
+
+
+# --- secrets -----------------------------------------------------------------
+
+
+def test_secrets_are_taken_from_wherever_they_are(tmp_path: Path) -> None:
+    kept = tmp_path / "secret"
+    kept.write_text("in the file\n")
+    (made,) = from_file(
+        {**HOOK, "secret": ["one", "two"], "secret_file": str(kept), "secret_env": "S"},
+        environment={"S": "in the environment"},
+    ).notify_targets
+    assert made.secrets == ("one", "two", "in the file", "in the environment")
+
+
+def test_a_secret_may_have_spaces() -> None:
+    assert a_target(secret="one two").secrets == ("one two",)
+
+
+def test_a_secret_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.write_text("\n")
+    odd = tmp_path / "odd"
+    odd.write_bytes(b"\xff\xfe")
+    assert "cannot be read" in refusal(secret_file=str(tmp_path / "none"))
+    assert "is empty" in refusal(secret_file=str(empty))
+    assert "is not text" in refusal(secret_file=str(odd))
+    assert "set $NO_SUCH" in refusal(secret_env="NO_SUCH")
+
+
+def test_no_secret_is_shown() -> None:
+    config = from_file(
+        {
+            **HOOK,
+            "url": "https://me:hush@ops.example/hook?token=hush",
+            "secret": "hush",
+            "headers": {"Authorization": "Bearer hush"},
+        },
+    )
+    assert "hush" not in repr(config)
+    (made,) = config.notify_targets
+    assert made.shown_url == "https://ops.example/hook"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"secret": ""},
+        {"secret": ["hush", 1]},
+        {"url": "ftp://me:hush@x"},
+        {"url": "https://me:hush@x:port"},
+        {"headers": {"Host": "hush"}},
+        {"headers": {"X-Team": "hush\n"}},
+        {"headers": ["hush"]},
+        {"options": {"password": "hush"}},
+    ],
+)
+def test_what_is_refused_keeps_its_secrets(keys: dict[str, object]) -> None:
+    assert "hush" not in refusal(**keys)
+
+
+# --- webhooks without a name -------------------------------------------------
+
+
+def test_a_webhook_may_be_a_flag() -> None:
+    config = load(
+        Sources(
+            flags={"webhook": [URL, "http://10.0.0.1:9/x"]},
+            environment={**HOME, "FOREWARN_WEBHOOK_SECRET": "new old"},
+        )
+    )
+    assert [each.url for each in config.notify_targets] == [URL, "http://10.0.0.1:9/x"]
+    assert {each.secrets for each in config.notify_targets} == {("new", "old")}
+
+
+def test_a_webhook_may_be_in_the_environment() -> None:
+    config = load(Sources(environment={**HOME, "FOREWARN_WEBHOOK": f"{URL} {URL}/2"}))
+    assert [each.url for each in config.notify_targets] == [URL, f"{URL}/2"]
+
+
+def test_the_name_of_a_webhook_tells_its_host_and_stays_the_same() -> None:
+    long = f"https://{'x' * 200}.example/hook"
+    given = [URL, f"{URL}?a=1", "http://[::1]:9/", long]
+    config = load(Sources(flags={"webhook": given}, environment=HOME))
+    names = [each.name for each in config.notify_targets]
+    assert names[0] == "ops.example-bf313edbebc2"
+    assert len({*names}) == 4
+    assert all(len(each) <= 50 for each in names)
+
+
+def test_a_webhook_that_is_given_twice_is_one() -> None:
+    config = load(Sources(flags={"webhook": [URL, URL]}, environment=HOME))
+    assert len(config.notify_targets) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["", "ops.example", "ftp://x/", "http://", "http://x:0/", "http://x/ y", 7]
+)
+def test_what_is_no_url_is_refused(url: object) -> None:
+    with pytest.raises(InvalidInput, match=r"--webhook: expected a URL such as"):
+        load(Sources(flags={"webhook": [url]}, environment=HOME))
+
+
+# --- refused -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"name": ""}, "name: expected 1 to 50 of"),
+        ({"name": "x" * 51}, "name: expected 1 to 50 of"),
+        ({"name": "a b"}, "name: expected 1 to 50 of"),
+        ({"name": None}, "name: expected 1 to 50 of"),
+        ({"kind": "pigeon"}, "ops: kind: expected one of webhook, log"),
+        ({"kind": None}, "ops: kind: expected one of webhook, log"),
+        ({"kind": "log"}, "ops: log takes no url"),
+        ({"colour": "red"}, "ops has no key 'colour'; known are name, kind, url"),
+        ({"facts": ["Begun"]}, "ops: facts: there is no fact 'Begun'; there are"),
+        ({"facts": []}, "ops: facts: expected text, or a list of texts"),
+        ({"facts": 7}, "ops: facts: expected text, or a list of texts"),
+        ({"groups": []}, "ops: groups: expected text, or a list of texts"),
+        ({"timeout": 0}, "ops: timeout: expected a number of seconds, up to 300"),
+        ({"timeout": 301}, "ops: timeout: expected a number of seconds"),
+        ({"timeout": True}, "ops: timeout: expected a number of seconds"),
+        ({"timeout": "soon"}, "ops: timeout: expected a number of seconds"),
+        ({"headers": {"a b": "x"}}, "ops: headers: 'a b' cannot be set"),
+        ({"headers": {"Content-Type": "x"}}, "'Content-Type' cannot be set"),
+        ({"headers": {"X-Team": 1}}, "X-Team must be plain ASCII text"),
+        ({"options": {}}, "ops: webhook takes no options"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_a_sentence(
+    keys: dict[str, object], words: str
+) -> None:
+    said = refusal(**keys)
+    assert words in said
+    assert said.startswith("forewarn.toml: notify.targets: ")
+
+
+@pytest.mark.parametrize("missing", ["url", "kind"])
+def test_what_is_missing_is_named(missing: str) -> None:
+    table = {name: value for name, value in HOOK.items() if name != missing}
+    with pytest.raises(InvalidInput, match=missing):
+        from_file(table)
+
+
+@pytest.mark.parametrize("value", ["x", "[1]", "{}", 7, {}, ["x"]])
+def test_targets_are_tables(value: object) -> None:
+    with pytest.raises(InvalidInput, match=r"notify\.targets: expected tables"):
+        load(Sources(environment=HOME, file={"notify": {"targets": value}}))
+
+
+def test_no_two_targets_have_one_name() -> None:
+    with pytest.raises(InvalidInput, match="two targets are called OPS"):
+        from_file({**HOOK, "name": "OPS"}, HOOK)
+
+
+@pytest.mark.parametrize("source", ["", "a b", "é", 7])
+def test_what_is_no_source_is_refused(source: object) -> None:
+    with pytest.raises(InvalidInput, match=r"notify\.source: expected a URI"):
+        load(Sources(environment=HOME, file={"notify": {"source": source}}))
