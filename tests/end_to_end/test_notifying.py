@@ -1,0 +1,143 @@
+"""The real program tells others, killed or not, and whatever they do."""
+
+import json
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from threading import Event
+
+from tests.end_to_end.program import Program, run, serving, until
+from tests.end_to_end.test_refusals import PORTS, check_sentence
+from tests.notifiers.receiver import Receiver, a_receiver, answering
+
+MANUAL = ("--clock", "manual")
+
+
+def a_file(folder: Path, text: str) -> tuple[str, str]:
+    path = folder / "forewarn.toml"
+    path.write_text(text)
+    return ("--config", str(path))
+
+
+def everything_to(receiver: Receiver) -> str:
+    return (
+        "[notify]\nlongest_backoff = 1\n"
+        '[[notify.targets]]\nname = "all"\nkind = "webhook"\nfacts = ["*"]\n'
+        f'url = "{receiver.url}/hook"\nsecret_env = "OPS_SECRET"\n'
+    )
+
+
+def some_lives(program: Program, count: int) -> None:
+    for _ in range(count):
+        made = program.service.announce(vms=["web-0"])
+        program.service.ask("POST", f"/v1/maintenances/{made['id']}/cancel")
+
+
+def all_told(program: Program, receiver: Receiver) -> int:
+    """Wait until the receiver knows the last fact; answer its position."""
+    end = len(program.service.facts())
+    receiver.wait_for(lambda: end in receiver.positions)
+    return end
+
+
+def test_killed_in_the_middle_it_tells_everything_at_least_once_and_in_order(
+    tmp_path: Path,
+) -> None:
+    killed = Event()
+
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        if len(receiver.got) == 15:
+            killed.wait(10)
+        answering(204)(handler)
+
+    with a_receiver() as receiver:
+        receiver.reply = reply
+        options = (*MANUAL, *a_file(tmp_path, everything_to(receiver)))
+        with serving(tmp_path, *options, OPS_SECRET="hush") as program:
+            begin = len(program.service.facts())
+            some_lives(program, 10)
+            receiver.wait_for(lambda: len(receiver.got) == 15)
+            assert len(program.service.facts()) > begin + 20
+            program.kill()
+            killed.set()
+        told_before = receiver.positions
+        with serving(tmp_path, *options, OPS_SECRET="hush") as program:
+            some_lives(program, 5)
+            end = all_told(program, receiver)
+        told_after = receiver.positions[len(told_before) :]
+    assert told_before == [*range(begin + 1, begin + 16)]
+    assert told_after == [*range(told_after[0], end + 1)]
+    assert told_after[0] <= told_before[-1]
+
+
+def test_stopped_in_order_it_tells_nothing_twice(tmp_path: Path) -> None:
+    ends = []
+    with a_receiver() as receiver:
+        options = (*MANUAL, *a_file(tmp_path, everything_to(receiver)))
+        for _ in range(2):
+            with serving(tmp_path, *options, OPS_SECRET="hush") as program:
+                some_lives(program, 3)
+                ends.append(all_told(program, receiver))
+                assert program.stop()[0] == 0
+        assert receiver.positions == [*range(receiver.positions[0], ends[-1] + 1)]
+
+
+def test_whoever_hangs_delays_nothing_and_not_the_end(tmp_path: Path) -> None:
+    with a_receiver() as hanging, a_receiver() as prompt:
+        hanging.reply = hanging.hang
+        urls = ("--webhook", hanging.url, "--webhook", prompt.url)
+        with serving(tmp_path, *MANUAL, *urls) as program:
+            made = program.service.announce(vms=["web-0"])
+            hanging.wait_for(lambda: len(hanging.got) == 1)
+            event = made["events"][0]["id"]
+            assert program.service.approve_as("web-1", event).status == 200
+            program.service.advance(3600)
+            prompt.wait_for(lambda: "dev.forewarn.Completed" in types(prompt))
+            code, took = program.stop()
+        assert code == 0
+        assert took < 3
+        assert len(hanging.got) == 1
+
+
+def types(receiver: Receiver) -> list[str]:
+    return [each.event["type"] for each in receiver.got]
+
+
+def test_a_receiver_that_is_down_for_a_while_misses_nothing(tmp_path: Path) -> None:
+    with a_receiver() as receiver:
+        answers = iter([503, 500, 204])
+
+        def reply(handler: BaseHTTPRequestHandler) -> None:
+            answering(next(answers, 204))(handler)
+
+        receiver.reply = reply
+        options = (*MANUAL, *a_file(tmp_path, everything_to(receiver)))
+        with serving(tmp_path, *options, OPS_SECRET="hush") as program:
+            program.service.announce(vms=["web-0"])
+            end = all_told(program, receiver)
+            log = program.log
+    first = receiver.positions[0]
+    assert receiver.positions == [first, first, *range(first, end + 1)]
+    attempts = [each.headers["Forewarn-Delivery-Attempt"] for each in receiver.got]
+    assert attempts[:4] == ["1", "2", "3", "1"]
+    assert log.count("all was not told") == 1
+    assert "hush" not in log
+
+
+def test_the_log_tells_in_json_whatever_its_level(tmp_path: Path) -> None:
+    text = '[[notify.targets]]\nname = "log"\nkind = "log"\n'
+    options = ("--log-format", "json", "--log-level", "error", *MANUAL)
+    with serving(tmp_path, *options, *a_file(tmp_path, text)) as program:
+        made = program.service.announce(vms=["web-0"])
+        until(lambda: "Announced" in program.log)
+        (line,) = map(json.loads, program.log.splitlines())
+    assert line["logger"] == "forewarn.notifications"
+    assert line["event"]["subject"] == made["id"]
+    assert made["id"] in line["message"]
+
+
+def test_wrong_settings_are_a_sentence(tmp_path: Path) -> None:
+    ended = run(tmp_path, "serve", *PORTS, "--webhook", "ops.example")
+    check_sentence(ended, 2, "--webhook", "https://ops.example/hook")
+    text = '[[notify.targets]]\nname = "ops"\nkind = "pigeon"\n'
+    ended = run(tmp_path, "serve", *PORTS, *a_file(tmp_path, text))
+    check_sentence(ended, 2, "forewarn.toml", "webhook, log", "pigeon")
