@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 from tests.engine.system import a_system
 
-from forewarn.core.notices import FACTS
+from forewarn.core.searching import KINDS
 from forewarn.engine.delivering import Delivery, Pace
 from forewarn.errors import Undelivered
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Notice, Notifier, Store
 
-ALL = frozenset(FACTS)
+ALL = frozenset(KINDS)
 
 
 @dataclass(slots=True)

@@ -130,6 +130,7 @@ def test_whoever_hangs_does_not_delay_the_stop(system: System, closes: bool) -> 
         began = time.monotonic()
         notifying.stop()
         assert time.monotonic() - began < 1
+    assert all(each.ends.is_set() == closes for each in hanging)
     for each in hanging:
         each.ends.set()
 

@@ -1,9 +1,10 @@
 """Notifiers by their kind: ours, and those that somebody installed."""
 
+import re
 from pathlib import Path
 
 import pytest
-from tests.notifiers.samples import SENT
+from tests.notifiers.samples import SENT, a_notice
 
 from forewarn.errors import CannotStart
 from forewarn.notifiers.choice import (
@@ -16,6 +17,8 @@ from forewarn.notifiers.log import LogNotifier
 from forewarn.notifiers.targets import Target
 from forewarn.notifiers.webhook import Webhook
 from forewarn.ports import Notifier
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "receive-webhooks.md"
 
 MODULE = """\
 class Drum:
@@ -53,6 +56,7 @@ locked = drum_notifier:Locked
 lost = no_such_module:Notifier
 leaving = sys:exit
 log = drum_notifier:Drum
+file = forewarn_notifier_file:FileNotifier
 """
 
 
@@ -130,6 +134,15 @@ def test_one_that_cannot_be_closed_keeps_nobody(
 ) -> None:
     close_notifier("ops", make("jammed", path="/x"))
     assert "it is jammed" in caplog.text
+
+
+def test_the_notifier_of_the_page_writes_a_line(tmp_path: Path) -> None:
+    pages = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (found,) = [each for each in pages if "class FileNotifier" in each]
+    (tmp_path / "forewarn_notifier_file.py").write_text(found)
+    file = tmp_path / "trail"
+    make("file", path=str(file)).notify(a_notice())
+    assert file.read_text() == "17 Started\n"
 
 
 def test_a_notifier_need_not_be_opened_or_closed() -> None:

@@ -15,7 +15,7 @@ from forewarn.notifiers.cloud_events import CONTENT_TYPE, cloud_event, written
 from forewarn.ports import Notice
 
 GOLDEN = Path(__file__).parent / "started.json"
-FACTS = [fact for fact, _ in (*OUTCOMES, *OTHERS)]
+FACTS = [*(fact for fact, _ in OUTCOMES), *OTHERS]
 
 
 def an_event(notice: Notice) -> Any:

@@ -12,7 +12,7 @@ from forewarn.notifiers.cloud_events import cloud_event
 from forewarn.notifiers.log import LogNotifier
 from forewarn.ports import Notice
 
-FACTS = [fact for fact, _ in (*OUTCOMES, *OTHERS)]
+FACTS = [*(fact for fact, _ in OUTCOMES), *OTHERS]
 
 
 def record_of(caplog: pytest.LogCaptureFixture, notice: Notice) -> logging.LogRecord:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from forewarn.config import Config, Sources, load
-from forewarn.core.notices import FACTS
+from forewarn.core.searching import KINDS
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.targets import USUAL, Target
 
@@ -51,7 +51,7 @@ def test_what_is_not_set_is_as_the_page_says() -> None:
 
 
 def test_the_usual_facts_are_facts() -> None:
-    assert {*FACTS} > USUAL
+    assert {*KINDS} > USUAL
 
 
 def test_everything_can_be_set() -> None:
@@ -73,7 +73,7 @@ def test_one_name_need_not_stand_in_a_list() -> None:
 
 
 def test_a_star_stands_for_all_facts() -> None:
-    assert a_target(facts=["*"]).facts == {*FACTS}
+    assert a_target(facts=["*"]).facts == {*KINDS}
 
 
 def test_targets_may_be_in_the_environment() -> None:
@@ -203,7 +203,7 @@ def test_what_is_no_url_is_refused(url: object) -> None:
         ({"kind": None}, "ops: kind: expected one of webhook, log"),
         ({"kind": "log"}, "ops: log takes no url"),
         ({"colour": "red"}, "ops has no key 'colour'; known are name, kind, url"),
-        ({"facts": ["Begun"]}, "ops: facts: there is no fact 'Begun'; there are"),
+        ({"facts": ["Begun"]}, "ops: facts: there is no fact 'Begun'; known are"),
         ({"facts": []}, "ops: facts: expected text, or a list of texts"),
         ({"facts": 7}, "ops: facts: expected text, or a list of texts"),
         ({"groups": []}, "ops: groups: expected text, or a list of texts"),

@@ -1,19 +1,15 @@
-"""What those are told who are notified of a fact: which groups, which events.
+"""What those are told who are notified of a fact: its events, as it left them.
 
 The state may have moved on since. What an event had come to with the fact follows from
 the fact alone, so that a notice that is delivered late still says what happened.
 """
 
-from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import assert_never, get_args
+from typing import assert_never
 
 from forewarn.core import facts as f
 from forewarn.core.maintenance import Event, Maintenance
 from forewarn.protocol.types import ScheduledEvent
-
-#: The names of all facts.
-FACTS: tuple[str, ...] = tuple(kind.__name__ for kind in get_args(f.Fact))
 
 
 class Outcome(StrEnum):
@@ -79,6 +75,9 @@ def _outcome(fact: f.Fact, event: Event) -> Outcome:
             | f.Published()
             | f.Seen()
             | f.OutageEnded()
+            | f.TokenCreated()
+            | f.TokenRevoked()
+            | f.AccessRefused()
         ):
             raise ValueError(f"{type(fact).__name__} is about no maintenance")
         case _:
@@ -94,33 +93,3 @@ def _is_withdrawn_by(fact: f.Fact, event: Event) -> bool:
     if isinstance(fact, f.Withdrawn):
         return withdrawn_at <= fact.at
     return True
-
-
-def groups_of(
-    fact: f.Fact, find: Callable[[str], Maintenance | None]
-) -> frozenset[str]:
-    """The groups that `fact` is about; none: it is about everybody.
-
-    `find` finds a maintenance by its id or by that of one of its events.
-    """
-    return frozenset(_groups(fact, find))
-
-
-def _groups(fact: f.Fact, find: Callable[[str], Maintenance | None]) -> Iterator[str]:
-    match fact:
-        case f.FleetChanged():
-            yield from (group.name for group in fact.groups)
-            yield from (vm.group for vm in fact.vms)
-            yield from fact.removed_groups
-        case f.ListeningBegan() | f.Published():
-            yield fact.group
-        case f.OutageEnded():
-            return
-        case f.Seen():
-            for sight in fact.sights:
-                found = find(sight.event)
-                if found is not None:
-                    yield found.event(sight.event).group
-        case _:
-            found = find(fact.maintenance)
-            yield from (each.group for each in found.events) if found else ()

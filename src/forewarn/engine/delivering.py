@@ -17,7 +17,7 @@ from threading import Lock
 
 from forewarn.core.facts import Entry
 from forewarn.core.fleet import key
-from forewarn.core.notices import groups_of
+from forewarn.core.searching import concerned, folded
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.notifiers.choice import close_notifier
 from forewarn.notifiers.targets import Target
@@ -205,7 +205,7 @@ class Delivery:
         wanted = self.target.groups
         if wanted is None:
             return True
-        groups = {key(each) for each in groups_of(entry.fact, snapshot.maintenance)}
+        groups = folded(concerned(entry.fact, snapshot.maintenance).groups)
         return not groups or not groups.isdisjoint(wanted)
 
     # --- what came of it -----------------------------------------------------

@@ -11,8 +11,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from forewarn.core.fleet import key
-from forewarn.core.notices import FACTS
+from forewarn.core.searching import KINDS, folded, kind_named
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.targets import Target
 
@@ -157,21 +156,17 @@ def _texts(value: object, place: str) -> tuple[str, ...]:
 
 
 def _groups(value: object, place: str) -> frozenset[str]:
-    return frozenset(map(key, _texts(value, place)))
+    return folded(_texts(value, place))
 
 
 def _facts(value: object, place: str) -> frozenset[str]:
-    known = {each.lower(): each for each in FACTS}
     asked = _texts(value, place)
     if "*" in asked:
-        return frozenset(FACTS)
-    for each in asked:
-        if each.lower() not in known:
-            listed = ", ".join(FACTS)
-            raise InvalidInput(
-                f"{place}: there is no fact {each!r}; there are {listed}"
-            )
-    return frozenset(known[each.lower()] for each in asked)
+        return frozenset(KINDS)
+    try:
+        return frozenset(kind_named(each).__name__ for each in asked)
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from None
 
 
 def _timeout(value: object, place: str) -> float:
