@@ -67,3 +67,8 @@ def test_what_was_given_up_is_completed_and_says_so() -> None:
 def test_text_is_sent_as_utf_8() -> None:
     fact = f.Canceled(at=NOON, by="ops", maintenance="M0", reason="Übung ✓")
     assert "Übung ✓".encode() in written(cloud_event(a_notice(fact), "/forewarn"))
+
+
+def test_half_a_character_stops_nobody() -> None:
+    fact = f.Canceled(at=NOON, by="ops", maintenance="M0", reason="a\ud800b")
+    assert an_event(a_notice(fact))["data"]["entry"]["reason"] == "a?b"

@@ -12,7 +12,7 @@ from forewarn.engine.journal import Follower
 from forewarn.errors import Unavailable
 from forewarn.ports import Clock, Store
 
-_PATIENCE = 0.5  # seconds that targets have, together, when the service stops
+_PATIENCE = 0.3  # seconds that targets have, together, when the service stops
 
 
 class State(StrEnum):

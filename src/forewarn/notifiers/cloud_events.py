@@ -52,8 +52,9 @@ def envelope(
 
 
 def written(event: Json) -> bytes:
-    """Write `event` as it is sent, and signed."""
-    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+    """Write `event` as it is sent, and signed; half a character becomes a `?`."""
+    text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
 
 
 def _data(notice: Notice) -> Json:

@@ -51,6 +51,7 @@ class Sender:
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
+        self._named = parts.netloc.rpartition("@")[2]
         self._own = _credentials(parts.username, parts.password)
         self._hidden = [*filter(None, hidden), *self._own.values()]
         self._shown = shown(url)
@@ -79,15 +80,16 @@ class Sender:
                     if late.is_set():  # a head that was cut off reads as a whole one
                         raise TimeoutError
                     return self._answer(response)
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, UnicodeError) as error:
             raise Undelivered(self._trouble(error, late.is_set())) from error
         finally:
             overdue.cancel()
 
     def _with_own(self, headers: Mapping[str, str]) -> Mapping[str, str]:
-        """Add user and password of the URL, unless `headers` have others."""
+        """Add host, user and password of the URL, unless `headers` have others."""
         is_there = any(each.lower() == "authorization" for each in headers)
-        return headers if is_there else {**self._own, **headers}
+        own = {} if is_there else self._own
+        return {"Host": self._named, **own, **headers}
 
     def _answer(self, response: HTTPResponse) -> Answer:
         is_welcome = 200 <= response.status < 300
@@ -120,16 +122,11 @@ class Sender:
             try:
                 if isinstance(found, ssl.SSLSocket):
                     found.do_handshake()
-                connection = HTTPConnection(self._host, self._named_port)
+                connection = HTTPConnection(self._host)
                 connection.sock = found
                 yield connection
             finally:
                 self._hold(None)
-
-    @property
-    def _named_port(self) -> int:
-        """The port as the Host header names it: a usual one is not named there."""
-        return 80 if self._tls is not None and self._port == 443 else self._port
 
     def _hold(self, opened: socket.socket | None) -> None:
         with self._lock:
@@ -159,8 +156,8 @@ class Sender:
         if isinstance(error, ssl.SSLCertVerificationError):
             why = error.verify_message
             return f"{self._shown} shows a certificate that is not trusted: {why}"
-        if isinstance(error, socket.gaierror):
-            return f"{self._host} has no address: {error.strerror}"
+        if isinstance(error, socket.gaierror | UnicodeError):
+            return f"{self._host} has no address: {error}"
         if isinstance(error, ConnectionError):
             return f"{self._shown} ended the connection without an answer"
         if isinstance(error, HTTPException):
