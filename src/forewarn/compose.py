@@ -19,13 +19,14 @@ from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers.choice import IN_PLACE, Choice, make_driver, open_driver
 from forewarn.engine.causes import Causes
-from forewarn.engine.delivering import Delivery, Pace
+from forewarn.engine.delivering import Delivery
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import CLOCK, Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.journal import Follower
 from forewarn.engine.notes import Notes
 from forewarn.engine.notifying import Notifying
+from forewarn.engine.pace import Pace
 from forewarn.engine.pulse import heartbeat
 from forewarn.engine.retries import Retries
 from forewarn.engine.timers import Advance, Timers

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from tests.engine.system import a_system
 
 from forewarn.core.searching import KINDS
-from forewarn.engine.delivering import Delivery, Pace
+from forewarn.engine.delivering import Delivery
+from forewarn.engine.pace import Pace
 from forewarn.errors import Undelivered
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Notice, Notifier, Store

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.ears import Ear, Watch, a_delivery, end_of, kept
 from tests.engine.system import MoodyStore, System, a_reboot
 
-from forewarn.engine.delivering import backoff
+from forewarn.engine.pace import backoff
 from forewarn.errors import Unavailable, Undelivered
 from forewarn.ports import Bell, Notice, Transaction
 

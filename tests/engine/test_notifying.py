@@ -10,8 +10,9 @@ from tests.engine.ears import Ear, Watch, a_target, end_of, kept
 from tests.engine.system import HOUR, MINUTE, System, a_reboot, an_emergency
 
 from forewarn.core.maintenance import Phase
-from forewarn.engine.delivering import Delivery, Pace
+from forewarn.engine.delivering import Delivery
 from forewarn.engine.notifying import Notifying, State
+from forewarn.engine.pace import Pace
 from forewarn.errors import Undelivered
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Notice, Notifier

@@ -7,10 +7,7 @@
 """
 
 import logging
-import random
 import re
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
@@ -18,6 +15,7 @@ from threading import Lock
 from forewarn.core.facts import Entry
 from forewarn.core.fleet import key
 from forewarn.core.searching import concerned, folded
+from forewarn.engine.pace import Pace
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.notifiers.choice import close_notifier
 from forewarn.notifiers.targets import Target
@@ -25,32 +23,11 @@ from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
 
 _BATCH = 100  # facts that are read at once
 _KEEPING = 1.0  # seconds between two writes of the position
-_FIRST = 2.0  # seconds at the most after the first failure
-_DOUBLINGS = 30  # more lead beyond any longest pause
 _AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
 _LONGEST_ERROR = 400  # characters
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 _log = logging.getLogger(__name__)
-
-
-def backoff(failures: int, longest: float, chance: float) -> float:
-    """How many seconds to wait after so many `failures` in a row.
-
-    From 1 or 2 seconds on twice as long each time, up to `longest`; between the half
-    and the whole of it by `chance`, from 0 to 1, so that not all come back at once.
-    """
-    whole = min(_FIRST * 2.0 ** min(failures - 1, _DOUBLINGS), longest)
-    return whole * (1 + chance) / 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How long one waits, and by what that is reckoned: real time."""
-
-    longest_backoff: float = 300.0  # seconds
-    monotonic: Callable[[], float] = time.monotonic
-    chance: Callable[[], float] = random.random
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,14 +188,13 @@ class Delivery:
     # --- what came of it -----------------------------------------------------
 
     def _take_down(self, error: Exception) -> None:
-        pace, failures = self.pace, self.progress.failures + 1
-        pause = backoff(failures, pace.longest_backoff, pace.chance())
+        failures = self.progress.failures + 1
         is_ours = isinstance(error, ForewarnError)
         text = str(error) if is_ours else f"{type(error).__name__}: {error}"
         self.progress = replace(
             self.progress,
             failures=failures,
-            due_at=pace.monotonic() + pause,
+            due_at=self.pace.due_after(failures),
             last_error=_CONTROL.sub(" ", text)[:_LONGEST_ERROR],
         )
         if failures == 1:
