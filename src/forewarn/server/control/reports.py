@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query
 
 from forewarn.core.months import month_named
 from forewarn.core.reports import Report, Spread
+from forewarn.core.views import Json, plain_view, rfc3339
 from forewarn.engine.reporting import report_on
 from forewarn.server.control.asked import Caller, Service
-from forewarn.server.control.views import Json, plain, rfc3339
 
 router = APIRouter(tags=["journal"])
 
@@ -41,7 +41,7 @@ def report_view(made: Report) -> Json:
         "until": rfc3339(made.month.until),
         "made_at": rfc3339(made.made_at),
         "group": made.group,
-        "maintenances": [plain(each) for each in made.counts],
+        "maintenances": [plain_view(each) for each in made.counts],
         "starts": {
             "total": starts.total,
             "kept": starts.kept,
@@ -66,11 +66,11 @@ def report_view(made: Report) -> Json:
         "approvals": {
             "total": sum(made.approvals.values()),
             "by_via": {via.value: number for via, number in made.approvals.items()},
-            "by_whom": [plain(each) for each in made.approvers],
+            "by_whom": [plain_view(each) for each in made.approvers],
         },
         "never_shown": {
             "total": made.unseen_events,
-            "events": [plain(each) for each in made.unseen],
+            "events": [plain_view(each) for each in made.unseen],
         },
         "stuck": {
             "maintenances": made.stuck_maintenances,
