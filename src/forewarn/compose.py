@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -20,6 +21,7 @@ from forewarn.core.policy import Rules
 from forewarn.drivers.choice import IN_PLACE, Choice, make_driver, open_driver
 from forewarn.engine.causes import Causes
 from forewarn.engine.delivering import Delivery
+from forewarn.engine.counting import Counting
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import CLOCK, Engine
 from forewarn.engine.fleets import Fleets
@@ -42,7 +44,7 @@ from forewarn.server.plane import MetadataPlane
 from forewarn.server.responses import Stamp
 from forewarn.stores.database import Database
 from forewarn.stores.sql import SqlStore
-from forewarn.stores.sqlite import MEMORY, Sqlite
+from forewarn.stores.sqlite import MEMORY, Sqlite, file_bytes
 from forewarn.values import POSTGRES, SQLITE, Address
 
 _log = logging.getLogger(__name__)
@@ -141,11 +143,16 @@ class System:
         from forewarn.server.control.asked import Parts
         from forewarn.server.control.journal import Streams
         from forewarn.server.control.runner import ControlPlane
+        from forewarn.server.metrics.sources import sources_of
 
+        counting = Counting(engine.store)
+        counting.open()
+        works.on_call = counting.numbers.end_call
         streams = Streams()
         followers = [
             Follower("documents", documents.catch_up),
             Follower("works", works.catch_up, works.wait),
+            Follower("counting", counting.catch_up),
         ]
         works.on_end = followers[1].ring
         timers = Timers(engine, followers[1].ring)
@@ -162,6 +169,7 @@ class System:
                 _log.exception("documents will catch up later")
                 followers[0].ring()
             followers[1].ring()
+            followers[2].ring()
             timers.ring()
             streams.ring()
             notifying.ring()
@@ -181,6 +189,15 @@ class System:
             tokens=tokens,
             documents_position=lambda: documents.position,
             notifying=notifying,
+            sources=sources_of(
+                counting,
+                engine=engine,
+                documents=documents,
+                works=works,
+                timers=timers,
+                plane=plane,
+                store_bytes=partial(_store_bytes, self._config.store),
+            ),
         )
         app = make_app(parts, streams)
         control = ControlPlane(
@@ -285,6 +302,11 @@ def _open_store(url: str) -> SqlStore:
     store = SqlStore(_postgres(url) if url.startswith(POSTGRES) else Sqlite(path))
     store.open()
     return store
+
+
+def _store_bytes(url: str) -> int | None:
+    """How large the store is; None: it is no file."""
+    return file_bytes(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
 
 
 def _postgres(url: str) -> Database:

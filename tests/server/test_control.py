@@ -44,12 +44,13 @@ PATHS = {
     "/v1/tokens/{name}": {"delete"},
     "/healthz": {"get"},
     "/readyz": {"get"},
+    "/metrics": {"get"},
 }
 GUARDED = [
     (method.upper(), path)
     for path, methods in PATHS.items()
     for method in sorted(methods)
-    if path.startswith("/v1/")
+    if path.startswith(("/v1/", "/metrics"))
 ]
 
 

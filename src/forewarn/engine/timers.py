@@ -37,6 +37,11 @@ class Timers:
         self._beaten = float("-inf")
         self._follower = Follower("timers", self._turn, self._wait)
 
+    @property
+    def since_heartbeat(self) -> float:
+        """How many seconds of real time ago the heartbeat was written."""
+        return time.monotonic() - self._beaten
+
     def start(self) -> None:
         """Begin to watch the clock."""
         self._follower.start()

@@ -25,6 +25,7 @@ from forewarn.engine.lookup import every
 from forewarn.engine.retries import Retries
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Driver, Snapshot, Work
+from forewarn.protocol.types import EventType
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +67,9 @@ class Works:
         self._scribe = Scribe(
             self._ledger, self._leaving, pause=pause if parallel else None
         )
+        self.position = 0  # of the journal, when the state was last looked at
         self.on_end: Callable[[], None] = lambda: None
+        self.on_call: Callable[[EventType, float], None] = lambda kind, seconds: None
 
     # --- for those who drive it ----------------------------------------------
 
@@ -75,6 +78,11 @@ class Works:
         with self._turn:
             while not self._leaving.is_set() and self._look():
                 pass
+
+    @property
+    def calls(self) -> int:
+        """How many calls of the driver are under way."""
+        return len(self._running)
 
     def finish(self) -> None:
         """Hand over all work; return when none is running or waits to be repeated."""
@@ -127,7 +135,7 @@ class Works:
         """Do what the state asks for; answer whether to look again."""
         engine = self._engine
         with engine.store.snapshot() as snapshot:
-            now = engine.now(snapshot)
+            now, position = engine.now(snapshot), snapshot.position()
             started = [*every(snapshot, Phase.STARTED)]
             self._halt_unwanted(snapshot)
         due = self._due_again(started)
@@ -138,6 +146,7 @@ class Works:
         )
         for each in chosen:
             self._hand_over(each)
+        self.position = position  # all that this asked for is under way
         return bool(due or chosen)
 
     def _halt_unwanted(self, snapshot: Snapshot) -> None:
@@ -199,7 +208,7 @@ class Works:
             raise
 
     def _carry_out(self, work: Work) -> None:
-        is_lost = True
+        is_lost, begun = True, time.monotonic()
         try:
             for said in listen(self._driver, work):
                 if self._scribe.take_down(work, said):
@@ -208,6 +217,7 @@ class Works:
             is_lost = False
         finally:
             self._end(work, is_lost=is_lost)
+            self.on_call(work.type, time.monotonic() - begun)
 
     def _end(self, work: Work, *, is_lost: bool) -> None:
         work.halt.set()  # nobody wants it any more; whoever waits for that may go

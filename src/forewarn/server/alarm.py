@@ -41,6 +41,11 @@ class Alarm:
         self._timer: TimerHandle | None = None
         self._rings_at = inf
 
+    @property
+    def count(self) -> int:
+        """How many wait; from any thread."""
+        return sum(len(waiters) for waiters in [*self._until.values()])
+
     def begin(self, waiter: Held, seconds: int) -> None:
         """Let `waiter` wait for `seconds` from now."""
         until = self._loop.time() + seconds

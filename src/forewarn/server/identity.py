@@ -92,12 +92,13 @@ class Shelf:
 class Seat:
     """One VM on the metadata plane, and what it was shown last."""
 
-    __slots__ = ("seen", "seen_tag", "seen_version", "shelf", "vm")
+    __slots__ = ("asked", "seen", "seen_tag", "seen_version", "shelf", "vm")
 
     def __init__(self, vm: VM, shelf: Shelf) -> None:
         """Let `vm` read from `shelf`."""
         self.vm = vm
         self.shelf = shelf
+        self.asked: datetime | None = None  # last; None: not since the start
         self.seen: set[str] = set()  # events of the present document
         self.seen_tag: str | None = None
         self.seen_version: ApiVersion | None = None
@@ -137,6 +138,14 @@ class Directory:
     def hearing(self, group: str) -> Hearing | None:
         """Find what is known of `group`; None: it has left."""
         return self._hearings.get(group)
+
+    def seats(self) -> Sequence[Seat]:
+        """Copy the list of all VMs; the one thing that other threads may ask."""
+        return [*self._by_name.values()]
+
+    def hearings(self) -> Sequence[Hearing]:
+        """Copy the list of all groups, for other threads as well."""
+        return [*self._hearings.values()]
 
     def _default(self) -> Seat | None:
         return self._by_name.get(key(self._default_vm or self._first_vm))

@@ -47,13 +47,13 @@ class Ceiling:
         """Admit `most`; log `complaint` when there are more."""
         self._most = most
         self._complaint = complaint
-        self._count = 0
+        self.count = 0
         self._has_complained = False
 
     def admit(self) -> bool:
         """Count one more, unless it is one too many."""
-        if self._count < self._most:
-            self._count += 1
+        if self.count < self._most:
+            self.count += 1
             return True
         if not self._has_complained:
             self._has_complained = True
@@ -62,10 +62,10 @@ class Ceiling:
 
     def release(self) -> bool:
         """Count one less; answer whether any are left."""
-        self._count -= 1
-        if self._count <= self._most // 2:  # it has got better: it may be said again
+        self.count -= 1
+        if self.count <= self._most // 2:  # it has got better: it may be said again
             self._has_complained = False
-        return self._count > 0
+        return self.count > 0
 
 
 class Connections:
@@ -81,10 +81,23 @@ class Connections:
             " how many there may be",
         )
         self._by_caller: dict[str, Ceiling] = {}
+        #: How many were not admitted, by what became of them.
+        self.turned_away = {Verdict.REFUSED: 0, Verdict.DROPPED: 0}
         self._refused = 0  # that are being told so
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self._all.count
 
     def admit(self, caller: str | None) -> Verdict:
         """Count a connection of `caller`; None: nobody that could be told apart."""
+        verdict = self._judge(caller)
+        if verdict is not Verdict.ADMITTED:
+            self.turned_away[verdict] += 1
+        return verdict
+
+    def _judge(self, caller: str | None) -> Verdict:
         if not self._all.admit():
             return Verdict.DROPPED
         if caller is None or self._of(caller).admit():

@@ -14,16 +14,18 @@ from forewarn.errors import Malformed
 from forewarn.protocol.codec import decode_start_requests
 from forewarn.protocol.versions import ApiVersion, DateForm
 from forewarn.server import instance
+from forewarn.server.counts import UNREAD, Counts
 from forewarn.server.identity import Directory, Hearing, Seat, Shelf
 from forewarn.server.limits import Rate
 from forewarn.server.requests import Request
-from forewarn.server.responses import Response, Stamp, error
+from forewarn.server.responses import CLOSE, Response, Stamp, error
 from forewarn.server.routes import (
     OLDEST,
     Fixed,
     ReadDocument,
     ReadInstance,
     Route,
+    counted_as,
     route,
 )
 
@@ -90,6 +92,8 @@ class Desk:
         self.stamp = stamp
         self.first_call_delay = first_call_delay
         self._takes_latest = takes_latest
+        self.counts = Counts()
+        self._given, self._not_modified = self.counts.given, self.counts.not_modified
         self._notes = notes
         self._rate = rate
         self._date_forms = {OLDEST: date_form}
@@ -138,6 +142,7 @@ class Desk:
             if hearing.is_silent(self.stamp.now, self.directory.outages):
                 return Listen(group=hearing.group.name)
             self._note_request(hearing)
+        seat.asked = self.stamp.now
         delay = hearing if may_wait and self.is_delayed(hearing) else None
         if isinstance(asked, ReadDocument):
             return self._read(asked, seat, delay, may_wait=may_wait)
@@ -163,8 +168,20 @@ class Desk:
             hearing.asked = self.stamp.now
 
     def write(self, request: Request, response: Response) -> bytes:
-        """Write `response` to `request`."""
+        """Write `response` to `request`, and count it."""
+        if request.counted is None:
+            request.counted = counted_as(
+                request,
+                is_open=self.directory.is_open,
+                takes_latest=self._takes_latest,
+            )
+        self.counts.add(request.counted, response.status)
         return self.stamp.render(response, request.connection, is_head=request.is_head)
+
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
+        """Write the last answer of a connection, and count it."""
+        self.counts.add(UNREAD, response.status)
+        return self.stamp.render(response, CLOSE, is_head=is_head)
 
     def _note_request(self, hearing: Hearing) -> None:
         if not self.is_delayed(hearing):  # there the hot path would answer
@@ -182,17 +199,19 @@ class Desk:
     def _document(
         self, asked: ReadDocument, seat: Seat, *, may_wait: bool = True
     ) -> bytes | Deferred:
-        shelf, stamp = seat.shelf, self.stamp
+        shelf, stamp, name = seat.shelf, self.stamp, asked.version.name
+        seat.asked = stamp.now
         if seat.seen_tag is not shelf.tag or seat.seen_version is not asked.version:
             self._note_sights(seat, asked.version)
         if asked.tags and (asked.any_tag or shelf.tag in asked.tags):
             if asked.wait and may_wait:
                 return Hold(shelf=shelf, tag=shelf.tag, seconds=asked.wait)
+            self._not_modified[name] += 1
             return stamp.not_modified + asked.lines + shelf.not_modified
-        tail = shelf.tails.get(asked.version.name)
+        tail = shelf.tails.get(name)
         if tail is None:
-            form = self._date_forms.get(asked.version.name)
-            tail = shelf.tail(asked.version, form)
+            tail = shelf.tail(asked.version, self._date_forms.get(name))
+        self._given[name] += 1
         return stamp.ok + asked.lines + tail
 
     def _note_sights(self, seat: Seat, version: ApiVersion) -> None:

@@ -63,7 +63,7 @@ class MetadataPlane:
         self._sockets = sockets
         self._commands = commands
         self._clock = clock
-        self._limit = limit
+        self.limit = limit
         self._wires: set[Wire] = set()
         self._servers: list[asyncio.Server] = []
         self._silent: dict[str, list[Wire]] = {}  # groups that wait to be heard
@@ -182,14 +182,14 @@ class MetadataPlane:
         """Watch over `wire`, unless there are too many."""
         if self._gone is not None:  # it was accepted as the last of all
             return Verdict.DROPPED
-        verdict = self._limit.admit(caller)
+        verdict = self.limit.admit(caller)
         if verdict is not Verdict.DROPPED:
             self._wires.add(wire)
         return verdict
 
     def release(self, wire: Wire, caller: str | None, verdict: Verdict) -> None:
         """Forget `wire`, of which `verdict` was given."""
-        self._limit.release(caller, verdict)
+        self.limit.release(caller, verdict)
         self._wires.discard(wire)
         if self._gone is not None and not self._wires:
             self._gone.set()

@@ -61,6 +61,8 @@ class Request:
     connection: bytes = b""  # the line about it in the answer
     #: What it asks for, once whoever answers has found out.
     route: object = field(default=None, compare=False)
+    #: As what it is counted: a route and an api-version.
+    counted: tuple[str, str] | None = field(default=None, compare=False)
 
     @property
     def has_body(self) -> bool:

@@ -98,6 +98,20 @@ def route(request: Request, *, is_open: bool, takes_latest: bool = False) -> Rou
     return _events(request, vm, known.get(version))
 
 
+def counted_as(
+    request: Request, *, is_open: bool, takes_latest: bool
+) -> tuple[str, str]:
+    """Name route and api-version of `request`, out of few; it may be a bad one."""
+    known = _WITH_LATEST if takes_latest else VERSIONS
+    _, parts = _place(request.path, is_open=is_open)
+    parts, versions = _given(request, parts, takes_latest=takes_latest)
+    asked = parts[0] if parts and parts[0] in _METHODS else "other"
+    version = known.get(versions[0]) if versions else None
+    if version is not None:
+        return asked, version.name
+    return asked, "other" if versions else "none"
+
+
 def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
     """Split the path into the VM it speaks for and what follows /metadata."""
     parts = [part for part in path.split("/") if part]

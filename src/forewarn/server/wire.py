@@ -12,7 +12,7 @@ from forewarn.server.identity import Hearing, plain_address
 from forewarn.server.limits import Verdict
 from forewarn.server.metadata import Deferred, Delay, Desk, Hold
 from forewarn.server.requests import Request
-from forewarn.server.responses import CLOSE, Response, error
+from forewarn.server.responses import Response, error
 
 _log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Wire(asyncio.Protocol):
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
         """Write the last answer of this connection."""
-        return self._plane.desk.stamp.render(response, CLOSE, is_head=is_head)
+        return self._plane.desk.refuse(response, is_head=is_head)
 
     # --- the socket ----------------------------------------------------------
 

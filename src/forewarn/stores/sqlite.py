@@ -26,6 +26,17 @@ def connect(path: str) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
 
+def file_bytes(path: str) -> int | None:
+    """How large the database in `path` is, with its log; None: it cannot be seen."""
+    log = f"{path}-wal"  # there only while somebody is connected
+    try:
+        return sum(
+            os.path.getsize(each) for each in (path, log) if os.path.exists(each)
+        )
+    except OSError:
+        return None
+
+
 class Sqlite:
     """A database in a file, or in memory."""
 

@@ -13,6 +13,7 @@ from forewarn.server.control import (
     journal,
     maintenances,
     notifiers,
+    metrics,
     problems,
     reports,
     tokens,
@@ -20,6 +21,8 @@ from forewarn.server.control import (
 from forewarn.server.control.asked import Parts
 from forewarn.server.control.guard import Guard
 from forewarn.server.control.journal import Streams
+from forewarn.server.control.metrics import make_registry
+from forewarn.server.metrics.traffic import Counter, Traffic
 
 _DESCRIPTION = (
     "Announce maintenance, see who was told and who has approved, change the fleet."
@@ -38,8 +41,11 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
         redoc_url=None,
     )
     app.add_middleware(Arm, parts=parts)
+    traffic = Traffic()
     app.add_middleware(Guard, parts=parts)
+    app.add_middleware(Counter, traffic=traffic)  # the last stands before the others
     app.state.parts = parts
+    app.state.registry = make_registry(parts, traffic)
     app.state.streams = streams
     problems.install(app)
     for module in (
@@ -52,6 +58,7 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
         notifiers,
         clock,
         tokens,
+        metrics,
         docs,
     ):
         app.include_router(module.router)

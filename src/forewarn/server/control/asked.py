@@ -16,6 +16,7 @@ from forewarn.engine.once import Once
 from forewarn.engine.timers import Advance
 from forewarn.engine.tokens import Holder, Tokens
 from forewarn.ports import Snapshot
+from forewarn.server.metrics.sources import Sources
 
 _T = TypeVar("_T")
 _LONGEST_KEY = 255
@@ -32,6 +33,7 @@ class Parts:
     tokens: Tokens
     documents_position: Callable[[], int]
     notifying: Notifying
+    sources: Sources
 
 
 def parts(request: Request) -> Parts:

@@ -1,0 +1,176 @@
+"""The reader that counts: it turns facts into numbers for whoever watches the service.
+
+It begins at the end of the journal with every start, as counters do that are watched:
+whoever reads them knows that they may begin anew. What is live is known from the first
+moment on. It only reads, and nobody waits for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from threading import Lock
+from typing import TypeAlias
+
+from forewarn.core import facts as f
+from forewarn.core.lifecycle import apply
+from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.outages import Outage
+from forewarn.core.promises import judge
+from forewarn.engine.lookup import every
+from forewarn.engine.tallies import Labels, Spread, Tally
+from forewarn.ports import Store
+from forewarn.protocol.types import EventType
+
+_BATCH = 500
+_HOUR, _DAY = 3600, 86_400
+
+_NOTICE = (30, 60, 300, 600, 900, 1800, _HOUR, 6 * _HOUR, _DAY, 7 * _DAY)
+_REACTION = (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, _HOUR, _DAY)
+_CALL = (0.1, 0.5, 1, 5, 15, 60, 300, 900, _HOUR, 6 * _HOUR)
+
+_TYPES: Sequence[Labels] = [(kind,) for kind in EventType]
+
+#: What moves a maintenance on.
+Moved: TypeAlias = f.Announced | f.Started | f.Completed | f.Canceled | f.Closed
+
+
+class Numbers:
+    """All that is counted from the journal; times by the service's clock."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        #: By the fact that tells of it; labels: type and cause.
+        self.maintenances: Mapping[type[Moved], Tally] = {
+            kind: Tally()
+            for kind in (f.Announced, f.Started, f.Completed, f.Canceled, f.Closed)
+        }
+        #: From announcement to NotBefore, and to the start; label: type.
+        self.notice_given = Spread(*_NOTICE)
+        self.notice_used = Spread(*_NOTICE)
+        self.notice_saved = Tally(_TYPES)
+        self.broken = Tally(_TYPES)
+        #: From announcement to approval; label: by which way it came.
+        self.approvals = Spread(*_REACTION)
+        #: From announcement until the first VM was shown the event; label: type.
+        self.first_seen = Spread(*_REACTION)
+        #: Reports on VMs; labels: type and result.
+        self.driver_reports = Tally(
+            (kind, result) for kind in EventType for result in ("done", "failed")
+        )
+        self.driver_calls = Tally(_TYPES)
+        #: How long calls took, of real time; label: type.
+        self.call_times = Spread(*_CALL)
+        self.outages = Tally([()])
+        self.outage_seconds = Tally([()])
+
+    def end_call(self, kind: EventType, seconds: float) -> None:
+        """Count a call of the driver that has ended after so many `seconds`."""
+        self.call_times.see(seconds, kind)
+
+
+class Counting:
+    """Reads the journal and counts."""
+
+    def __init__(self, store: Store) -> None:
+        """Count what the journal of `store` tells from the moment of `open` on."""
+        self.numbers = Numbers()
+        self._store = store
+        self._lock = Lock()
+        self._outages: list[Outage] = []
+        self._live: dict[str, Maintenance] = {}
+        self._unseen: dict[str, Maintenance] = {}  # by event; announced since `open`
+        self.position = 0
+
+    def open(self) -> None:
+        """Begin at the end of the journal."""
+        with self._lock, self._store.snapshot() as snapshot:
+            live = [*every(snapshot, Phase.SCHEDULED, Phase.STARTED)]
+            self._live = {each.id: each for each in live}
+            if live:
+                first = min(each.announced_at for each in live)
+                self._outages = [*snapshot.outages(first)]
+            self.position = snapshot.position()
+
+    def catch_up(self) -> None:
+        """Count what has happened since."""
+        with self._lock:
+            while entries := self._store.facts(self.position, _BATCH):
+                for entry in entries:
+                    self._take(entry.fact)
+                    self.position = entry.position
+
+    def live(self) -> Sequence[Maintenance]:
+        """Tell what is announced or under way, as far as was read."""
+        with self._lock:
+            return [*self._live.values()]
+
+    # --- one fact ------------------------------------------------------------
+
+    def _take(self, fact: f.Fact) -> None:
+        match fact:
+            case f.Seen():
+                self._see(fact)
+            case f.OutageEnded():
+                self._outages.append(fact.outage)
+                self.numbers.outages.add()
+                away = fact.outage.until - fact.outage.since
+                self.numbers.outage_seconds.add(by=away.total_seconds())
+            case f.FleetChanged() | f.ListeningBegan() | f.Published():
+                pass  # of these the present state is counted
+            case _:
+                before = self._live.get(fact.maintenance)
+                if before is not None or isinstance(fact, f.Announced):
+                    after = self._apply(fact, before)
+                    self._count(fact, after)
+
+    def _apply(self, fact: f.Fact, before: Maintenance | None) -> Maintenance:
+        known = {} if before is None else {before.id: before}
+        (after,) = apply(Slice(maintenances=known), fact).maintenances.values()
+        if after.phase.is_live:
+            self._live[after.id] = after
+            return after
+        self._live.pop(after.id, None)
+        for event in after.events:
+            self._unseen.pop(event.id, None)
+        return after
+
+    def _see(self, fact: f.Seen) -> None:
+        for sight in fact.sights:
+            told = self._unseen.pop(sight.event, None)
+            if told is not None:
+                self.numbers.first_seen.see(_since_told(told, sight.at), told.type)
+
+    def _count(self, fact: f.Fact, after: Maintenance) -> None:
+        numbers, kind = self.numbers, after.type
+        if isinstance(fact, Moved):
+            numbers.maintenances[type(fact)].add(kind, after.cause)
+        match fact:
+            case f.Announced():
+                self._unseen.update((event.id, after) for event in after.events)
+            case f.Started():
+                self._start(after)
+            case f.Approved():
+                numbers.approvals.see(_since_told(after, fact.at), fact.via)
+            case f.WorkBegan():
+                numbers.driver_calls.add(kind)
+            case f.WorkDone():
+                numbers.driver_reports.add(kind, "done", by=len(fact.vms))
+            case f.WorkFailed():
+                numbers.driver_reports.add(kind, "failed", by=len(fact.vms))
+            case _:
+                pass  # the others change no number of their own
+
+    def _start(self, after: Maintenance) -> None:
+        numbers, kind = self.numbers, after.type
+        notice = judge(after, self._outages)
+        if notice.is_broken:
+            numbers.broken.add(kind)
+        if after.at_once or notice.used is None:
+            return  # what was to begin at once gave no notice that could be measured
+        numbers.notice_given.see(notice.given.total_seconds(), kind)
+        numbers.notice_used.see(notice.used.total_seconds(), kind)
+        numbers.notice_saved.add(kind, by=notice.saved.total_seconds())
+
+
+def _since_told(maintenance: Maintenance, moment: datetime) -> float:
+    """How many seconds after its announcement that was; never less than none."""
+    return max((moment - maintenance.announced_at).total_seconds(), 0.0)

@@ -1,0 +1,89 @@
+"""/metrics: numbers for Prometheus.
+
+A scrape writes nothing, and works while the store is away. It runs in a thread of the
+pool, not on a loop.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import PlainTextResponse, Response
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.core import Metric as Family
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from forewarn.server.control.asked import Caller, Parts
+from forewarn.server.metrics.kinds import Gauge, Histogram, Metric
+from forewarn.server.metrics.life import LIFE
+from forewarn.server.metrics.requests import REQUESTS
+from forewarn.server.metrics.service import SERVICE
+from forewarn.server.metrics.sources import Look, look
+from forewarn.server.metrics.traffic import Traffic
+
+METRICS: Sequence[Metric] = (*SERVICE, *LIFE, *REQUESTS)
+
+router = APIRouter(tags=["metrics"])
+
+_OPEN_METRICS = "application/openmetrics-text"
+
+
+class Metrics(Collector):
+    """Looks at the service once for each scrape."""
+
+    def __init__(self, parts: Parts, traffic: Traffic) -> None:
+        """Ask the sources of `parts`, and `traffic`."""
+        self._parts = parts
+        self._traffic = traffic
+
+    def collect(self) -> Iterator[Family]:
+        """Show all metrics that can be told."""
+        seen = look(self._parts.sources, self._traffic)
+        for metric in METRICS:
+            yield _filled(metric, seen)
+
+
+def make_registry(parts: Parts, traffic: Traffic) -> CollectorRegistry:
+    """Make a registry of our own: several services may live in one process."""
+    registry = CollectorRegistry()
+    registry.register(Metrics(parts, traffic))
+    ProcessCollector(registry=registry)
+    return registry
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+def metrics(
+    request: Request, by: Caller, accept: Annotated[str, Header()] = ""
+) -> Response:
+    """Tell numbers for Prometheus, or as OpenMetrics where that is asked for."""
+    del by
+    wanted = _OPEN_METRICS if _OPEN_METRICS in accept.lower() else ""
+    encode, content_type = choose_encoder(wanted)
+    return Response(
+        encode(request.app.state.registry),
+        headers={"Content-Type": content_type, "Cache-Control": "no-store"},
+    )
+
+
+def _filled(metric: Metric, seen: Look) -> Family:
+    if isinstance(metric, Histogram):
+        spread = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for labels, found in metric.read(seen).items():
+            buckets = [(_bound(up_to), float(n)) for up_to, n in found.up_to]
+            spread.add_metric(labels, buckets, found.total)
+        return spread
+    kind = GaugeMetricFamily if isinstance(metric, Gauge) else CounterMetricFamily
+    family = kind(metric.name, metric.help, labels=metric.labels)
+    for labels, value in metric.read(seen).items():
+        family.add_metric(labels, value)
+    return family
+
+
+def _bound(up_to: float) -> str:
+    return "+Inf" if up_to == float("inf") else str(float(up_to))

@@ -1,0 +1,71 @@
+"""Metrics of requests: those of VMs, and those of operators."""
+
+from collections.abc import Sequence
+
+from forewarn.server.limits import Verdict
+from forewarn.server.metrics.kinds import Count, Gauge, Histogram, Metric, Values, one
+from forewarn.server.metrics.sources import Look
+
+_TURNED_AWAY = {Verdict.REFUSED: "told", Verdict.DROPPED: "dropped"}
+
+
+def _requests(look: Look) -> Values:
+    return {
+        (kind.route, kind.version, str(kind.status)): count
+        for kind, count in look.sources.answered().items()
+    }
+
+
+def _turned_away(look: Look) -> Values:
+    counted = look.sources.turned_away
+    return {(how,): counted[verdict] for verdict, how in _TURNED_AWAY.items()}
+
+
+#: In the order in which they are shown.
+REQUESTS: Sequence[Metric] = (
+    Count(
+        "forewarn_metadata_requests",
+        ("route", "api_version", "status"),
+        "Requests of VMs that were answered. `route` is scheduledevents, instance,"
+        " versions or other; `api_version` one of the seven of scheduledevents, none"
+        " or other.",
+        _requests,
+    ),
+    Gauge(
+        "forewarn_metadata_requests_held",
+        (),
+        "Requests that wait for a change of the document.",
+        lambda look: one(look.sources.held()),
+    ),
+    Gauge(
+        "forewarn_metadata_connections",
+        (),
+        "Connections of VMs.",
+        lambda look: one(look.sources.connections()),
+    ),
+    Count(
+        "forewarn_metadata_connections_refused",
+        ("how",),
+        "Connections beyond a limit: `told` so by a 503, or `dropped` without a word.",
+        _turned_away,
+    ),
+    Count(
+        "forewarn_control_requests",
+        ("method", "route", "status"),
+        "Requests to the control plane, by the template of their path.",
+        lambda look: look.traffic.requests.all(),
+    ),
+    Gauge(
+        "forewarn_control_requests_in_flight",
+        (),
+        "Requests to the control plane that are being answered, streams and this"
+        " scrape included.",
+        lambda look: one(look.traffic.in_flight),
+    ),
+    Histogram(
+        "forewarn_control_request_duration_seconds",
+        ("method", "route"),
+        "How long requests to the control plane took until the answer began.",
+        lambda look: look.traffic.times.all(),
+    ),
+)

@@ -1,0 +1,152 @@
+"""Where the metrics come from, and one look at all of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.core.maintenance import Maintenance
+from forewarn.engine.counting import Counting, Numbers
+from forewarn.engine.documents import Documents
+from forewarn.engine.engine import Engine
+from forewarn.engine.timers import Timers
+from forewarn.engine.works import Works
+from forewarn.errors import ForewarnError
+from forewarn.ports import Clock, Store
+from forewarn.server.counts import Answered
+from forewarn.server.limits import Verdict
+from forewarn.server.metrics.traffic import Traffic
+from forewarn.server.plane import MetadataPlane
+from forewarn.server.presence import Presence, presence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One who is told of facts, and how far he is."""
+
+    name: str
+    behind: int  # facts
+    lag_seconds: float  # since the oldest of them
+    failures: int  # since the start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Whom to ask; each answers from any thread, and at once."""
+
+    clock: Clock
+    store: Store
+    store_bytes: Callable[[], int | None]  # None: it is no file
+    counting: Counting
+    #: Readers of the journal, each with its position.
+    readers: Mapping[str, Callable[[], int]]
+    answered: Callable[[], Mapping[Answered, int]]
+    presence: Callable[[datetime], Presence]
+    connections: Callable[[], int]
+    turned_away: Mapping[Verdict, int]
+    held: Callable[[], int]
+    calls: Callable[[], int]
+    since_heartbeat: Callable[[], float]
+    targets: Callable[[], Sequence[Target]] = tuple
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """How far one reader is behind the journal."""
+
+    positions: int
+    seconds: float  # of real time, since the oldest fact that it has not read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """What only the store can tell."""
+
+    position: int
+    lags: Mapping[str, Lag]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """All that one scrape shows, as it was at one moment."""
+
+    sources: Sources
+    traffic: Traffic
+    now: datetime
+    journal: Journal | None  # None: the store does not answer
+    presence: Presence
+    live: Sequence[Maintenance]
+
+    @property
+    def numbers(self) -> Numbers:
+        """What was counted from the journal."""
+        return self.sources.counting.numbers
+
+
+def sources_of(
+    counting: Counting,
+    *,
+    engine: Engine,
+    documents: Documents,
+    works: Works,
+    timers: Timers,
+    plane: MetadataPlane,
+    store_bytes: Callable[[], int | None],
+) -> Sources:
+    """Say which part of a service tells what."""
+    desk, limit = plane.desk, plane.limit
+    return Sources(
+        clock=engine.clock,
+        store=engine.store,
+        store_bytes=store_bytes,
+        counting=counting,
+        readers={
+            "documents": lambda: documents.position,
+            "works": lambda: works.position,
+        },
+        answered=desk.counts.all,
+        presence=lambda now: presence(desk.directory, now),
+        connections=lambda: limit.count,
+        turned_away=limit.turned_away,
+        held=lambda: plane.alarm.count,
+        calls=lambda: works.calls,
+        since_heartbeat=lambda: timers.since_heartbeat,
+    )
+
+
+def look(sources: Sources, traffic: Traffic) -> Look:
+    """Look at everything; what only the store knows is missing if it is away."""
+    now = sources.clock.now()
+    try:
+        sources.counting.catch_up()
+        journal = _journal(sources, now)
+    except ForewarnError:
+        journal = None
+    return Look(
+        sources=sources,
+        traffic=traffic,
+        now=now,
+        journal=journal,
+        presence=sources.presence(now),
+        live=sources.counting.live(),
+    )
+
+
+def _journal(sources: Sources, now: datetime) -> Journal:
+    reached = {name: tell() for name, tell in sources.readers.items()}  # first of all
+    with sources.store.snapshot() as snapshot:
+        position = snapshot.position()
+    return Journal(
+        position=position,
+        lags={name: _lag(sources, at, position, now) for name, at in reached.items()},
+    )
+
+
+def _lag(sources: Sources, reached: int, position: int, now: datetime) -> Lag:
+    if reached >= position:
+        return Lag(positions=0, seconds=0.0)
+    unread = sources.store.facts(reached, 1)
+    waited = (now - unread[0].fact.at).total_seconds() if unread else 0.0
+    return Lag(
+        positions=position - reached,
+        seconds=max(waited, 0.0) / sources.clock.rate,
+    )
