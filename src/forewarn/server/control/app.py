@@ -45,7 +45,7 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
     app.add_middleware(Guard, parts=parts)
     app.add_middleware(Counter, traffic=traffic)  # the last stands before the others
     app.state.parts = parts
-    app.state.registry = make_registry(parts, traffic)
+    app.state.registry = make_registry(lambda: parts.sources, traffic)
     app.state.streams = streams
     problems.install(app)
     for module in (

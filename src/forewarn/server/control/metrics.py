@@ -4,7 +4,7 @@ A scrape writes nothing, and works while the store is away. It runs in a thread 
 pool, not on a loop.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
@@ -19,12 +19,12 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from forewarn.server.control.asked import Caller, Parts
+from forewarn.server.control.asked import Caller
 from forewarn.server.metrics.kinds import Gauge, Histogram, Metric
 from forewarn.server.metrics.life import LIFE
 from forewarn.server.metrics.requests import REQUESTS
 from forewarn.server.metrics.service import SERVICE
-from forewarn.server.metrics.sources import Look, look
+from forewarn.server.metrics.sources import Look, Sources, look
 from forewarn.server.metrics.traffic import Traffic
 
 METRICS: Sequence[Metric] = (*SERVICE, *LIFE, *REQUESTS)
@@ -37,22 +37,24 @@ _OPEN_METRICS = "application/openmetrics-text"
 class Metrics(Collector):
     """Looks at the service once for each scrape."""
 
-    def __init__(self, parts: Parts, traffic: Traffic) -> None:
-        """Ask the sources of `parts`, and `traffic`."""
-        self._parts = parts
+    def __init__(self, sources: Callable[[], Sources], traffic: Traffic) -> None:
+        """Ask `sources`, and `traffic`."""
+        self._sources = sources
         self._traffic = traffic
 
     def collect(self) -> Iterator[Family]:
         """Show all metrics that can be told."""
-        seen = look(self._parts.sources, self._traffic)
+        seen = look(self._sources(), self._traffic)
         for metric in METRICS:
             yield _filled(metric, seen)
 
 
-def make_registry(parts: Parts, traffic: Traffic) -> CollectorRegistry:
+def make_registry(
+    sources: Callable[[], Sources], traffic: Traffic
+) -> CollectorRegistry:
     """Make a registry of our own: several services may live in one process."""
     registry = CollectorRegistry()
-    registry.register(Metrics(parts, traffic))
+    registry.register(Metrics(sources, traffic))
     ProcessCollector(registry=registry)
     return registry
 

@@ -1,0 +1,257 @@
+"""The reader that counts: what became of maintenances, since it began to read."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import pytest
+from tests.engine.system import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    OpenStore,
+    RecordingDriver,
+    System,
+    a_reboot,
+    a_system,
+    an_emergency,
+    fail,
+)
+
+from forewarn.core import facts as f
+from forewarn.core.facts import Sight
+from forewarn.core.maintenance import Maintenance
+from forewarn.core.outages import Outage
+from forewarn.core.settling import Step
+from forewarn.engine.counting import Counting, Numbers
+from forewarn.engine.tallies import Spread, Tally
+from forewarn.ports import Report, Store, Work
+
+PLANNED = ("Reboot", "platform")
+
+
+def counting_on(store: Store) -> Counting:
+    counting = Counting(store)
+    counting.open()
+    return counting
+
+
+@pytest.fixture
+def counting(system: System) -> Counting:
+    return counting_on(system.store)
+
+
+def read(counting: Counting) -> Numbers:
+    counting.catch_up()
+    return counting.numbers
+
+
+def moved(counting: Counting, *kinds: type[f.Fact]) -> list[float]:
+    """How many planned Reboots were so moved."""
+    tallies = read(counting).maintenances
+    found = [tally for kind in kinds for each, tally in tallies.items() if each is kind]
+    return [tally.all().get(PLANNED, 0) for tally in found]
+
+
+def only(spread: Spread, *labels: str) -> tuple[int, float]:
+    """How many values there are, all of them under `labels`, and their sum."""
+    ((found, distribution),) = spread.all().items()
+    assert found == labels
+    return distribution.up_to[-1][1], distribution.total
+
+
+def value(tally: Tally, *labels: str) -> float:
+    return tally.all()[labels]
+
+
+def approve_early(system: System, after: timedelta) -> Maintenance:
+    """Let a Reboot with 15 minutes of notice be approved `after` its announcement."""
+    made = system.announce(a_reboot("lone"))
+    system.advance.by(after)
+    system.engine.approve_as_vm("lone", [made.events[0].id])
+    return made
+
+
+def test_what_happened_before_it_began_is_not_counted(system: System) -> None:
+    system.announce(a_reboot("lone"))
+    assert moved(counting_on(system.store), f.Announced) == [0]
+
+
+def test_a_whole_life_is_counted_step_by_step(
+    system: System, counting: Counting
+) -> None:
+    system.announce(a_reboot("lone"))
+    assert moved(counting, f.Announced, f.Started, f.Completed) == [1, 0, 0]
+    system.advance.by(15 * MINUTE)
+    assert moved(counting, f.Announced, f.Started, f.Completed) == [1, 1, 0]
+    system.advance.by(MINUTE)
+    assert moved(counting, f.Announced, f.Started, f.Completed) == [1, 1, 1]
+
+
+def test_what_was_called_off_is_counted(system: System, counting: Counting) -> None:
+    made = system.announce(a_reboot("lone"))
+    system.engine.cancel(made.id, by="ops")
+    assert moved(counting, f.Canceled, f.Started) == [1, 0]
+
+
+def test_what_was_given_up_is_counted(system: System, counting: Counting) -> None:
+    made = system.stuck("lone")
+    system.engine.close(made.id, by="ops")
+    assert moved(counting, f.Closed, f.Completed) == [1, 0]
+
+
+def test_notice_is_given_whole_and_used_in_part(
+    system: System, counting: Counting
+) -> None:
+    approve_early(system, MINUTE)
+    numbers = read(counting)
+    assert only(numbers.notice_given, "Reboot") == (1, 900)
+    assert only(numbers.notice_used, "Reboot") == (1, 60)
+    assert value(numbers.notice_saved, "Reboot") == 840
+
+
+def test_what_begins_at_once_is_no_measure_of_notice(
+    system: System, counting: Counting
+) -> None:
+    system.announce(an_emergency("lone"))
+    assert moved(counting, f.Started) == [1]
+    assert read(counting).notice_given.all() == {}
+
+
+def test_an_approval_is_timed_by_the_way_it_came(
+    system: System, counting: Counting
+) -> None:
+    approve_early(system, MINUTE)
+    assert only(read(counting).approvals, "metadata") == (1, 60)
+
+
+def test_an_event_is_first_seen_once(system: System, counting: Counting) -> None:
+    made = system.announce(a_reboot(host="host-a"))
+    event = made.events[0].id
+    for vm, seconds in (("web-1", 7), ("web-2", 9)):
+        at = made.announced_at + seconds * SECOND
+        system.notes.see(Sight(event=event, vm=vm, at=at))
+        system.engine.beat()
+    assert only(read(counting).first_seen, "Reboot") == (1, 7)
+
+
+def test_an_event_announced_before_it_began_is_not_timed(system: System) -> None:
+    made = system.announce(a_reboot("lone"))
+    counting = counting_on(system.store)
+    at = made.announced_at + HOUR
+    system.notes.see(Sight(event=made.events[0].id, vm="lone", at=at))
+    system.engine.beat()
+    assert read(counting).first_seen.all() == {}
+
+
+def test_no_promise_is_broken_by_any_of_this(
+    system: System, counting: Counting
+) -> None:
+    approve_early(system, MINUTE)
+    system.announce(an_emergency("web-0"))
+    system.announce(a_reboot("db-0"))
+    system.advance.by(HOUR)
+    assert moved(counting, f.Started) == [3]
+    assert set(read(counting).broken.all().values()) == {0}
+
+
+def test_a_broken_promise_is_counted(system: System, counting: Counting) -> None:
+    made = system.announce(a_reboot("lone"))
+    start(system, made, made.not_before - SECOND)
+    assert value(read(counting).broken, "Reboot") == 1
+
+
+def test_an_outage_within_its_notice_is_still_owed(
+    system: System, counting: Counting
+) -> None:
+    made = system.announce(a_reboot("lone"))
+    away = Outage(since=made.announced_at, until=made.announced_at + MINUTE)
+    write(system, f.OutageEnded(at=away.until, outage=away))
+    start(system, made, made.not_before)
+    numbers = read(counting)
+    assert value(numbers.broken, "Reboot") == 1
+    assert (value(numbers.outages), value(numbers.outage_seconds)) == (1, 60)
+
+
+def start(system: System, made: Maintenance, at: datetime) -> None:
+    """Write down a start that the core would not have allowed."""
+    write(system, f.Started(at=at, maintenance=made.id))
+
+
+def write(system: System, fact: f.Fact) -> None:
+    """Put `fact` into the journal."""
+    with system.store.transaction() as transaction:
+        slice_ = transaction.slice(None)
+        transaction.save(slice_, Step(slice_, (fact,)), {})
+
+
+def test_reports_of_the_driver_are_counted_by_their_result(
+    system: System, counting: Counting
+) -> None:
+    system.stuck("web-0")
+    system.announce(an_emergency("lone"))
+    system.read_to_end()
+    reports = read(counting).driver_reports
+    assert value(reports, "Reboot", "failed") == 1
+    assert value(reports, "Reboot", "done") == 1
+    assert value(read(counting).driver_calls, "Reboot") == 2
+
+
+def test_what_is_live_is_known_from_the_first_moment_on(system: System) -> None:
+    stuck = system.stuck("lone")
+    counting = counting_on(system.store)
+    assert counting.live() == [stuck]
+
+
+def test_what_is_live_is_as_the_store_has_it(
+    system: System, counting: Counting
+) -> None:
+    waiting = system.announce(a_reboot("web-0"))
+    stuck = system.stuck("lone")
+    approve = system.announce(a_reboot(host="host-b"))
+    system.engine.approve(approve.events[0].id, by="ops")
+    counting.catch_up()
+    live = [system.maintenance(each.id) for each in (waiting, stuck, approve)]
+    assert [*counting.live()] == live
+    system.engine.retry(stuck.id, by="ops")
+    system.engine.cancel(waiting.id, by="ops")
+    counting.catch_up()
+    assert [each.stuck_since for each in counting.live()] == [None, None]
+
+
+def test_it_reads_on_where_it_was_after_many_facts(
+    system: System, counting: Counting
+) -> None:
+    for _ in range(150):  # five facts each, and it reads five hundred at once
+        made = system.announce(a_reboot("lone"))
+        system.engine.cancel(made.id, by="ops")
+    assert moved(counting, f.Announced, f.Canceled) == [150, 150]
+    assert counting.position == len(system.journal())
+
+
+# --- what the driver's side tells ---------------------------------------------
+
+
+def test_a_call_is_told_while_it_runs_and_when_it_is_over(
+    open_store: OpenStore,
+) -> None:
+    running: list[int] = []
+
+    def watch(work: Work) -> Iterable[Report]:
+        running.append(system.works.calls)
+        return fail(work)
+
+    system = a_system(open_store(), driver=RecordingDriver(watch))
+    ended: list[tuple[str, bool]] = []
+    system.works.on_call = lambda kind, seconds: ended.append((kind, seconds >= 0))
+    system.announce(an_emergency("lone"))
+    system.works.catch_up()
+    assert running == [1]
+    assert ended == [("Reboot", True)]
+    assert system.works.calls == 0
+
+
+def test_works_tells_how_far_it_has_looked(system: System) -> None:
+    system.announce(an_emergency("lone"))
+    assert system.works.position < len(system.journal())
+    system.works.catch_up()
+    assert system.works.position == len(system.journal())

@@ -1,0 +1,40 @@
+"""Numbers that grow."""
+
+from math import inf
+
+from forewarn.engine.tallies import Spread, Tally
+
+
+def test_what_is_expected_is_told_before_it_was_counted() -> None:
+    assert Tally([("a",), ("b",)]).all() == {("a",): 0, ("b",): 0}
+
+
+def test_counts_are_kept_apart_by_labels() -> None:
+    tally = Tally()
+    tally.add("a")
+    tally.add("a", by=2.5)
+    tally.add("b")
+    assert tally.all() == {("a",): 3.5, ("b",): 1}
+
+
+def test_what_was_told_does_not_change_afterwards() -> None:
+    tally = Tally()
+    tally.add("a")
+    told = tally.all()
+    tally.add("a")
+    assert told == {("a",): 1}
+
+
+def test_a_value_counts_up_to_every_bound_that_it_does_not_exceed() -> None:
+    spread = Spread(1, 5)
+    for value in (0.5, 1, 3, 100):
+        spread.see(value, "a")
+    assert spread.all()["a",].up_to == ((1, 2), (5, 3), (inf, 4))
+    assert spread.all()["a",].total == 104.5
+
+
+def test_values_are_kept_apart_by_labels() -> None:
+    spread = Spread(1)
+    spread.see(1, "a")
+    spread.see(2, "b")
+    assert [each.total for each in spread.all().values()] == [1, 2]
