@@ -1,4 +1,4 @@
-"""Writes the reference pages from the program itself: settings, commands, API.
+"""Writes the reference pages from the program itself.
 
 Run by `scripts/reference`; a test fails when the pages are out of date.
 """
@@ -14,6 +14,7 @@ from forewarn.cli import COMMANDS
 from forewarn.server.control.app import make_app
 from forewarn.server.control.asked import Parts
 from forewarn.server.control.journal import Streams
+from forewarn.server.control.metrics import METRICS
 from forewarn.settings import SETTINGS, Setting
 
 FOLDER = Path(__file__).parent / "reference"
@@ -43,6 +44,7 @@ def pages() -> Mapping[str, str]:
         "settings.md": "\n".join(_settings()),
         "commands.md": "\n".join(_commands()),
         "api.md": "\n".join(_api()),
+        "metrics.md": "\n".join(_metrics()),
     }
 
 
@@ -128,6 +130,28 @@ def _schema(name: str, schema: Mapping[str, Mapping[str, object]]) -> Iterator[s
     for key, about in schema["properties"].items():
         text = cast(Mapping[str, object], about).get("description", "")
         yield f"| `{key}` | {text} |"
+    yield ""
+
+
+def _metrics() -> Iterator[str]:
+    yield "# Metrics"
+    yield ""
+    yield "Made by `scripts/reference`; do not edit."
+    yield ""
+    yield "What `GET /metrics` of the control plane tells Prometheus, as text or as"
+    yield "OpenMetrics; [how to use it](../how-to/monitor.md). It needs a token of the"
+    yield "role viewer or better. Counters and histograms begin anew with every start."
+    yield "Seconds are those of the service's clock, unless it says otherwise. The"
+    yield "`process_...` metrics are those that Prometheus' own client tells of every"
+    yield "process."
+    yield ""
+    yield "| metric | type | labels | what it tells |"
+    yield "|---|---|---|---|"
+    for metric in METRICS:
+        kind = type(metric).__name__.lower().replace("count", "counter")
+        name = f"{metric.name}_total" if kind == "counter" else metric.name
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        yield f"| `{name}` | {kind} | {labels} | {metric.help} |"
     yield ""
 
 

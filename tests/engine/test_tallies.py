@@ -33,6 +33,13 @@ def test_a_value_counts_up_to_every_bound_that_it_does_not_exceed() -> None:
     assert spread.all()["a",].total == 104.5
 
 
+def test_what_is_expected_is_empty_before_it_was_seen() -> None:
+    spread = Spread(1, expected=[("a",)])
+    assert spread.all()["a",].up_to == ((1, 0), (inf, 0))
+    spread.see(1, "a")
+    assert spread.all()["a",].up_to == ((1, 1), (inf, 1))
+
+
 def test_values_are_kept_apart_by_labels() -> None:
     spread = Spread(1)
     spread.see(1, "a")

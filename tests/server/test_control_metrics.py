@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ def test_a_scrape_is_open_metrics_where_that_is_asked_for(
     assert "forewarn_metadata_requests" in {each.name for each in families}
 
 
+def test_a_viewer_may_scrape_and_a_group_may_not(service: Service) -> None:
+    for role, more, status in (
+        ("viewer", {}, 200),
+        ("group", {"group": "web"}, 403),
+    ):
+        body = {"name": f"a-{role}", "role": role, **more}
+        token = service.ask("POST", "/v1/tokens", body).json["token"]
+        answer = replace(service, token=token).ask("GET", "/metrics")
+        assert answer.status == status
+
+
 def test_every_metric_of_the_table_is_scraped(shared: Service) -> None:
     types = scrape(shared).types
     assert [each.name for each in METRICS] == [
@@ -59,7 +71,7 @@ def test_two_services_in_one_process_count_for_themselves(serve: Serve) -> None:
     one.announce(vms=["web-0"])
     name = "forewarn_maintenances_announced_total"
     assert scrape(one).value(name, **REBOOT) == 1
-    assert scrape(two).all(name) == {}
+    assert scrape(two).value(name, **REBOOT) == 0
 
 
 def test_no_label_names_a_vm_an_event_or_an_address(service: Service) -> None:

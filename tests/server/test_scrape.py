@@ -117,7 +117,7 @@ def test_when_the_store_is_back_nothing_was_missed(scene: Scene) -> None:
     found = scene.scrape()
     assert found.value("forewarn_store_up") == 1
     counted = found.all("forewarn_maintenances_announced_total")
-    assert [*counted.values()] == [1]
+    assert sum(counted.values()) == 1
 
 
 def test_a_reader_that_is_behind_is_told_with_the_age_of_what_it_missed(

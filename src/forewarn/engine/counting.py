@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from forewarn.core import facts as f
 from forewarn.core.lifecycle import apply
-from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice, Via
 from forewarn.core.outages import Outage
 from forewarn.core.promises import judge
 from forewarn.engine.lookup import every
@@ -27,7 +27,21 @@ _NOTICE = (30, 60, 300, 600, 900, 1800, _HOUR, 6 * _HOUR, _DAY, 7 * _DAY)
 _REACTION = (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, _HOUR, _DAY)
 _CALL = (0.1, 0.5, 1, 5, 15, 60, 300, 900, _HOUR, 6 * _HOUR)
 
+# What is expected is shown before it happens: whoever watches sees a number grow only
+# if he has seen it before.
 _TYPES: Sequence[Labels] = [(kind,) for kind in EventType]
+_USUAL: Sequence[Labels] = [
+    (EventType.FREEZE, Cause.PLATFORM),
+    (EventType.REBOOT, Cause.PLATFORM),
+    (EventType.REDEPLOY, Cause.PLATFORM),
+    (EventType.REDEPLOY, Cause.DEGRADED),
+    (EventType.REBOOT, Cause.HOST_FAILURE),
+    (EventType.REBOOT, Cause.USER_RESTART),
+    (EventType.REDEPLOY, Cause.USER_REDEPLOY),
+    (EventType.PREEMPT, Cause.EVICTION),
+    (EventType.TERMINATE, Cause.SCALE_IN),
+    (EventType.REBOOT, Cause.REIMAGE),
+]
 
 #: What moves a maintenance on.
 Moved: TypeAlias = f.Announced | f.Started | f.Completed | f.Canceled | f.Closed
@@ -40,25 +54,25 @@ class Numbers:
         """Begin at zero."""
         #: By the fact that tells of it; labels: type and cause.
         self.maintenances: Mapping[type[Moved], Tally] = {
-            kind: Tally()
+            kind: Tally(_USUAL)
             for kind in (f.Announced, f.Started, f.Completed, f.Canceled, f.Closed)
         }
         #: From announcement to NotBefore, and to the start; label: type.
-        self.notice_given = Spread(*_NOTICE)
-        self.notice_used = Spread(*_NOTICE)
+        self.notice_given = Spread(*_NOTICE, expected=_TYPES)
+        self.notice_used = Spread(*_NOTICE, expected=_TYPES)
         self.notice_saved = Tally(_TYPES)
         self.broken = Tally(_TYPES)
         #: From announcement to approval; label: by which way it came.
-        self.approvals = Spread(*_REACTION)
+        self.approvals = Spread(*_REACTION, expected=[(via,) for via in Via])
         #: From announcement until the first VM was shown the event; label: type.
-        self.first_seen = Spread(*_REACTION)
+        self.first_seen = Spread(*_REACTION, expected=_TYPES)
         #: Reports on VMs; labels: type and result.
         self.driver_reports = Tally(
             (kind, result) for kind in EventType for result in ("done", "failed")
         )
         self.driver_calls = Tally(_TYPES)
         #: How long calls took, of real time; label: type.
-        self.call_times = Spread(*_CALL)
+        self.call_times = Spread(*_CALL, expected=_TYPES)
         self.outages = Tally([()])
         self.outage_seconds = Tally([()])
 
@@ -114,8 +128,15 @@ class Counting:
                 self.numbers.outages.add()
                 away = fact.outage.until - fact.outage.since
                 self.numbers.outage_seconds.add(by=away.total_seconds())
-            case f.FleetChanged() | f.ListeningBegan() | f.Published():
-                pass  # of these the present state is counted
+            case (
+                f.FleetChanged()
+                | f.ListeningBegan()
+                | f.Published()
+                | f.TokenCreated()
+                | f.TokenRevoked()
+                | f.AccessRefused()
+            ):
+                pass  # the present state is counted, and what was answered
             case _:
                 before = self._live.get(fact.maintenance)
                 if before is not None or isinstance(fact, f.Announced):

@@ -40,16 +40,19 @@ class Distribution:
 class Spread:
     """Values by labels, as counts of those up to some bounds."""
 
-    def __init__(self, *bounds: float) -> None:
-        """Tell values apart by `bounds`, in rising order."""
+    def __init__(self, *bounds: float, expected: Iterable[Labels] = ()) -> None:
+        """Tell values apart by `bounds`, in rising order.
+
+        Of labels that are `expected` it is said that there are none yet.
+        """
         self._bounds = bounds
         self._lock = Lock()
-        self._found: dict[Labels, tuple[list[int], float]] = {}
+        self._found = {labels: self._nothing() for labels in expected}
 
     def see(self, value: float, *labels: str) -> None:
         """Take in one value."""
         with self._lock:
-            counts, total = self._found.get(labels, ([0] * (len(self._bounds) + 1), 0))
+            counts, total = self._found.get(labels) or self._nothing()
             counts[bisect_left(self._bounds, value)] += 1
             self._found[labels] = (counts, total + value)
 
@@ -60,6 +63,9 @@ class Spread:
                 labels: Distribution(up_to=self._up_to(counts), total=total)
                 for labels, (counts, total) in self._found.items()
             }
+
+    def _nothing(self) -> tuple[list[int], float]:
+        return [0] * (len(self._bounds) + 1), 0.0
 
     def _up_to(self, counts: Iterable[int]) -> tuple[tuple[float, int], ...]:
         so_far, reached = 0, []
