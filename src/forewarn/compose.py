@@ -53,6 +53,7 @@ _CONTROL = 512  # connections to the control plane
 _OTHER_FILES = 128  # of the store, mostly: two for each thread that reads
 _MANY = 10_000_000
 _LEAD = 2.0  # seconds between Started and the driver
+_COUNT = 5.0  # seconds between two looks of `counting`; a scrape does not wait for it
 
 
 class System:
@@ -152,7 +153,7 @@ class System:
         followers = [
             Follower("documents", documents.catch_up),
             Follower("works", works.catch_up, works.wait),
-            Follower("counting", counting.catch_up),
+            Follower("counting", counting.catch_up, lambda bell: bell.wait(_COUNT)),
         ]
         works.on_end = followers[1].ring
         timers = Timers(engine, followers[1].ring)
@@ -169,7 +170,6 @@ class System:
                 _log.exception("documents will catch up later")
                 followers[0].ring()
             followers[1].ring()
-            followers[2].ring()
             timers.ring()
             streams.ring()
             notifying.ring()

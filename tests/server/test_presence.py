@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from tests.server.lines import Line, Plane
 from tests.server.reception import (
     EVENTS,
     HOUR,
@@ -12,6 +13,7 @@ from tests.server.reception import (
     Reception,
     a_reception,
 )
+from tests.server.talk import a_request
 
 from forewarn.core.fleet import VM
 from forewarn.core.outages import Outage
@@ -57,6 +59,13 @@ def test_one_vm_does_not_stand_for_another_of_its_group() -> None:
     reception.ask(address="10.0.0.2")
     found = after(reception, HOUR)
     assert (found.unseen[60], found.never) == (1, 1)
+
+
+def test_a_second_vm_of_the_group_is_seen_in_the_same_second() -> None:
+    plane = Plane()
+    for address in ("10.0.0.1", "10.0.0.2"):
+        Line(plane, address).send(a_request(EVENTS, "Metadata: true"))
+    assert after(plane.reception, SECOND).never == 1
 
 
 def test_an_approval_is_a_request_as_well() -> None:
