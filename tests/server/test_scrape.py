@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import inf
 from typing import Any
@@ -21,7 +21,7 @@ from forewarn.errors import Unavailable
 from forewarn.ports import Snapshot, Store, Transaction
 from forewarn.server.control.metrics import make_registry
 from forewarn.server.limits import Verdict
-from forewarn.server.metrics.sources import Sources, Target
+from forewarn.server.metrics.sources import Sources
 from forewarn.server.metrics.traffic import Traffic
 from forewarn.server.presence import presence
 from forewarn.stores.sqlite import MEMORY
@@ -51,6 +51,16 @@ class ReadOnly:
     def _find(self) -> None:
         if self.is_away:
             raise Unavailable("the disk has gone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """One who is told of facts."""
+
+    name: str
+    behind: int
+    lag_seconds: float
+    failures: int
 
 
 class Scene:
@@ -153,7 +163,7 @@ def test_what_others_tell_is_shown(scene: Scene) -> None:
 
 
 def test_those_who_are_told_of_facts_are_shown_by_name(scene: Scene) -> None:
-    hook = Target(name="hook", behind=3, lag_seconds=9.5, failures=2)
+    hook = Hook(name="hook", behind=3, lag_seconds=9.5, failures=2)
     found = scene.scrape(targets=lambda: [hook])
     assert found.value("forewarn_notifier_behind_facts", target="hook") == 3
     assert found.value("forewarn_notifier_lag_seconds", target="hook") == 9.5

@@ -7,7 +7,7 @@ from math import isfinite
 from forewarn import __version__
 from forewarn.clocks import ManualClock
 from forewarn.server.metrics.kinds import Count, Gauge, Metric, Values, one
-from forewarn.server.metrics.sources import Look
+from forewarn.server.metrics.sources import Look, Target
 
 
 def _position(look: Look) -> Values:
@@ -36,6 +36,10 @@ def _rate(look: Look) -> Values:
 
 def _unseen(look: Look) -> Values:
     return {(str(limit),): n for limit, n in look.presence.unseen.items()}
+
+
+def _targets(look: Look) -> Sequence[Target]:
+    return () if look.journal is None else look.journal.targets
 
 
 #: In the order in which they are shown.
@@ -144,19 +148,19 @@ SERVICE: Sequence[Metric] = (
     Gauge(
         "forewarn_notifier_behind_facts",
         ("target",),
-        "Facts that a notifier has yet to tell.",
-        lambda look: {(t.name,): t.behind for t in look.sources.targets()},
+        "Facts that a notifier has yet to tell; absent while the store is away.",
+        lambda look: {(t.name,): t.behind for t in _targets(look)},
     ),
     Gauge(
         "forewarn_notifier_lag_seconds",
         ("target",),
         "Time since the oldest of them; 0 if there is none.",
-        lambda look: {(t.name,): t.lag_seconds for t in look.sources.targets()},
+        lambda look: {(t.name,): t.lag_seconds for t in _targets(look)},
     ),
     Count(
         "forewarn_notifier_failures",
         ("target",),
         "Attempts of a notifier that failed.",
-        lambda look: {(t.name,): t.failures for t in look.sources.targets()},
+        lambda look: {(t.name,): t.failures for t in _targets(look)},
     ),
 )

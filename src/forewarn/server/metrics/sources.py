@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from forewarn.core.maintenance import Maintenance
 from forewarn.engine.counting import Counting, Numbers
@@ -19,19 +20,32 @@ from forewarn.server.plane import MetadataPlane
 from forewarn.server.presence import Presence, presence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Protocol):
     """One who is told of facts, and how far he is."""
 
-    name: str
-    behind: int  # facts
-    lag_seconds: float  # since the oldest of them
-    failures: int  # since the start
+    @property
+    def name(self) -> str:
+        """What he is called in the settings."""
+
+    @property
+    def behind(self) -> int:
+        """How many facts he is still to be told."""
+
+    @property
+    def lag_seconds(self) -> float:
+        """How old the oldest of them is; 0: there is none."""
+
+    @property
+    def failures(self) -> int:
+        """How many attempts have failed since the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Whom to ask; each answers from any thread, and at once."""
+    """Whom to ask; each answers from any thread.
+
+    Only `store`, `counting` and `targets` need the store, and fail while it is away.
+    """
 
     clock: Clock
     store: Store
@@ -63,6 +77,7 @@ class Journal:
 
     position: int
     lags: Mapping[str, Lag]
+    targets: Sequence[Target]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +106,7 @@ def sources_of(
     timers: Timers,
     plane: MetadataPlane,
     store_bytes: Callable[[], int | None],
+    targets: Callable[[], Sequence[Target]] = tuple,
 ) -> Sources:
     """Say which part of a service tells what."""
     desk, limit = plane.desk, plane.limit
@@ -110,6 +126,7 @@ def sources_of(
         held=lambda: plane.alarm.count,
         calls=lambda: works.calls,
         since_heartbeat=lambda: timers.since_heartbeat,
+        targets=targets,
     )
 
 
@@ -138,6 +155,7 @@ def _journal(sources: Sources, now: datetime) -> Journal:
     return Journal(
         position=position,
         lags={name: _lag(sources, at, position, now) for name, at in reached.items()},
+        targets=sources.targets(),
     )
 
 
