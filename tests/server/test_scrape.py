@@ -167,7 +167,7 @@ def test_those_who_are_told_of_facts_are_shown_by_name(scene: Scene) -> None:
     found = scene.scrape(targets=lambda: [hook])
     assert found.value("forewarn_notifier_behind_facts", target="hook") == 3
     assert found.value("forewarn_notifier_lag_seconds", target="hook") == 9.5
-    assert found.value("forewarn_notifier_failures_total", target="hook") == 2
+    assert found.value("forewarn_notifier_failures", target="hook") == 2
 
 
 def test_before_the_first_heartbeat_its_age_is_not_told(scene: Scene) -> None:

@@ -157,10 +157,10 @@ SERVICE: Sequence[Metric] = (
         "Time since the oldest of them; 0 if there is none.",
         lambda look: {(t.name,): t.lag_seconds for t in _targets(look)},
     ),
-    Count(
+    Gauge(
         "forewarn_notifier_failures",
         ("target",),
-        "Attempts of a notifier that failed.",
+        "Attempts of a notifier that failed, one after the other; 0 when one succeeds.",
         lambda look: {(t.name,): t.failures for t in _targets(look)},
     ),
 )

@@ -37,7 +37,7 @@ class Target(Protocol):
 
     @property
     def failures(self) -> int:
-        """How many attempts have failed since the start."""
+        """How many attempts have failed, since one succeeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
