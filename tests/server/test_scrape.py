@@ -18,7 +18,7 @@ from forewarn.clocks import FastClock
 from forewarn.core.facts import Entry
 from forewarn.engine.counting import Counting
 from forewarn.errors import Unavailable
-from forewarn.ports import Snapshot, Store, Transaction
+from forewarn.ports import Bell, Snapshot, Store, Transaction
 from forewarn.server.control.metrics import make_registry
 from forewarn.server.limits import Verdict
 from forewarn.server.metrics.sources import Sources
@@ -33,11 +33,14 @@ class ReadOnly:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.is_away = False
+        self.hangs = Bell()  # rings while it does not
+        self.hangs.set()
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         raise AssertionError("a scrape writes")
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
+        self.hangs.wait()
         self._find()
         return self._store.snapshot()
 
@@ -90,9 +93,9 @@ class Scene:
             since_heartbeat=lambda: self.heartbeat,
         )
 
-    def scrape(self, **changes: Any) -> Scrape:
+    def scrape(self, *, patience: float = 10.0, **changes: Any) -> Scrape:
         sources = replace(self.sources, **changes)
-        registry = make_registry(lambda: sources, Traffic())
+        registry = make_registry(lambda: sources, Traffic(), patience=patience)
         return parse(generate_latest(registry).decode())
 
 
@@ -117,6 +120,15 @@ def test_while_the_store_is_away_the_rest_is_told(scene: Scene) -> None:
     assert found.value("forewarn_heartbeat_age_seconds") == 3.5
     for missing in ("forewarn_journal_position", "forewarn_reader_lag_seconds"):
         assert found.all(missing) == {}
+
+
+def test_a_store_that_hangs_is_not_waited_for(scene: Scene) -> None:
+    scene.scrape()
+    scene.store.hangs.clear()
+    found = scene.scrape(patience=0.01)
+    scene.store.hangs.set()
+    assert found.value("forewarn_store_up") == 0
+    assert found.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
 
 
 def test_when_the_store_is_back_nothing_was_missed(scene: Scene) -> None:

@@ -113,9 +113,11 @@ class Counting:
                     self.position = entry.position
 
     def live(self) -> Sequence[Maintenance]:
-        """Tell what is announced or under way, as far as was read."""
-        with self._lock:
-            return [*self._live.values()]
+        """Tell what is announced or under way, as far as was read.
+
+        Whoever reads may hang, and is not waited for: a copy is made in one step.
+        """
+        return [*self._live.values()]
 
     # --- one fact ------------------------------------------------------------
 

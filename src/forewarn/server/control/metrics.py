@@ -20,11 +20,12 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from forewarn.server.control.asked import Caller
+from forewarn.server.metrics.asking import Asking
 from forewarn.server.metrics.kinds import Gauge, Histogram, Metric
 from forewarn.server.metrics.life import LIFE
 from forewarn.server.metrics.requests import REQUESTS
 from forewarn.server.metrics.service import SERVICE
-from forewarn.server.metrics.sources import Look, Sources, look
+from forewarn.server.metrics.sources import Look, Sources, ask_store, look
 from forewarn.server.metrics.traffic import Traffic
 
 METRICS: Sequence[Metric] = (*SERVICE, *LIFE, *REQUESTS)
@@ -32,29 +33,35 @@ METRICS: Sequence[Metric] = (*SERVICE, *LIFE, *REQUESTS)
 router = APIRouter(tags=["metrics"])
 
 _OPEN_METRICS = "application/openmetrics-text"
+_PATIENCE = 2.0  # seconds with a store that hangs; Prometheus gives up after ten
 
 
 class Metrics(Collector):
     """Looks at the service once for each scrape."""
 
-    def __init__(self, sources: Callable[[], Sources], traffic: Traffic) -> None:
-        """Ask `sources`, and `traffic`."""
+    def __init__(
+        self, sources: Callable[[], Sources], traffic: Traffic, patience: float
+    ) -> None:
+        """Ask `sources` and `traffic`; the store for so many seconds at most."""
         self._sources = sources
         self._traffic = traffic
+        self._store = Asking(lambda: ask_store(sources()))
+        self._patience = patience
 
     def collect(self) -> Iterator[Family]:
         """Show all metrics that can be told."""
-        seen = look(self._sources(), self._traffic)
+        journal = self._store.ask(self._patience)
+        seen = look(self._sources(), self._traffic, journal)
         for metric in METRICS:
             yield _filled(metric, seen)
 
 
 def make_registry(
-    sources: Callable[[], Sources], traffic: Traffic
+    sources: Callable[[], Sources], traffic: Traffic, *, patience: float = _PATIENCE
 ) -> CollectorRegistry:
     """Make a registry of our own: several services may live in one process."""
     registry = CollectorRegistry()
-    registry.register(Metrics(sources, traffic))
+    registry.register(Metrics(sources, traffic, patience))
     ProcessCollector(registry=registry)
     return registry
 

@@ -11,7 +11,6 @@ from forewarn.engine.documents import Documents
 from forewarn.engine.engine import Engine
 from forewarn.engine.timers import Timers
 from forewarn.engine.works import Works
-from forewarn.errors import ForewarnError
 from forewarn.ports import Clock, Store
 from forewarn.server.counts import Answered
 from forewarn.server.limits import Verdict
@@ -130,14 +129,9 @@ def sources_of(
     )
 
 
-def look(sources: Sources, traffic: Traffic) -> Look:
-    """Look at everything; what only the store knows is missing if it is away."""
+def look(sources: Sources, traffic: Traffic, journal: Journal | None) -> Look:
+    """Look at everything; what only the store knows has been asked before."""
     now = sources.clock.now()
-    try:
-        sources.counting.catch_up()
-        journal = _journal(sources, now)
-    except ForewarnError:
-        journal = None
     return Look(
         sources=sources,
         traffic=traffic,
@@ -148,10 +142,13 @@ def look(sources: Sources, traffic: Traffic) -> Look:
     )
 
 
-def _journal(sources: Sources, now: datetime) -> Journal:
+def ask_store(sources: Sources) -> Journal:
+    """Count to the end, and ask what only the store can tell."""
+    sources.counting.catch_up()
     reached = {name: tell() for name, tell in sources.readers.items()}  # first of all
     with sources.store.snapshot() as snapshot:
         position = snapshot.position()
+    now = sources.clock.now()
     return Journal(
         position=position,
         lags={name: _lag(sources, at, position, now) for name, at in reached.items()},
