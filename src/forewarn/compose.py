@@ -20,8 +20,8 @@ from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers.choice import IN_PLACE, Choice, make_driver, open_driver
 from forewarn.engine.causes import Causes
-from forewarn.engine.delivering import Delivery
 from forewarn.engine.counting import Counting
+from forewarn.engine.delivering import Delivery
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import CLOCK, Engine
 from forewarn.engine.fleets import Fleets
@@ -197,6 +197,7 @@ class System:
                 timers=timers,
                 plane=plane,
                 store_bytes=partial(_store_bytes, self._config.store),
+                targets=notifying.targets,
             ),
         )
         app = make_app(parts, streams)
