@@ -110,7 +110,7 @@ def _config(arguments: argparse.Namespace) -> Config:
 def _serve(config: Config, *, as_json: bool) -> None:
     try:
         from forewarn.compose import System
-        from forewarn.server.auth import admin_token
+        from forewarn.server.auth import admin_token, warn_of_short
     except ModuleNotFoundError as error:
         raise CannotStart(
             f"serve needs the server extra ({error.name} is missing):"
@@ -119,6 +119,8 @@ def _serve(config: Config, *, as_json: bool) -> None:
     end = _end()
     _allow_many_files()
     token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))
+    if not config.control.is_loopback:
+        warn_of_short(token)
     with System(config, token) as system:
         _tell(_addresses(system.metadata, system.control, as_json=as_json))
         os.read(end, 1)

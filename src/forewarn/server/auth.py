@@ -47,11 +47,6 @@ def admin_token(directory: Path, given: str | None) -> str:
     if given and given.strip():
         if not given.isascii():
             raise CannotStart("FOREWARN_TOKEN must be plain ASCII")
-        if len(given.strip()) < _SHORT:
-            _log.warning(
-                "FOREWARN_TOKEN has fewer than %d characters: it can be guessed",
-                _SHORT,
-            )
         return given.strip()
     path = directory / "token"
     try:
@@ -65,6 +60,16 @@ def admin_token(directory: Path, given: str | None) -> str:
     if path.stat().st_mode & 0o077:
         _log.warning("others may read %s; `chmod 600` makes it yours alone", path)
     return token
+
+
+def warn_of_short(token: str) -> None:
+    """Say that `token`, with which all networks may try their luck, is too short."""
+    if len(token) < _SHORT:
+        _log.warning(
+            "the token has fewer than %d characters, and others can connect: it can be"
+            " guessed",
+            _SHORT,
+        )
 
 
 def _make_token(path: Path) -> None:
