@@ -40,6 +40,7 @@ PATHS = {
     "/v1/report": {"get"},
     "/v1/clock": {"get"},
     "/v1/clock/advance": {"post"},
+    "/v1/notifiers": {"get"},
     "/v1/tokens": {"get", "post"},
     "/v1/tokens/{name}": {"delete"},
     "/healthz": {"get"},
