@@ -289,3 +289,39 @@ def test_a_section_must_be_a_table() -> None:
 
 def test_other_variables_do_not_matter() -> None:
     assert from_environment(FOREWARN_URL="x", FOREWARN_TOKEN="t") == from_flags()
+
+
+# --- the control plane on a network ------------------------------------------
+
+
+@pytest.mark.parametrize("control", ["0.0.0.0:1", "[::]:1", "192.0.2.1:1", "box:1"])
+def test_others_reach_the_control_plane_by_tls_only(control: str) -> None:
+    with pytest.raises(InvalidInput, match=r"--tls-cert and --tls-key, or --insecure"):
+        from_flags(control=control)
+    from_flags(control=control, tls_cert="c.pem", tls_key="k.pem")
+    from_flags(control=control, insecure_control=True)
+
+
+@pytest.mark.parametrize("control", ["127.0.0.1:1", "[::1]:1", "localhost:1"])
+def test_this_machine_reaches_it_without_tls(control: str) -> None:
+    assert from_flags(control=control).tls_cert is None
+
+
+@pytest.mark.parametrize("flag", ["tls_cert", "tls_key"])
+def test_a_certificate_and_its_key_belong_together(flag: str) -> None:
+    with pytest.raises(InvalidInput, match="belong together"):
+        from_flags(**{flag: "file.pem"})
+
+
+def test_names_of_the_control_plane_are_read_in_any_case() -> None:
+    names = ("a.example", "b")
+    assert from_flags(control_host=["A.Example.", "b"]).control_host == names
+    assert from_environment(FOREWARN_CONTROL_HOST="a.example, B").control_host == names
+    assert from_file({"control": {"hosts": ["*"]}}).control_host == ("*",)
+    assert from_flags().control_host == ()
+
+
+@pytest.mark.parametrize("name", ["a:1", "http://a", "", "a b", "*.example", 1])
+def test_what_is_no_name_of_the_control_plane_is_refused(name: object) -> None:
+    with pytest.raises(InvalidInput, match="--control-host: expected a name such as"):
+        from_flags(control_host=[name])

@@ -6,6 +6,7 @@ import logging
 import os
 import resource
 import socket
+import ssl
 import tomllib
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -37,6 +38,7 @@ from forewarn.engine.works import Works
 from forewarn.errors import CannotStart, Conflict, ForewarnError
 from forewarn.notifiers.choice import make_notifier, open_notifier
 from forewarn.ports import Clock
+from forewarn.server.control.tls import tls_context
 from forewarn.server.identity import Directory
 from forewarn.server.limits import Connections, Rate
 from forewarn.server.metadata import Desk
@@ -63,6 +65,7 @@ class System:
         """Be what `config` says; `open` starts it."""
         self._config = config
         self._token = token
+        self._tls: ssl.SSLContext | None = None  # None: plain HTTP
         self._cleanup = ExitStack()
         self.metadata: Sequence[str] = ()
         self.control = ""
@@ -93,6 +96,8 @@ class System:
 
     def _open(self, cleanup: ExitStack) -> None:
         config = self._config
+        if config.tls_cert and config.tls_key:
+            self._tls = tls_context(config.tls_cert, config.tls_key)
         listening = [_listen(each, cleanup) for each in config.metadata]
         controlling = _listen(config.control, cleanup)
         store = _open_store(config.store)
@@ -126,7 +131,7 @@ class System:
         self._open_control(cleanup, controlling, engine, fleets, documents, plane)
         cleanup.callback(store.leave)  # first of all, so that nobody hangs on it
         self.metadata = [f"http://{_bound(each)}" for each in listening]
-        self.control = f"http://{_bound(controlling)}"
+        self.control = f"{'https' if self._tls else 'http'}://{_bound(controlling)}"
 
     def _open_control(
         self,
@@ -202,7 +207,11 @@ class System:
         )
         app = make_app(parts, streams)
         control = ControlPlane(
-            [controlling], app, streams, connections=_control_connections()
+            [controlling],
+            app,
+            streams,
+            connections=_control_connections(),
+            tls=self._tls,
         )
         threads: list[Follower | Timers | ControlPlane] = [*followers, timers, control]
         for each in threads:

@@ -23,6 +23,10 @@ class Config:
 
     metadata: tuple[Address, ...]
     control: Address
+    tls_cert: str | None  # None: the control plane speaks plain HTTP
+    tls_key: str | None  # None: as above
+    insecure_control: bool
+    control_host: tuple[str, ...]
     store: str = field(repr=False)  # there may be a password in it
     fleet: str | None
     clock: str
@@ -79,7 +83,21 @@ def load(sources: Sources) -> Config:
     values["notify_targets"] = _targets(values, sources.environment)
     directory = state_directory(sources.environment)
     values["store"] = values["store"] or f"sqlite:///{directory / 'forewarn.db'}"
-    return Config(**values, shown=shown, state_directory=directory)
+    config = Config(**values, shown=shown, state_directory=directory)
+    _check_control(config)
+    return config
+
+
+def _check_control(config: Config) -> None:
+    if (config.tls_cert is None) != (config.tls_key is None):
+        raise InvalidInput("--tls-cert and --tls-key belong together; give both")
+    has_cover = config.tls_cert is not None or config.insecure_control
+    if not (config.control.is_loopback or has_cover):
+        raise InvalidInput(
+            f"--control: others than this machine can reach {config.control}, and"
+            " tokens would cross the network in the clear; give --tls-cert and"
+            " --tls-key, or --insecure-control if something else protects it"
+        )
 
 
 def _targets(

@@ -24,6 +24,7 @@ from forewarn.values import (
     read_clock,
     read_connections,
     read_flag,
+    read_names,
     read_seconds,
     read_store,
     read_text,
@@ -147,6 +148,45 @@ _NOTIFY: tuple[Setting, ...] = (
 )
 
 
+_CONTROL: tuple[Setting, ...] = (
+    Setting(
+        name="tls_cert",
+        key="control.tls_cert",
+        default=None,
+        read=read_text,
+        metavar="FILE",
+        help="The certificate of the API, in PEM, with those that lead to its"
+        " authority; the API then speaks HTTPS only.",
+        shown_default="none",
+    ),
+    Setting(
+        name="tls_key",
+        key="control.tls_key",
+        default=None,
+        read=read_text,
+        metavar="FILE",
+        help="The private key of that certificate, in PEM, without a passphrase.",
+        shown_default="none",
+    ),
+    Setting(
+        name="insecure_control",
+        key="control.insecure",
+        default=False,
+        read=read_flag,
+        help="Let others than this machine reach the API without TLS.",
+        shown_default="only with TLS",
+    ),
+    Setting(
+        name="control_host",
+        key="control.hosts",
+        default=[],
+        read=read_names,
+        metavar="NAME",
+        help="A name by which the API is asked for; may be repeated. *: any name.",
+        shown_default="its addresses, and the names of this machine",
+    ),
+)
+
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="metadata",
@@ -165,6 +205,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="HOST:PORT",
         help="Where operators reach the API.",
     ),
+    *_CONTROL,
     Setting(
         name="store",
         key="store.url",

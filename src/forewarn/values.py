@@ -1,5 +1,6 @@
 """How settings are written, and what they mean."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -17,6 +18,7 @@ POSTGRES = ("postgresql://", "postgres://")
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +140,18 @@ def read_addresses(value: object, place: str) -> tuple[Address, ...]:
         read_address(each.strip() if isinstance(each, str) else each, place)
         for each in several
     )
+
+
+def read_names(value: object, place: str) -> tuple[str, ...]:
+    """Read names of a machine, in text with commas between them; `*` is any."""
+    several = value.split(",") if isinstance(value, str) else value
+    if not isinstance(several, list | tuple):
+        raise _wrong(place, "one or more names", value)
+    return tuple(_read_name(each, place) for each in several)
+
+
+def _read_name(value: object, place: str) -> str:
+    name = value.strip().lower().removesuffix(".") if isinstance(value, str) else ""
+    if _NAME.fullmatch(name):
+        return name
+    raise _wrong(place, "a name such as forewarn.example.org, without a port", value)

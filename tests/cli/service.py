@@ -1,6 +1,7 @@
 """A service to talk to: real HTTP, and answers that the test has written down."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -95,8 +96,8 @@ def hanging_up(handler: BaseHTTPRequestHandler) -> None:
 
 
 @contextmanager
-def a_service() -> Iterator[Service]:
-    """Listen on a free port until the test is over."""
+def a_service(tls: ssl.SSLContext | None = None) -> Iterator[Service]:
+    """Listen on a free port until the test is over, with `tls` if it is given."""
     service = Service(url="")
 
     class Handler(BaseHTTPRequestHandler):
@@ -117,6 +118,9 @@ def a_service() -> Iterator[Service]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         service.url = f"http://127.0.0.1:{server.server_port}"
+        if tls is not None:
+            service.url = service.url.replace("http:", "https:")
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:

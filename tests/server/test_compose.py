@@ -178,7 +178,7 @@ def test_a_store_in_memory_writes_nothing(tmp_path: Path) -> None:
     "flags",
     [
         {"metadata": ["192.0.2.1:0"]},
-        {"control": "192.0.2.1:0"},
+        {"control": "192.0.2.1:0", "insecure_control": True},
         {"fleet": "missing.toml"},
         {"store": "sqlite:////dev/null/forewarn.db"},
     ],

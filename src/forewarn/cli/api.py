@@ -6,6 +6,7 @@ an idempotency key, so nothing is done twice.
 
 import json
 import os
+import ssl
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,11 +15,19 @@ from datetime import datetime
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.request import (
+    BaseHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
 from uuid import uuid4
 
 from forewarn import __version__
 from forewarn.cli.answers import answer
+from forewarn.cli.trust import distrust, is_it_tls, trusting
 from forewarn.config import state_directory
 from forewarn.errors import (
     Lost,
@@ -53,6 +62,7 @@ class Api:
 
     url: str
     token: str | None  # None: none was found
+    ca: str | None = None  # None: the authorities that this machine trusts
 
     def request(
         self,
@@ -117,7 +127,7 @@ class Api:
         """Read server-sent events line by line, from behind position `after`."""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         request = self._request("GET", path, headers)
-        with self._troubles(timeout), _open(request, timeout) as response:
+        with self._troubles(timeout), self._open(request, timeout) as response:
             yield response
 
     def _request(
@@ -135,8 +145,15 @@ class Api:
             request.add_header("Authorization", f"Bearer {self.token}")
         return request
 
+    def _open(self, request: Request, timeout: float) -> HTTPResponse:
+        handlers: list[BaseHandler] = [ProxyHandler({}), _NoRedirects()]
+        if self.url.startswith("https:"):
+            handlers.append(HTTPSHandler(context=trusting(self.ca)))
+        response: HTTPResponse = build_opener(*handlers).open(request, timeout=timeout)
+        return response
+
     def _exchange(self, request: Request, timeout: float) -> Reply:
-        with self._troubles(timeout), _open(request, timeout) as response:
+        with self._troubles(timeout), self._open(request, timeout) as response:
             body = response.read()
         try:
             plain = json.loads(body) if body else None
@@ -170,6 +187,8 @@ class Api:
         return Refused(said or f"{self.url} answered {error}", error.code)
 
     def _trouble(self, reason: object, timeout: float) -> Unreachable:
+        if isinstance(reason, ssl.SSLError):
+            return distrust(reason, self.url)
         if isinstance(reason, ConnectionRefusedError):
             return Unreachable(
                 f"nothing answers at {self.url}; is `forewarn serve` running? (--url)"
@@ -177,7 +196,10 @@ class Api:
         if isinstance(reason, TimeoutError):
             return Unreachable(f"{self.url} did not answer within {timeout:g} s")
         if isinstance(reason, ConnectionError | IncompleteRead):
-            return Lost(f"the connection to {self.url} broke before it had answered")
+            return Lost(
+                f"the connection to {self.url} broke before it had answered"
+                + is_it_tls(self.url)
+            )
         if isinstance(reason, HTTPException):
             return Unreachable(f"what answers at {self.url} does not speak HTTP")
         return Unreachable(f"{self.url} cannot be reached: {reason}")
@@ -189,7 +211,7 @@ def api_of(args: Namespace) -> Api:
     token = given.strip() or _kept_token()
     if token is not None and not (token.isascii() and token.isprintable()):
         raise WrongUsage("the token has characters that no token has")
-    return Api(args.url, token)
+    return Api(args.url, token, args.ca)
 
 
 def segment(text: str) -> str:
@@ -205,12 +227,6 @@ def _kept_token() -> str | None:
         return None
     except OSError as error:
         raise WrongUsage(f"the token in {path} cannot be read: {error}") from error
-
-
-def _open(request: Request, timeout: float) -> HTTPResponse:
-    opener = build_opener(ProxyHandler({}), _NoRedirects)
-    response: HTTPResponse = opener.open(request, timeout=timeout)
-    return response
 
 
 def _said(error: HTTPError) -> str | None:

@@ -76,6 +76,12 @@ SERVICE = (
         help="the operator's token; better kept in the environment, or in the file"
         " `token` of the state directory, which is read if it is given nowhere",
     ),
+    Option(
+        flag="--ca",
+        metavar="FILE",
+        help="the certificate of the authority that a service with https is to be"
+        " known by, in PEM; those that this machine trusts, if it is given nowhere",
+    ),
     JSON,
 )
 

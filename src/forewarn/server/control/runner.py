@@ -1,49 +1,22 @@
 """uvicorn in a thread of its own, on sockets that are bound already."""
 
-import asyncio
 import socket
+import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 
 import uvicorn
 import uvloop
-from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import ASGIApp
 
+from forewarn.server.control.connections import Patience, Wire, wire
+from forewarn.server.control.handshakes import Handshakes
 from forewarn.server.control.journal import Streams
 from forewarn.server.limits import Ceiling
 
 _KEPT = 75  # seconds that a connection is kept without a request
-
-
-def _wire(ceiling: Ceiling) -> type[HttpToolsProtocol]:
-    """Make connections that end at once if there are too many."""
-
-    class Wire(HttpToolsProtocol):
-        """A connection."""
-
-        is_admitted = False
-
-        def connection_made(  # type: ignore[override]  # as uvicorn has it
-            self, transport: asyncio.Transport
-        ) -> None:
-            super().connection_made(transport)
-            self.is_admitted = ceiling.admit()
-            if not self.is_admitted:
-                transport.abort()
-                return
-            # uvicorn itself would wait for ever for the first request.
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            if self.is_admitted:
-                ceiling.release()
-
-    return Wire
+_PATIENCE = Patience()
 
 
 class _Server(uvicorn.Server):
@@ -60,10 +33,12 @@ class ControlPlane:
     def __init__(
         self,
         sockets: Sequence[socket.socket],
-        app: FastAPI,
+        app: ASGIApp,
         streams: Streams,
         *,
         connections: int,
+        tls: ssl.SSLContext | None = None,  # None: plain HTTP
+        patience: Patience = _PATIENCE,
     ) -> None:
         """Serve `app` on `connections` at once; end `streams` when it stops."""
         ceiling = Ceiling(
@@ -72,11 +47,14 @@ class ControlPlane:
             " closed at once",
         )
         self._sockets = list(sockets)
+        self._tls = tls
+        self._wire = wire(ceiling, patience)
         self._streams = streams
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=_wire(ceiling),
+                http=self._wire,
+                ws="none",
                 loop="none",  # it runs on ours
                 log_config=None,
                 access_log=False,
@@ -110,7 +88,26 @@ class ControlPlane:
         server = self._server
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
-        await server.startup(sockets=self._sockets)
+        await server.startup(sockets=[] if self._tls else self._sockets)
+        shaking = self._shake_hands()
         self._ready.set()
         await server.main_loop()
+        for each in shaking:
+            each.close()
         await server.shutdown(sockets=self._sockets)
+
+    def _shake_hands(self) -> Sequence[Handshakes]:
+        """Take connections by ourselves where there is TLS.
+
+        uvicorn would hear of a connection only when its hands are shaken, and so
+        could not count it before.
+        """
+        if self._tls is None:
+            return ()
+        return [Handshakes(each, self._tls, self._connection) for each in self._sockets]
+
+    def _connection(self) -> Wire:
+        server = self._server
+        return self._wire(
+            config=server.config, server_state=server.server_state, app_state={}
+        )
