@@ -145,8 +145,9 @@ class System:
         works = self._open_works(cleanup, engine, documents)
         notifying = self._open_notifying(cleanup, engine)
         # Imported late: FastAPI takes half a second, and VMs can be answered by now.
-        from forewarn.server.control.app import make_app
+        from forewarn.server.control.app import in_public, make_app
         from forewarn.server.control.asked import Parts
+        from forewarn.server.control.callers import known_as
         from forewarn.server.control.journal import Streams
         from forewarn.server.control.runner import ControlPlane
         from forewarn.server.metrics.sources import sources_of
@@ -206,9 +207,11 @@ class System:
             ),
         )
         app = make_app(parts, streams)
+        asked_for = self._config.control.host, *self._config.control_host
+        names = known_as(_bound(controlling).host, *asked_for)
         control = ControlPlane(
             [controlling],
-            app,
+            in_public(app, names),
             streams,
             connections=_control_connections(),
             tls=self._tls,

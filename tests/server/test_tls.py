@@ -3,7 +3,7 @@
 import socket
 import ssl
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -54,6 +54,18 @@ def test_who_trusts_the_authority_is_answered(
     context = ssl.create_default_context(cafile=authority.file)
     with urlopen(f"{service.control}/healthz", timeout=10, context=context) as answer:
         assert answer.read() == b'{"status":"ok"}'
+
+
+@pytest.mark.parametrize(
+    ("host", "told"), [("127.0.0.1", "max-age=31536000"), ("localhost", None)]
+)
+def test_browsers_are_told_to_insist_on_tls_save_on_localhost(
+    service: Service, authority: Authority, host: str, told: str | None
+) -> None:
+    context = ssl.create_default_context(cafile=authority.file)
+    request = Request(f"{service.control}/healthz", headers={"Host": host})
+    with urlopen(request, timeout=10, context=context) as answer:
+        assert answer.headers["Strict-Transport-Security"] == told
 
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])

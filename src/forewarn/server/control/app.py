@@ -1,6 +1,7 @@
 """The control plane as an application."""
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from forewarn import __version__
 from forewarn.server.arm.app import Arm
@@ -19,10 +20,13 @@ from forewarn.server.control import (
     tokens,
 )
 from forewarn.server.control.asked import Parts
+from forewarn.server.control.callers import Callers, Names
 from forewarn.server.control.guard import Guard
+from forewarn.server.control.headers import SafeHeaders
 from forewarn.server.control.journal import Streams
 from forewarn.server.control.metrics import make_registry
 from forewarn.server.metrics.traffic import Counter, Traffic
+from forewarn.server.control.sizes import Allowances, Sizes
 
 _DESCRIPTION = (
     "Announce maintenance, see who was told and who has approved, change the fleet."
@@ -42,6 +46,7 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
     )
     app.add_middleware(Arm, parts=parts)
     traffic = Traffic()
+    app.add_middleware(Sizes, allowances=Allowances())  # behind the guard
     app.add_middleware(Guard, parts=parts)
     app.add_middleware(Counter, traffic=traffic)  # the last stands before the others
     app.state.parts = parts
@@ -63,3 +68,11 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
     ):
         app.include_router(module.router)
     return app
+
+
+def in_public(app: FastAPI, names: Names) -> ASGIApp:
+    """Let `app` be asked by `names` only, and answer so that browsers keep it safe.
+
+    Around all of it: its own middleware does not see how it answers when it fails.
+    """
+    return SafeHeaders(Callers(app, names))

@@ -1,0 +1,130 @@
+"""How large the body of a request may be, and how long it may take.
+
+A body is read whole before the application sees it, but only for those whom the guard
+has let pass.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from forewarn.server.control.problems import problem
+
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """What a body may be."""
+
+    mib: int
+    seconds: float
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes it may have."""
+        return self.mib * _MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowances:
+    """What bodies may be."""
+
+    most: Allowance = Allowance(mib=1, seconds=30)
+    fleet: Allowance = Allowance(mib=64, seconds=300)  # 100,000 VMs have 20 to 40 MiB
+    linger: float = 2.0  # seconds to read who was refused, so that he sees the answer
+
+    def of(self, scope: Scope) -> Allowance:
+        """Find what the body of a request may be."""
+        is_fleet = (scope["method"], scope["path"]) == ("PUT", "/v1/fleet")
+        return self.fleet if is_fleet else self.most
+
+
+class _TooLarge(Exception):
+    """There is more than is allowed."""
+
+
+class Sizes:
+    """Reads bodies, up to a size and for a time."""
+
+    def __init__(self, app: ASGIApp, allowances: Allowances) -> None:
+        """Stand before `app`."""
+        self._app = app
+        self._allowances = allowances
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with its body, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        allowed = self._allowances.of(scope)
+        try:
+            read = await _read(scope, receive, allowed)
+        except ClientDisconnect:
+            return
+        except _TooLarge:
+            said = f"the body of this request may have {allowed.mib} MiB at most"
+            await self._refuse(receive, send, _answer(scope, 413, said))
+        except TimeoutError:
+            said = f"the body took more than {allowed.seconds:g} s"
+            await self._refuse(receive, send, _answer(scope, 408, said))
+        else:
+            await self._app(scope, _again(read, receive), send)
+
+    async def _refuse(self, receive: Receive, send: Send, answer: Response) -> None:
+        """Answer at once; then drop for a moment what is still being sent."""
+        start = {"type": "http.response.start", "status": answer.status_code}
+        headers = [*answer.raw_headers, (b"connection", b"close")]
+        await send({**start, "headers": headers})
+        body = {"type": "http.response.body", "body": answer.body, "more_body": True}
+        await send(body)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._allowances.linger):
+                while (await receive()).get("more_body", False):
+                    pass
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _read(
+    scope: Scope, receive: Receive, allowed: Allowance
+) -> Sequence[Message]:
+    declared = Headers(scope=scope).get("content-length", "0")
+    if declared.isdecimal() and int(declared) > allowed.bytes:
+        raise _TooLarge
+    read: list[Message] = []
+    size = 0
+    async with asyncio.timeout(allowed.seconds):
+        while not read or read[-1].get("more_body", False):
+            message = await receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnect
+            read.append(message)
+            size += len(message.get("body", b""))
+            if size > allowed.bytes:
+                raise _TooLarge
+    return read
+
+
+def _again(read: Sequence[Message], receive: Receive) -> Receive:
+    """Give what was `read` once more, and then what comes."""
+    left = iter(read)
+
+    async def receive_again() -> Message:
+        message = next(left, None)
+        return await receive() if message is None else message
+
+    return receive_again
+
+
+def _answer(scope: Scope, status: int, detail: str) -> JSONResponse:
+    if scope["path"].startswith("/subscriptions"):  # the dialect has its own shape
+        codes = {413: "RequestEntityTooLarge", 408: "RequestTimeout"}
+        error = {"code": codes[status], "message": detail}
+        return JSONResponse({"error": error}, status)
+    return problem(status, detail)
