@@ -13,6 +13,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from tests.server.described import faults
+
 from forewarn.compose import System
 from forewarn.config import Config, Sources, load
 
@@ -117,12 +119,18 @@ class Service:
         raw: bytes | None = None,
         **headers: str,
     ) -> Answer:
-        """Ask the control plane; `body` is sent as JSON, `raw` as it is."""
+        """Ask the control plane; `body` is sent as JSON, `raw` as it is.
+
+        Whatever it answers must be what the API says of itself.
+        """
         data = raw if body is None else json.dumps(body).encode()
         given = {"Authorization": f"Bearer {self.token}", **headers}
         if data is not None:
             given.setdefault("Content_Type", "application/json")
-        return ask(method, self.control + path, data, **given)
+        answer = ask(method, self.control + path, data, **given)
+        kind = answer.headers.get_content_type()
+        assert not faults(method, path, answer.status, kind, answer.body), answer
+        return answer
 
     def get(self, path: str) -> Any:
         """Read what is at `path`, which must be there."""

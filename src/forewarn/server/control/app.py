@@ -26,6 +26,7 @@ from forewarn.server.control.headers import SafeHeaders
 from forewarn.server.control.journal import Streams
 from forewarn.server.control.metrics import make_registry
 from forewarn.server.metrics.traffic import Counter, Traffic
+from forewarn.server.control.openapi import Described
 from forewarn.server.control.sizes import Allowances, Sizes
 
 _DESCRIPTION = (
@@ -37,7 +38,7 @@ _DESCRIPTION = (
 
 def make_app(parts: Parts, streams: Streams) -> FastAPI:
     """Put the application together."""
-    app = FastAPI(
+    app = Described(
         title="forewarn control API",
         version=__version__,
         description=_DESCRIPTION,

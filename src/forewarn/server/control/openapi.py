@@ -1,0 +1,204 @@
+"""The API's own description: what every operation answers, and how it refuses.
+
+FastAPI describes what is asked; what is answered stands in `OPERATIONS`. A new route
+takes one line there: its method and path, and `_read`, `_do` or `_make` with the name
+of a schema of `schemas.py` and the errors that are its own. A test fails until it has
+one.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from forewarn.core.maintenance import Phase
+from forewarn.server.control.rights import is_guarded
+from forewarn.server.control.schemas import SCHEMAS, Schema, ref
+
+Json = dict[str, Any]
+
+_JSON = "application/json"
+_PROBLEM = "application/problem+json"
+_EVENTS = "text/event-stream"
+
+#: Whoever asks: with too large or too slow a body, from a page or by a name of others.
+_ANYWHERE = (403, 408, 413, 421)
+#: Without a token, or with wrong ones too often; and when the store is away.
+_GUARDED = (*_ANYWHERE, 401, 429, 503)
+_IN_BODY = (400, 422)
+_HEADERS: Mapping[int, Sequence[str]] = {
+    401: ("WWW-Authenticate",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
+
+#: What FastAPI cannot know of parameters, by their names.
+PARAMETERS: Mapping[str, Schema] = {
+    "idempotency-key": {"type": "string", "minLength": 1, "maxLength": 255},
+    "last-event-id": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+    "phase": {
+        "type": "array",
+        "items": {"type": "string", "enum": [each.value for each in Phase]},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What one operation answers."""
+
+    success: Mapping[int, str | None]  # the name of a schema; None: no body
+    errors: tuple[int, ...]
+    body: str | None = None  # what is sent, where FastAPI does not know
+    media: str = _JSON
+
+
+def _read(schema: str, *errors: int) -> Operation:
+    return Operation(success={200: schema}, errors=(*_GUARDED, *errors))
+
+
+def _do(schema: str | None, *errors: int, body: str | None = None) -> Operation:
+    """Describe a change; it may be sent twice, with an idempotency key."""
+    return Operation(
+        success={204: None} if schema is None else {200: schema},
+        errors=(*_GUARDED, *_IN_BODY, 409, *errors),
+        body=body,
+    )
+
+
+def _make(schema: str, *errors: int) -> Operation:
+    return replace(_do(schema, *errors), success={201: schema})
+
+
+def _host(schema: str) -> Operation:
+    """Describe what may make maintenances, or find that there are some."""
+    return replace(_do(schema, 404), success={200: schema, 201: schema})
+
+
+OPERATIONS: Mapping[tuple[str, str], Operation] = {
+    # the fleet
+    ("put", "/v1/fleet"): _do("Applied", 404, body="GivenFleet"),
+    ("get", "/v1/vms"): _read("Vms", 422),
+    ("get", "/v1/vms/{name}"): _read("Vm", 404),
+    ("put", "/v1/vms/{name}"): _do("Vm", 404, body="GivenVm"),
+    ("delete", "/v1/vms/{name}"): _do(None, 404),
+    ("get", "/v1/groups"): _read("Groups", 422),
+    ("get", "/v1/groups/{name}"): _read("Group", 404),
+    ("put", "/v1/groups/{name}"): _do("Group", 404, body="GivenGroup"),
+    ("delete", "/v1/groups/{name}"): _do(None, 404),
+    ("get", "/v1/hosts"): _read("Hosts", 422),
+    ("get", "/v1/hosts/{name}"): _read("Host", 404),
+    ("put", "/v1/hosts/{name}"): _do("Host", 404, body="GivenHost"),
+    ("delete", "/v1/hosts/{name}"): _do(None, 404),
+    # what is asked for one VM or one host
+    ("post", "/v1/vms/{name}/restart"): _make("Announced", 404),
+    ("post", "/v1/vms/{name}/redeploy"): _make("Announced", 404),
+    ("post", "/v1/vms/{name}/reimage"): _make("Announced", 404),
+    ("post", "/v1/vms/{name}/evict"): _make("Announced", 404),
+    ("post", "/v1/vms/{name}/delete"): _make("Announced", 404),
+    ("post", "/v1/hosts/{name}/maintain"): _host("Announced"),
+    ("post", "/v1/hosts/{name}/degraded"): _host("Announced"),
+    ("post", "/v1/hosts/{name}/failed"): _host("Announced"),
+    ("post", "/v1/hosts/{name}/recovered"): _host("Announced"),
+    # maintenances and events
+    ("post", "/v1/maintenances"): _make("Announced", 404),
+    ("post", "/v1/maintenances/preview"): _do("Preview", 404),
+    ("get", "/v1/maintenances"): _read("Maintenances", 422),
+    ("get", "/v1/maintenances/{id}"): _read("Maintenance", 404),
+    ("get", "/v1/maintenances/{id}/explain"): _read("Explanation", 404),
+    ("get", "/v1/maintenances/{id}/story"): _read("Story", 404),
+    ("post", "/v1/maintenances/{id}/cancel"): _do("Maintenance", 404),
+    ("post", "/v1/maintenances/{id}/complete"): _do("Maintenance", 404),
+    ("post", "/v1/maintenances/{id}/retry"): _do("Maintenance", 404),
+    ("post", "/v1/maintenances/{id}/close"): _do("Maintenance", 404),
+    ("get", "/v1/events"): _read("Events", 422),
+    ("get", "/v1/events/{id}"): _read("Event", 404),
+    ("post", "/v1/events/{id}/approve"): _do("Event", 404),
+    # the journal and the clock
+    ("get", "/v1/journal"): _read("Journal", 422),
+    ("get", "/v1/stream"): replace(_read("Stream", 422), media=_EVENTS),
+    ("get", "/v1/clock"): _read("Clock"),
+    ("post", "/v1/clock/advance"): _do("Clock"),
+    # tokens
+    ("get", "/v1/tokens"): _read("Tokens", 422),
+    ("post", "/v1/tokens"): _make("NewTokenShown", 404),
+    ("delete", "/v1/tokens/{name}"): _do(None, 404),
+    # health
+    ("get", "/healthz"): Operation(success={200: "Alive"}, errors=_ANYWHERE),
+    ("get", "/readyz"): Operation(
+        success={200: "Ready", 503: "NotReady"}, errors=_ANYWHERE
+    ),
+}
+
+
+class Described(FastAPI):
+    """An application that says all of itself."""
+
+    def openapi(self) -> Json:
+        """Describe it, once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = complete(
+                get_openapi(
+                    title=self.title,
+                    version=self.version,
+                    description=self.description,
+                    routes=self.routes,
+                )
+            )
+        return self.openapi_schema
+
+
+def complete(described: Json) -> Json:
+    """Add what is answered to what FastAPI has `described`."""
+    spec = deepcopy(described)
+    components = spec.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    schemas.update(deepcopy(dict(SCHEMAS)))
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for path, methods in spec["paths"].items():
+        for method, shown in methods.items():
+            known = OPERATIONS.get((method, path))
+            if known is not None:
+                _complete(shown, known)
+            if is_guarded(path):
+                shown["security"] = [{"token": []}]
+    return spec
+
+
+def _complete(shown: Json, known: Operation) -> None:
+    for parameter in shown.get("parameters", ()):
+        parameter["schema"] = dict(
+            PARAMETERS.get(parameter["name"], parameter["schema"])
+        )
+    if known.body is not None:
+        content = {_JSON: {"schema": ref(known.body)}}
+        shown["requestBody"] = {"required": True, "content": content}
+    answers = {code: _answer(code, name, known) for code, name in known.success.items()}
+    for code in known.errors:
+        answers[code] = _described(code, _PROBLEM, ref("Problem"))
+    shown["responses"] = {str(code): answers[code] for code in sorted(answers)}
+
+
+def _answer(code: int, name: str | None, known: Operation) -> Json:
+    if name is None:
+        return {"description": HTTPStatus(code).phrase}
+    return _described(code, known.media, ref(name))
+
+
+def _described(code: int, media: str, schema: Schema) -> Json:
+    headers = {
+        each: {"schema": {"type": "string"}}
+        for each in _HEADERS.get(code, ())
+        if media == _PROBLEM
+    }
+    described: Json = {
+        "description": HTTPStatus(code).phrase,
+        "content": {media: {"schema": schema}},
+    }
+    return {**described, "headers": headers} if headers else described
