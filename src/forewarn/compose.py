@@ -215,6 +215,7 @@ class System:
             streams,
             connections=_control_connections(),
             tls=self._tls,
+            is_proxied=bool(self._config.control_host),
         )
         threads: list[Follower | Timers | ControlPlane] = [*followers, timers, control]
         for each in threads:

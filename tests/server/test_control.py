@@ -116,6 +116,24 @@ def test_a_method_that_is_not_possible_is_a_problem(
 
 
 @pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v1/vms/web-0", "DELETE, GET, PUT"),
+        ("/v1/maintenances", "GET, POST"),
+        ("/v1/maintenances/preview", "POST"),
+        ("/v1/fleet", "PUT"),
+        ("/docs", "GET"),
+    ],
+)
+def test_what_is_possible_instead_is_said(
+    shared: Service, path: str, allowed: str
+) -> None:
+    answer = shared.ask("PATCH", path, {})
+    assert answer.headers["Allow"] == allowed
+    assert allowed in answer.detail
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/v1/vms/nobody",

@@ -204,3 +204,24 @@ def test_http_1_0_without_a_name_is_answered(shared: Service) -> None:
     connection.endheaders()
     assert connection.getresponse().status == 200
     connection.close()
+
+
+# --- behind a proxy ----------------------------------------------------------
+
+
+def test_a_proxy_on_this_machine_is_believed_if_a_name_is_set(serve: Serve) -> None:
+    service = serve(control_host=["api.example"])
+    answer = service.ask(
+        "GET",
+        "/v1/vms",
+        Host="api.example",
+        Origin="https://api.example",
+        X_Forwarded_Proto="https",
+    )
+    assert answer.status == 200
+    assert "Strict-Transport-Security" in answer.headers
+
+
+def test_nobody_is_believed_to_be_a_proxy_otherwise(shared: Service) -> None:
+    answer = shared.ask("GET", "/v1/vms", X_Forwarded_Proto="https")
+    assert "Strict-Transport-Security" not in answer.headers

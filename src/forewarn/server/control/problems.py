@@ -1,6 +1,7 @@
 """Errors as RFC 9457 problems: one sentence each, for the person who reads it."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
@@ -117,8 +118,22 @@ def _http(request: Request, error: Exception) -> Response:
     if error.status_code == 404 and detail == "Not Found":
         detail = f"there is nothing at {request.url.path}; /docs lists what there is"
     if error.status_code == 405:
+        known = (error.headers or {}).get("Allow", "")
+        allowed = ", ".join(_allowed(request, known))
         detail = f"{request.method} is not possible at {request.url.path}"
+        return problem(405, f"{detail}, but {allowed}", {"Allow": allowed})
     return problem(error.status_code, detail, error.headers)
+
+
+def _allowed(request: Request, known: str) -> Sequence[str]:
+    """Find what is possible at a path; of routes that share it, one is `known`."""
+    asked, paths = request.url.path, request.app.openapi()["paths"]
+    fitting = [
+        path for path in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), asked)
+    ]
+    exact = [asked] if asked in paths else fitting
+    found = [each.upper() for path in exact for each in paths[path]]
+    return sorted(found or [each.strip() for each in known.split(",")])
 
 
 def _failed(request: Request, error: Exception) -> Response:

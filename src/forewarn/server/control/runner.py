@@ -17,6 +17,7 @@ from forewarn.server.limits import Ceiling
 
 _KEPT = 75  # seconds that a connection is kept without a request
 _PATIENCE = Patience()
+_PROXIES = ["127.0.0.1", "::1"]
 
 
 class _Server(uvicorn.Server):
@@ -39,8 +40,12 @@ class ControlPlane:
         connections: int,
         tls: ssl.SSLContext | None = None,  # None: plain HTTP
         patience: Patience = _PATIENCE,
+        is_proxied: bool = False,
     ) -> None:
-        """Serve `app` on `connections` at once; end `streams` when it stops."""
+        """Serve `app` on `connections` at once; end `streams` when it stops.
+
+        Where it `is_proxied`, a proxy on this machine is believed who asks, and how.
+        """
         ceiling = Ceiling(
             connections,
             f"there are {connections} connections to the control plane; more are"
@@ -62,6 +67,8 @@ class ControlPlane:
                 timeout_keep_alive=_KEPT,
                 timeout_graceful_shutdown=2,
                 server_header=False,
+                proxy_headers=is_proxied,
+                forwarded_allow_ips=_PROXIES,  # whatever the environment says
             )
         )
         self._ready = Event()
