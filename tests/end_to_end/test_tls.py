@@ -1,0 +1,69 @@
+"""The control plane on a network, as docs/how-to says it."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import FOREWARN, run, serving
+
+PAGE = (
+    Path(__file__).parents[2] / "docs/how-to/put-the-control-plane-on-a-network.md"
+).read_text()
+COMMANDS = re.findall(r"^\$ (openssl .*)$", PAGE, re.MULTILINE)
+TLS = ("--tls-cert", "server.pem", "--tls-key", "server.key")
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all files that the page makes."""
+    folder = tmp_path_factory.mktemp("certified")
+    for command in COMMANDS:
+        subprocess.run(
+            shlex.split(command), cwd=folder, check=True, capture_output=True
+        )
+    return folder
+
+
+def test_the_page_makes_a_certificate_that_commands_trust(certified: Path) -> None:
+    with serving(certified, *TLS) as program:
+        url = program.service.control
+        assert url.startswith("https://")
+        shown = run(certified, "clock", "show", "--url", url, "--ca", "ca.pem")
+        assert (shown.code, shown.err) == (0, "")
+        stranger = run(certified, "clock", "show", "--url", url)
+        assert stranger.code == 1
+        assert "--ca FILE" in stranger.err
+
+
+def test_the_journal_is_followed_over_tls(certified: Path) -> None:
+    with serving(certified, *TLS, FOREWARN_STORE="memory") as program:
+        words = ("--url", program.service.control, "--ca", "ca.pem", "--json")
+        follow = subprocess.Popen(
+            [*FOREWARN, "journal", "--follow", "--after", "0", *words],
+            cwd=certified,
+            env={**os.environ, "FOREWARN_TOKEN": program.service.token},
+            stdout=subprocess.PIPE,
+        )
+        assert follow.stdout is not None
+        with follow:
+            assert b"FleetChanged" in follow.stdout.readline()
+            follow.send_signal(signal.SIGINT)
+        assert program.stop()[0] == 0
+
+
+def test_a_key_of_another_certificate_is_refused_at_the_start(certified: Path) -> None:
+    words = ("--tls-cert", "server.pem", "--tls-key", "ca.key")
+    ended = run(certified, "serve", "--control", "127.0.0.1:0", *words)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.splitlines()[-1].endswith("they do not belong together")
+
+
+def test_a_network_without_tls_is_refused_at_the_start(tmp_path: Path) -> None:
+    ended = run(tmp_path, "serve", "--control", "0.0.0.0:0")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--tls-cert" in ended.err
+    assert "--insecure-control" in ended.err
