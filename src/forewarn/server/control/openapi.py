@@ -119,8 +119,8 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("get", "/v1/events/{id}"): _read("Event", 404),
     ("post", "/v1/events/{id}/approve"): _do("Event", 404),
     # the journal and the clock
-    ("get", "/v1/journal"): _read("Journal", 422),
-    ("get", "/v1/stream"): replace(_read("Stream", 422), media=_EVENTS),
+    ("get", "/v1/journal"): _read("Journal", 404, 422),
+    ("get", "/v1/stream"): replace(_read("Stream", 404, 422), media=_EVENTS),
     ("get", "/v1/clock"): _read("Clock"),
     ("post", "/v1/clock/advance"): _do("Clock"),
     # tokens
