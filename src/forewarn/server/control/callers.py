@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from forewarn.server.control.problems import problem
+from forewarn.server.control import problems
 
 _ANY = "*"
 _LOCALHOST = "localhost"  # browsers never look it up
@@ -117,7 +117,8 @@ class Callers:
         if scope["type"] == "http":
             refused = refusal(_call(scope), self._names)
             if refused is not None:
-                await problem(refused.status, refused.detail)(scope, receive, send)
+                answer = problems.refusal(scope, refused.status, refused.detail)
+                await answer(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

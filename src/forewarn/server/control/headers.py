@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from forewarn.server.control.rights import is_guarded
+
 #: What only concerns JSON, unless a page says otherwise.
 _ALWAYS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -13,7 +15,6 @@ _ALWAYS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-_PRIVATE = ("/v1", "/subscriptions")
 _YEAR = "max-age=31536000"
 
 
@@ -40,7 +41,7 @@ class SafeHeaders:
 
 def _wanted(scope: Scope) -> Mapping[str, str]:
     wanted = dict(_ALWAYS)
-    if scope["path"].startswith(_PRIVATE):
+    if is_guarded(scope["path"]):
         wanted["Cache-Control"] = "no-store"
     if scope["scheme"] == "https" and not _is_localhost(scope):
         wanted["Strict-Transport-Security"] = _YEAR

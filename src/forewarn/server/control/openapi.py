@@ -17,7 +17,8 @@ from fastapi.openapi.utils import get_openapi
 
 from forewarn.core.maintenance import Phase
 from forewarn.server.control.rights import is_guarded
-from forewarn.server.control.schemas import SCHEMAS, Schema, ref
+from forewarn.server.control.schemas import SCHEMAS
+from forewarn.server.control.shapes import Schema, ref
 
 Json = dict[str, Any]
 
@@ -121,6 +122,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     # the journal and the clock
     ("get", "/v1/journal"): _read("Journal", 404, 422),
     ("get", "/v1/stream"): replace(_read("Stream", 404, 422), media=_EVENTS),
+    ("get", "/v1/report"): _read("Report", 404, 422),
     ("get", "/v1/clock"): _read("Clock"),
     ("post", "/v1/clock/advance"): _do("Clock"),
     # tokens

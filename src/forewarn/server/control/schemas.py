@@ -6,7 +6,6 @@ shown by another module is added here under a name of its own, and the name is u
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import get_args
 
 from forewarn.core.explaining import WaitKind
@@ -15,95 +14,48 @@ from forewarn.core.fleet import AutoApproval, GroupKind, Listening
 from forewarn.core.maintenance import Cause, Phase, Via
 from forewarn.core.tokens import Role
 from forewarn.protocol.types import EventSource, EventStatus, EventType
-
-Schema = Mapping[str, object]
-
-# --- parts -------------------------------------------------------------------
-
-_TEXT: Schema = {"type": "string"}
-_FLAG: Schema = {"type": "boolean"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
-_NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,80}$"}
-_NULL: Schema = {"type": "null"}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
-_CURSOR: Schema = {"type": ["string", "integer", "null"]}
-
-
-def ref(name: str) -> Schema:
-    """Point to the schema `name`."""
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _whole(least: int, most: int | None = None) -> Schema:
-    number = {"type": "integer", "minimum": least}
-    return number if most is None else {**number, "maximum": most}
-
-
-def _one_of(kind: type[StrEnum]) -> Schema:
-    return {"type": "string", "enum": [each.value for each in kind]}
-
-
-def _maybe(schema: Schema) -> Schema:
-    return {"anyOf": [schema, _NULL]}
-
-
-def _list(schema: Schema) -> Schema:
-    return {"type": "array", "items": schema}
-
-
-def _closed(**properties: Schema) -> Schema:
-    """Describe an object with these keys, and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
-
-
-def _given(properties: Mapping[str, Schema], *required: str) -> Schema:
-    """Describe what is sent: a key may be absent or null, unless it is required."""
-    taken = {
-        name: schema if name in required else _maybe(schema)
-        for name, schema in properties.items()
-    }
-    needed = {"required": [*required]} if required else {}
-    return {
-        "type": "object",
-        "properties": taken,
-        "additionalProperties": False,
-        **needed,
-    }
-
-
-def _page(schema: Schema) -> Schema:
-    return _closed(items=_list(schema), next=_CURSOR)
-
+from forewarn.server.control.shapes import (
+    FLAG,
+    NAME,
+    NULL,
+    TEXT,
+    TEXTS,
+    TIME,
+    Schema,
+    closed,
+    given,
+    list_of,
+    maybe,
+    one_of,
+    page_of,
+    ref,
+    whole,
+)
 
 # --- the fleet ---------------------------------------------------------------
 
-_HOST: Mapping[str, Schema] = {"name": _NAME}
+_HOST: Mapping[str, Schema] = {"name": NAME}
 _GROUP: Mapping[str, Schema] = {
-    "name": _NAME,
-    "kind": _one_of(GroupKind),
-    "listening": _one_of(Listening),
-    "terminate_notice_seconds": _whole(300, 900),
-    "auto_approve": _list(_one_of(AutoApproval)),
-    "isolated": _FLAG,
+    "name": NAME,
+    "kind": one_of(GroupKind),
+    "listening": one_of(Listening),
+    "terminate_notice_seconds": whole(300, 900),
+    "auto_approve": list_of(one_of(AutoApproval)),
+    "isolated": FLAG,
 }
 _LONG: Schema = {"type": "string", "maxLength": 1000}
 _VM: Mapping[str, Schema] = {
-    "name": _NAME,
-    "group": _NAME,
-    "host": _NAME,
-    "update_domain": _whole(0, 999_999),
-    "fault_domain": _whole(0, 999_999),
+    "name": NAME,
+    "group": NAME,
+    "host": NAME,
+    "update_domain": whole(0, 999_999),
+    "fault_domain": whole(0, 999_999),
     "zone": _LONG,
-    "addresses": _list(
-        {"anyOf": [{**_TEXT, "format": each} for each in ("ipv4", "ipv6")]}
+    "addresses": list_of(
+        {"anyOf": [{**TEXT, "format": each} for each in ("ipv4", "ipv6")]}
     ),
-    "spot": _FLAG,
-    "paas": _FLAG,
+    "spot": FLAG,
+    "paas": FLAG,
     "tags": {"type": "object", "additionalProperties": _LONG},
     "size": _LONG,
     "location": _LONG,
@@ -114,138 +66,193 @@ _VM: Mapping[str, Schema] = {
 #: What is null unless it is set.
 _UNSET = frozenset(_VM.keys() - {"name", "group", "addresses", "spot", "paas", "tags"})
 _UNSET |= {"terminate_notice_seconds"}
-_KNOWN: Mapping[str, Schema] = {"listening_since": _TIME, "last_request": _TIME}
+_KNOWN: Mapping[str, Schema] = {"listening_since": TIME, "last_request": TIME}
 
 
 def _shown(properties: Mapping[str, Schema], **more: Schema) -> Schema:
     """Describe a part of the fleet as it is shown: what is not set is null."""
     shown = {
-        name: _maybe(schema) if name in _UNSET else schema
+        name: maybe(schema) if name in _UNSET else schema
         for name, schema in properties.items()
     }
-    return _closed(**shown, **more)
+    return closed(**shown, **more)
 
 
-_NAMES = _closed(hosts=_TEXTS, groups=_TEXTS, vms=_TEXTS)
+_NAMES = closed(hosts=TEXTS, groups=TEXTS, vms=TEXTS)
 
 # --- maintenances ------------------------------------------------------------
 
 _EVENT: Mapping[str, Schema] = {
-    "id": _TEXT,
-    "maintenance": _TEXT,
-    "group": _TEXT,
-    "resources": _TEXTS,
-    "status": _maybe(_one_of(EventStatus)),
-    "approved_by": _maybe(_TEXT),
-    "approved_via": _maybe(_one_of(Via)),
-    "approved_at": _maybe(_TIME),
-    "seen_by": _TEXTS,
+    "id": TEXT,
+    "maintenance": TEXT,
+    "group": TEXT,
+    "resources": TEXTS,
+    "status": maybe(one_of(EventStatus)),
+    "approved_by": maybe(TEXT),
+    "approved_via": maybe(one_of(Via)),
+    "approved_at": maybe(TIME),
+    "seen_by": TEXTS,
 }
 _MAINTENANCE: Mapping[str, Schema] = {
-    "id": _TEXT,
-    "type": _one_of(EventType),
-    "source": _one_of(EventSource),
-    "cause": _one_of(Cause),
-    "phase": _one_of(Phase),
-    "host": _maybe(_TEXT),
-    "vms": _TEXTS,
-    "not_before": _TIME,
-    "duration_seconds": _whole(-1),
-    "description": _TEXT,
-    "announced_at": _TIME,
-    "started_at": _maybe(_TIME),
-    "ended_at": _maybe(_TIME),
-    "stuck_since": _maybe(_TIME),
-    "reason": _maybe(_TEXT),
-    "events": _list(ref("Event")),
+    "id": TEXT,
+    "type": one_of(EventType),
+    "source": one_of(EventSource),
+    "cause": one_of(Cause),
+    "phase": one_of(Phase),
+    "host": maybe(TEXT),
+    "vms": TEXTS,
+    "not_before": TIME,
+    "duration_seconds": whole(-1),
+    "description": TEXT,
+    "announced_at": TIME,
+    "started_at": maybe(TIME),
+    "ended_at": maybe(TIME),
+    "stuck_since": maybe(TIME),
+    "reason": maybe(TEXT),
+    "events": list_of(ref("Event")),
 }
-_FORESEEN_EVENT = {**_EVENT, "id": _NULL, "maintenance": _NULL}
-_FORESEEN = {**_MAINTENANCE, "id": _NULL, "events": _list(_closed(**_FORESEEN_EVENT))}
-_WAIT = _closed(
-    kind=_one_of(WaitKind),
-    what=_TEXT,
-    since=_maybe(_TIME),
-    opens_at=_maybe(_TIME),
-    opened_by=_maybe(_TEXT),
+_FORESEEN_EVENT = {**_EVENT, "id": NULL, "maintenance": NULL}
+_FORESEEN = {**_MAINTENANCE, "id": NULL, "events": list_of(closed(**_FORESEEN_EVENT))}
+_WAIT = closed(
+    kind=one_of(WaitKind),
+    what=TEXT,
+    since=maybe(TIME),
+    opens_at=maybe(TIME),
+    opened_by=maybe(TEXT),
 )
 
 # --- the journal -------------------------------------------------------------
 
 _ENTRY: Mapping[str, Schema] = {
-    "position": _whole(1),
-    "at": _TIME,
+    "position": whole(1),
+    "at": TIME,
     "fact": {"type": "string", "enum": [each.__name__ for each in get_args(Fact)]},
-    "maintenance": _maybe(_TEXT),
-    "event": _maybe(_TEXT),
-    "group": _maybe(_TEXT),
-    "by": _maybe(_TEXT),
-    "via": _maybe(_one_of(Via)),
+    "maintenance": maybe(TEXT),
+    "event": maybe(TEXT),
+    "group": maybe(TEXT),
+    "by": maybe(TEXT),
+    "via": maybe(one_of(Via)),
+}
+
+# --- the report --------------------------------------------------------------
+
+_COUNT = whole(0)
+_SPREAD = closed(least_seconds=_COUNT, median_seconds=_COUNT, longest_seconds=_COUNT)
+_COUNTED = ("announced", "started", "completed", "canceled", "failed", "withdrawn")
+_STARTS = ("total", "kept", "whole_notice", "approved_early", "without_notice")
+_UNSEEN = {"event": TEXT, "maintenance": TEXT, "type": one_of(EventType)}
+_UNSEEN |= {"group": TEXT, "started_at": TIME}
+_BROKEN: Mapping[str, Schema] = {
+    "maintenance": TEXT,
+    "type": one_of(EventType),
+    "groups": TEXTS,
+    "started_at": TIME,
+    "too_soon_seconds": {"type": "number"},
+}
+
+
+def _counts(kind: type[EventType] | type[Via]) -> Schema:
+    """Describe a number for each of some words."""
+    words = [each.value for each in kind]
+    return {
+        "type": "object",
+        "additionalProperties": _COUNT,
+        "propertyNames": {"enum": words},
+    }
+
+
+_REPORT: Mapping[str, Schema] = {
+    "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+    "since": TIME,
+    "until": TIME,
+    "made_at": TIME,
+    "group": maybe(TEXT),
+    "maintenances": list_of(
+        closed(
+            type=one_of(EventType),
+            cause=one_of(Cause),
+            **dict.fromkeys(_COUNTED, _COUNT),
+        )
+    ),
+    "starts": closed(**dict.fromkeys((*_STARTS, "broken"), _COUNT)),
+    "notice": maybe(closed(promised=_SPREAD, given=_SPREAD, used=_SPREAD)),
+    "saved_seconds": closed(total=_COUNT, by_type=_counts(EventType)),
+    "approvals": closed(
+        total=_COUNT,
+        by_via=_counts(Via),
+        by_whom=list_of(closed(by=maybe(TEXT), via=one_of(Via), approvals=_COUNT)),
+    ),
+    "never_shown": closed(total=_COUNT, events=list_of(closed(**_UNSEEN))),
+    "stuck": closed(maintenances=_COUNT, seconds=_COUNT),
+    "outages": closed(total=_COUNT, seconds=_COUNT),
+    "broken_promises": list_of(closed(**_BROKEN)),
 }
 
 # --- tokens ------------------------------------------------------------------
 
 _TOKEN: Mapping[str, Schema] = {
-    "id": _TEXT,
-    "name": _TEXT,
-    "role": _one_of(Role),
-    "group": _maybe(_TEXT),
-    "created_at": _TIME,
-    "created_by": _maybe(_TEXT),
-    "expires_at": _maybe(_TIME),
-    "last_used": _maybe(_TIME),
+    "id": TEXT,
+    "name": TEXT,
+    "role": one_of(Role),
+    "group": maybe(TEXT),
+    "created_at": TIME,
+    "created_by": maybe(TEXT),
+    "expires_at": maybe(TIME),
+    "last_used": maybe(TIME),
 }
 
 # --- all of them -------------------------------------------------------------
 
 SCHEMAS: Mapping[str, Schema] = {
     "Problem": {
-        **_closed(type=_TEXT, title=_TEXT, status=_whole(400, 599), detail=_TEXT),
+        **closed(type=TEXT, title=TEXT, status=whole(400, 599), detail=TEXT),
         "additionalProperties": True,  # `earliest`, where there is too little notice
     },
     "Host": _shown(_HOST),
-    "Hosts": _page(ref("Host")),
-    "Group": _shown(_GROUP, **{name: _maybe(each) for name, each in _KNOWN.items()}),
-    "Groups": _page(ref("Group")),
+    "Hosts": page_of(ref("Host")),
+    "Group": _shown(_GROUP, **{name: maybe(each) for name, each in _KNOWN.items()}),
+    "Groups": page_of(ref("Group")),
     "Vm": _shown(_VM),
-    "Vms": _page(ref("Vm")),
-    "GivenHost": _given(_HOST),
-    "GivenGroup": _given({**_GROUP, **_KNOWN}, "kind"),
-    "GivenVm": _given(_VM),
-    "GivenFleet": _given(
+    "Vms": page_of(ref("Vm")),
+    "GivenHost": given(_HOST),
+    "GivenGroup": given({**_GROUP, **_KNOWN}, "kind"),
+    "GivenVm": given(_VM),
+    "GivenFleet": given(
         {
-            "hosts": _list(_given(_HOST, "name")),
-            "groups": _list(_given({**_GROUP, **_KNOWN}, "name", "kind")),
-            "vms": _list(_given(_VM, "name")),
+            "hosts": list_of(given(_HOST, "name")),
+            "groups": list_of(given({**_GROUP, **_KNOWN}, "name", "kind")),
+            "vms": list_of(given(_VM, "name")),
         }
     ),
-    "Applied": _closed(added=_NAMES, changed=_NAMES, removed=_NAMES, warnings=_TEXTS),
-    "Event": _closed(**_EVENT),
-    "Events": _page(ref("Event")),
-    "Maintenance": _closed(**_MAINTENANCE),
-    "Maintenances": _page(ref("Maintenance")),
-    "Announced": _closed(maintenances=_list(ref("Maintenance"))),
-    "Preview": _closed(maintenances=_list(_closed(**_FORESEEN))),
-    "Explanation": _closed(
-        phase=_one_of(Phase),
-        due=_FLAG,
-        waits=_list(_WAIT),
-        starts_at_latest=_maybe(_TIME),
-        sentences=_TEXTS,
+    "Applied": closed(added=_NAMES, changed=_NAMES, removed=_NAMES, warnings=TEXTS),
+    "Event": closed(**_EVENT),
+    "Events": page_of(ref("Event")),
+    "Maintenance": closed(**_MAINTENANCE),
+    "Maintenances": page_of(ref("Maintenance")),
+    "Announced": closed(maintenances=list_of(ref("Maintenance"))),
+    "Preview": closed(maintenances=list_of(closed(**_FORESEEN))),
+    "Explanation": closed(
+        phase=one_of(Phase),
+        due=FLAG,
+        waits=list_of(_WAIT),
+        starts_at_latest=maybe(TIME),
+        sentences=TEXTS,
     ),
-    "Story": _closed(
-        notice_given_seconds=_whole(0),
-        notice_used_seconds=_maybe(_whole(0)),
-        entries=_list(_closed(at=_TIME, what=_TEXT)),
-        sentences=_TEXTS,
+    "Story": closed(
+        notice_given_seconds=whole(0),
+        notice_used_seconds=maybe(whole(0)),
+        entries=list_of(closed(at=TIME, what=TEXT)),
+        sentences=TEXTS,
     ),
-    "Entry": {**_closed(**_ENTRY), "additionalProperties": True},  # the fact's own keys
-    "Journal": _page(ref("Entry")),
-    "Stream": _TEXT,  # server-sent events, each an entry
-    "Clock": _closed(clock=_TEXT, now=_TIME),
-    "Token": _closed(**_TOKEN),
-    "Tokens": _page(ref("Token")),
-    "NewTokenShown": _closed(**_TOKEN, token=_TEXT),
-    "Alive": _closed(status={"const": "ok"}),
-    "Ready": _closed(status={"const": "ready"}),
-    "NotReady": _closed(status={"const": "not ready"}, reason=_TEXT),
+    "Entry": {**closed(**_ENTRY), "additionalProperties": True},  # the fact's own keys
+    "Journal": page_of(ref("Entry")),
+    "Report": closed(**_REPORT),
+    "Stream": TEXT,  # server-sent events, each an entry
+    "Clock": closed(clock=TEXT, now=TIME),
+    "Token": closed(**_TOKEN),
+    "Tokens": page_of(ref("Token")),
+    "NewTokenShown": closed(**_TOKEN, token=TEXT),
+    "Alive": closed(status={"const": "ok"}),
+    "Ready": closed(status={"const": "ready"}),
+    "NotReady": closed(status={"const": "not ready"}, reason=TEXT),
 }

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from forewarn.server.control.problems import problem
+from forewarn.server.control.problems import refusal
 
 _MIB = 1024 * 1024
 
@@ -70,10 +70,10 @@ class Sizes:
             return
         except _TooLarge:
             said = f"the body of this request may have {allowed.mib} MiB at most"
-            await self._refuse(receive, send, _answer(scope, 413, said))
+            await self._refuse(receive, send, refusal(scope, 413, said))
         except TimeoutError:
             said = f"the body took more than {allowed.seconds:g} s"
-            await self._refuse(receive, send, _answer(scope, 408, said))
+            await self._refuse(receive, send, refusal(scope, 408, said))
         else:
             await self._app(scope, _again(read, receive), send)
 
@@ -120,11 +120,3 @@ def _again(read: Sequence[Message], receive: Receive) -> Receive:
         return await receive() if message is None else message
 
     return receive_again
-
-
-def _answer(scope: Scope, status: int, detail: str) -> JSONResponse:
-    if scope["path"].startswith("/subscriptions"):  # the dialect has its own shape
-        codes = {413: "RequestEntityTooLarge", 408: "RequestTimeout"}
-        error = {"code": codes[status], "message": detail}
-        return JSONResponse({"error": error}, status)
-    return problem(status, detail)
