@@ -30,7 +30,7 @@ group = "web"
 addresses = ["127.0.0.4"]
 """
 GET = a_request(events_of("web-0"), "Metadata: true")
-HEALTH = a_request("/healthz")
+HEALTH = a_request("/healthz", host="Host: localhost")
 
 
 def ask(where: str, request: bytes, source: str = "127.0.0.1") -> bytes:

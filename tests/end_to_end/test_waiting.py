@@ -152,7 +152,9 @@ def test_clients_of_both_planes_together_do_not_keep_the_program(
         deaf.socket.setblocking(False)
         deaf.socket.send(GET * 3000)
         bearer, length = "Authorization: Bearer t", "Content-Length: 9"
-        request = a_request("/v1/vms/web-0", bearer, length, method="PUT")
+        request = a_request(
+            "/v1/vms/web-0", bearer, length, host="Host: localhost", method="PUT"
+        )
         halfway.socket.sendall(request + b"{")
         until(lambda: program.service.as_vm("web-1").status == 200)
         code, seconds = program.stop()
