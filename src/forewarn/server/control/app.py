@@ -25,9 +25,9 @@ from forewarn.server.control.guard import Guard
 from forewarn.server.control.headers import SafeHeaders
 from forewarn.server.control.journal import Streams
 from forewarn.server.control.metrics import make_registry
-from forewarn.server.metrics.traffic import Counter, Traffic
 from forewarn.server.control.openapi import Described
 from forewarn.server.control.sizes import Allowances, Sizes
+from forewarn.server.metrics.traffic import Counter, Traffic
 
 _DESCRIPTION = (
     "Announce maintenance, see who was told and who has approved, change the fleet."
