@@ -1,0 +1,94 @@
+"""By which rules the service goes, what acts on VMs, and the fleet to begin with."""
+
+import hashlib
+import logging
+import os
+import tomllib
+from datetime import timedelta
+from pathlib import Path
+
+from forewarn.config import Config
+from forewarn.core import fleet_file
+from forewarn.core.policy import Rules
+from forewarn.drivers.choice import Choice
+from forewarn.engine.fleets import Fleets
+from forewarn.errors import CannotStart, Conflict
+from forewarn.ports import Clock
+from forewarn.server.identity import Directory
+from forewarn.values import SQLITE
+
+_log = logging.getLogger(__name__)
+
+_LEAD = 2.0  # seconds between Started and the driver
+
+
+def rules(config: Config, clock: Clock) -> Rules:
+    """Promises to programs that poll in real time last `rate` times as long."""
+    default = 0.0 if config.driver == "nothing" else _LEAD
+    lead = default if config.lead is None else config.lead
+    return Rules(
+        lead=timedelta(seconds=lead * clock.rate),
+        shown={
+            kind: timedelta(seconds=seconds * clock.rate)
+            for kind, seconds in config.shown.items()
+        },
+        retries=config.driver_retries,
+        user_operations=config.user_operations_limit or None,
+        host_failure=config.host_failure_type,
+    )
+
+
+def driver_of(config: Config) -> Choice:
+    """Say which driver is wanted, and how."""
+    return Choice(
+        name=config.driver,
+        command=config.driver_command or (),
+        timeout=config.driver_timeout,
+        grace=config.driver_grace,
+        held=_held(config),
+        options=config.driver_options,
+    )
+
+
+def _held(config: Config) -> Path | None:
+    """The file that scripts hold; one for each store, if that outlives the service."""
+    if config.store == "memory":
+        return None
+    path = config.store.removeprefix(SQLITE)
+    name = config.store if path == config.store else os.path.realpath(path)
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return config.state_directory / f"scripts-{digest[:16]}"
+
+
+def apply_fleet(fleets: Fleets, name: str) -> None:
+    """Apply the fleet file `name`, unless it was the last one applied."""
+    try:
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise CannotStart(f"{name} cannot be read: {error.strerror}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if fleets.is_applied(digest):
+        return
+    try:
+        data = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CannotStart(f"{name} is not valid TOML: {error}") from error
+    fleet = fleet_file.read_fleet(data, name)
+    try:
+        applied = fleets.apply(fleet, by="serve --fleet", digest=digest)
+    except Conflict as error:
+        raise CannotStart(
+            f"{name} cannot be applied: {error}. Start without --fleet, and use"
+            f" `forewarn fleet apply {name}`"
+        ) from error
+    for warning in applied.warnings:
+        _log.warning("%s", warning)
+
+
+def warn_of_default(directory: Directory, config: Config) -> None:
+    """Say so, if strangers are to speak for a VM that is not there."""
+    name = config.default_vm
+    if name is not None and directory.seat("", name) is None:
+        _log.warning(
+            "--default-vm: there is no VM %s; strangers are answered 404", name
+        )
