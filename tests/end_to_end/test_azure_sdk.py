@@ -12,10 +12,12 @@ from azure.core.exceptions import (
     ClientAuthenticationError,
     HttpResponseError,
     ResourceNotFoundError,
+    ServiceRequestError,
 )
 from azure.core.polling import LROPoller
 from tests.end_to_end.azure_sdk import SUBSCRIPTION, Sdk, an_sdk
 from tests.end_to_end.program import environment_of, finish, serving, until
+from tests.server.certificates import Authority
 from tests.server.service import Service, a_service
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-azure-sdks.md"
@@ -300,3 +302,30 @@ def test_the_program_on_the_page_works_as_it_stands(tmp_path: Path) -> None:
     lines = done.out.splitlines()
     assert "web-0 westeurope Succeeded" in lines
     assert lines[-2:] == ["restart: InProgress", "restart: Succeeded"]
+
+
+def test_over_tls_the_sdks_need_nothing_but_a_credential(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    fleet = tmp_path / "alone.toml"
+    fleet.write_text('[[vms]]\nname = "lone"\n')
+    options = {"clock": "system", "fleet": str(fleet), "shown_reboot": "1"}
+    with (
+        a_service(tmp_path, **options, **authority.sign("127.0.0.1").flags) as service,
+        an_sdk(service, connection_verify=authority.file) as sdk,
+    ):
+        assert service.control.startswith("https:")
+        wait_for(sdk.compute.virtual_machines.begin_restart("rg", "lone"))
+        with pytest.raises(ResourceNotFoundError):
+            sdk.maintenance.scheduled_events.acknowledge(
+                "rg", "virtualMachines", "lone", SUBSCRIPTION
+            )
+
+
+def test_over_tls_a_service_that_is_not_trusted_is_not_asked(tmp_path: Path) -> None:
+    flags = Authority(tmp_path).sign("127.0.0.1").flags
+    with (
+        a_service(tmp_path, **flags) as service,
+        an_sdk(service, retry_total=0) as sdk,
+        pytest.raises(ServiceRequestError, match="certificate"),
+    ):
+        sdk.compute.virtual_machines.get("rg", "lone")

@@ -129,6 +129,24 @@ def test_a_list_goes_on_only_where_it_ended(kept: Service, token: str) -> None:
     assert error_of(answer) == (400, "InvalidParameter")
 
 
+def test_a_body_that_is_too_large_is_refused_as_arm_refuses(kept: Service) -> None:
+    for path in (f"{VMS}/web-0/restart", f"{VMS}/web-0/restart".upper()):
+        answer = arm(kept, "POST", path, raw=b" " * (1024 * 1024 + 1))
+        assert error_of(answer) == (413, "RequestEntityTooLarge")
+
+
+def test_whoever_asks_by_a_strange_name_is_refused_as_arm_refuses(
+    kept: Service,
+) -> None:
+    answer = arm(kept, "GET", f"{VMS}/web-0", Host="evil.example")
+    assert error_of(answer) == (421, "MisdirectedRequest")
+
+
+def test_nobody_on_the_way_keeps_an_answer(kept: Service) -> None:
+    for path in (f"{VMS}/web-0", f"{VMS}/web-0".upper(), f"/{VMS}/web-0"):
+        assert arm(kept, "GET", path).headers["Cache-Control"] == "no-store"
+
+
 # --- as answers --------------------------------------------------------------
 
 

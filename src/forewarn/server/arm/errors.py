@@ -32,6 +32,7 @@ _CODES: Mapping[int, str] = {
     408: "RequestTimeout",
     409: "OperationNotAllowed",
     413: "RequestEntityTooLarge",
+    421: "MisdirectedRequest",
     429: "TooManyRequests",
     500: "InternalServerError",
     503: "ServiceUnavailable",
