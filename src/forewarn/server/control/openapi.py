@@ -25,6 +25,7 @@ Json = dict[str, Any]
 _JSON = "application/json"
 _PROBLEM = "application/problem+json"
 _EVENTS = "text/event-stream"
+_METRICS = ("text/plain", "application/openmetrics-text")
 
 #: Whoever asks: with too large or too slow a body, from a page or by a name of others.
 _ANYWHERE = (403, 408, 413, 421)
@@ -55,7 +56,7 @@ class Operation:
     success: Mapping[int, str | None]  # the name of a schema; None: no body
     errors: tuple[int, ...]
     body: str | None = None  # what is sent, where FastAPI does not know
-    media: str = _JSON
+    media: tuple[str, ...] = (_JSON,)
 
 
 def _read(schema: str, *errors: int) -> Operation:
@@ -121,10 +122,13 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("post", "/v1/events/{id}/approve"): _do("Event", 404),
     # the journal and the clock
     ("get", "/v1/journal"): _read("Journal", 404, 422),
-    ("get", "/v1/stream"): replace(_read("Stream", 404, 422), media=_EVENTS),
+    ("get", "/v1/stream"): replace(_read("Stream", 404, 422), media=(_EVENTS,)),
     ("get", "/v1/report"): _read("Report", 404, 422),
     ("get", "/v1/clock"): _read("Clock"),
     ("post", "/v1/clock/advance"): _do("Clock"),
+    # those who are told, and numbers
+    ("get", "/v1/notifiers"): _read("Notifiers"),
+    ("get", "/metrics"): replace(_read("Metrics", 422), media=_METRICS),
     # tokens
     ("get", "/v1/tokens"): _read("Tokens", 422),
     ("post", "/v1/tokens"): _make("NewTokenShown", 404),
@@ -183,7 +187,7 @@ def _complete(shown: Json, known: Operation) -> None:
         shown["requestBody"] = {"required": True, "content": content}
     answers = {code: _answer(code, name, known) for code, name in known.success.items()}
     for code in known.errors:
-        answers[code] = _described(code, _PROBLEM, ref("Problem"))
+        answers[code] = _described(code, (_PROBLEM,), ref("Problem"))
     shown["responses"] = {str(code): answers[code] for code in sorted(answers)}
 
 
@@ -193,14 +197,14 @@ def _answer(code: int, name: str | None, known: Operation) -> Json:
     return _described(code, known.media, ref(name))
 
 
-def _described(code: int, media: str, schema: Schema) -> Json:
+def _described(code: int, media: tuple[str, ...], schema: Schema) -> Json:
     headers = {
         each: {"schema": {"type": "string"}}
         for each in _HEADERS.get(code, ())
-        if media == _PROBLEM
+        if media == (_PROBLEM,)
     }
     described: Json = {
         "description": HTTPStatus(code).phrase,
-        "content": {media: {"schema": schema}},
+        "content": {each: {"schema": schema} for each in media},
     }
     return {**described, "headers": headers} if headers else described

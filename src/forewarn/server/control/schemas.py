@@ -13,6 +13,7 @@ from forewarn.core.facts import Fact
 from forewarn.core.fleet import AutoApproval, GroupKind, Listening
 from forewarn.core.maintenance import Cause, Phase, Via
 from forewarn.core.tokens import Role
+from forewarn.engine.notifying import State
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.server.control.shapes import (
     FLAG,
@@ -201,6 +202,22 @@ _TOKEN: Mapping[str, Schema] = {
     "last_used": maybe(TIME),
 }
 
+# --- those who are told ------------------------------------------------------
+
+_NOTIFIER: Mapping[str, Schema] = {
+    "name": TEXT,
+    "kind": TEXT,
+    "url": maybe(TEXT),
+    "position": _COUNT,
+    "behind": _COUNT,
+    "lag_seconds": {"type": "number", "minimum": 0},
+    "state": one_of(State),
+    "failures": _COUNT,
+    "last_error": maybe(TEXT),
+    "last_success": maybe(TIME),
+    "next_attempt": maybe(TIME),
+}
+
 # --- all of them -------------------------------------------------------------
 
 SCHEMAS: Mapping[str, Schema] = {
@@ -249,6 +266,8 @@ SCHEMAS: Mapping[str, Schema] = {
     "Report": closed(**_REPORT),
     "Stream": TEXT,  # server-sent events, each an entry
     "Clock": closed(clock=TEXT, now=TIME),
+    "Notifiers": page_of(closed(**_NOTIFIER)),
+    "Metrics": TEXT,  # for Prometheus
     "Token": closed(**_TOKEN),
     "Tokens": page_of(ref("Token")),
     "NewTokenShown": closed(**_TOKEN, token=TEXT),
