@@ -249,6 +249,14 @@ def test_the_journal_and_its_readers_are_told(service: Service) -> None:
         assert found.value("forewarn_reader_lag_seconds", reader=reader) == 0
 
 
+def test_those_who_are_told_of_facts_are_shown_by_their_names(serve: Serve) -> None:
+    targets = [{"name": "ops", "kind": "log"}]
+    found = scrape(serve(notify_targets=targets))
+    assert found.value("forewarn_notifier_failures", target="ops") == 0
+    assert found.value("forewarn_notifier_behind_facts", target="ops") >= 0
+    assert found.value("forewarn_notifier_lag_seconds", target="ops") >= 0
+
+
 def test_the_clock_and_the_heartbeat_are_told(serve: Serve) -> None:
     assert scrape(serve(clock="manual")).value("forewarn_clock_rate") == 0
     fast = scrape(serve(clock="x60"))
