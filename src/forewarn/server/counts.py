@@ -1,8 +1,8 @@
 """How many requests the metadata plane has answered, and how.
 
 Only the metadata loop counts; anybody may read. There is one writer, so no count is
-lost, and a dictionary is copied in one step, so a reader at worst misses the answer
-that is being given.
+lost; numbers are read and a dictionary is copied in one step, so a reader at worst
+misses the answer that is being given.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,17 @@ class Answered(NamedTuple):
     status: int
 
 
+class Cell:
+    """Documents in one version; a sum is all that there is time for."""
+
+    __slots__ = ("given", "not_modified")
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self.given = 0
+        self.not_modified = 0
+
+
 #: Where requests are counted whose head could not be read.
 UNREAD = ("other", "none")
 
@@ -28,11 +39,8 @@ class Counts:
 
     def __init__(self) -> None:
         """Begin at zero."""
-        #: Documents, by version; who gives them counts them here, because a look-up
-        #: and a sum is all that he has time for.
-        self.given: dict[str, int] = dict.fromkeys(VERSIONS, 0)
-        #: Those that the caller had already.
-        self.not_modified: dict[str, int] = dict.fromkeys(VERSIONS, 0)
+        #: By version; whoever asks for a document has his cell at hand.
+        self.cells: Mapping[str, Cell] = {name: Cell() for name in VERSIONS}
         self._others: dict[Answered, int] = {}
 
     def add(self, asked: tuple[str, str], status: int) -> None:
@@ -43,8 +51,8 @@ class Counts:
     def all(self) -> Mapping[Answered, int]:
         """Tell all counts; from any thread."""
         counted = self._others.copy()
-        for status, cells in ((200, self.given), (304, self.not_modified)):
-            for version, count in cells.copy().items():
+        for version, cell in self.cells.items():
+            for status, count in ((200, cell.given), (304, cell.not_modified)):
                 kind = Answered("scheduledevents", version, status)
                 counted[kind] = counted.get(kind, 0) + count
         return counted

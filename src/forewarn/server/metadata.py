@@ -93,7 +93,6 @@ class Desk:
         self.first_call_delay = first_call_delay
         self._takes_latest = takes_latest
         self.counts = Counts()
-        self._given, self._not_modified = self.counts.given, self.counts.not_modified
         self._notes = notes
         self._rate = rate
         self._date_forms = {OLDEST: date_form}
@@ -152,6 +151,7 @@ class Desk:
         if request.route is None:
             request.route = route(
                 request,
+                self.counts.cells,
                 is_open=self.directory.is_open,
                 takes_latest=self._takes_latest,
             )
@@ -199,19 +199,20 @@ class Desk:
     def _document(
         self, asked: ReadDocument, seat: Seat, *, may_wait: bool = True
     ) -> bytes | Deferred:
-        shelf, stamp, name = seat.shelf, self.stamp, asked.version.name
+        shelf, stamp = seat.shelf, self.stamp
         seat.asked = stamp.now
         if seat.seen_tag is not shelf.tag or seat.seen_version is not asked.version:
             self._note_sights(seat, asked.version)
         if asked.tags and (asked.any_tag or shelf.tag in asked.tags):
             if asked.wait and may_wait:
                 return Hold(shelf=shelf, tag=shelf.tag, seconds=asked.wait)
-            self._not_modified[name] += 1
+            asked.cell.not_modified += 1
             return stamp.not_modified + asked.lines + shelf.not_modified
-        tail = shelf.tails.get(name)
+        tail = shelf.tails.get(asked.version.name)
         if tail is None:
-            tail = shelf.tail(asked.version, self._date_forms.get(name))
-        self._given[name] += 1
+            form = self._date_forms.get(asked.version.name)
+            tail = shelf.tail(asked.version, form)
+        asked.cell.given += 1
         return stamp.ok + asked.lines + tail
 
     def _note_sights(self, seat: Seat, version: ApiVersion) -> None:

@@ -5,11 +5,12 @@ method, the api-version.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from forewarn.protocol.versions import INSTANCE_VERSIONS, VERSIONS, ApiVersion
 from forewarn.server import instance
+from forewarn.server.counts import Cell
 from forewarn.server.requests import Request
 from forewarn.server.responses import Response, error
 
@@ -44,6 +45,7 @@ class ReadDocument:
 
     vm: str | None  # None: whoever asks
     version: ApiVersion
+    cell: Cell = field(compare=False)  # where it is counted
     tags: frozenset[str]
     any_tag: bool = False  # whatever its tag is
     wait: int = 0  # seconds that it may be held while its tag is one of `tags`
@@ -71,8 +73,17 @@ class ReadInstance:
 Route: TypeAlias = Fixed | ReadDocument | ApproveEvents | ReadInstance
 
 
-def route(request: Request, *, is_open: bool, takes_latest: bool = False) -> Route:
-    """Find out what `request` asks for; a pure function of its head."""
+def route(
+    request: Request,
+    cells: Mapping[str, Cell],
+    *,
+    is_open: bool,
+    takes_latest: bool = False,
+) -> Route:
+    """Find out what `request` asks for; a pure function of its head.
+
+    Documents are counted in `cells`, by version.
+    """
     if request.is_forwarded:
         return Fixed(response=_FORWARDED)
     known = _WITH_LATEST if takes_latest else VERSIONS
@@ -95,7 +106,7 @@ def route(request: Request, *, is_open: bool, takes_latest: bool = False) -> Rou
     version = versions[0] if versions else ""
     if parts[0] == "instance":
         return _instance(request, vm, tuple(parts[1:]), version)
-    return _events(request, vm, known.get(version))
+    return _events(request, vm, known.get(version), cells)
 
 
 def counted_as(
@@ -157,15 +168,22 @@ def _instance(
     return ReadInstance(vm=vm, path=path, version=version, form=form.lower())
 
 
-def _events(request: Request, vm: str | None, version: ApiVersion | None) -> Route:
+def _events(
+    request: Request,
+    vm: str | None,
+    version: ApiVersion | None,
+    cells: Mapping[str, Cell],
+) -> Route:
     if version is None:
         return Fixed(response=_unknown_version(tuple(VERSIONS)))
     if request.method == "POST":
         return ApproveEvents(vm=vm)
-    return _reading(request, vm, version)
+    return _reading(request, vm, version, cells[version.name])
 
 
-def _reading(request: Request, vm: str | None, version: ApiVersion) -> ReadDocument:
+def _reading(
+    request: Request, vm: str | None, version: ApiVersion, cell: Cell
+) -> ReadDocument:
     given = [part.strip() for part in (request.if_none_match or "").split(",")]
     tags = frozenset(_tag(tag) for tag in given if tag)
     wait, preference = 0, b""
@@ -175,6 +193,7 @@ def _reading(request: Request, vm: str | None, version: ApiVersion) -> ReadDocum
     return ReadDocument(
         vm=vm,
         version=version,
+        cell=cell,
         tags=tags,
         any_tag="*" in given,
         wait=wait,
