@@ -1,7 +1,7 @@
 """What answers look like: JSON Schemas of all that the control API shows.
 
-`views.py` writes what is described here; a test holds one against the other. What is
-shown by another module is added here under a name of its own, and the name is used in
+The views write what is described here; tests hold one against the other, wherever they
+ask the API. What a new route shows is added here under a name, which is then used in
 `openapi.py`.
 """
 
