@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.core.builders import MINUTE, NOON, a_group, a_maintenance, a_vm, an_event
-from tests.stores.contract import ONE_OF_EACH
+from tests.stores.things import ONE_OF_EACH
 
 from forewarn.core import facts as f
 from forewarn.core.maintenance import Maintenance, Via

@@ -11,6 +11,7 @@ pytest.register_assert_rewrite(
     "tests.stores.contract_of_outages",
     "tests.stores.contract_of_pages",
     "tests.stores.contract_of_searches",
+    "tests.stores.contract_of_tokens",
     "tests.stores.contract_of_writers",
 )
 

@@ -13,6 +13,7 @@ from tests.stores.things import (
     DB,
     MINUTE,
     NOON,
+    ONE_OF_EACH,
     WEB,
     a_fleet,
     a_maintenance,
@@ -26,43 +27,9 @@ from tests.stores.things import (
 
 from forewarn.core import facts as f
 from forewarn.core.fleet import VM, Audience, Fleet, Group, GroupKind, Host
-from forewarn.core.maintenance import Phase, Slice, Via
-from forewarn.core.outages import Outage
+from forewarn.core.maintenance import Phase, Slice
 from forewarn.core.settling import Step
-from forewarn.core.tokens import Refusal, Role
 from forewarn.ports import Store
-
-ONE_OF_EACH: tuple[f.Fact, ...] = (
-    a_fleet(),
-    f.ListeningBegan(at=NOON, group="web", epoch="e1"),
-    announced(a_maintenance(groups=("web", "db"))),
-    f.Approved(
-        at=NOON,
-        by="web-0",
-        via=Via.METADATA,
-        maintenance="M0",
-        event="M0-web",
-        group="web",
-    ),
-    f.VmsLeft(at=NOON, maintenance="M0", vms=("db-0",)),
-    f.Withdrawn(at=NOON, maintenance="M0", event="M0-db", group="db"),
-    f.Published(at=NOON, audience="web", group="web", epoch="e1", incarnation=1),
-    started(),
-    f.WorkBegan(at=NOON, maintenance="M0", attempt=1),
-    f.WorkDone(at=NOON, maintenance="M0", vms=("web-0",), detail="öffnet „so“"),
-    f.WorkFailed(at=NOON, maintenance="M0", vms=("db-0",), detail="no\nluck"),
-    f.WorkPrinted(at=NOON, maintenance="M0", attempt=1, output="no\n\x00luck"),
-    f.WorkRetried(at=NOON, by=None, maintenance="M0"),
-    f.WorkEnded(at=NOON, by="ops", maintenance="M0"),
-    completed(at=NOON + timedelta(microseconds=1)),
-    canceled(),
-    f.Closed(at=NOON, by="ops", maintenance="M0", reason="given up"),
-    a_seen(0),
-    f.OutageEnded(at=NOON, outage=Outage(since=NOON - MINUTE, until=NOON)),
-    f.TokenCreated(at=NOON, by="admin", token="1f", name="ci", role=Role.VIEWER),
-    f.TokenRevoked(at=NOON, by=None, token="1f", name="ci"),
-    f.AccessRefused(at=NOON, refusals=(Refusal(address="::1", attempts=2),)),
-)
 
 
 class JournalContract:
