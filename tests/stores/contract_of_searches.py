@@ -3,10 +3,10 @@
 from typing import get_args
 
 import pytest
-from tests.stores.contract import ONE_OF_EACH
 from tests.stores.things import (
     MINUTE,
     NOON,
+    ONE_OF_EACH,
     a_fleet,
     a_maintenance,
     a_seen,
