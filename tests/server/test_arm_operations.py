@@ -217,7 +217,6 @@ def test_any_case_of_an_operation_is_the_same(service: Service) -> None:
         (ManualClock(NOON), None, 1),
         (FastClock(60, NOON), 900, 1),
     ],
-    ids=str,
 )
 def test_whoever_waits_is_told_when_it_is_worth_asking_again(
     clock: Clock, seconds: float | None, wait: int
