@@ -4,6 +4,7 @@ Run by `scripts/reference`; a test fails when the pages are out of date.
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,24 +19,6 @@ from forewarn.server.control.metrics import METRICS
 from forewarn.settings import SETTINGS, Setting
 
 FOLDER = Path(__file__).parent / "reference"
-
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "fleet": ("apply", "show", "export"),
-    "vm": ("restart", "redeploy", "reimage", "evict", "delete"),
-    "host": ("maintain", "degraded", "failed", "recovered"),
-    "events": (
-        "list",
-        "show",
-        "explain",
-        "approve",
-        "cancel",
-        "complete",
-        "retry",
-        "close",
-    ),
-    "notify": ("list", "test"),
-    "clock": ("show", "advance"),
-}
 
 
 def pages() -> Mapping[str, str]:
@@ -84,24 +67,31 @@ def _commands() -> Iterator[str]:
     yield "Made by `scripts/reference`; do not edit."
     for command in COMMANDS:
         yield from _help(command)
-        for word in _WORDS.get(command, ()):
-            yield from _help(command, word)
     yield ""
 
 
 def _help(*words: str) -> Iterator[str]:
+    """Show the help of a command, and of those that follow it."""
+    said = _said(*words, "--help")
     yield ""
     yield f"{'#' * (len(words) + 1)} forewarn {' '.join(words)}"
     yield ""
     yield "```text"
-    yield subprocess.run(
-        [sys.executable, "-m", "forewarn", *words, "--help"],
+    yield said
+    yield "```"
+    _, _, listed = said.partition("\n  COMMAND\n")
+    for word in re.findall(r"^    (\w+)\b", listed, re.MULTILINE):
+        yield from _help(*words, word)
+
+
+def _said(*words: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "forewarn", *words],
         env={"COLUMNS": "80", "PATH": os.environ.get("PATH", "")},
         capture_output=True,
         text=True,
         check=True,
     ).stdout.rstrip()
-    yield "```"
 
 
 def _api() -> Iterator[str]:

@@ -25,6 +25,13 @@ def test_the_reference_pages_are_what_the_program_says() -> None:
         assert kept.split() == made.split(), f"{name} is old; run scripts/reference"
 
 
+def test_the_page_of_commands_has_every_command_and_fits_a_terminal() -> None:
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    assert "### forewarn host recovered\n" in page  # the longest of all words
+    assert "### forewarn token create\n" in page  # of the last of all nouns
+    assert [line for line in page.splitlines() if len(line) > 80] == []
+
+
 def test_the_picture_of_a_life_is_what_the_program_does() -> None:
     module = runpy.run_path(str(ROOT / "docs" / "make_lifecycle.py"))
     kept = module["FILE"].read_text()
@@ -54,13 +61,13 @@ def test_the_architecture_names_every_module_and_no_other() -> None:
         for path in SOURCE.rglob(pattern)
         if path.name != "__init__.py" or path.parent == SOURCE
     }
-    assert _listed_paths(listing) == there
+    assert _listed_paths(listing) == sorted(there)
     assert named
 
 
-def _listed_paths(listing: str) -> set[str]:
+def _listed_paths(listing: str) -> list[str]:
     """Read the tree: a folder's name ends with a slash, its files are indented."""
-    found: set[str] = set()
+    found: list[str] = []
     folders: list[tuple[int, str]] = []
     for line in listing.splitlines():
         match = re.match(r"^(\s*)([\w.]+/?)(?:\s|$)", line)
@@ -71,8 +78,8 @@ def _listed_paths(listing: str) -> set[str]:
         if name.endswith("/"):
             folders.append((depth, name))
         elif name.endswith((".py", ".toml")):
-            found.add("".join(folder for _, folder in folders) + name)
-    return found
+            found.append("".join(folder for _, folder in folders) + name)
+    return sorted(found)
 
 
 def test_the_instance_page_dates_every_value_as_the_program_does() -> None:

@@ -14,14 +14,15 @@ from forewarn.errors import WrongUsage
 _ROLES = ("viewer", "operator", "admin", "group")
 
 _CREATE = """\
-Make a token and print it: this once, as only its digest is kept. A viewer reads; an
-operator announces, approves and cancels, too; an admin also manages tokens and the
-fleet. A token with --group reads, approves and asks for user operations in that
-group alone, and learns of no other. The journal calls its holder by NAME."""
+Make a token and print it: this once, as only its digest is kept. A viewer
+reads; an operator announces, approves and cancels, too; an admin also manages
+tokens and the fleet. A token with --group reads, approves and asks for user
+operations in that group alone, and learns of no other. The journal calls its
+holder by NAME."""
 
 _REVOKE = """\
-Let a token be good for nothing, at once. The journal keeps what its holder did. The
-token that the service was started with, admin, is changed where it is kept."""
+Let a token be good for nothing, at once. The journal keeps what its holder did.
+The token that the service was started with, admin, is changed where it is kept."""
 
 
 def register(subcommands: Subcommands) -> None:
