@@ -53,7 +53,7 @@ def test_targets_are_listed(
     service.answers("GET", "/v1/notifiers", page(IDLE, WAITING))
     assert main(["notify", "list"]) == 0
     header, first, second = capsys.readouterr().out.splitlines()
-    assert header.split()[:5] == ["name", "kind", "position", "behind", "state"]
+    assert header.split()[:5] == ["NAME", "KIND", "POSITION", "BEHIND", "STATE"]
     assert first.split() == ["ops", "webhook", "17", "0", "idle", *NOON.split()]
     assert "5, 1m 15s" in second
     assert "waiting until 2026-01-01 12:01:00Z" in second
@@ -68,7 +68,25 @@ def test_targets_are_listed_as_json(
 ) -> None:
     service.answers("GET", "/v1/notifiers", page(IDLE))
     assert main(["notify", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["items"] == [IDLE]
+    assert json.loads(capsys.readouterr().out) == [IDLE]
+
+
+def test_who_is_behind_for_less_than_a_second_is_behind(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = {**IDLE, "behind": 3, "lag_seconds": 0.4}
+    service.answers("GET", "/v1/notifiers", page(late))
+    assert main(["notify", "list"]) == 0
+    _, line = capsys.readouterr().out.splitlines()
+    assert line.split()[:4] == ["ops", "webhook", "17", "3"]
+
+
+def test_one_failure_is_one_time(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.answers("GET", "/v1/notifiers", page({**WAITING, "failures": 1}))
+    assert main(["notify", "list"]) == 0
+    assert "1 time:" in capsys.readouterr().out
 
 
 def test_where_nobody_is_told_it_is_said(

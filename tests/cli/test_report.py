@@ -85,18 +85,18 @@ Maintenance in January 2026, all groups
 Every promise of notice was kept. 11 maintenances started: 6 after the whole
 notice, 4 sooner, everybody having approved, 1 without notice, as announced.
 
-maintenances          announced  started  completed  canceled  failed  withdrawn
+MAINTENANCES          ANNOUNCED  STARTED  COMPLETED  CANCELED  FAILED  WITHDRAWN
 Reboot, platform      12         11       10         1         1       2
 Reboot, host-failure  12         11       10         1         1       2
 
-notice    least  median  longest
+NOTICE    LEAST  MEDIAN  LONGEST
 promised  30s    15m     15m
 given     30s    15m     1d
 used      0s     1m      1h 30m
 
 Saved by early approval: 2h 30m (Reboot 1h 30m, Freeze 1h).
 
-approved by             via       approvals
+APPROVED BY             VIA       APPROVALS
 web-0                   metadata  4
 a setting of the group  policy    1
 
@@ -201,7 +201,7 @@ def test_a_month_in_which_nothing_happened_is_told_in_a_few_lines(
     }
     page = told(service, capsys, **nothing)
     assert "Nothing started, so no promise was broken." in page
-    assert "approved by" not in page
+    assert "APPROVED BY" not in page
 
 
 @pytest.mark.parametrize("month", ["2026-13", "2026", "now", "0000-01"])

@@ -9,6 +9,7 @@ from forewarn.cli.api import api_of
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_noun
 from forewarn.cli.tables import (
     complain,
+    count,
     moment,
     span,
     table,
@@ -68,16 +69,15 @@ def register(subcommands: Subcommands) -> None:
 
 def list_targets(args: argparse.Namespace) -> int:
     """Show the targets."""
-    api = api_of(args)
+    found = [*api_of(args).items("/v1/notifiers")]
     if args.json:
-        write_json(api.request("GET", "/v1/notifiers"))
+        write_json(found)
         return 0
-    found = [*map(answer, api.items("/v1/notifiers"))]
     if not found:
         write("Nobody is told; `forewarn serve --webhook URL` tells somebody.")
         return 0
-    header = ("name", "kind", "position", "behind", "state", "last success", "error")
-    write(table(header, map(_row, found)))
+    header = ("NAME", "KIND", "POSITION", "BEHIND", "STATE", "LAST SUCCESS", "ERROR")
+    write(table(header, map(_row, map(answer, found))))
     return 0
 
 
@@ -94,8 +94,9 @@ def _row(target: Answer) -> tuple[str, ...]:
 
 
 def _behind(target: Answer) -> str:
+    behind = target.text("behind") or ""
     lag = float(target.text("lag_seconds") or 0)
-    return f"{target.text('behind')}, {span(int(lag))}" if lag >= 1 else "0"
+    return f"{behind}, {span(int(lag))}" if lag >= 1 else behind
 
 
 def _state(target: Answer) -> str:
@@ -105,7 +106,7 @@ def _state(target: Answer) -> str:
 
 def _error(target: Answer) -> str:
     failures = target.number("failures") or 0
-    return f"{failures} times: {target.text('last_error')}" if failures else ""
+    return f"{count(failures, 'time')}: {target.text('last_error')}" if failures else ""
 
 
 # --- test --------------------------------------------------------------------

@@ -131,7 +131,7 @@ def _happened(made: Answer) -> Iterator[str]:
         for each in made.parts("maintenances")
     ]
     if rows:
-        yield table(["maintenances", *_HAPPENED], rows)
+        yield table(["MAINTENANCES", *map(str.upper, _HAPPENED)], rows)
 
 
 def _notice(made: Answer) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _notice(made: Answer) -> Iterator[str]:
     rows = [
         [name, *_spread(notice.part(name))] for name in ("promised", "given", "used")
     ]
-    yield table(["notice", "least", "median", "longest"], rows)
+    yield table(["NOTICE", "LEAST", "MEDIAN", "LONGEST"], rows)
     saved = made.part("saved_seconds")
     if saved is not None and _number(saved, "total"):
         by_type = saved.part("by_type") or saved
@@ -167,7 +167,7 @@ def _approvals(made: Answer) -> Iterator[str]:
         ]
         for each in approvals.parts("by_whom")
     ]
-    yield table(["approved by", "via", "approvals"], rows)
+    yield table(["APPROVED BY", "VIA", "APPROVALS"], rows)
     by_via = approvals.part("by_via") or approvals
     ways = [f"{_number(by_via, via)} via {via}" for via in by_via.plain]
     total = count(_number(approvals, "total"), "approval")
