@@ -33,6 +33,13 @@ def test_a_new_token_stands_alone_on_standard_output(
     assert service.only("POST").body == body
 
 
+def test_no_token_is_made_that_could_not_be_shown(service: Service) -> None:
+    service.refuses("GET", "/v1/clock", 503, "the store is away")
+    service.answers("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
+    assert cli.main(["token", "create", "ci", "--role", "viewer"]) == 1
+    assert [each.method for each in service.asked] == ["GET"]
+
+
 def test_a_groups_token_needs_no_role(service: Service, capsys: Capture) -> None:
     service.is_at("2026-01-01T12:00:00Z")
     made = {**MADE, "role": "group", "group": "web", "expires_at": None, "token": "t"}

@@ -79,14 +79,14 @@ def register(subcommands: Subcommands) -> None:
 
 def create(args: argparse.Namespace) -> int:
     """Make a token."""
-    api = api_of(args)
-    plain = api.request("POST", "/v1/tokens", _body(args))
+    api, body = api_of(args), _body(args)
     if args.json:
-        write_json(plain)
+        write_json(api.request("POST", "/v1/tokens", body))
         return 0
-    made = answer(plain)
+    now = api.now()  # if this failed afterwards, nobody would ever see the token
+    made = answer(api.request("POST", "/v1/tokens", body))
     # The token alone is on standard output, for $(forewarn token create ...).
-    about = f"token {made.text('name')}, {_described(made, api.now())}"
+    about = f"token {made.text('name')}, {_described(made, now)}"
     sys.stderr.write(f"{paragraph(about)}\nIt is shown this once:\n")
     sys.stderr.flush()
     write(made.text("token") or "")
