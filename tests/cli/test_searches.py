@@ -65,7 +65,10 @@ def test_the_service_is_asked_for_what_is_named(
     ("words", "sentence"),
     [
         (["--fact", "Begun"], f"known are {', '.join(KINDS)}"),
-        (["--since", "yesterday"], "is not a duration"),
+        (
+            ["--since", "yesterday"],
+            "is no time; write 2026-01-31T12:15:00Z, 2026-01-31",
+        ),
         (["--since", "2026-13-01"], "is not a time"),
         (["--since", "2026-01-01T00:00"], "has no zone"),
         (["--last", "3", "--after", "3"], "--last and --after exclude each other"),

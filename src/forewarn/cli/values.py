@@ -85,7 +85,12 @@ def read_past(text: str) -> int | datetime:
     """Read a time with its zone, a day in UTC, or how many seconds ago."""
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return read_time(f"{text}T00:00:00Z")
-    return read_time_or_duration(text)
+    if text.strip()[:1].isdigit():
+        return read_time_or_duration(text)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is no time; write 2026-01-31T12:15:00Z, 2026-01-31 or, for that"
+        " long ago, 2h"
+    )
 
 
 def read_month(text: str) -> str:
