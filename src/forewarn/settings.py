@@ -256,7 +256,8 @@ SETTINGS: tuple[Setting, ...] = (
         default=[],
         read=read_webhooks,
         metavar="URL",
-        help="Who is told of what happens; may be repeated, with spaces between them.",
+        help="Who is told of what happens; may be repeated. In the environment: with"
+        " spaces between them.",
         shown_default="nobody",
     ),
     Setting(

@@ -66,7 +66,7 @@ def read_journal(
     after: After = None,
     order: Order = "oldest",
 ) -> Json:
-    """Read the journal, or what is asked for of it; positions have no gaps.
+    """Read the journal, or what is asked for of it; other positions are missing.
 
     Of a long journal a page may hold few facts, or none, though there are more: it
     ends where it has looked at enough. Go on until `next` is null.

@@ -32,7 +32,7 @@ class NewToken(BaseModel):
 
 @router.post("/v1/tokens", status_code=201)
 def create_token(service: Service, by: Caller, body: NewToken) -> Json:
-    """Make a token. Its text is in this answer, and never shown again."""
+    """Make a token; its text is in this answer, and never shown again."""
     lasts, at = body.expires_in_seconds, body.expires_at
     if lasts is not None and at is not None:
         raise InvalidInput("give expires_in_seconds or expires_at, not both")

@@ -148,13 +148,14 @@ SERVICE: Sequence[Metric] = (
     Gauge(
         "forewarn_notifier_behind_facts",
         ("target",),
-        "Facts that a notifier has yet to tell; absent while the store is away.",
+        "Facts of the journal that a notifier has not read, also those that it is not"
+        " to tell; absent while the store is away.",
         lambda look: {(t.name,): t.behind for t in _targets(look)},
     ),
     Gauge(
         "forewarn_notifier_lag_seconds",
         ("target",),
-        "Time since the oldest of them; 0 if there is none.",
+        "Time since the oldest that it is still to tell; 0 if there is none.",
         lambda look: {(t.name,): t.lag_seconds for t in _targets(look)},
     ),
     Gauge(

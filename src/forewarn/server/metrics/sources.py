@@ -28,11 +28,11 @@ class Target(Protocol):
 
     @property
     def behind(self) -> int:
-        """How many facts he is still to be told."""
+        """How many facts of the journal were not yet read for him."""
 
     @property
     def lag_seconds(self) -> float:
-        """How old the oldest of them is; 0: there is none."""
+        """How old the oldest is that he is still to be told; 0: there is none."""
 
     @property
     def failures(self) -> int:
