@@ -20,7 +20,7 @@ class Month:
     @property
     def name(self) -> str:
         """The month as it is written: 2026-11."""
-        return f"{self.since:%Y-%m}"
+        return f"{self.since.year:04}-{self.since.month:02}"  # %Y drops zeros
 
     def has(self, moment: datetime | None) -> bool:
         """Whether `moment` lies in this month; what has not happened does not."""
