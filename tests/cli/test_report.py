@@ -204,7 +204,7 @@ def test_a_month_in_which_nothing_happened_is_told_in_a_few_lines(
     assert "APPROVED BY" not in page
 
 
-@pytest.mark.parametrize("month", ["2026-13", "2026", "now", "0000-01"])
+@pytest.mark.parametrize("month", ["2026-13", "2026", "now", "0000-01", "9999-12"])
 def test_what_is_no_month_is_wrong_usage(
     service: Service, month: str, capsys: Capture
 ) -> None:

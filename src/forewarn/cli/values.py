@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import SplitResult, urlsplit
 
+from forewarn.core.months import month_named
 from forewarn.core.searching import kind_named
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
@@ -95,9 +96,12 @@ def read_past(text: str) -> int | datetime:
 
 def read_month(text: str) -> str:
     """Read a month such as 2026-01."""
-    if re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", text) and text[:4] != "0000":
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} is not a month; write it like 2026-01")
+    try:
+        return month_named(text).name
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a month; write it like 2026-01"
+        ) from error
 
 
 def read_fact(text: str) -> str:
