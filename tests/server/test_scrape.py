@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
 from typing import Any
@@ -17,6 +17,7 @@ from tests.stores.things import sqlite_store
 from forewarn.clocks import FastClock
 from forewarn.core.facts import Entry
 from forewarn.engine.counting import Counting
+from forewarn.engine.notifying import Standing, State
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Snapshot, Store, Transaction
 from forewarn.server.control.metrics import make_registry
@@ -54,16 +55,6 @@ class ReadOnly:
     def _find(self) -> None:
         if self.is_away:
             raise Unavailable("the disk has gone")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hook:
-    """One who is told of facts."""
-
-    name: str
-    behind: int
-    lag_seconds: float
-    failures: int
 
 
 class Scene:
@@ -175,7 +166,19 @@ def test_what_others_tell_is_shown(scene: Scene) -> None:
 
 
 def test_those_who_are_told_of_facts_are_shown_by_name(scene: Scene) -> None:
-    hook = Hook(name="hook", behind=3, lag_seconds=9.5, failures=2)
+    hook = Standing(
+        name="hook",
+        kind="webhook",
+        url=None,
+        position=4,
+        behind=3,
+        lag_seconds=9.5,
+        state=State.WAITING,
+        failures=2,
+        last_error="nothing answers",
+        last_success=None,
+        next_attempt=NOON,
+    )
     found = scene.scrape(targets=lambda: [hook])
     assert found.value("forewarn_notifier_behind_facts", target="hook") == 3
     assert found.value("forewarn_notifier_lag_seconds", target="hook") == 9.5

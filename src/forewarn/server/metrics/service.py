@@ -6,8 +6,9 @@ from math import isfinite
 
 from forewarn import __version__
 from forewarn.clocks import ManualClock
+from forewarn.engine.notifying import Standing
 from forewarn.server.metrics.kinds import Count, Gauge, Metric, Values, one
-from forewarn.server.metrics.sources import Look, Target
+from forewarn.server.metrics.sources import Look
 
 
 def _position(look: Look) -> Values:
@@ -38,7 +39,7 @@ def _unseen(look: Look) -> Values:
     return {(str(limit),): n for limit, n in look.presence.unseen.items()}
 
 
-def _targets(look: Look) -> Sequence[Target]:
+def _targets(look: Look) -> Sequence[Standing]:
     return () if look.journal is None else look.journal.targets
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from forewarn.core.maintenance import Maintenance
 from forewarn.engine.counting import Counting, Numbers
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import Engine
+from forewarn.engine.notifying import Standing
 from forewarn.engine.timers import Timers
 from forewarn.engine.works import Works
 from forewarn.ports import Clock, Store
@@ -17,26 +17,6 @@ from forewarn.server.limits import Verdict
 from forewarn.server.metrics.traffic import Traffic
 from forewarn.server.plane import MetadataPlane
 from forewarn.server.presence import Presence, presence
-
-
-class Target(Protocol):
-    """One who is told of facts, and how far he is."""
-
-    @property
-    def name(self) -> str:
-        """What he is called in the settings."""
-
-    @property
-    def behind(self) -> int:
-        """How many facts of the journal were not yet read for him."""
-
-    @property
-    def lag_seconds(self) -> float:
-        """How old the oldest is that he is still to be told; 0: there is none."""
-
-    @property
-    def failures(self) -> int:
-        """How many attempts have failed, since one succeeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +39,7 @@ class Sources:
     held: Callable[[], int]
     calls: Callable[[], int]
     since_heartbeat: Callable[[], float]
-    targets: Callable[[], Sequence[Target]] = tuple
+    targets: Callable[[], Sequence[Standing]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +56,7 @@ class Journal:
 
     position: int
     lags: Mapping[str, Lag]
-    targets: Sequence[Target]
+    targets: Sequence[Standing]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +85,7 @@ def sources_of(
     timers: Timers,
     plane: MetadataPlane,
     store_bytes: Callable[[], int | None],
-    targets: Callable[[], Sequence[Target]] = tuple,
+    targets: Callable[[], Sequence[Standing]] = tuple,
 ) -> Sources:
     """Say which part of a service tells what."""
     desk, limit = plane.desk, plane.limit
