@@ -215,6 +215,7 @@ def test_who_waits_is_told_while_he_does(service: Service) -> None:
         ("GET", "/v1/vms/web-0", "/v1/vms/{name}", "200"),
         ("GET", "/v1/vms/nobody", "/v1/vms/{name}", "404"),
         ("PUT", "/v1/journal", "/v1/journal", "405"),
+        ("GET", "/subscriptions/mine/web-0", "/subscriptions", "400"),
         ("GET", "/nowhere", "other", "404"),
     ],
 )

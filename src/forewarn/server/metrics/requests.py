@@ -52,7 +52,8 @@ REQUESTS: Sequence[Metric] = (
     Count(
         "forewarn_control_requests",
         ("method", "route", "status"),
-        "Requests to the control plane, by the template of their path.",
+        "Requests to the control plane, by the template of their path; those of Azure"
+        " Resource Manager are all `/subscriptions`.",
         lambda look: look.traffic.requests.all(),
     ),
     Gauge(

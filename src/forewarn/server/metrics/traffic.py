@@ -6,6 +6,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forewarn.engine.tallies import Spread, Tally
+from forewarn.server.arm.paths import ROOT, is_arm
 
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
@@ -55,6 +56,7 @@ class Counter:
 
     def _count(self, scope: Scope, status: int, begun: float) -> None:
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        route = getattr(scope.get("route"), "path", "other")  # no names: a template
+        known = f"/{ROOT}" if is_arm(scope["path"]) else "other"
+        route = getattr(scope.get("route"), "path", known)  # no names: a template
         self._traffic.requests.add(method, route, str(status))
         self._traffic.times.see(time.monotonic() - begun, method, route)
