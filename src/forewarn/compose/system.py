@@ -11,6 +11,7 @@ from types import TracebackType
 
 from forewarn.clocks import SystemClock
 from forewarn.compose.keeping import clock_of, open_store, store_bytes
+from forewarn.compose.readers import Readers
 from forewarn.compose.ruling import apply_fleet, driver_of, rules, warn_of_default
 from forewarn.compose.sockets import bound, control_connections, limit, listen, rate
 from forewarn.config import Config
@@ -21,15 +22,13 @@ from forewarn.engine.delivering import Delivery
 from forewarn.engine.documents import Documents
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
-from forewarn.engine.journal import Follower
 from forewarn.engine.notes import Notes
 from forewarn.engine.notifying import Notifying
 from forewarn.engine.pace import Pace
 from forewarn.engine.retries import Retries
-from forewarn.engine.timers import Advance, Timers
+from forewarn.engine.timers import Advance
 from forewarn.engine.tokens import Tokens
 from forewarn.engine.works import Works
-from forewarn.errors import ForewarnError
 from forewarn.notifiers.choice import make_notifier, open_notifier
 from forewarn.server.control.tls import tls_context
 from forewarn.server.identity import Directory
@@ -138,39 +137,20 @@ class System:
 
         counting = Counting(engine.store)
         counting.open()
-        works.on_call = counting.numbers.end_call
-        streams = Streams()
-        followers = [
-            Follower("documents", documents.catch_up),
-            Follower("works", works.catch_up, works.wait),
-            Follower("counting", counting.catch_up, lambda bell: bell.wait(_COUNT)),
-        ]
-        works.on_end = followers[1].ring
-        timers = Timers(engine, followers[1].ring)
-
         tokens = Tokens(engine, self._token)
         tokens.reload()
+        streams = Streams()
+        readers = Readers(
+            engine,
+            tokens=tokens,
+            documents=documents,
+            works=works,
+            counting=counting,
+            notifying=notifying,
+            streams=streams.ring,
+        )
 
-        def after_commit(position: int) -> None:
-            try:
-                if engine.are_tokens_stale:
-                    tokens.reload()
-                documents.catch_up(position)
-            except ForewarnError:
-                _log.exception("documents will catch up later")
-                followers[0].ring()
-            followers[1].ring()
-            timers.ring()
-            streams.ring()
-            notifying.ring()
-
-        def read_to_end() -> None:
-            documents.catch_up()
-            plane.restamp()
-            works.finish()
-
-        engine.after_commit, engine.on_doubt = after_commit, timers.ring
-        advance = Advance(engine, read_to_end)
+        advance = Advance(engine, partial(readers.read_to_end, plane.restamp))
         parts = Parts(
             engine=engine,
             fleets=fleets,
@@ -184,7 +164,7 @@ class System:
                 engine=engine,
                 documents=documents,
                 works=works,
-                timers=timers,
+                timers=readers.timers,
                 plane=plane,
                 store_bytes=partial(store_bytes, self._config.store),
                 targets=notifying.targets,
@@ -201,8 +181,7 @@ class System:
             tls=self._tls,
             is_proxied=bool(self._config.control_host),
         )
-        threads: list[Follower | Timers | ControlPlane] = [*followers, timers, control]
-        for each in threads:
+        for each in (*readers.threads, control):
             each.start()
             cleanup.callback(each.stop)
         notifying.start()

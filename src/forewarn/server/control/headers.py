@@ -51,4 +51,4 @@ def _wanted(scope: Scope) -> Mapping[str, str]:
 def _is_localhost(scope: Scope) -> bool:
     """Tell whether other services on this machine would have to speak TLS too."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
-    return any(each.lower().startswith(b"localhost") for each in hosts)
+    return any(each.lower().partition(b":")[0] == b"localhost" for each in hosts)

@@ -1,0 +1,81 @@
+"""Those who follow the journal, and what wakes them after a commit."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from forewarn.engine.counting import Counting
+from forewarn.engine.documents import Documents
+from forewarn.engine.engine import Engine
+from forewarn.engine.journal import Follower
+from forewarn.engine.notifying import Notifying
+from forewarn.engine.timers import Timers
+from forewarn.engine.tokens import Tokens
+from forewarn.engine.works import Works
+from forewarn.errors import ForewarnError
+
+_log = logging.getLogger(__name__)
+
+_COUNT = 5.0  # seconds between two looks of `counting`; a scrape does not wait for it
+
+
+class Readers:
+    """Every reader of the journal, and the timers."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        tokens: Tokens,
+        documents: Documents,
+        works: Works,
+        counting: Counting,
+        notifying: Notifying,
+        streams: Callable[[], None],
+    ) -> None:
+        """Wake each when `engine` has committed; `streams` wakes those who listen."""
+        self._engine = engine
+        self._tokens = tokens
+        self._documents = documents
+        self._works = works
+        self._notifying = notifying
+        self._streams = streams
+        self._of_documents = Follower("documents", documents.catch_up)
+        self._of_works = Follower("works", works.catch_up, works.wait)
+        self._of_counting = Follower(
+            "counting", counting.catch_up, lambda bell: bell.wait(_COUNT)
+        )
+        self.timers = Timers(engine, self._of_works.ring)
+        engine.after_commit, engine.on_doubt = self.wake, self.timers.ring
+        works.on_end = self._of_works.ring
+        works.on_call = counting.numbers.end_call
+
+    @property
+    def threads(self) -> Sequence[Follower | Timers]:
+        """What runs by itself, in the order in which it is started."""
+        return (self._of_documents, self._of_works, self._of_counting, self.timers)
+
+    def wake(self, position: int) -> None:
+        """Let the caller of a commit see what came of it, and all others hear of it."""
+        self._try("tokens", self._follow_tokens)
+        self._try("documents", lambda: self._documents.catch_up(position))
+        self._of_works.ring()
+        self.timers.ring()
+        self._streams()
+        self._notifying.ring()
+
+    def read_to_end(self, restamp: Callable[[], None]) -> None:
+        """Let documents and works read all that is there; `restamp` between them."""
+        self._documents.catch_up()
+        restamp()  # whatever is done now, VMs are told the new time
+        self._works.finish()
+
+    def _follow_tokens(self) -> None:
+        if self._engine.are_tokens_stale:
+            self._tokens.reload()
+
+    def _try(self, name: str, catch_up: Callable[[], None]) -> None:
+        try:
+            catch_up()
+        except ForewarnError:
+            _log.exception("%s will catch up later", name)
+            self._of_documents.ring()
