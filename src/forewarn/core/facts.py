@@ -253,6 +253,7 @@ class TokenRevoked:
     by: str | None  # None: the service, as its group was removed
     token: str
     name: str
+    group: str | None = None  # None: it was for all groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,8 +127,8 @@ def concerned(fact: f.Fact, look: Look) -> Concerned:
 
 
 def _by_nobody(fact: f.Fact) -> Concerned:
-    """Name the group whose token was made; else everybody, or nobody in particular."""
-    group = fact.group if isinstance(fact, f.TokenCreated) else None
+    """Name the group whose token it is; else everybody, or nobody in particular."""
+    group = fact.group if isinstance(fact, f.TokenCreated | f.TokenRevoked) else None
     return Concerned(groups=() if group is None else (group,))
 
 

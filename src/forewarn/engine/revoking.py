@@ -20,7 +20,9 @@ def revoke(
     record(
         transaction,
         [
-            f.TokenRevoked(at=now, by=by, token=each.id, name=each.name)
+            f.TokenRevoked(
+                at=now, by=by, token=each.id, name=each.name, group=each.group
+            )
             for each in tokens
         ],
     )
