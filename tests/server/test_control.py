@@ -70,6 +70,28 @@ def test_without_a_token_nothing_is_shown(
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        "//v1/vms",
+        "/V1/vms",
+        "/v1/../v1/vms",
+        "/v1%2Fvms",
+        "/%76%31/vms",
+        "/v1/vms%0A",
+        "/metrics%0A",
+        "/METRICS",
+        "//metrics/",
+        "/%0Ametrics",
+        "/subscriptions%0A",
+    ],
+)
+def test_no_way_to_write_a_path_leads_past_the_guard(
+    shared: Service, path: str
+) -> None:
+    assert ask("GET", shared.control + path).status == 401
+
+
+@pytest.mark.parametrize(
     "authorization",
     ["Bearer wrong", "Bearer", "Bearer ", "Basic t", "t", "Bearer tt", "Bearer \xff"],
 )
