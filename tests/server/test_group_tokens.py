@@ -7,7 +7,9 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.server.arm import VERSION
 from tests.server.service import Answer, Service, a_service
+from tests.server.test_arm_tokens import LOCATION
 from tests.server.test_control import PATHS
 from tests.server.test_tokens import holding
 
@@ -273,6 +275,25 @@ def test_the_token_ends_with_its_group(service: Service, web: Service) -> None:
     (fact,) = service.facts("TokenRevoked")
     assert (fact["by"], fact["name"]) == (None, "lone-team")
     assert web.ask("GET", "/v1/vms").status == 200
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("maintain", "failed"), ("degraded", "recovered")]
+)
+def test_the_end_of_what_was_planned_for_a_host_does_not_name_it(
+    service: Service, web: Service, before: str, after: str
+) -> None:
+    planned = service.ask("POST", f"/v1/hosts/host-b/{before}", {}).json
+    (made,) = planned["maintenances"]
+    assert service.ask("POST", f"/v1/hosts/host-b/{after}", {}).status in (200, 201)
+    own = f"/v1/maintenances/{made['id']}"
+    assert web.get(own)["phase"] == "CANCELED"
+    operation = f"{LOCATION}/operations/{made['id']}?{VERSION}"
+    for path in ("/v1/journal", f"{own}/story", operation):
+        answer = web.ask("GET", path)
+        assert answer.status == 200
+        assert b"its host" in answer.body
+        assert b"host-b" not in answer.body
 
 
 def test_a_gate_is_explained_without_those_behind_it(

@@ -170,7 +170,7 @@ def fail(
     draft = Draft(slice_)
     known = [*_live(slice_, order.host)]
     scheduled = [each for each in known if each.phase is Phase.SCHEDULED]
-    reason = order.reason or f"host {order.host} failed"
+    reason = order.reason or "its host failed"  # unnamed: groups may read it
     draft.record(*_canceled(scheduled, by, now, reason))
     listed = {
         vm
@@ -210,7 +210,7 @@ def recover(
         for each in _live(slice_, host, Cause.DEGRADED)
         if each.phase is Phase.SCHEDULED
     ]
-    reason = order.reason or f"host {host} recovered"
+    reason = order.reason or "its host recovered"
     draft.record(*_canceled(degraded, by, now, reason))
     for each in _live(slice_, host, Cause.HOST_FAILURE):
         if each.phase is Phase.STARTED and each.completed_by is None:
