@@ -5,11 +5,13 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from email.parser import Parser
 
 import pytest
 from starlette.types import Receive, Scope, Send
 from tests.end_to_end.program import until
 from tests.server.certificates import Authority
+from tests.server.test_safe_headers import ALWAYS
 
 from forewarn.server.control.connections import Patience
 from forewarn.server.control.journal import Streams
@@ -195,6 +197,15 @@ def test_what_is_not_http_is_refused_by_a_problem() -> None:
         said = client.recv(65536)
     assert said.startswith(b"HTTP/1.1 400 Bad Request")
     assert b"not HTTP/1.1" in said
+
+
+def test_what_is_not_http_is_refused_safely_for_browsers() -> None:
+    with a_plane() as place, socket.create_connection(place, 5) as client:
+        client.sendall(b"nonsense\r\n\r\n")
+        said = client.recv(65536)
+    headers = Parser().parsestr(said.partition(b"\r\n")[2].decode())
+    assert {name: headers[name] for name in ALWAYS} == ALWAYS
+    assert headers["Cache-Control"] == "no-store"
 
 
 # --- bodies that nobody wants ------------------------------------------------

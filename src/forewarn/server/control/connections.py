@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from forewarn.server.control.headers import ALWAYS
 from forewarn.server.limits import Ceiling
 
 _LARGEST_HEAD = 64 * 1024  # bytes
@@ -28,7 +29,7 @@ _REFUSED = b"".join(
         b"HTTP/1.1 %d %b\r\n",
         b"content-type: application/problem+json\r\n",
         b"content-length: %d\r\n",
-        b"x-content-type-options: nosniff\r\n",
+        *(f"{each.lower()}: {value}\r\n".encode() for each, value in ALWAYS.items()),
         b"cache-control: no-store\r\n",
         b"connection: close\r\n\r\n%b",
     )

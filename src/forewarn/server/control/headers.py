@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from forewarn.server.control.rights import is_guarded
 
 #: What only concerns JSON, unless a page says otherwise.
-_ALWAYS: Mapping[str, str] = {
+ALWAYS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
@@ -40,7 +40,7 @@ class SafeHeaders:
 
 
 def _wanted(scope: Scope) -> Mapping[str, str]:
-    wanted = dict(_ALWAYS)
+    wanted = dict(ALWAYS)
     if is_guarded(scope["path"]):
         wanted["Cache-Control"] = "no-store"
     if scope["scheme"] == "https" and not _is_localhost(scope):
