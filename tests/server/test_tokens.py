@@ -257,6 +257,17 @@ def test_a_second_revocation_changes_nothing(service: Service) -> None:
     assert len(service.facts("TokenRevoked")) == 1
 
 
+def test_a_token_named_like_the_id_of_another_is_not_mistaken_for_it(
+    service: Service,
+) -> None:
+    first = make(service, "ci", "viewer")
+    make(service, first["id"], "viewer")
+    for _ in range(2):
+        assert service.ask("DELETE", f"/v1/tokens/{first['id']}").status == 204
+    (left,) = service.get("/v1/tokens")["items"]
+    assert left["name"] == first["id"]
+
+
 def test_a_token_that_is_not_there_cannot_be_revoked(shared: Service) -> None:
     assert shared.ask("DELETE", "/v1/tokens/nobody").status == 404
 

@@ -85,7 +85,9 @@ def check(token: Token, known: Iterable[Token], now: datetime) -> None:
 
 
 def find(tokens: Iterable[Token], name_or_id: str, now: datetime) -> Token | None:
-    """Find the token with this id, or the good one of this name."""
-    wanted = key(name_or_id)
-    named = [each for each in tokens if wanted in (key(each.id), key(each.name))]
-    return next((each for each in named if each.is_good(now)), next(iter(named), None))
+    """Find the token with this id, or else the good one of this name."""
+    wanted, known = key(name_or_id), [*tokens]
+    having_id = [each for each in known if key(each.id) == wanted]
+    named = [each for each in known if key(each.name) == wanted]
+    good = [each for each in named if each.is_good(now)]
+    return next(iter((*having_id, *good, *named)), None)
