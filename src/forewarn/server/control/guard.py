@@ -5,7 +5,7 @@ from math import ceil
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forewarn.core.tokens import Role
 from forewarn.engine.tokens import Holder, Unknown
@@ -18,6 +18,13 @@ _NO_TOKEN = (
     "a bearer token is needed; the first start of `forewarn serve` writes one to the"
     " file `token` in its state directory, and `forewarn token create` makes others"
 )
+
+
+class _Refused(Exception):
+    """A token that was good when the request began is not any more."""
+
+    def __init__(self, answer: Response) -> None:
+        self.answer = answer
 
 
 class Guard:
@@ -37,7 +44,25 @@ class Guard:
                 await found(scope, receive, send)
                 return
             scope.setdefault("state", {})["caller"] = found
-        await self._app(scope, receive, send)
+            receive = self._looking_again(scope, receive)
+        try:
+            await self._app(scope, receive, send)
+        except _Refused as refused:
+            await refused.answer(scope, receive, send)
+
+    def _looking_again(self, scope: Scope, receive: Receive) -> Receive:
+        """Look at the token again when the body has come: that may take minutes."""
+
+        async def receive_and_look() -> Message:
+            message = await receive()
+            is_body = message["type"] == "http.request"
+            if is_body and not message.get("more_body", False):
+                found = self._look(scope)
+                if isinstance(found, Response):
+                    raise _Refused(found)
+            return message
+
+        return receive_and_look
 
     def _look(self, scope: Scope) -> Holder | Response:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
