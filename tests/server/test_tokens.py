@@ -361,6 +361,17 @@ def test_a_guess_is_in_the_journal_without_the_token(service: Service) -> None:
     assert not any(each in text for each in (*tries, "nearlyright"))
 
 
+def test_what_a_proxy_tells_and_is_no_address_is_not_in_the_journal(
+    serve: Serve,
+) -> None:
+    service = serve(control_host=["api.example"])
+    url = f"{service.control}/v1/vms"
+    for told in ("<b>somebody</b>", "x" * 5000):
+        ask("GET", url, Authorization="Bearer no", X_Forwarded_For=told)
+    (fact,) = service.facts("AccessRefused")
+    assert fact["refusals"] == [{"address": "unknown", "attempts": 2}]
+
+
 def test_who_guesses_on_and_on_is_told_to_wait(serve: Serve) -> None:
     service = serve()
     statuses = [guess(service) for _ in range(25)]
