@@ -138,6 +138,15 @@ def test_a_fact_is_cut_to_what_concerns_the_group(
     assert share_of_fact(fact, "web", look) == share
 
 
+@pytest.mark.parametrize("kind", [f.WorkDone, f.WorkFailed])
+def test_what_a_driver_says_is_the_operators_even_of_ones_own(
+    kind: type[f.WorkDone | f.WorkFailed],
+) -> None:
+    fact = kind(at=NOON, maintenance="m0", vms=("web-0",), detail="on host-a: db-0")
+    share = share_of_fact(fact, "web", {"m0": OWN}.get)
+    assert share == kind(at=NOON, maintenance="m0", vms=("web-0",))
+
+
 def test_an_announcement_is_cut_as_its_maintenance_is() -> None:
     fact = f.Announced(at=NOON, by="ops", maintenance="m0", announced=BOTH)
     share = share_of_fact(fact, "web", look)

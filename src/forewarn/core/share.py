@@ -79,7 +79,7 @@ def _of_maintenance(fact: _OfMaintenance, group: str, look: Look) -> f.Fact | No
     is_whole = len(share.events) == len(found.events)
     match fact:
         case f.VmsLeft() | f.WorkDone() | f.WorkFailed():
-            return _of_vms(fact, share.vms, is_whole=is_whole)
+            return _of_vms(fact, share.vms)
         case f.Canceled() | f.Closed() | f.WorkEnded():
             return fact if is_whole else replace(fact, reason=None)
         case f.Started() | f.Completed() | f.WorkBegan() | f.WorkRetried():
@@ -89,14 +89,14 @@ def _of_maintenance(fact: _OfMaintenance, group: str, look: Look) -> f.Fact | No
 
 
 def _of_vms(
-    fact: f.VmsLeft | f.WorkDone | f.WorkFailed, own: tuple[str, ...], *, is_whole: bool
+    fact: f.VmsLeft | f.WorkDone | f.WorkFailed, own: tuple[str, ...]
 ) -> f.Fact | None:
     vms = tuple(vm for vm in fact.vms if vm in own)
     if not vms:
         return None
-    if isinstance(fact, f.VmsLeft) or is_whole:
+    if isinstance(fact, f.VmsLeft):
         return replace(fact, vms=vms)
-    return replace(fact, vms=vms, detail="")
+    return replace(fact, vms=vms, detail="")  # often what the driver printed last
 
 
 def _fleet_changed(fact: f.FleetChanged, group: str) -> f.Fact | None:
