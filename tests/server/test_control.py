@@ -1,6 +1,8 @@
 """The control plane as a whole: who may ask, how it refuses, what it says of itself."""
 
 import re
+import socket
+from urllib.parse import urlsplit
 
 import pytest
 from tests.server.service import Service, ask
@@ -113,6 +115,18 @@ def test_health_needs_no_token(shared: Service, path: str) -> None:
 def test_without_a_token_a_body_is_not_looked_at(shared: Service) -> None:
     url = f"{shared.control}/v1/maintenances"
     assert ask("POST", url, b"nonsense", Content_Type="application/json").status == 401
+
+
+def test_a_token_behind_the_body_is_none(shared: Service) -> None:
+    where = urlsplit(shared.control)
+    request = (
+        b"POST /v1/maintenances/preview HTTP/1.1\r\nHost: localhost\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+        b"2\r\n{}\r\n0\r\nAuthorization: Bearer t\r\n\r\n"
+    )
+    with socket.create_connection((where.hostname, where.port or 0), 5) as client:
+        client.sendall(request)
+        assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
 
 
 # --- how it refuses ----------------------------------------------------------

@@ -113,6 +113,11 @@ class Wire(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head = True
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; what stands behind the body is none, though it looks so."""
+        if not self._in_body:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Take note that the head has ended."""
         self._in_head, self._in_body, self._unread = False, True, 0
