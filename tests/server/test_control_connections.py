@@ -172,6 +172,21 @@ def test_a_large_head_is_refused_by_a_problem() -> None:
     assert json.loads(body)["detail"] == "a request's head has 65536 bytes at most"
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        GET[:-2] + b"X-Long: " + b"a" * 66_000 + b"\r\n\r\n",
+        GET[:-2] + b"X-Short: a\r\n" * 6_200 + b"\r\n",
+        b"GET /" + b"a" * 66_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+    ids=["header", "headers", "target"],
+)
+def test_a_head_that_comes_at_once_may_be_no_larger(sent: bytes) -> None:
+    with a_plane() as place:
+        said = ask(place, sent)
+    assert said == b"HTTP/1.1 431 Request Header Fields Too Large"
+
+
 def test_a_head_of_60_kilobytes_is_fine() -> None:
     with a_plane() as place:
         assert ask(place, GET[:-2] + b"X-Long: " + b"a" * 60_000 + b"\r\n\r\n") == OK

@@ -23,6 +23,7 @@ from forewarn.server.control.headers import ALWAYS
 from forewarn.server.limits import Ceiling
 
 _LARGEST_HEAD = 64 * 1024  # bytes
+_AROUND = 3  # bytes of a header beside its name and value: a colon, the line's end
 
 _REFUSED = b"".join(
     (
@@ -56,6 +57,7 @@ class Wire(HttpToolsProtocol):
     _in_body = False
     _is_over = False  # it was refused; what else it sends is dropped
     _unread = 0  # bytes that brought neither a head nor a body further
+    _head = 0  # bytes of the head that were read
     _deadline: asyncio.TimerHandle | None = None  # None: nothing is awaited
 
     # --- coming and going ----------------------------------------------------
@@ -104,19 +106,31 @@ class Wire(HttpToolsProtocol):
         if self._is_over:
             return
         if self._unread > _LARGEST_HEAD:
-            self._refuse(431, f"a request's head has {_LARGEST_HEAD} bytes at most")
+            self._refuse_large_head()
         elif not self._in_body and (self._in_head or self._unread):
             self._await(self.patience.head, self._end_slow_head)
 
     def on_message_begin(self) -> None:
         """Take note that a head has begun."""
         super().on_message_begin()
-        self._in_head = True
+        self._in_head, self._head = True, 0
+
+    def on_url(self, url: bytes) -> None:
+        """Take what is asked for."""
+        self._grow_head(len(url))
+        super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; what stands behind the body is none, though it looks so."""
         if not self._in_body:
+            self._grow_head(len(name) + len(value) + _AROUND)
             super().on_header(name, value)
+
+    def _grow_head(self, size: int) -> None:
+        """Count; a head that comes whole is never seen unread."""
+        self._head += size
+        if self._head > _LARGEST_HEAD:
+            raise ValueError("the head is too large")  # the parser gives up
 
     def on_headers_complete(self) -> None:
         """Take note that the head has ended."""
@@ -144,9 +158,15 @@ class Wire(HttpToolsProtocol):
     # --- refusals ------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP."""
+        """Refuse what is not HTTP, or what the parser gave up."""
         del msg
-        self._refuse(400, "what was sent is not HTTP/1.1")
+        if self._head > _LARGEST_HEAD:
+            self._refuse_large_head()
+        else:
+            self._refuse(400, "what was sent is not HTTP/1.1")
+
+    def _refuse_large_head(self) -> None:
+        self._refuse(431, f"a request's head has {_LARGEST_HEAD} bytes at most")
 
     def _end_slow_head(self) -> None:
         most = self.patience.head
