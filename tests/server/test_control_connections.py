@@ -223,6 +223,23 @@ def test_what_is_not_http_is_refused_safely_for_browsers() -> None:
     assert headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.parametrize(
+    ("rest", "code"),
+    [
+        (b"no header\r\n\r\n", "BadRequest"),
+        (b"X-Long: " + b"a" * 66_000, "RequestHeaderFieldsTooLarge"),
+    ],
+)
+def test_below_subscriptions_it_is_refused_as_arm_refuses(
+    rest: bytes, code: str
+) -> None:
+    with a_plane() as place, socket.create_connection(place, 5) as client:
+        client.sendall(b"GET /%73ubscriptions/x?y HTTP/1.1\r\n" + rest)
+        head, _, body = client.recv(65536).partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head
+    assert json.loads(body)["error"]["code"] == code
+
+
 # --- bodies that nobody wants ------------------------------------------------
 
 

@@ -34,6 +34,7 @@ _CODES: Mapping[int, str] = {
     413: "RequestEntityTooLarge",
     421: "MisdirectedRequest",
     429: "TooManyRequests",
+    431: "RequestHeaderFieldsTooLarge",
     500: "InternalServerError",
     503: "ServiceUnavailable",
 }

@@ -11,30 +11,26 @@ Rules of this file:
 """
 
 import asyncio
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import ClassVar
+from urllib.parse import unquote
 
+from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from forewarn.server.control.headers import ALWAYS
+from forewarn.server.control.problems import refusal
 from forewarn.server.limits import Ceiling
 
 _LARGEST_HEAD = 64 * 1024  # bytes
 _AROUND = 3  # bytes of a header beside its name and value: a colon, the line's end
-
-_REFUSED = b"".join(
-    (
-        b"HTTP/1.1 %d %b\r\n",
-        b"content-type: application/problem+json\r\n",
-        b"content-length: %d\r\n",
-        *(f"{each.lower()}: {value}\r\n".encode() for each, value in ALWAYS.items()),
-        b"cache-control: no-store\r\n",
-        b"connection: close\r\n\r\n%b",
-    )
-)
+_REFUSED: Mapping[str, str] = {
+    **ALWAYS,
+    "Cache-Control": "no-store",
+    "Connection": "close",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +47,8 @@ class Wire(HttpToolsProtocol):
 
     ceiling: ClassVar[Ceiling]
     patience: ClassVar[Patience]
+
+    url = b""  # what was asked for last; uvicorn has none before a request begins
 
     _is_admitted = False
     _in_head = False
@@ -179,11 +177,9 @@ class Wire(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.close()
             return
-        title = HTTPStatus(status).phrase
-        body = json.dumps(
-            {"type": "about:blank", "title": title, "status": status, "detail": detail}
-        ).encode()
-        self.transport.write(_REFUSED % (status, title.encode(), len(body), body))
+        path = unquote(self.url.partition(b"?")[0].decode("latin-1"))
+        answer = refusal({"path": path}, status, detail, _REFUSED)
+        self.transport.write(_written(answer))
         self._await(self.patience.linger, self.transport.close)
 
     def _await(self, seconds: float, or_else: Callable[[], object]) -> None:
@@ -194,6 +190,14 @@ class Wire(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _written(answer: Response) -> bytes:
+    """Write an answer that no application gives."""
+    status = HTTPStatus(answer.status_code)
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode()]
+    lines += [b"%b: %b" % header for header in answer.raw_headers]
+    return b"\r\n".join([*lines, b"", bytes(answer.body)])
 
 
 def wire(counted_by: Ceiling, given: Patience) -> type[Wire]:
