@@ -90,6 +90,17 @@ def test_a_header_wins_over_the_user_in_the_url(receiver: Receiver) -> None:
     assert receiver.got[0].headers[name] == "Bearer x"
 
 
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [("", "/"), ("?key=1", "/?key=1"), ("/a;b?c#d", "/a;b?c")],
+)
+def test_it_is_posted_to_the_path_and_query_of_the_url(
+    receiver: Receiver, url: str, path: str
+) -> None:
+    a_webhook(receiver.url + url).notify(a_notice())
+    assert [got.path for got in receiver.got] == [path]
+
+
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
 def test_no_proxy_is_used(
     receiver: Receiver, name: str, monkeypatch: pytest.MonkeyPatch

@@ -1,13 +1,15 @@
 """One POST: no redirect is followed, no proxy asked, and no certificate excused.
 
 It never takes longer than its time, however slowly the other side answers; only the
-search for an address is the system's own business.
+search for an address is the system's own business. Where a name has several addresses,
+none of them takes the time of the others.
 """
 
 import base64
 import re
 import socket
 import ssl
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,10 +18,13 @@ from threading import Lock, Timer
 from urllib.parse import unquote, urlsplit
 
 from forewarn.errors import Undelivered
+from forewarn.notifiers.hiding import longest_first, without, words_of_url
 from forewarn.notifiers.targets import shown
 from forewarn.ports import Bell
 
 _MOST_SAID = 200  # characters of an answer that anybody is shown
+_MOST_READ = 4 * _MOST_SAID  # bytes
+_LEAST = 0.001  # seconds; none at all would mean not to wait, and not to connect
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -42,6 +47,18 @@ class Answer:
         return f"{self.status} {self.reason}".rstrip() + said
 
 
+class _Response(HTTPResponse):
+    """An answer that may come after others that are none yet."""
+
+    def begin(self) -> None:
+        """Read the head, and pass over those before it, such as hints."""
+        super().begin()
+        while 101 < self.status < 200:
+            # Without a head, one is read.
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+
+
 class Sender:
     """Posts to one URL, one message at a time."""
 
@@ -50,10 +67,11 @@ class Sender:
         parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._named = parts.netloc.rpartition("@")[2]
         self._own = _credentials(parts.username, parts.password)
-        self._hidden = [*filter(None, hidden), *self._own.values()]
+        own = (word for each in self._own.values() for word in each.split()[1:])
+        self._hidden = longest_first([*hidden, *own, *words_of_url(parts)])
         self._shown = shown(url)
         self._timeout = timeout
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
@@ -74,7 +92,7 @@ class Sender:
         overdue.daemon = True
         overdue.start()
         try:
-            with self._connected() as connection:
+            with self._connected(late) as connection:
                 connection.request("POST", self._path, body, self._with_own(headers))
                 with connection.getresponse() as response:
                     if late.is_set():  # a head that was cut off reads as a whole one
@@ -93,46 +111,73 @@ class Sender:
 
     def _answer(self, response: HTTPResponse) -> Answer:
         is_welcome = 200 <= response.status < 300
-        said = "" if is_welcome else self._without_secrets(_beginning(response))
+        body = b"" if is_welcome else _beginning(response)
+        said = body.decode("utf-8", "replace")
         return Answer(
             status=response.status,
-            reason=self._without_secrets(response.reason),
-            said=said[:_MOST_SAID],
+            reason=self._shown_of(response.reason),
+            said=self._shown_of(said, is_cut=len(body) == _MOST_READ),
         )
 
-    def _without_secrets(self, text: str) -> str:
-        """Take out what the other side repeats of our secrets."""
-        for each in self._hidden:
-            text = text.replace(each, "***")
-        return text
+    def _shown_of(self, text: str, *, is_cut: bool = False) -> str:
+        """Take out what is secret, and what would move the cursor."""
+        told = without(text, self._hidden, is_cut=is_cut)
+        return _CONTROL.sub(" ", told).strip()[:_MOST_SAID]
 
     # --- the connection ------------------------------------------------------
 
     @contextmanager
-    def _connected(self) -> Iterator[HTTPConnection]:
-        address = (self._host, self._port)
-        found = socket.create_connection(address, self._timeout)
+    def _connected(self, late: Bell) -> Iterator[HTTPConnection]:
+        found = self._reached(late)
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
             found = self._tls.wrap_socket(
                 found, server_hostname=self._host, do_handshake_on_connect=False
             )
         with found:
-            self._hold(found)
+            self._hold(found, late)
             try:
                 if isinstance(found, ssl.SSLSocket):
                     found.do_handshake()
                 connection = HTTPConnection(self._host)
+                connection.response_class = _Response
                 connection.sock = found
                 yield connection
             finally:
-                self._hold(None)
+                self._let_go()
 
-    def _hold(self, opened: socket.socket | None) -> None:
+    def _reached(self, late: Bell) -> socket.socket:
+        """Connect to the first address that answers within its share of the time."""
+        until = time.monotonic() + self._timeout
+        found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        trouble: OSError = TimeoutError()
+        for number, (family, kind, protocol, _, address) in enumerate(found):
+            if late.is_set():
+                break
+            left = max(until - time.monotonic(), _LEAST)
+            opened = socket.socket(family, kind, protocol)
+            try:
+                opened.settimeout(left / (len(found) - number))
+                opened.connect(address)
+            except OSError as error:
+                opened.close()
+                trouble = error
+            else:
+                opened.settimeout(self._timeout)
+                return opened
+        raise trouble
+
+    def _hold(self, opened: socket.socket, late: Bell) -> None:
         with self._lock:
             self._open = opened
-            if opened is not None and self._is_closed:
+            if self._is_closed:
                 raise ConnectionAbortedError("it is being stopped")
+            if late.is_set():
+                raise TimeoutError
+
+    def _let_go(self) -> None:
+        with self._lock:
+            self._open = None
 
     def _cut(self) -> None:
         """End what is under way; whoever waits for it finds the connection ended."""
@@ -172,9 +217,8 @@ def _credentials(user: str | None, password: str | None) -> Mapping[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
 
 
-def _beginning(response: HTTPResponse) -> str:
+def _beginning(response: HTTPResponse) -> bytes:
     try:
-        found = response.read(4 * _MOST_SAID)
+        return response.read(_MOST_READ)
     except (OSError, HTTPException):
-        return ""
-    return _CONTROL.sub(" ", found.decode("utf-8", "replace")).strip()
+        return b""

@@ -1,12 +1,13 @@
 """Webhooks: notices are posted as signed CloudEvents."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from forewarn import __version__
 from forewarn.core.views import Json
 from forewarn.errors import Undelivered
 from forewarn.notifiers.cloud_events import CONTENT_TYPE, cloud_event, written
+from forewarn.notifiers.hiding import words_of
 from forewarn.notifiers.sending import Answer, Sender
 from forewarn.notifiers.signing import SIGNATURE, signature
 from forewarn.notifiers.targets import Target
@@ -14,8 +15,6 @@ from forewarn.ports import Notice
 
 #: The header that says how often a notice was offered.
 ATTEMPT = "Forewarn-Delivery-Attempt"
-
-_SHORTEST_TOKEN = 8  # characters
 
 
 class Webhook:
@@ -31,7 +30,10 @@ class Webhook:
         self._sender = Sender(
             target.url or "",
             timeout=target.timeout,
-            hidden=(*target.secrets, *_secret_words(target.headers)),
+            hidden=(
+                *target.secrets,
+                *(word for each in target.headers.values() for word in words_of(each)),
+            ),
         )
 
     def close(self) -> None:
@@ -61,9 +63,3 @@ class Webhook:
         if secrets:
             made[SIGNATURE] = signature(body, secrets, self._now())
         return made
-
-
-def _secret_words(headers: Mapping[str, str]) -> Iterator[str]:
-    """What may be a token; short words are none."""
-    for value in headers.values():
-        yield from (word for word in value.split() if len(word) >= _SHORTEST_TOKEN)
