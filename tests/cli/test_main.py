@@ -103,7 +103,7 @@ def test_a_terminal_without_unicode_gets_everything(service: Service) -> None:
     with start("journal", "--json", PYTHONIOENCODING="ascii") as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
-    assert "caf\\xe9" in out
+    assert "caf\\u00e9" in out
 
 
 def test_a_bug_is_a_sentence_that_can_be_reported(

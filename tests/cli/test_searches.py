@@ -135,3 +135,15 @@ def test_following_goes_on_from_the_end_with_the_same_search(
     streams = [each for each in service.asked if each.path == "/v1/stream"]
     assert [each.headers["Last-Event-Id"] for each in streams] == ["80", "99"]
     assert [each.query for each in streams] == [[("fact", "Started")]] * 2
+
+
+def test_following_shows_nothing_up_to_a_position_that_is_yet_to_come(
+    service: Service, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/journal", page(an_entry(80, "Seen")))
+    service.answers("GET", "/v1/journal", page())
+    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    assert cli.main(["journal", "--json", "--follow", "--after", "90"]) == 1
+    assert positions(capsys) == []
+    [stream] = [each for each in service.asked if each.path == "/v1/stream"]
+    assert stream.headers["Last-Event-Id"] == "90"

@@ -1,6 +1,9 @@
 """Tables of plain text, and times."""
 
+import json
+import tomllib
 from datetime import UTC, datetime, timedelta
+from io import BytesIO, TextIOWrapper
 
 import pytest
 from tests.cli.samples import M1
@@ -81,3 +84,24 @@ def test_distances(seconds: int, shown: str) -> None:
 def test_a_long_list_is_cut() -> None:
     assert tables.some(list("abcdef")) == "a, b, c, d, e, f"
     assert tables.some(list("abcdefg")) == "a, b, c, d, e and 2 more"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_json_is_json_whatever_can_be_shown(
+    monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    out = TextIOWrapper(BytesIO(), encoding)
+    monkeypatch.setattr("sys.stdout", out)
+    tables.write_json({"reason": "caf\xe9 \u20ac \U0001f600"}, indent=None)
+    out.seek(0)
+    assert json.loads(out.read()) == {"reason": "caf\xe9 \u20ac \U0001f600"}
+
+
+def test_what_cannot_be_shown_is_written_as_toml_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = TextIOWrapper(BytesIO(), "ascii")
+    monkeypatch.setattr("sys.stdout", out)
+    tables.write('name = "caf\xe9 \U0001f600"')
+    out.seek(0)
+    assert tomllib.loads(out.read()) == {"name": "caf\xe9 \U0001f600"}

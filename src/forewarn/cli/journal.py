@@ -1,7 +1,6 @@
 """`forewarn journal`: what happened, fact by fact."""
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -11,7 +10,7 @@ from forewarn.cli.api import Api, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command
 from forewarn.cli.searches import SEARCH, Query, names_asked, times_asked
 from forewarn.cli.stream import follow
-from forewarn.cli.tables import count, moment, paragraph, some, write
+from forewarn.cli.tables import count, moment, paragraph, some, write, write_json
 from forewarn.cli.values import read_number
 from forewarn.errors import WrongUsage
 
@@ -60,8 +59,10 @@ def register(subcommands: Subcommands) -> None:
 def journal(args: argparse.Namespace) -> int:
     """Show the journal, and what is added to it."""
     for plain in _entries(api_of(args), args):
-        entry = answer(plain)
-        write(json.dumps(plain, ensure_ascii=False) if args.json else describe(entry))
+        if args.json:
+            write_json(plain, indent=None)
+        else:
+            write(describe(answer(plain)))
         if args.follow:
             sys.stdout.flush()
     return 0
@@ -70,7 +71,8 @@ def journal(args: argparse.Namespace) -> int:
 def _entries(api: Api, args: argparse.Namespace) -> Iterator[object]:
     _refuse_nonsense(args)
     names, times = names_asked(args), times_asked(api, args)
-    begin = _newest(api) if args.follow else 0  # what is older is shown first
+    # What is older is shown first, and what comes before --after never.
+    begin = max(_newest(api), args.after) if args.follow else 0
     if args.last is None:
         query = [*names, *times, ("after", str(args.after))]
         found = api.items("/v1/journal", query)

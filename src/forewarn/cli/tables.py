@@ -24,9 +24,25 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 def write(text: str) -> None:
     """Write one line or several to standard output."""
-    encoding = sys.stdout.encoding or "utf-8"
-    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    shown = text if _can_show(text) else "".join(map(_escaped, text))
     sys.stdout.write(f"{shown}\n")
+
+
+def _can_show(text: str) -> bool:
+    """Whether the standard output has all characters of `text`."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escaped(character: str) -> str:
+    """Write a character that cannot be shown, as TOML and people can read it."""
+    if _can_show(character):
+        return character
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def complain(text: str) -> None:
@@ -43,9 +59,11 @@ def drop_output() -> None:
         return  # not a file, so nothing is left over
 
 
-def write_json(plain: object) -> None:
-    """Write `plain` as JSON that a person can read, too."""
-    write(json.dumps(plain, indent=2, ensure_ascii=False))
+def write_json(plain: object, *, indent: int | None = 2) -> None:
+    """Write `plain` as JSON that a person can read, too; without `indent` in a line."""
+    text = json.dumps(plain, indent=indent, ensure_ascii=False)
+    # JSON has escapes of its own, which are not those of `write`.
+    write(text if _can_show(text) else json.dumps(plain, indent=indent))
 
 
 def clean(text: str) -> str:
