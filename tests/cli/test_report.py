@@ -137,6 +137,16 @@ def test_a_month_that_goes_on_is_told_so_far(service: Service, capsys: Capture) 
     )
 
 
+def test_a_month_that_has_not_begun_is_said_to(
+    service: Service, capsys: Capture
+) -> None:
+    early = a_report(made_at="2025-12-31T23:59:59Z")
+    service.answers("GET", "/v1/report", early)
+    cli.main(["report", "--month", "2026-01"])
+    title = capsys.readouterr().out.splitlines()[0]
+    assert title == "Maintenance in January 2026, all groups, which has not begun"
+
+
 def test_a_broken_promise_is_told_and_ends_with_1(
     service: Service, capsys: Capture
 ) -> None:

@@ -78,7 +78,11 @@ def _title(made: Answer) -> str:
     since, until, at = (made.time(name) for name in ("since", "until", "made_at"))
     whom = f"group {made.text('group')}" if made.text("group") else "all groups"
     name = f"{since:%B %Y}" if since else made.text("month")
-    so_far = f", so far: until {moment(at)}" if at and until and at < until else ""
+    so_far = ""
+    if at and since and at < since:
+        so_far = ", which has not begun"
+    elif at and until and at < until:
+        so_far = f", so far: until {moment(at)}"
     return f"Maintenance in {name}, {whom}{so_far}"
 
 
