@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from tests.notifiers.samples import SENT
 
+from forewarn.errors import InvalidInput
+from forewarn.notifiers.secrets import complete
 from forewarn.notifiers.signing import signature
+from forewarn.notifiers.targets import Target
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "receive-webhooks.md"
 BODY = '{"id":"17","reason":"Übung"}'.encode()
@@ -72,3 +75,9 @@ def test_a_signature_is_what_the_page_says() -> None:
         "t=1767618000,v1="
         "5edbb0eb2f3df4cc412af97a075ced1af6b391b53ee000c05d7f36bb4155851d"
     )
+
+
+def test_a_secret_that_nothing_can_be_signed_with_is_refused() -> None:
+    target = Target(name="ops", kind="webhook", secret_variables=("SECRET",))
+    with pytest.raises(InvalidInput, match="a secret of ops is not text"):
+        complete([target], {"SECRET": "hush\udcff"})

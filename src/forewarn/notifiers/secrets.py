@@ -27,7 +27,18 @@ def _with_secrets(target: Target, environment: Mapping[str, str]) -> Target:
         *(_in_file(target, each) for each in target.secret_files),
         *(_in_variable(target, each, environment) for each in target.secret_variables),
     ]
+    if not all(map(_is_text, found)):
+        raise InvalidInput(f"a secret of {target.name} is not text")
     return replace(target, secrets=tuple(dict.fromkeys(found)))
+
+
+def _is_text(secret: str) -> bool:
+    """Whether it can be signed with; bytes in a variable need not be UTF-8."""
+    try:
+        secret.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _in_file(target: Target, name: str) -> str:
