@@ -214,7 +214,7 @@ def test_what_is_not_read_yet_counts_if_it_is_wanted(system: System) -> None:
     system.announce(a_reboot("web-0"))
     system.clock.move_to(system.clock.now() + MINUTE)
     (found,) = notifying.targets()
-    assert (found.state, found.lag_seconds) == (State.IDLE, 60)
+    assert (found.state, found.lag_seconds) == (State.DELIVERING, 60)
 
 
 def test_what_is_not_wanted_is_behind_but_no_lag(system: System) -> None:

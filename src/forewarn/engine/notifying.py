@@ -18,7 +18,7 @@ _PATIENCE = 0.3  # seconds that targets have, together, when the service stops
 class State(StrEnum):
     """What a target is about."""
 
-    #: It is being told something.
+    #: It is being told something, or will be in a moment.
     DELIVERING = "delivering"
     #: It did not take something, which is offered again.
     WAITING = "waiting"
@@ -93,7 +93,8 @@ class Notifying:
         unread = delivery.first_unread() if is_behind else None
         now, wait = self._clock.now(), None
         lag = 0.0 if unread is None else (now - unread.fact.at).total_seconds()
-        state = State.IDLE if progress.at_hand is None else State.DELIVERING
+        is_idle = unread is None and progress.at_hand is None
+        state = State.IDLE if is_idle else State.DELIVERING
         if progress.due_at is not None:
             state = State.WAITING
             wait = max(progress.due_at - delivery.pace.monotonic(), 0.0)
