@@ -116,6 +116,28 @@ def test_an_event_is_canceled_by_its_own_withdrawal() -> None:
     assert statuses(withdrawn("e0"), WITHDRAWN) == ["Canceled", "Scheduled"]
 
 
+def test_of_those_withdrawn_together_the_first_is_told_alone() -> None:
+    both = a_maintenance(
+        events=tuple(
+            replace(an_event(each), withdrawn_at=LATER) for each in ("e0", "e1")
+        )
+    )
+    assert statuses(withdrawn("e0"), both) == ["Canceled", "Scheduled"]
+    assert statuses(withdrawn("e1"), both) == ["Canceled", "Canceled"]
+
+
+def test_who_leaves_what_has_begun_does_not_take_it_back() -> None:
+    begun = a_maintenance(phase=Phase.STARTED, started_at=NOON)
+    left = f.VmsLeft(at=LATER, maintenance="m0", vms=("vm1",))
+    assert statuses(left, begun) == ["Started"]
+
+
+def test_who_leaves_and_lets_it_begin_by_that_was_told_before_it_began() -> None:
+    begun = a_maintenance(phase=Phase.STARTED, started_at=LATER)
+    left = f.VmsLeft(at=LATER, maintenance="m0", vms=("vm1",))
+    assert statuses(left, begun) == ["Scheduled"]
+
+
 def test_an_event_that_was_withdrawn_never_starts() -> None:
     started = f.Started(at=LATER, maintenance="m0")
     assert statuses(started, WITHDRAWN) == ["Canceled", "Started"]

@@ -28,7 +28,8 @@ class Outcome(StrEnum):
 def told_events(fact: f.Fact, maintenance: Maintenance) -> tuple[ScheduledEvent, ...]:
     """Write the events of `maintenance` as `fact` left them."""
     return tuple(
-        _told(maintenance, each, _outcome(fact, each)) for each in maintenance.events
+        _told(maintenance, each, _outcome(fact, each, maintenance))
+        for each in maintenance.events
     )
 
 
@@ -48,11 +49,13 @@ def _told(maintenance: Maintenance, event: Event, outcome: Outcome) -> Scheduled
     )
 
 
-def _outcome(fact: f.Fact, event: Event) -> Outcome:
+def _outcome(fact: f.Fact, event: Event, maintenance: Maintenance) -> Outcome:
     """What `event` came to with `fact`; it is withdrawn only before a start."""
-    if event.withdrawn_at is not None and _is_withdrawn_by(fact, event):
+    if event.withdrawn_at is not None and _is_withdrawn_by(fact, event, maintenance):
         return Outcome.CANCELED
     match fact:
+        case f.VmsLeft() if _has_started_before(fact, maintenance):
+            return Outcome.STARTED
         case f.Announced() | f.Approved() | f.VmsLeft() | f.Withdrawn():
             return Outcome.SCHEDULED
         case (
@@ -84,12 +87,18 @@ def _outcome(fact: f.Fact, event: Event) -> Outcome:
             assert_never(fact)
 
 
-def _is_withdrawn_by(fact: f.Fact, event: Event) -> bool:
+def _has_started_before(fact: f.Fact, maintenance: Maintenance) -> bool:
+    started_at = maintenance.started_at
+    return started_at is not None and started_at < fact.at  # else it led to the start
+
+
+def _is_withdrawn_by(fact: f.Fact, event: Event, maintenance: Maintenance) -> bool:
     withdrawn_at = event.withdrawn_at or fact.at
     if isinstance(fact, f.Announced):
         return False
     if isinstance(fact, f.Approved | f.VmsLeft):
         return withdrawn_at < fact.at  # at the same time, they came first
-    if isinstance(fact, f.Withdrawn):
-        return withdrawn_at <= fact.at
-    return True
+    if isinstance(fact, f.Withdrawn) and withdrawn_at == fact.at:
+        order = [each.id for each in maintenance.events]  # in which they are withdrawn
+        return fact.event in order[order.index(event.id) :]
+    return withdrawn_at <= fact.at
