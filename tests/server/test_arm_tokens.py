@@ -131,7 +131,8 @@ def test_what_is_anothers_is_as_if_it_were_not_there(scene: Scene, path: str) ->
         ("POST", f"{VMS}/pool_1/simulateEviction", 404),
         ("POST", f"{SETS}/pool/restart", 404),
         ("POST", f"{SETS}/pool/virtualMachines/0/reimage", 404),
-        ("DELETE", f"{VMS}/pool_0", 204),  # as if there were none
+        ("DELETE", f"{VMS}/pool_0", 404),
+        ("DELETE", f"{VMS}/nobody", 404),  # as if there were none
         ("DELETE", f"{SETS}/pool/virtualMachines/0", 404),
     ],
 )

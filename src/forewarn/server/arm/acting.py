@@ -60,10 +60,15 @@ def act_on_set(asked: Asked) -> Response:
 
 
 def delete_vm(asked: Asked) -> Response:
-    """Delete a VM; one that is not there need not be deleted."""
+    """Delete a VM; one that is not there need not be deleted.
+
+    A group is not told that what may be another's is deleted.
+    """
     try:
         machine = _vm(asked)
     except Refusal:
+        if asked.holder.group is not None:
+            raise
         return Response(status_code=204)
     return _operate(asked, Operation.DELETE, [machine])
 
