@@ -309,3 +309,21 @@ def test_a_gate_is_explained_without_those_behind_it(
     assert "db-0" not in text
     assert "group db" not in text
     assert "host-a" not in text
+
+
+def test_a_story_does_not_say_that_others_have_approved(
+    service: Service, web: Service
+) -> None:
+    made = service.announce(host="host-a")
+    own = next(each["id"] for each in made["events"] if each["group"] == "web")
+    service.approve_as("web-0", own)
+    service.advance(901)
+    path = f"/v1/maintenances/{made['id']}/story"
+    (told,) = [
+        each["what"]
+        for each in web.get(path)["entries"]
+        if each["what"].startswith("started")
+    ]
+    assert told == "started after 15 min"
+    whole = service.get(path)["entries"]
+    assert any("without the approval of db" in each["what"] for each in whole)

@@ -40,11 +40,17 @@ def tell(
     facts: Iterable[f.Fact],
     sights: Iterable[f.Sight],
     outages: Iterable[Outage],
+    *,
+    is_share: bool = False,
 ) -> Story:
-    """Tell the life of `maintenance` from its `facts`, and who saw its events."""
+    """Tell the life of `maintenance` from its `facts`, and who saw its events.
+
+    If it is but a share, whether others have approved is not told.
+    """
     away = [each for each in outages if _is_in_notice(maintenance, each)]
+    sentences = {**_SENTENCES, **(_OF_SHARES if is_share else {})}
     lines = [
-        *_told(maintenance, facts, sights),
+        *_told(maintenance, facts, sights, sentences),
         *(Line(at=each.until, what=_was_away(each)) for each in away),
     ]
     started = maintenance.started_at
@@ -69,7 +75,10 @@ def _was_away(outage: Outage) -> str:
 
 
 def _told(
-    maintenance: Maintenance, facts: Iterable[f.Fact], sights: Iterable[f.Sight]
+    maintenance: Maintenance,
+    facts: Iterable[f.Fact],
+    sights: Iterable[f.Sight],
+    sentences: "Mapping[type[f.Fact], _Writer]",
 ) -> Iterator[Line]:
     """Write facts, then sights; but whoever approves has seen it before."""
     rest = [*sights]
@@ -78,7 +87,7 @@ def _told(
             first = [each for each in rest if (each.vm, each.at) == (fact.by, fact.at)]
             yield from _seen(maintenance, first)
             rest = [each for each in rest if each not in first]
-        write = _SENTENCES.get(type(fact))
+        write = sentences.get(type(fact))
         if write is not None:
             yield Line(at=fact.at, what=write(maintenance, fact))
     yield from _seen(maintenance, rest)
@@ -110,19 +119,25 @@ def _approved(maintenance: Maintenance, fact: f.Approved) -> str:
     return f"approved for group {fact.group} by {fact.by}, {_WAYS[fact.via]}"
 
 
-def _started(maintenance: Maintenance, fact: f.Started) -> str:
+def _started_for_all(maintenance: Maintenance, fact: f.Started) -> str:
     if maintenance.at_once and fact.at == maintenance.announced_at:
         return "started, without notice"
-    waited = span(fact.at - maintenance.announced_at)
+    return f"started after {span(fact.at - maintenance.announced_at)}"
+
+
+def _started(maintenance: Maintenance, fact: f.Started) -> str:
+    begin = _started_for_all(maintenance, fact)
+    if maintenance.at_once and fact.at == maintenance.announced_at:
+        return begin
     missing = [
         each.group
         for each in maintenance.live_events
         if each.approved_at is None or each.approved_at > fact.at
     ]
     if not missing:
-        return f"started after {waited}, everybody having approved"
+        return f"{begin}, everybody having approved"
     groups = few([*dict.fromkeys(missing)])
-    return f"started after {waited}, without the approval of {groups}"
+    return f"{begin}, without the approval of {groups}"
 
 
 def _failed(maintenance: Maintenance, fact: f.WorkFailed) -> str:
@@ -191,6 +206,9 @@ _SENTENCES: Mapping[type[f.Fact], _Writer] = {
         f"given up, {_whose(fact.by, 'by itself')}{_detail(fact.reason or '')}"
     ),
 }
+
+#: What is told in other words to whoever knows but a share.
+_OF_SHARES: Mapping[type[f.Fact], _Writer] = {f.Started: _started_for_all}
 
 
 # --- sights and notice -------------------------------------------------------

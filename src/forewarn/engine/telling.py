@@ -43,7 +43,9 @@ def tell_story(engine: Engine, any_id: str, *, only: str | None = None) -> Story
             facts = [fact for fact in cut if fact is not None]
             found = share_of(whole, only) or whole
         outages = snapshot.outages(found.announced_at)
-        return tell(found, facts, _sights(snapshot, found), outages)
+        is_share = len(found.events) < len(whole.events)
+        sights = _sights(snapshot, found)
+        return tell(found, facts, sights, outages, is_share=is_share)
 
 
 def _sights(snapshot: Snapshot, found: Maintenance) -> list[Sight]:

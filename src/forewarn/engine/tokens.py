@@ -68,6 +68,11 @@ class Tokens:
                 engine.are_tokens_stale = True
                 raise
 
+    def _follow(self) -> None:
+        """Follow the store, unless whoever hears of commits has done so."""
+        if self._engine.are_tokens_stale:
+            self.reload()
+
     def holder_of(self, text: str) -> Holder | Unknown:
         """Find who holds the token `text`; note that it was used."""
         given = _digest(text)
@@ -129,7 +134,7 @@ class Tokens:
             token = _of_known_group(transaction, token)
             transaction.keep_token(token)
             record(transaction, [_created(token, by, now)])
-        self.reload()
+        self._follow()
         return token, text
 
     def revoke(self, name_or_id: str, *, by: str) -> Token:
@@ -147,7 +152,7 @@ class Tokens:
                 raise NotFound(f"there is no token {name_or_id}")
             if found.revoked_at is None:
                 revoke(transaction, [found], by, now)
-        self.reload()
+        self._follow()
         return found
 
 

@@ -34,17 +34,13 @@ _PAGE = 500
 
 def get_vm(asked: Asked) -> Response:
     """Show a VM."""
-    with _snapshot(asked) as snapshot:
-        machine = find_machine(asked, snapshot, asked.path.vm)
-        doing = _doing(snapshot, [machine])(machine)
+    machine, doing = _look(asked, find_machine, asked.path.vm)
     return _shown(vm_view(machine, asked.path, doing, expand=_is_expanded(asked)))
 
 
 def get_vm_view(asked: Asked) -> Response:
     """Show what a VM is doing."""
-    with _snapshot(asked) as snapshot:
-        machine = find_machine(asked, snapshot, asked.path.vm)
-        doing = _doing(snapshot, [machine])(machine)
+    machine, doing = _look(asked, find_machine, asked.path.vm)
     return _shown(instance_view(machine.vm, doing))
 
 
@@ -66,17 +62,13 @@ def list_vms(asked: Asked) -> Response:
 
 def get_member(asked: Asked) -> Response:
     """Show a VM of a scale set."""
-    with _snapshot(asked) as snapshot:
-        machine = find_member(asked, snapshot, asked.path.instance)
-        doing = _doing(snapshot, [machine])(machine)
+    machine, doing = _look(asked, find_member, asked.path.instance)
     return _shown(member_view(machine, asked.path, doing, expand=_is_expanded(asked)))
 
 
 def get_member_view(asked: Asked) -> Response:
     """Show what a VM of a scale set is doing."""
-    with _snapshot(asked) as snapshot:
-        machine = find_member(asked, snapshot, asked.path.instance)
-        doing = _doing(snapshot, [machine])(machine)
+    machine, doing = _look(asked, find_member, asked.path.instance)
     return _shown(instance_view(machine.vm, doing))
 
 
@@ -113,6 +105,15 @@ def _snapshot(asked: Asked) -> AbstractContextManager[Snapshot]:
 
 def _shown(view: Json) -> Response:
     return JSONResponse(view)
+
+
+def _look(
+    asked: Asked, find: Callable[[Asked, Snapshot, str], Machine], name: str
+) -> tuple[Machine, Maintenance | None]:
+    """Find one VM, and what is being done with it."""
+    with _snapshot(asked) as snapshot:
+        machine = find(asked, snapshot, name)
+        return machine, _doing(snapshot, [machine])(machine)
 
 
 def _doing(

@@ -10,7 +10,7 @@ from forewarn.protocol.types import EventType
 from forewarn.server.metrics.kinds import Count, Gauge, Histogram, Metric, Values, one
 from forewarn.server.metrics.sources import Look
 
-_LIVE = (Phase.SCHEDULED, Phase.STARTED)
+_LIVE = tuple(phase for phase in Phase if phase.is_live)
 _TYPE = ("type",)
 _TYPE_AND_CAUSE = ("type", "cause")
 
