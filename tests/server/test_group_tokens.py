@@ -299,13 +299,16 @@ def test_the_end_of_what_was_planned_for_a_host_does_not_name_it(
 def test_a_gate_is_explained_without_those_behind_it(
     service: Service, web: Service
 ) -> None:
-    first = service.announce(host="host-a", emergency=True, reason="fire")
+    first = service.announce(
+        host="host-a", emergency=True, reason="fire", duration_seconds=7200
+    )
     assert first["phase"] == "STARTED"
     second = service.announce(vms=["web-1"])
     service.advance(901)
     answer = web.ask("GET", f"/v1/maintenances/{second['id']}/explain")
     assert answer.status == 200
     text = answer.body.decode()
+    assert first["id"] in text  # in a gate of one's own group
     assert "db-0" not in text
     assert "group db" not in text
     assert "host-a" not in text
@@ -327,3 +330,29 @@ def test_a_story_does_not_say_that_others_have_approved(
     assert told == "started after 15 min"
     whole = service.get(path)["entries"]
     assert any("without the approval of db" in each["what"] for each in whole)
+
+
+def test_that_others_have_not_approved_is_told_without_their_names(
+    service: Service, web: Service
+) -> None:
+    made = service.announce(host="host-a")
+    explained = web.get(f"/v1/maintenances/{made['id']}/explain")
+    waits = [each["what"] for each in explained["waits"] if each["kind"] == "approval"]
+    assert len(waits) == 2
+    assert "web-0" in waits[0]
+    assert waits[1] == "others whom it touches have not approved"
+    assert "db" not in " ".join(explained["sentences"])
+
+
+def test_a_gate_of_others_is_told_without_their_names(
+    service: Service, web: Service
+) -> None:
+    body = {"group": "db", "update_domain": 1}
+    assert service.ask("PUT", "/v1/vms/db-1", body).status == 200
+    service.announce(vms=["db-1"], emergency=True, reason="fire", duration_seconds=7200)
+    made = service.announce(host="host-a")
+    service.advance(901)
+    explained = web.get(f"/v1/maintenances/{made['id']}/explain")
+    gates = [each["what"] for each in explained["waits"] if each["kind"] == "gate"]
+    assert gates == ["others whom it touches are not ready"]
+    assert "db" not in " ".join(explained["sentences"])
