@@ -1,0 +1,1 @@
+"""In the VM: asks a metadata service; standard library only."""
