@@ -43,7 +43,7 @@ class Run:
 
     step: Step
     hook: str
-    token: str  # in the hook's environment, so that what is left of it is found
+    token: str  # its name, and in its environment, so that what is left of it is found
     begun_at: datetime
     times: int = 1  # how often it was begun; above 1: again, after the agent died
     outcome: Outcome = Outcome.RUNNING
@@ -74,6 +74,14 @@ class Impact:
     seconds: float = 0.0  # the longest time in which nothing ran
     total: float = 0.0  # all such times together
 
+    def __add__(self, more: "Impact") -> "Impact":
+        """Add what was felt later."""
+        return Impact(
+            boots=self.boots + more.boots,
+            seconds=max(self.seconds, more.seconds),
+            total=self.total + more.total,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
@@ -83,7 +91,8 @@ class Life:
     seen: Seen
     first_at: datetime  # when it was first seen
     last_at: datetime  # when it was last seen to change
-    notice: float | None = None  # seconds left at first sight; None: none was given
+    notice: float | None = None  # seconds left at first sight; None: it is not said
+    is_sudden: bool = False  # it was Started at first sight
     is_mine: bool = False  # it names this VM
     is_leader: bool = False  # and names it first
     boot: str = ""  # the boot in which it was last seen

@@ -1,0 +1,214 @@
+"""A document is seen: which lives begin, change and end.
+
+Rules of this file:
+
+1. Ids tell events apart, not the counter of the document: that restarts.
+2. An event never goes back: what was seen as Started stays so until it is gone.
+3. What to do about an event is decided once, at first sight, and kept.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from forewarn.agent.lives import Course, Impact, Life, Seen
+from forewarn.agent.notes import Note, impact, note
+from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
+
+_EARLY = timedelta(seconds=2)  # the service's date has whole seconds
+#: What this VM would not have lived through without a new boot.
+_RESTARTS = frozenset(
+    {EventType.REBOOT, EventType.REDEPLOY, EventType.PREEMPT, EventType.TERMINATE}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is to be done about an event, and why."""
+
+    course: Course | None  # None: nothing
+    why: tuple[str, ...] = ()
+
+
+#: Decides about an event that is mine or not, with so many seconds of notice left.
+Judge = Callable[[ScheduledEvent, bool, float | None], Decision]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """The circumstances in which a document is seen."""
+
+    now: datetime  # the service's time
+    boot: str  # which boot of the VM this is
+    position: Callable[[Sequence[str]], int | None]  # where resources name this VM
+    judge: Judge
+    felt: Impact = Impact()  # since the last document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighted:
+    """The lives that have changed, and what is written down of it."""
+
+    lives: tuple[Life, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def key(event_id: str) -> str:
+    """Spell an id so that it can be compared."""
+    return event_id.upper()
+
+
+def see(lives: Mapping[str, Life], document: Document, sight: Sight) -> Sighted:
+    """Compare `document` with what is known."""
+    listed = {key(event.id): event for event in document.events}
+    steps = [
+        _see(lives.get(name), event, document.incarnation, sight)
+        for name, event in listed.items()
+    ]
+    steps += [
+        _miss(life, sight)
+        for name, life in lives.items()
+        if name not in listed and life.seen is not Seen.GONE
+    ]
+    return Sighted(
+        lives=tuple(life for life, _ in steps if life is not None),
+        notes=tuple(each for _, notes in steps for each in notes),
+    )
+
+
+_Step = tuple[Life | None, Iterable[Note]]
+_NOTHING: _Step = (None, ())
+
+
+def _see(
+    life: Life | None, event: ScheduledEvent, incarnation: int, sight: Sight
+) -> _Step:
+    if event.status not in (EventStatus.SCHEDULED, EventStatus.STARTED):
+        return _NOTHING  # a word of a later version: nothing that we know how to take
+    if life is None or life.seen is Seen.GONE:
+        return _begin(life, event, incarnation, sight)
+    if life.seen is Seen.SCHEDULED and event.status == EventStatus.STARTED:
+        return _start(life, event, sight)
+    known = event if event.status == life.seen else life.event
+    changed = replace(_touched(life, sight), event=known)
+    return (None if changed == life else changed), ()
+
+
+def _begin(
+    former: Life | None, event: ScheduledEvent, incarnation: int, sight: Sight
+) -> _Step:
+    has_started = event.status == EventStatus.STARTED
+    left = None if has_started else _seconds_left(event, sight.now)
+    position = sight.position(event.resources)
+    decision = sight.judge(event, position is not None, left)
+    life = Life(
+        event=event,
+        seen=Seen.STARTED if has_started else Seen.SCHEDULED,
+        first_at=sight.now,
+        last_at=sight.now,
+        notice=left,
+        is_sudden=has_started,
+        is_mine=position is not None,
+        is_leader=position == 0,
+        boot=sight.boot,
+        course=decision.course,
+        started_at=sight.now if has_started else None,
+    )
+    return life, _beginning(life, former, decision, incarnation)
+
+
+def _beginning(
+    life: Life, former: Life | None, decision: Decision, incarnation: int
+) -> Iterable[Note]:
+    at, course = life.first_at, life.course
+    if former is not None:
+        yield note("came-back", life, at)
+    yield note(
+        "seen",
+        life,
+        at,
+        event_as_shown=life.event.raw,
+        incarnation=incarnation,
+        notice_seconds=life.notice,
+        mine=life.is_mine,
+        leader=life.is_leader,
+    )
+    if life.started_at is not None:
+        yield _started(life, is_early=False)
+    yield note(
+        "decided",
+        life,
+        at,
+        rule=None if course is None else course.rule,
+        why=decision.why,
+        approve=None if course is None else course.approve,
+        hooks={} if course is None else course.hooks,
+    )
+
+
+def _start(life: Life, event: ScheduledEvent, sight: Sight) -> _Step:
+    due = life.event.not_before
+    is_early = due is not None and sight.now < due - _EARLY
+    started = replace(
+        _touched(life, sight),
+        event=event,
+        seen=Seen.STARTED,
+        last_at=sight.now,
+        started_at=sight.now,
+        approved_elsewhere=is_early and life.approved_at is None,
+    )
+    return started, [_started(started, is_early=is_early)]
+
+
+def _started(life: Life, *, is_early: bool) -> Note:
+    return note(
+        "started",
+        life,
+        life.last_at,
+        early=is_early,
+        approved_elsewhere=life.approved_elsewhere,
+        without_notice=life.is_sudden,
+    )
+
+
+def _miss(life: Life, sight: Sight) -> _Step:
+    happened = _has_happened(life, sight)
+    gone = replace(
+        _touched(life, sight),
+        seen=Seen.GONE,
+        last_at=sight.now,
+        gone_at=sight.now,
+        started_at=life.started_at or (life.last_at if happened else None),
+    )
+    said = note(
+        "gone",
+        gone,
+        sight.now,
+        after_start=happened,
+        canceled=not happened,
+        impact=impact(gone.impact),
+        announced_seconds=gone.event.duration,
+    )
+    return gone, [said]
+
+
+def _has_happened(life: Life, sight: Sight) -> bool:
+    """Whether an event that is gone was carried out, though that may not be seen."""
+    if life.started_at is not None or life.boot != sight.boot:
+        return True
+    if life.is_mine and life.event.type in _RESTARTS:
+        return False  # this VM would not have lived through it
+    due = life.event.not_before
+    return life.approved_at is not None or (due is not None and sight.now >= due)
+
+
+def _touched(life: Life, sight: Sight) -> Life:
+    """Add what this VM has felt since the last document."""
+    boots = 0 if life.boot == sight.boot else 1
+    felt = life.impact + sight.felt + Impact(boots=boots)
+    return replace(life, boot=sight.boot, impact=felt)
+
+
+def _seconds_left(event: ScheduledEvent, now: datetime) -> float | None:
+    due = event.not_before
+    return None if due is None else max((due - now).total_seconds(), 0.0)
