@@ -83,6 +83,9 @@ class Impact:
         )
 
 
+UNTOUCHED = Impact()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """All that is known of one event."""
@@ -103,7 +106,7 @@ class Life:
     started_at: datetime | None = None  # None: never seen as Started
     gone_at: datetime | None = None  # None: still in the document
     over_at: datetime | None = None  # None: something is left to be done
-    impact: Impact = Impact()
+    impact: Impact = UNTOUCHED
 
     @property
     def id(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.lives import Course, Impact, Life, Seen
+from forewarn.agent.lives import UNTOUCHED, Course, Impact, Life, Seen
 from forewarn.agent.notes import Note, impact, note
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
 
@@ -42,7 +42,7 @@ class Sight:
     boot: str  # which boot of the VM this is
     position: Callable[[Sequence[str]], int | None]  # where resources name this VM
     judge: Judge
-    felt: Impact = Impact()  # since the last document
+    felt: Impact = UNTOUCHED  # since the last document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
