@@ -28,6 +28,7 @@ _NEWS: Mapping[Seen, str] = {
     Seen.STARTED: "the event has started",
     Seen.GONE: "the event is gone",
 }
+_NEAR = timedelta(minutes=20)  # somebody else may approve it, so it may begin before
 _PATIENCE = timedelta(hours=1)  # for a hook that nothing else ends
 
 
@@ -121,6 +122,20 @@ def approve(life: Life, answer: str, now: datetime) -> Advance:
         notice_seconds_used=round((now - life.first_at).total_seconds(), 3),
     )
     return Advance(life=approved, notes=(said,))
+
+
+def question(life: Life, hook: str, about: Circumstances) -> Begin:
+    """Ask by a hook whether all are ready; of this, nothing is kept."""
+    run = Run(step=Step.PREPARE, hook=hook, token=about.token(), begun_at=about.now)
+    return Begin(run=run, deadline=_deadline(life, about))
+
+
+def is_near(life: Life, now: datetime) -> bool:
+    """Say whether the event may touch this VM soon, or does so now."""
+    if life.seen is not Seen.SCHEDULED or life.approved_at is not None:
+        return life.seen is not Seen.GONE
+    due = life.event.not_before
+    return due is not None and due - now < _NEAR
 
 
 def not_approved(life: Life) -> str | None:

@@ -1,0 +1,239 @@
+"""What is to be done next about one event."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.agent.lives import (
+    MINUTE,
+    NOON,
+    SECOND,
+    a_course,
+    a_life,
+    a_run,
+    about,
+    an_event,
+)
+
+from forewarn.agent import course
+from forewarn.agent.course import Advance, AskReady, Begin, Cut, Post, advance
+from forewarn.agent.lives import Outcome, Seen
+from forewarn.agent.plan import Approve, Step, Together
+
+
+def begun(step: Advance) -> list[tuple[str, str, int]]:
+    orders = [each for each in step.orders if isinstance(each, Begin)]
+    return [(each.run.step, each.run.hook, each.run.times) for each in orders]
+
+
+def said(step: Advance) -> list[str]:
+    return [each.what for each in step.notes]
+
+
+TWO = {Step.PREPARE: ("drain", "flush"), Step.RECOVER: ("fill", "tell")}
+
+
+def test_an_event_that_is_scheduled_is_prepared_for_and_not_approved_yet() -> None:
+    step = advance(a_life(), about())
+    assert begun(step) == [("prepare", "drain", 1)]
+    assert Post() not in step.orders
+    assert step.life.runs[0].outcome is Outcome.RUNNING
+    assert said(step) == ["hook-began"]
+
+
+def test_what_is_prepared_is_approved() -> None:
+    assert advance(a_life(runs=(a_run(),)), about()).orders == (Post(),)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.CUT])
+def test_what_could_not_be_prepared_is_neither_approved_nor_tried_again(
+    outcome: Outcome,
+) -> None:
+    life = a_life(runs=(a_run(outcome=outcome),))
+    step = advance(life, about())
+    assert step.orders == ()
+    assert course.not_approved(life) == f"drain: {outcome}"
+
+
+def test_a_hook_that_runs_is_waited_for() -> None:
+    life = a_life(runs=(a_run(outcome=Outcome.RUNNING),))
+    assert advance(life, about(running=["run-0"])).orders == ()
+
+
+def test_a_hook_that_was_running_when_the_agent_died_is_begun_again() -> None:
+    life = a_life(runs=(a_run(outcome=Outcome.RUNNING),))
+    step = advance(life, about())
+    assert begun(step) == [("prepare", "drain", 2)]
+    assert len(step.life.runs) == 1
+
+
+def test_hooks_run_one_after_another() -> None:
+    life = a_life(course=a_course(hooks=TWO))
+    first = advance(life, about())
+    assert begun(first) == [("prepare", "drain", 1)]
+    life = replace(life, runs=(a_run(),))
+    assert begun(advance(life, about())) == [("prepare", "flush", 1)]
+    life = replace(life, runs=(a_run(), a_run("flush", token="run-9")))
+    assert advance(life, about()).orders == (Post(),)
+
+
+def test_after_a_failed_preparation_no_other_begins() -> None:
+    life = a_life(course=a_course(hooks=TWO), runs=(a_run(outcome=Outcome.FAILED),))
+    assert advance(life, about()).orders == ()
+
+
+def test_after_a_failed_recovery_the_next_one_begins() -> None:
+    failed = a_run("fill", step=Step.RECOVER, outcome=Outcome.FAILED)
+    life = a_life(
+        seen=Seen.GONE, started_at=NOON, course=a_course(hooks=TWO), runs=(failed,)
+    )
+    assert begun(advance(life, about())) == [("recover", "tell", 1)]
+
+
+def test_parallel_hooks_begin_together_and_each_has_to_succeed() -> None:
+    life = a_life(course=a_course(hooks=TWO, parallel=True))
+    step = advance(life, about())
+    assert begun(step) == [("prepare", "drain", 1), ("prepare", "flush", 1)]
+    half = replace(
+        life, runs=(a_run(outcome=Outcome.FAILED), a_run("flush", token="run-9"))
+    )
+    assert advance(half, about()).orders == ()
+
+
+def test_at_once_means_before_the_hooks_have_ended() -> None:
+    life = a_life(course=a_course(approve=Approve.AT_ONCE))
+    step = advance(life, about())
+    assert begun(step) == [("prepare", "drain", 1)]
+    assert step.orders[-1] == Post()
+
+
+def test_never_means_never() -> None:
+    life = a_life(course=a_course(approve=Approve.NEVER), runs=(a_run(),))
+    assert advance(life, about()).orders == ()
+    assert course.not_approved(life) == 'rule "all" says never'
+
+
+def test_only_the_first_named_approves() -> None:
+    event = an_event(resources=["web-1", "web-0"])
+    life = a_life(event=event, is_leader=False, runs=(a_run(),))
+    assert advance(life, about()).orders == ()
+    assert course.not_approved(life) == "web-1 is named first and is the one to approve"
+    each = replace(life, course=a_course(together=Together.EACH))
+    assert advance(each, about()).orders == (Post(),)
+
+
+def test_whether_all_are_ready_is_asked_when_this_vm_is() -> None:
+    asking = a_course(together=Together.WHEN_READY, ready="all-drained")
+    life = a_life(course=asking, is_leader=False)
+    assert begun(advance(life, about())) == [("prepare", "drain", 1)]
+    life = replace(life, runs=(a_run(),))
+    assert advance(life, about()).orders == (AskReady(hook="all-drained"),)
+
+
+def test_what_is_approved_is_not_approved_again() -> None:
+    life = a_life(runs=(a_run(),), approved_at=NOON)
+    assert advance(life, about()).orders == ()
+    assert course.approve(life, "200", NOON).notes == ()
+
+
+def test_an_approval_tells_how_much_of_the_notice_was_used() -> None:
+    step = course.approve(a_life(runs=(a_run(),)), "200", NOON + 42 * SECOND)
+    assert step.life.approved_at == NOON + 42 * SECOND
+    assert step.notes[0].said == {
+        "answer": "200",
+        "notice_seconds_given": 900.0,
+        "notice_seconds_used": 42.0,
+    }
+
+
+def test_hooks_get_the_time_to_not_before_less_the_reserve() -> None:
+    order = advance(a_life(), about(reserve=30)).orders[0]
+    assert isinstance(order, Begin)
+    assert order.deadline == NOON + 15 * MINUTE - timedelta(seconds=30)
+
+
+def test_of_little_time_no_more_than_a_fifth_is_kept_in_reserve() -> None:
+    life = a_life(event=an_event(not_before=NOON + 10 * SECOND))
+    order = advance(life, about(reserve=30)).orders[0]
+    assert isinstance(order, Begin)
+    assert order.deadline == NOON + 8 * SECOND
+
+
+def test_a_start_cuts_what_is_being_prepared_and_only_then_goes_on() -> None:
+    running = a_run(outcome=Outcome.RUNNING)
+    life = a_life(seen=Seen.STARTED, started_at=NOON + MINUTE, runs=(running,))
+    step = advance(life, about(running=["run-0"]))
+    assert step.orders == (Cut(token="run-0", reason="the event has started"),)
+    life = replace(life, runs=(a_run(outcome=Outcome.CUT),))
+    assert begun(advance(life, about())) == [("started", "tell", 1)]
+
+
+def test_an_event_without_notice_has_hooks_of_its_own() -> None:
+    life = a_life(seen=Seen.STARTED, is_sudden=True, started_at=NOON)
+    assert begun(advance(life, about())) == [("started-without-notice", "alarm", 1)]
+
+
+def test_what_is_gone_after_its_start_is_recovered_from() -> None:
+    life = a_life(seen=Seen.GONE, started_at=NOON, runs=(a_run(),))
+    assert begun(advance(life, about())) == [("recover", "fill", 1)]
+
+
+def test_what_was_called_off_is_undone() -> None:
+    life = a_life(seen=Seen.GONE, runs=(a_run(),))
+    assert begun(advance(life, about())) == [("undo", "resume", 1)]
+
+
+def test_what_was_running_in_a_step_that_is_over_is_not_begun_again() -> None:
+    lost = a_run(outcome=Outcome.RUNNING)
+    life = a_life(seen=Seen.GONE, started_at=NOON, runs=(lost,))
+    step = advance(life, about())
+    assert step.life.runs[0].outcome is Outcome.CUT
+    assert begun(step) == [("recover", "fill", 1)]
+    assert said(step) == ["hook-ended", "hook-began"]
+
+
+def test_a_life_is_over_when_the_event_is_gone_and_its_hooks_have_ended() -> None:
+    undone = a_run("resume", step=Step.UNDO, token="run-9")
+    life = a_life(seen=Seen.GONE, runs=(a_run(), undone))
+    step = advance(life, about(now=NOON + MINUTE))
+    assert step.life.over_at == NOON + MINUTE
+    assert [(each.what, each.said) for each in step.notes] == [
+        ("over", {"outcome": "it was called off"})
+    ]
+    assert advance(step.life, about()) == Advance(life=step.life)
+
+
+def test_a_life_is_not_over_while_a_hook_runs() -> None:
+    running = a_run("resume", step=Step.UNDO, outcome=Outcome.RUNNING)
+    life = a_life(seen=Seen.GONE, runs=(running,))
+    assert advance(life, about(running=["run-0"])).life.over_at is None
+
+
+def test_what_is_left_of_a_life_that_came_back_is_cut_first() -> None:
+    step = advance(a_life(), about(running=["run-of-before"]))
+    reason = "the event was announced anew"
+    assert step.orders == (Cut(token="run-of-before", reason=reason),)
+
+
+def test_the_end_of_a_run_of_before_changes_nothing_but_the_record() -> None:
+    life = a_life(runs=(a_run(outcome=Outcome.RUNNING),))
+    step = course.end(life, a_run(token="run-of-before"), NOON)
+    assert step.life == life
+    assert said(step) == ["hook-ended"]
+
+
+def test_a_dry_run_orders_nothing() -> None:
+    assert advance(a_life(), about(is_dry=True)).orders == ()
+    at_once = a_life(course=a_course(approve=Approve.AT_ONCE))
+    assert advance(at_once, about(is_dry=True)).orders == ()
+    gone = a_life(seen=Seen.GONE)
+    assert advance(gone, about(is_dry=True)).life.over_at == NOON
+
+
+def test_an_event_is_near_in_its_last_twenty_minutes_and_until_it_is_gone() -> None:
+    far = a_life(event=an_event(not_before=NOON + 60 * MINUTE))
+    assert not course.is_near(far, NOON)
+    assert course.is_near(far, NOON + 45 * MINUTE)
+    assert course.is_near(replace(far, approved_at=NOON), NOON)
+    assert course.is_near(replace(far, seen=Seen.STARTED), NOON)
+    assert not course.is_near(replace(far, seen=Seen.GONE, approved_at=NOON), NOON)
