@@ -14,12 +14,13 @@
     ├── Unavailable         the store cannot be written at the moment; try again
     ├── Undelivered         a notice was not taken; it is offered again
     ├── CannotStart         the service cannot start as configured
-    └── (of the command line)
+    └── (of those who ask)
         ├── WrongUsage      the command was not called as it can be called
         ├── Refused         the service answered, and said no
         ├── Unreachable     there was no answer
         │   └── Lost        the connection broke; what was done is unknown
-        └── Misunderstood   the answer is not what this version expects
+        ├── Misunderstood   the answer is not what this version expects
+        └── Closed          the client was closed by its owner
 
 Every message is a sentence that can be shown to the person who caused it.
 """
@@ -100,10 +101,13 @@ class WrongUsage(ForewarnError):
 class Refused(ForewarnError):
     """The service answered, and said no."""
 
-    def __init__(self, message: str, status: int) -> None:
-        """Carry the HTTP `status`."""
+    def __init__(
+        self, message: str, status: int, *, retry_after: float | None = None
+    ) -> None:
+        """Carry the HTTP `status`, and after how many seconds to come again."""
         super().__init__(message)
         self.status = status
+        self.retry_after = retry_after  # None: the service did not say
 
 
 class Unreachable(ForewarnError):
@@ -116,3 +120,7 @@ class Lost(Unreachable):
 
 class Misunderstood(ForewarnError):
     """The answer is not what this version of forewarn expects."""
+
+
+class Closed(ForewarnError):
+    """The client was closed by its owner."""

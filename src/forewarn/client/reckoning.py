@@ -31,3 +31,22 @@ class Reckoning:
         if seconds <= 0:
             return 0.0
         return seconds / self.rate if self.rate else None
+
+
+_GRAIN = 1.0  # seconds; a date tells no less
+_SLACK = 1.0  # real seconds that an answer may be on its way
+_LONGEST = 600.0  # real seconds after which two clocks may have drifted apart
+
+
+def tighter(known: Reckoning | None, heard: Reckoning) -> Reckoning:
+    """Choose which of two to go by, where both were heard of the same service.
+
+    A date is cut off at the whole second and then on its way for a while, so that
+    the true time is never earlier. Of two that nearly agree, the later time is
+    nearer to the truth; if they do not, the clock was set, and the last word counts.
+    """
+    if known is None or known.rate != heard.rate:
+        return heard
+    ahead = (known.now(heard.at) - heard.date).total_seconds()
+    is_near = 0 < ahead < _GRAIN + _SLACK * heard.rate
+    return known if is_near and heard.at - known.at < _LONGEST else heard

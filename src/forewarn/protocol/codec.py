@@ -6,9 +6,9 @@ ways, and answer an empty body where an empty document is meant.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from forewarn.errors import Malformed
@@ -35,6 +35,11 @@ _MONTHS = (
     "Oct",
     "Nov",
     "Dec",
+)
+
+_RFC1123 = re.compile(
+    rf"(?:{'|'.join(_DAYS)}), ([0-9]{{2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}})"
+    r" ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
 )
 
 UNKNOWN_DURATION = -1
@@ -199,7 +204,7 @@ def parse_date(value: object) -> datetime | None:
     if not isinstance(value, str) or not value.strip():
         return None
     text = value.strip()
-    for parse in (_iso, parsedate_to_datetime):
+    for parse in (_iso, _rfc1123, _email):
         try:
             moment = parse(text)
         except (ValueError, OverflowError):
@@ -210,6 +215,29 @@ def parse_date(value: object) -> datetime | None:
 
 def _iso(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+def _rfc1123(text: str) -> datetime:
+    found = _RFC1123.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    day, month, year, hour, minute, second = found.groups()
+    return datetime(
+        int(year),
+        _MONTHS.index(month) + 1,
+        int(day),
+        int(hour),
+        int(minute),
+        int(second),
+        tzinfo=UTC,
+    )
+
+
+def _email(text: str) -> datetime:
+    # Only odd dates need it, and it takes as long to import as all the rest.
+    from email.utils import parsedate_to_datetime
+
+    return parsedate_to_datetime(text)
 
 
 # --- JSON --------------------------------------------------------------------

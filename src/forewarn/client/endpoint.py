@@ -1,0 +1,78 @@
+"""Where the metadata service answers, as people write it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from forewarn.errors import InvalidInput
+
+#: The address of the documentation.
+DEFAULT = "http://169.254.169.254"
+#: What the endpoint is taken from if no argument names it.
+VARIABLE = "FOREWARN_ENDPOINT"
+
+#: What may stand behind the base address, longest first; it is left out.
+_ENDINGS = ("/metadata/scheduledevents", "/metadata/instance", "/metadata")
+_EXAMPLE = f"write it like {DEFAULT}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A metadata service: where to connect, and what its paths begin with."""
+
+    host: str
+    port: int = 80
+    prefix: str = ""  # begins with a slash, or is empty
+
+    @property
+    def authority(self) -> str:
+        """What the Host header says."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == 80 else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        """Write it as a base address."""
+        return f"http://{self.authority}{self.prefix}"
+
+
+def find(given: str | None, environment: Mapping[str, str]) -> Endpoint:
+    """Choose what is `given`, else what the environment says, else the default."""
+    return parse(given or environment.get(VARIABLE) or DEFAULT)
+
+
+def parse(text: str) -> Endpoint:
+    """Read a base address; also one that goes on with /metadata and so on."""
+    parts = _split(text)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidInput(f"{text!r} has no port that exists; {_EXAMPLE}") from error
+    if not host or port == 0:
+        raise InvalidInput(f"{text!r} is not the address of a service; {_EXAMPLE}")
+    if parts.username is not None:
+        raise InvalidInput("the address of a metadata service takes no user")
+    return Endpoint(host=host, port=port or 80, prefix=_prefix(parts.path))
+
+
+def _split(text: str) -> SplitResult:
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        raise InvalidInput(f"{text!r} is not an address; {_EXAMPLE}")
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise InvalidInput(f"{text!r} is not an address; {_EXAMPLE}") from error
+    if parts.scheme == "https":
+        raise InvalidInput(
+            f"a metadata service speaks plain HTTP; write http:// instead of {text!r}"
+        )
+    if parts.scheme != "http":
+        raise InvalidInput(f"{text!r} does not begin with http://; {_EXAMPLE}")
+    return parts
+
+
+def _prefix(path: str) -> str:
+    bare = path.rstrip("/")
+    for ending in _ENDINGS:
+        if bare.lower().endswith(ending):
+            return bare[: -len(ending)].rstrip("/")
+    return bare

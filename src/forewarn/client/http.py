@@ -1,0 +1,224 @@
+"""HTTP/1.1 as one who asks needs it: a request's bytes, and bytes put together.
+
+Rules of this file:
+
+1. Nothing here waits or opens anything; bytes come in, an answer comes out.
+2. An answer that ends too soon is Lost, one that makes no sense is Misunderstood.
+3. What is too large is refused before it is kept.
+
+The library's own client would do, but takes TLS and MIME along: half the memory of a
+program that has no need of either, and three times as long to import.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from forewarn.errors import Lost, Misunderstood
+
+MOST = 16 * 1024 * 1024  # bytes of a body; a document has some thousand
+_MOST_HEAD = 64 * 1024  # bytes of a head, of a chunk's first line, of all trailers
+_NO_BODY = (204, 304)
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What was answered to one request."""
+
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+    at: float = 0.0  # when it was heard, on the monotonic clock
+
+
+def request(
+    method: str, target: str, headers: Mapping[str, str], body: bytes | None
+) -> bytes:
+    """Write a request."""
+    lines = [f"{method} {target} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if body is not None:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + (body or b"")
+
+
+@dataclass(slots=True)
+class Incoming:
+    """One answer on its way, put together as its bytes come in."""
+
+    is_complete: bool = False
+    stays_open: bool = False  # the connection can be asked again
+    has_begun: bool = False  # at least one byte has come
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytearray = field(default_factory=bytearray)
+    _rest: bytearray = field(default_factory=bytearray)  # came, not understood yet
+    _left: int | None = None  # bytes to come; None: until the connection is closed
+    _is_chunked: bool = False
+    _in_chunk: bool = False
+    _in_trailers: bool = False
+
+    def feed(self, data: bytes) -> None:
+        """Take in what has come; nothing at all means that the connection ended."""
+        if not data:
+            self._end()
+            return
+        self.has_begun = True
+        self._rest += data
+        while self._advance():
+            pass
+        if self.is_complete and self._rest:
+            self.stays_open = False  # what follows was never asked for
+
+    def answer(self, at: float) -> Answer:
+        """Hand out what has come; `at` is when the last byte did."""
+        return Answer(
+            status=self.status, headers=self.headers, body=bytes(self.body), at=at
+        )
+
+    def _end(self) -> None:
+        is_whole = bool(self.status) and not self._is_chunked and self._left is None
+        if not is_whole:
+            raise Lost("the connection broke before the answer was complete")
+        self.is_complete = True
+
+    def _advance(self) -> bool:
+        """Understand one more part; False if more has to come first."""
+        if self.is_complete:
+            return False
+        if not self.status:
+            return self._head()
+        if self._is_chunked and not self._in_chunk:
+            return self._trailers() if self._in_trailers else self._size_line()
+        return self._content()
+
+    # --- the head ------------------------------------------------------------
+
+    def _head(self) -> bool:
+        end = self._rest.find(b"\r\n\r\n")
+        if end < 0:
+            if not b"HTTP/1.".startswith(self._rest[:7]):
+                raise Misunderstood("what answers does not speak HTTP")
+            self._limit_head()
+            return False
+        lines = self._rest[:end].decode("latin-1").split("\r\n")
+        del self._rest[: end + 4]
+        version, status = _status(lines[0])
+        if status // 100 == 1:  # the answer itself is still to come
+            return True
+        self.status, self.headers = status, _headers(lines[1:])
+        self.stays_open = version == "HTTP/1.1" and not self._says(
+            "connection", "close"
+        )
+        self._frame()
+        return True
+
+    def _limit_head(self) -> None:
+        if len(self._rest) > _MOST_HEAD:
+            raise Misunderstood("the answer has a head without an end")
+
+    def _says(self, name: str, word: str) -> bool:
+        words = self.headers.get(name, "").lower().split(",")
+        return word in [each.strip() for each in words]
+
+    def _frame(self) -> None:
+        """Find out where the body ends."""
+        if self.status in _NO_BODY:
+            self.is_complete = True
+        elif "transfer-encoding" in self.headers:
+            if not self._says("transfer-encoding", "chunked"):
+                raise Misunderstood("the answer is encoded in a way that is not known")
+            self._is_chunked = True
+        elif "content-length" in self.headers:
+            self._left = _length(self.headers["content-length"])
+            self.is_complete = self._left == 0
+        else:
+            self.stays_open = False
+
+    # --- the body ------------------------------------------------------------
+
+    def _content(self) -> bool:
+        count = len(self._rest) if self._left is None else self._left
+        part = self._rest[:count]
+        if not part:
+            return False
+        if len(self.body) + len(part) > MOST:
+            raise Misunderstood(f"the answer is larger than {MOST // 1024**2} MB")
+        self.body += part
+        del self._rest[: len(part)]
+        if self._left is not None:
+            self._left -= len(part)
+            if self._left == 0:
+                self._is_read()
+        return True
+
+    def _is_read(self) -> None:
+        if self._is_chunked:
+            self._in_chunk = False
+            if not self.body.endswith(b"\r\n"):
+                raise Misunderstood("the answer has a chunk of another size")
+            del self.body[-2:]  # the end of the line behind the chunk
+        else:
+            self.is_complete = True
+
+    def _size_line(self) -> bool:
+        line = self._line()
+        if line is None:
+            return False
+        size = line.split(b";")[0].strip()
+        if not size or not _HEX.issuperset(size) or len(size) > 8:
+            raise Misunderstood("the answer has a chunk without a size")
+        count = int(size, 16)
+        self._in_trailers = count == 0
+        self._in_chunk = count > 0
+        self._left = count + 2
+        return True
+
+    def _trailers(self) -> bool:
+        line = self._line()
+        if line is not None and not line:
+            self.is_complete = True
+        return line is not None
+
+    def _line(self) -> bytes | None:
+        """Take one line; None if its end has to come first."""
+        end = self._rest.find(b"\r\n")
+        if end < 0:
+            self._limit_head()
+            return None
+        line = bytes(self._rest[:end])
+        del self._rest[: end + 2]
+        return line
+
+
+def _status(line: str) -> tuple[str, int]:
+    version, _, rest = line.partition(" ")
+    number = rest[:3]
+    if not version.startswith("HTTP/1.") or not number.isdecimal():
+        raise Misunderstood("what answers does not speak HTTP")
+    status = int(number) if number.isascii() and len(number) == 3 else 0
+    if not 100 <= status <= 599:
+        raise Misunderstood(f"the answer has no status that is known: {number!r}")
+    return version, status
+
+
+def _headers(lines: list[str]) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise Misunderstood("the answer has a header without a name")
+        key = name.strip().lower()
+        said = value.strip()
+        found[key] = f"{found[key]}, {said}" if key in found else said
+    return found
+
+
+def _length(text: str) -> int:
+    sizes = {each.strip() for each in text.split(",")}
+    only = sizes.pop()
+    if sizes or not (only.isascii() and only.isdecimal()) or len(only) > 15:
+        raise Misunderstood(f"the answer has no length that is a number: {text!r}")
+    if int(only) > MOST:
+        raise Misunderstood(f"the answer is larger than {MOST // 1024**2} MB")
+    return int(only)

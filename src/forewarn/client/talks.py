@@ -1,0 +1,195 @@
+"""What is asked, in which order and after which pauses; nothing here waits.
+
+A talk is a generator: it yields a question or a pause, and is sent the answer. So
+there is one course of things for those who wait in threads and for those who await.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from threading import Lock
+from typing import TypeAlias, TypeVar
+
+from forewarn.client import asking
+from forewarn.client.answers import check, instance_of, reading_of, reckoning_of
+from forewarn.client.asking import Ask
+from forewarn.client.http import Answer
+from forewarn.client.instance import Instance
+from forewarn.client.reading import Reading
+from forewarn.client.reckoning import Reckoning, tighter
+from forewarn.client.retries import delay, patience_for
+from forewarn.client.watch import Change, compare
+from forewarn.errors import ForewarnError, InvalidInput
+from forewarn.protocol.types import Document, ScheduledEvent
+
+#: Seconds for which a service is asked to hold a question; one that has died silently
+#: is noticed after that and a timeout.
+HOLD = 30.0
+_BLANKS = 2  # bodies without a byte that it takes to believe that events are gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Ask nothing for a while."""
+
+    seconds: float
+
+
+T = TypeVar("T")
+Act = TypeVar("Act")
+Talk: TypeAlias = Generator[Ask | Pause, Answer | None, T]
+Watch: TypeAlias = Generator[Ask | Pause | Change, Answer | None, None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a client asks."""
+
+    endpoint: str  # as it is named in sentences
+    timeout: float
+    first_timeout: float
+    api_version: str
+    patience: float
+    monotonic: Callable[[], float]
+    chance: Callable[[], float]  # between 0 and 1
+
+    def __post_init__(self) -> None:
+        """Refuse what would only show when something is asked."""
+        asking.checked_version(self.api_version)
+        if not (self.timeout > 0 and self.first_timeout > 0):
+            raise InvalidInput("a timeout is a number of seconds above 0")
+        if not self.patience >= 0:
+            raise InvalidInput("patience is a number of seconds, or 0 for none")
+
+
+class Talks:
+    """All that a client can ask, and what it has heard of the service's clock."""
+
+    def __init__(self, manner: Manner) -> None:
+        """Ask in this `manner`."""
+        self._manner = manner
+        self._lock = Lock()
+        self._reckoning: Reckoning | None = None
+        self._is_awake = False  # the service has answered for events before
+
+    # --- questions -----------------------------------------------------------
+
+    def read(self, tag: str | None = None, wait: float | None = None) -> Talk[Reading]:
+        """Ask for the document, once."""
+        manner = self._manner
+        seconds = manner.timeout if self._is_awake else manner.first_timeout
+        question = asking.for_document(
+            manner.api_version, tag=tag, wait=wait, timeout=seconds
+        )
+        answer = yield from self._ask(question)
+        self._is_awake = True
+        return reading_of(answer, manner.endpoint)
+
+    def document(self) -> Talk[Document]:
+        """Ask for the document until it is told."""
+        reading = yield from self._patiently(self.read)
+        # Without a tag nobody can answer that it is still the same.
+        return reading.document or Document(incarnation=0)
+
+    def approve(self, events: Sequence[ScheduledEvent | str]) -> Talk[None]:
+        """Approve `events`; what is refused is not tried again."""
+        manner = self._manner
+        question = asking.for_approval(
+            manner.api_version, events, timeout=manner.timeout
+        )
+
+        def once() -> Talk[None]:
+            check((yield from self._ask(question)), manner.endpoint)
+
+        yield from self._patiently(once)
+
+    def instance(self, version: str) -> Talk[Instance]:
+        """Ask who this VM is."""
+        question = asking.for_instance(version, timeout=self._manner.timeout)
+
+        def once() -> Talk[Instance]:
+            answer = yield from self._ask(question)
+            return instance_of(answer, self._manner.endpoint)
+
+        return (yield from self._patiently(once))
+
+    def watch(self, poll: float, since: Document | None) -> Watch:
+        """Tell of every change, without end."""
+        if not poll > 0:
+            raise InvalidInput("poll is a number of seconds above 0")
+        known = since
+        tag: str | None = None
+        blanks = 0
+        while True:
+            asked_at = self._manner.monotonic()
+            reading = yield from self._patiently(partial(self.read, tag, HOLD))
+            blanks = blanks + 1 if reading.is_blank else 0
+            change = _news(known, reading, blanks)
+            if change is not None:
+                yield change
+                known = change
+            tag = reading.tag
+            if tag is None or change is None:
+                # A service that holds questions has let that time pass already.
+                passed = self._manner.monotonic() - asked_at
+                yield Pause(seconds=max(0.0, poll - passed))
+
+    def _ask(self, question: Ask) -> Talk[Answer]:
+        answer = yield question
+        assert answer is not None
+        if (heard := reckoning_of(answer)) is not None:
+            with self._lock:
+                self._reckoning = tighter(self._reckoning, heard)
+        return answer
+
+    def _patiently(self, talk: Callable[[], Talk[T]]) -> Talk[T]:
+        """Hold `talk` again and again until it succeeds, as the rules have it."""
+        manner = self._manner
+        began, attempt = manner.monotonic(), 0
+        while True:
+            try:
+                return (yield from talk())
+            except ForewarnError as error:
+                pause = delay(error, attempt, manner.chance())
+                passed = manner.monotonic() - began
+                most = patience_for(error, manner.patience)
+                if pause is None or passed + pause > most:
+                    raise
+            attempt += 1
+            yield Pause(seconds=pause)
+
+    # --- time ----------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """Say what time it is for the service, or here, if it never told."""
+        reckoning = self._reckoning
+        if reckoning is None:
+            return _own_time()
+        return reckoning.now(self._manner.monotonic())
+
+    def time_left(self, event: ScheduledEvent) -> timedelta | None:
+        """Count the time until `event` may start; None if it tells no time."""
+        return None if event.not_before is None else event.not_before - self.now()
+
+
+def go_on(
+    talk: Generator[Act, Answer | None, object], reply: Answer | ForewarnError | None
+) -> Act:
+    """Tell `talk` what came of its last wish, and hear the next."""
+    if isinstance(reply, ForewarnError):
+        return talk.throw(reply)
+    return talk.send(reply)
+
+
+def _news(known: Document | None, reading: Reading, blanks: int) -> Change | None:
+    """Find what is new to one who knows `known`; None if nothing is."""
+    is_doubtful = known is not None and known.events and 0 < blanks < _BLANKS
+    if reading.document is None or is_doubtful:
+        return None
+    change = compare(known, reading.document)
+    return change if known is None or change.is_news else None
+
+
+def _own_time() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251  # the only clock where none is told

@@ -1,0 +1,148 @@
+"""A service on loopback that answers, act by act, as badly as a test wants it to."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from threading import Event, Thread
+
+#: Answers one request; says whether the connection stays open.
+Act = Callable[[socket.socket], bool]
+
+EMPTY: dict[str, object] = {"DocumentIncarnation": 0, "Events": []}
+DATE = "Sat, 31 Jan 2026 12:00:00 GMT"
+_LONG = 10.0  # seconds; nothing here takes as long
+
+
+@dataclass(slots=True)
+class Service:
+    """What was asked, and what is going to be answered."""
+
+    port: int
+    acts: list[Act]
+    asked: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    ended: Event = field(default_factory=Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def headers(self, number: int = -1) -> dict[str, str]:
+        """The headers of a request, names in lower case."""
+        lines = self.asked[number].split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+        pairs = [line.split(": ", 1) for line in lines]
+        return {name.lower(): value for name, value in pairs}
+
+    def line(self, number: int = -1) -> str:
+        return self.asked[number].split(b"\r\n")[0].decode()
+
+    def body(self, number: int = -1) -> bytes:
+        return self.asked[number].split(b"\r\n\r\n", 1)[1]
+
+
+@contextmanager
+def a_service(*acts: Act) -> Iterator[Service]:
+    """Answer one request after the other with `acts`; then hang up."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        service = Service(port=listener.getsockname()[1], acts=[*acts])
+        threads: list[Thread] = []
+        listening = Thread(target=_accept, args=(listener, service, threads))
+        listening.start()
+        try:
+            yield service
+        finally:
+            service.ended.set()
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            for each in (listening, *threads):
+                each.join(_LONG)
+
+
+def _accept(listener: socket.socket, service: Service, threads: list[Thread]) -> None:
+    with suppress(OSError):
+        while True:
+            connection, _ = listener.accept()
+            service.connections += 1
+            thread = Thread(target=_serve, args=(connection, service))
+            threads.append(thread)
+            thread.start()
+
+
+def _serve(connection: socket.socket, service: Service) -> None:
+    connection.settimeout(0.05)  # to notice that the test is over
+    with connection, suppress(OSError):
+        while (asked := _request(connection, service)) is not None:
+            service.asked.append(asked)
+            if not service.acts or not service.acts.pop(0)(connection):
+                return
+
+
+def _request(connection: socket.socket, service: Service) -> bytes | None:
+    got = b""
+    while not service.ended.is_set():
+        try:
+            piece = connection.recv(65_536)
+        except TimeoutError:
+            continue
+        if not piece:
+            return None
+        got += piece
+        head, end, body = got.partition(b"\r\n\r\n")
+        length = head.partition(b"Content-Length: ")[2].split(b"\r\n")[0]
+        if end and len(body) >= int(length or b"0"):
+            return got
+    return None
+
+
+# --- acts --------------------------------------------------------------------
+
+
+def sends(*pieces: bytes, stays: bool = False) -> Act:
+    """Send bytes as they are."""
+
+    def act(connection: socket.socket) -> bool:
+        for piece in pieces:
+            connection.sendall(piece)
+        return stays
+
+    return act
+
+
+def says(
+    body: object = None, status: int = 200, headers: Sequence[str] = (), **more: str
+) -> Act:
+    """Answer well: `body` as it is if it is bytes, else as JSON."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
+    lines = [f"HTTP/1.1 {status} Something", *headers, *named]
+    lines += [] if status == 304 else [f"Content-Length: {len(data)}"]
+    head = "\r\n".join([*lines, "", ""]).encode()
+    return sends(head if status == 304 else head + data, stays=True)
+
+
+def hangs_up(connection: socket.socket) -> bool:
+    """Close without a word."""
+    return False
+
+
+def is_silent(connection: socket.socket) -> bool:
+    """Never answer."""
+    with suppress(TimeoutError):
+        connection.settimeout(_LONG)
+        return bool(connection.recv(1))
+    return False
+
+
+def drips(head: bytes, piece: bytes) -> Act:
+    """Send a little at a time, for ever."""
+
+    def act(connection: socket.socket) -> bool:
+        connection.sendall(head)
+        pause = Event()
+        while True:
+            connection.sendall(piece)  # until the other side has had enough
+            pause.wait(0.01)
+
+    return act

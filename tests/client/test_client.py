@@ -1,0 +1,365 @@
+"""The client over real connections, to services that behave well and badly."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from tests.client.builders import an_event
+from tests.client.service import (
+    DATE,
+    EMPTY,
+    a_service,
+    drips,
+    hangs_up,
+    is_silent,
+    says,
+    sends,
+)
+
+from forewarn.client import Client
+from forewarn.errors import (
+    Closed,
+    InvalidInput,
+    Misunderstood,
+    Refused,
+    Unreachable,
+)
+from forewarn.protocol.types import Document
+
+EVENT = {
+    "EventId": "E0",
+    "EventStatus": "Scheduled",
+    "EventType": "Levitate",
+    "ResourceType": "VirtualMachine",
+    "Resources": ["web-0"],
+    "NotBefore": "Sat, 31 Jan 2026 12:15:00 GMT",
+    "Mood": "calm",
+}
+ONE = {"DocumentIncarnation": 7, "Events": [EVENT]}
+
+
+def test_making_a_client_connects_to_nothing() -> None:
+    with a_service() as service:
+        Client(service.url).close()
+        assert service.connections == 0
+
+
+def test_a_document_is_read_with_what_is_not_known_in_it() -> None:
+    with a_service(says(ONE, Date=DATE)) as service, Client(service.url) as client:
+        document = client.document()
+        event = document.events[0]
+        assert (document.incarnation, event.type) == (7, "Levitate")
+        assert event.raw["Mood"] == "calm"
+        left = client.time_left(event)
+        assert left is not None
+        assert timedelta(minutes=14) < left <= timedelta(minutes=15)
+
+
+def test_a_question_has_the_headers_that_services_want() -> None:
+    with a_service(says(EMPTY)) as service, Client(service.url) as client:
+        client.document()
+        headers = service.headers()
+        assert service.line() == (
+            "GET /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1"
+        )
+        assert headers["host"] == f"127.0.0.1:{service.port}"
+        assert headers["metadata"] == "true"
+        assert headers["accept"] == "application/json"
+        assert headers["user-agent"].startswith("forewarn/")
+
+
+def test_an_endpoint_may_have_a_path_and_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with a_service(says(EMPTY)) as service:
+        monkeypatch.setenv("FOREWARN_ENDPOINT", f"{service.url}/vm/web-0/")
+        with Client(api_version="2019-08-01") as client:
+            client.document()
+            assert client.endpoint == f"{service.url}/vm/web-0"
+        assert service.line() == (
+            "GET /vm/web-0/metadata/scheduledevents?api-version=2019-08-01 HTTP/1.1"
+        )
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "ALL_PROXY"])
+def test_proxies_are_ignored(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:1")
+    with a_service(says(EMPTY)) as service, Client(service.url) as client:
+        assert client.document() == Document(incarnation=0)
+
+
+def test_an_empty_body_means_that_nothing_is_coming() -> None:
+    with a_service(says(b"")) as service, Client(service.url) as client:
+        reading = client.read()
+        assert reading.document == Document(incarnation=0)
+        assert reading.is_blank
+
+
+# --- one reading -------------------------------------------------------------
+
+
+def test_a_reading_has_tag_and_time_and_whether_questions_are_held() -> None:
+    act = says(EMPTY, Date=DATE, ETag='"7"', Preference_Applied="wait=5")
+    with a_service(act) as service, Client(service.url) as client:
+        reading = client.read(tag='"6"', wait=5)
+        assert (reading.tag, reading.is_held) == ('"7"', True)
+        assert reading.reckoning is not None
+        assert reading.reckoning.rate == 1.0
+        assert service.headers()["if-none-match"] == '"6"'
+        assert service.headers()["prefer"] == "wait=5"
+
+
+def test_what_has_not_changed_is_no_document() -> None:
+    act = says(status=304, ETag='"7"')
+    with a_service(act) as service, Client(service.url) as client:
+        reading = client.read(tag='"7"')
+        assert (reading.document, reading.tag) == (None, '"7"')
+
+
+def test_a_reading_is_asked_for_once_and_not_again() -> None:
+    with a_service(says(status=503), says(EMPTY)) as service:
+        with Client(service.url) as client, pytest.raises(Refused) as caught:
+            client.read()
+        assert caught.value.status == 503
+        assert len(service.asked) == 1
+
+
+# --- connections -------------------------------------------------------------
+
+
+def test_a_connection_is_kept_for_the_next_question() -> None:
+    acts = [says(EMPTY), says(status=304), says(EMPTY)]
+    with a_service(*acts) as service, Client(service.url) as client:
+        for _ in range(3):
+            client.read()
+        assert service.connections == 1
+
+
+def test_a_kept_connection_that_is_dead_is_replaced() -> None:
+    acts = [says(EMPTY), hangs_up, says(ONE)]
+    with a_service(*acts) as service, Client(service.url) as client:
+        client.read()
+        reading = client.read()
+        assert reading.document is not None
+        assert reading.document.incarnation == 7
+        assert service.connections == 2
+
+
+def test_a_new_connection_that_is_dead_is_not_replaced() -> None:
+    with a_service(hangs_up, says(ONE)) as service, Client(service.url) as client:
+        with pytest.raises(Unreachable, match="broke"):
+            client.read()
+        assert len(service.asked) == 1
+
+
+def test_a_service_that_closes_is_asked_over_another_connection() -> None:
+    acts = [says(EMPTY, Connection="close"), says(ONE)]
+    with a_service(*acts) as service, Client(service.url) as client:
+        client.read()
+        client.read()
+        assert service.connections == 2
+
+
+def test_an_approval_does_not_wait_for_a_question_that_is_held() -> None:
+    with a_service(is_silent, says(b"")) as service, Client(service.url) as client:
+        held = threading.Thread(target=lambda: list(client.watch()))
+        held.start()
+        while not service.asked:
+            held.join(0.01)
+        client.approve("E0")
+        assert service.line() == (
+            "POST /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1"
+        )
+        client.close()
+        held.join(5)
+        assert not held.is_alive()
+
+
+def test_a_closed_client_asks_nothing() -> None:
+    with a_service(says(EMPTY)) as service:
+        client = Client(service.url)
+        client.close()
+        with pytest.raises(Closed):
+            client.document()
+        assert list(client.watch()) == []
+        assert service.connections == 0
+
+
+# --- services that behave badly ----------------------------------------------
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+BAD = {
+    "HTML": (says(b"<html>", Content_Type="text/html"), Misunderstood, "a page"),
+    "HTML that says nothing": (says(b" <!doctype html>"), Misunderstood, "a page"),
+    "no JSON": (says(b"{"), Misunderstood, "not valid JSON"),
+    "no object": (says([1]), Misunderstood, "not a JSON object"),
+    "no list": (says({"Events": 1}), Misunderstood, "not a list"),
+    "no id": (says({"Events": [{}]}), Misunderstood, "no EventId"),
+    "no HTTP": (sends(b"SSH-2.0-OpenSSH\r\n"), Misunderstood, "does not speak HTTP"),
+    "no status": (sends(b"HTTP/1.1 OK\r\n\r\n"), Misunderstood, "does not speak HTTP"),
+    "cut head": (sends(HEAD), Unreachable, "broke"),
+    "cut body": (sends(HEAD + b"Content-Length: 9\r\n\r\n{"), Unreachable, "broke"),
+    "cut chunk": (sends(CHUNKED + b"9\r\n{"), Unreachable, "broke"),
+    "a bad chunk": (sends(CHUNKED + b"x\r\n"), Misunderstood, "chunk"),
+    "a bad length": (sends(HEAD + b"Content-Length: x\r\n\r\n"), Misunderstood, "len"),
+    "two lengths": (
+        sends(HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}"),
+        Misunderstood,
+        "length",
+    ),
+    "too long": (
+        sends(HEAD + b"Content-Length: 99999999\r\n\r\n"),
+        Misunderstood,
+        "larger than 16 MB",
+    ),
+    "redirect": (says(status=302, Location="/x"), Refused, "elsewhere"),
+    "bad request": (says({"error": "no header"}, 400), Refused, "no header"),
+    "forbidden": (says(b"", 403), Refused, "403"),
+    "never": (is_silent, Unreachable, "did not answer within 0.2 s"),
+    "drip": (
+        drips(HEAD + b"Content-Length: 900000\r\n\r\n", b" "),
+        Unreachable,
+        "within 0.2 s",
+    ),
+    "dripping head": (drips(HEAD, b"X-A: b\r\n"), Unreachable, "within 0.2 s"),
+    "endless": (drips(HEAD + b"\r\n", b" " * 1_000_000), Misunderstood, "larger"),
+    "endless head": (drips(HEAD, b"a" * 10_000), Misunderstood, "without an end"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_answer_is_an_error_that_says_what_is_wrong(name: str) -> None:
+    act, kind, why = BAD[name]
+    seconds = 0.2 if "within" in why else 5
+    with (
+        a_service(act) as service,
+        Client(service.url, timeout=seconds, first_timeout=seconds) as client,
+        pytest.raises(kind, match=why) as caught,
+    ):
+        client.read()
+    assert service.url in str(caught.value)
+    assert len(service.asked) == 1
+
+
+GOOD = {
+    "chunked": CHUNKED + b"2\r\n{}\r\n0\r\n\r\n",
+    "chunks with more": CHUNKED + b"1;a=b\r\n{\r\n01\r\n}\r\n0\r\nTrailer: x\r\n\r\n",
+    "until closed": HEAD + b"\r\n{}",
+    "HTTP/1.0": b"HTTP/1.0 200 OK\r\n\r\n{}",
+    "no reason": b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n{}",
+    "hints first": b"HTTP/1.1 103 Early\r\n\r\n" + HEAD + b"content-length:2\r\n\r\n{}",
+    "lengths that agree": HEAD + b"Content-Length: 2, 2\r\n\r\n{}",
+    "a mark of order": HEAD + b"\r\n\xef\xbb\xbf{}",
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_good_answer_is_read_however_it_comes(name: str, size: int) -> None:
+    data = GOOD[name]
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    with a_service(sends(*pieces)) as service, Client(service.url) as client:
+        assert client.read().document == Document(incarnation=0)
+
+
+def test_nobody_there_is_a_sentence_with_the_address() -> None:
+    with (
+        Client("http://127.0.0.1:1") as client,
+        pytest.raises(Unreachable, match=r"nothing answers at http://127\.0\.0\.1:1"),
+    ):
+        client.read()
+
+
+def test_the_first_question_may_take_longer_than_the_others() -> None:
+    with (
+        a_service(says(EMPTY), is_silent) as service,
+        Client(service.url, timeout=0.1, first_timeout=30) as client,
+    ):
+        client.read()
+        with pytest.raises(Unreachable, match=r"within 0\.1 s"):
+            client.read()
+
+
+# --- trying again ------------------------------------------------------------
+
+
+def test_a_document_is_asked_for_again_until_it_comes() -> None:
+    acts = [says(status=429, Retry_After="0"), says(ONE)]
+    with a_service(*acts) as service, Client(service.url) as client:
+        assert client.document().incarnation == 7
+
+
+def test_a_client_without_patience_asks_once() -> None:
+    acts = [says(status=500), says(ONE)]
+    with a_service(*acts) as service, Client(service.url, patience=0) as client:
+        with pytest.raises(Refused):
+            client.document()
+        assert len(service.asked) == 1
+
+
+# --- approving ---------------------------------------------------------------
+
+
+def test_events_are_approved_by_id_or_as_they_were_read() -> None:
+    with a_service(says(b"")) as service, Client(service.url) as client:
+        client.approve(an_event(id="E1"), "E2", "E1")
+        assert service.body() == (
+            b'{"StartRequests":[{"EventId":"E1"},{"EventId":"E2"}]}'
+        )
+        assert service.headers()["metadata"] == "true"
+
+
+def test_approving_nothing_is_refused_here() -> None:
+    with Client("http://127.0.0.1:1") as client, pytest.raises(InvalidInput):
+        client.approve()
+
+
+def test_an_approval_that_is_refused_is_not_tried_again() -> None:
+    acts = [says({"error": "no such event"}, 400), says(b"")]
+    with a_service(*acts) as service, Client(service.url) as client:
+        with pytest.raises(Refused, match="no such event"):
+            client.approve("E9")
+        assert len(service.asked) == 1
+
+
+# --- instance ----------------------------------------------------------------
+
+
+def test_an_instance_is_asked_for_in_its_own_version() -> None:
+    body = {"compute": {"name": "web-0", "zone": "2"}}
+    with a_service(says(body)) as service, Client(service.url) as client:
+        assert client.instance().name == "web-0"
+        assert (
+            service.line() == "GET /metadata/instance?api-version=2021-02-01 HTTP/1.1"
+        )
+
+
+def test_an_instance_without_a_name_is_not_understood() -> None:
+    with (
+        a_service(says({"compute": {}})) as service,
+        Client(service.url, patience=0) as client,
+        pytest.raises(Misunderstood, match=r"compute\.name"),
+    ):
+        client.instance()
+
+
+# --- what makes no sense -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"timeout": 0}, {"first_timeout": -1}, {"patience": -1}, {"patience": "nan"}],
+)
+def test_numbers_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
+    numbers = {name: float(value) for name, value in options.items()}
+    with pytest.raises(InvalidInput):
+        Client("http://127.0.0.1:1", **numbers)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", ["", "2020-07-01&x=1", "a b", "a\r\nb"])
+def test_a_version_that_would_break_the_question_is_refused(version: str) -> None:
+    with pytest.raises(InvalidInput):
+        Client("http://127.0.0.1:1", api_version=version)
