@@ -1,0 +1,114 @@
+"""The agent's log, and conditions that are said once."""
+
+import json
+import logging
+import os
+import re
+import sys
+from threading import Lock
+from time import gmtime
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+#: How the journal of systemd is told how grave a line is.
+_GRAVITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+
+FORMATS = ("text", "json")
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class _Lines(logging.Formatter):
+    """One line each, whatever a server or a hook has written; times in UTC."""
+
+    converter = staticmethod(gmtime)
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{record.levelname.lower():<7} {_CONTROL.sub(' ', record.getMessage())}"
+        if record.exc_info:
+            line += f"\n{self.formatException(record.exc_info)}"
+        return self.before(record) + line
+
+    def before(self, record: logging.LogRecord) -> str:
+        """Write what stands before a line."""
+        return f"{self.formatTime(record)} "
+
+
+class _Journal(_Lines):
+    """Lines for systemd, which writes the time itself and keeps the gravity."""
+
+    def before(self, record: logging.LogRecord) -> str:
+        return f"<{_GRAVITY.get(record.levelname, 6)}>"
+
+
+class _Json(_Lines):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "at": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if hasattr(record, "condition"):
+            line["condition"] = record.condition
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def log_to_stderr(shape: str = "text", level: str = "info") -> None:
+    """Write what is logged to standard error, as one of FORMATS."""
+    handler = logging.StreamHandler(sys.stderr)
+    plain = _Journal() if _is_journal() else _Lines()
+    handler.setFormatter(_Json() if shape == "json" else plain)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def _is_journal() -> bool:
+    """Whether standard error is systemd's journal, and not a file or a terminal."""
+    try:
+        about = os.fstat(2)
+    except OSError:
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{about.st_dev}:{about.st_ino}"
+
+
+class Conditions:
+    """Says what is wrong when it begins and when it ends, and not in between."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        """Say it in `log`."""
+        self._log = log
+        self._lock = Lock()
+        self._there: dict[str, tuple[str, str]] = {}  # name: kind, sentence
+
+    def say(
+        self, condition: str, is_there: bool, sentence: str, *, kind: str = ""
+    ) -> bool:
+        """Say `sentence` if it is news that the condition is there, or no longer.
+
+        While it is there, it is news when it becomes one of another `kind`. Answer
+        whether it was news.
+        """
+        with self._lock:
+            before = self._there.get(condition)
+            if is_there:
+                self._there[condition] = (kind, sentence)
+            else:
+                self._there.pop(condition, None)
+        if is_there:
+            is_news = before is None or before[0] != kind
+        else:
+            is_news = before is not None
+        if is_news:
+            level = logging.WARNING if is_there else logging.INFO
+            self._log.log(level, "%s", sentence, extra={"condition": condition})
+        return is_news
+
+    def are_there(self) -> dict[str, str]:
+        """Tell what is wrong now, and the sentence that was last given for it."""
+        with self._lock:
+            return {name: sentence for name, (_, sentence) in self._there.items()}

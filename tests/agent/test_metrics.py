@@ -1,0 +1,182 @@
+"""What the agent tells Prometheus."""
+
+import threading
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from forewarn.agent.measures import MEASURES, Kind
+from forewarn.agent.metrics import Metrics
+
+
+def parsed(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Every sample, as Prometheus' own parser reads it."""
+    families: Any = text_string_to_metric_families(metrics.render())
+    return {
+        (each.name.removeprefix("forewarn_agent_"), (*sorted(each.labels.items()),)): (
+            each.value
+        )
+        for family in families
+        for each in family.samples
+    }
+
+
+def test_a_gauge_tells_what_was_last_set() -> None:
+    metrics = Metrics()
+    metrics.set("document_incarnation", 4)
+    metrics.set("document_incarnation", 5)
+    assert parsed(metrics)["document_incarnation", ()] == 5
+
+
+def test_a_counter_grows() -> None:
+    metrics = Metrics()
+    metrics.add("readings_total", result="document")
+    metrics.add("readings_total", 2, result="document")
+    assert parsed(metrics)["readings_total", (("result", "document"),)] == 3
+
+
+def test_a_counter_is_told_as_zero_before_it_counts() -> None:
+    told = parsed(Metrics())
+    assert told["boots_total", ()] == 0
+    assert told["hooks_total", (("outcome", "cut"), ("step", "undo"))] == 0
+
+
+def test_a_gauge_that_was_never_set_is_not_told() -> None:
+    assert ("blind", ()) not in parsed(Metrics())
+
+
+def test_a_value_that_grows_by_itself_is_asked_for_when_somebody_looks() -> None:
+    metrics = Metrics()
+    seconds = iter((1.5, 2.5))
+    metrics.set("blind_seconds", lambda: next(seconds))
+    assert parsed(metrics)["blind_seconds", ()] == 1.5
+    assert parsed(metrics)["blind_seconds", ()] == 2.5
+
+
+def test_a_value_that_is_not_known_is_left_out() -> None:
+    metrics = Metrics()
+    metrics.set("blind_seconds", lambda: None)
+    assert ("blind_seconds", ()) not in parsed(metrics)
+
+
+def test_whoever_tells_a_value_may_use_the_metrics_himself() -> None:
+    metrics = Metrics()
+    metrics.set("hook_running", 3)
+    metrics.set("blind_seconds", lambda: metrics.value("hook_running"))
+    assert parsed(metrics)["blind_seconds", ()] == 3
+
+
+def test_a_value_on_a_bound_is_counted_below_it() -> None:
+    metrics = Metrics()
+    for seconds in (1.0, 1.1, 10_000.0):
+        metrics.observe("hook_seconds", seconds, step="prepare")
+    told = parsed(metrics)
+    buckets = {
+        dict(labels)["le"]: value
+        for (name, labels), value in told.items()
+        if name == "hook_seconds_bucket" and dict(labels)["step"] == "prepare"
+    }
+    assert buckets["0.5"] == 0
+    assert buckets["1"] == 1
+    assert buckets["5"] == 2
+    assert buckets["900"] == 2
+    assert buckets["+Inf"] == 3
+    assert told["hook_seconds_count", (("step", "prepare"),)] == 3
+    assert told["hook_seconds_sum", (("step", "prepare"),)] == 10_002.1
+
+
+AWKWARD = 'C:\\new "web"\nläuft \ud800'
+
+
+def test_labels_may_hold_anything() -> None:
+    metrics = Metrics()
+    metrics.set("info", 1, version="1", name=AWKWARD, endpoint="http://[::1]:80")
+    (labels,) = [labels for name, labels in parsed(metrics) if name == "info"]
+    assert dict(labels)["name"] == AWKWARD.replace("\ud800", "?")
+    metrics.render().encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(0.1, "0.1"), (2.0, "2"), (float("inf"), "+Inf"), (1e300, str(int(1e300)))],
+)
+def test_numbers_are_written_as_prometheus_reads_them(value: float, told: str) -> None:
+    metrics = Metrics()
+    metrics.set("blind_seconds", value)
+    assert f"\nforewarn_agent_blind_seconds {told}\n" in metrics.render()
+    assert parsed(metrics)["blind_seconds", ()] == value
+
+
+def test_what_is_replaced_is_forgotten() -> None:
+    metrics = Metrics()
+    metrics.replace("not_before_timestamp_seconds", {("A", "Reboot"): 1.0})
+    metrics.replace("not_before_timestamp_seconds", {("B", "Freeze"): 2.0})
+    told = {
+        labels: value
+        for (name, labels), value in parsed(metrics).items()
+        if name == "not_before_timestamp_seconds"
+    }
+    assert told == {(("event", "B"), ("type", "Freeze")): 2.0}
+
+
+def test_a_server_that_announces_much_does_not_fill_the_memory() -> None:
+    metrics = Metrics()
+    many: dict[tuple[str, ...], float] = {
+        (str(number), "Reboot"): 1.0 for number in range(1_000)
+    }
+    metrics.replace("not_before_timestamp_seconds", many)
+    told = parsed(metrics)
+    kept = [name for name, _ in told if name == "not_before_timestamp_seconds"]
+    assert len(kept) == 256
+    assert told["series_dropped_total", ()] == 744
+
+
+def test_series_that_are_there_go_on_when_there_is_no_room_for_others() -> None:
+    metrics = Metrics()
+    for number in range(300):
+        metrics.observe("impact_seconds", 1.0, type=str(number))
+        metrics.add("decisions_total", rule=str(number))
+    metrics.observe("impact_seconds", 1.0, type="0")
+    metrics.add("decisions_total", rule="0")
+    told = parsed(metrics)
+    assert told["impact_seconds_count", (("type", "0"),)] == 2
+    assert told["decisions_total", (("rule", "0"),)] == 2
+    assert ("decisions_total", (("rule", "299"),)) not in told
+
+
+def test_threads_lose_no_count() -> None:
+    metrics = Metrics()
+
+    def count() -> None:
+        for _ in range(2_000):
+            metrics.add("boots_total")
+            metrics.observe("hook_seconds", 1.0, step="undo")
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    told = parsed(metrics)
+    assert told["boots_total", ()] == 8_000
+    assert told["hook_seconds_count", (("step", "undo"),)] == 8_000
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda each: each.name)
+def test_every_metric_is_announced_with_its_kind_and_its_meaning(measure: Any) -> None:
+    text = Metrics().render()
+    assert f"# TYPE forewarn_agent_{measure.name} {measure.kind}\n" in text
+    assert f"# HELP forewarn_agent_{measure.name} {measure.help}\n" in text
+    assert measure.help.endswith(".")
+    assert measure.name.endswith("_total") == (measure.kind is Kind.COUNTER)
+
+
+def test_a_metric_with_other_labels_or_of_another_kind_is_a_mistake() -> None:
+    metrics = Metrics()
+    with pytest.raises(ValueError, match="labels"):
+        metrics.add("readings_total", outcome="document")
+    with pytest.raises(ValueError, match="labels"):
+        metrics.replace("events", {("Reboot",): 1.0})
+    with pytest.raises(ValueError, match="is a counter, not a gauge"):
+        metrics.set("boots_total", 1)
