@@ -1,0 +1,158 @@
+"""A life as it is written down: JSON, and back.
+
+The event is written as the service has shown it, so that also those of its fields
+survive that this version does not know.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from forewarn.agent.lives import Course, Impact, Life, Outcome, Run, Seen
+from forewarn.agent.plan import Approve, Step, Together
+from forewarn.errors import Malformed
+from forewarn.protocol import codec
+from forewarn.protocol.types import ScheduledEvent
+
+VERSION = 1
+
+
+def encode(life: Life) -> bytes:
+    """Write `life` in one line."""
+    try:
+        return _encode(life)
+    except (RecursionError, Malformed):
+        # What was shown is so deep that it can be read, but only just.
+        return _encode(replace(life, event=replace(life.event, raw={})))
+
+
+def decode(text: bytes) -> Life:
+    """Read a life; refuse what is none, or is one of another version."""
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed("it is not JSON") from error
+    version = plain.pop("version", None) if isinstance(plain, dict) else None
+    if version != VERSION:
+        raise Malformed(f"it is of version {version}, and {VERSION} is understood")
+    try:
+        life: Life = _life(plain)
+    except (AttributeError, TypeError, ValueError, Malformed) as error:
+        raise Malformed(f"it is not the life of an event ({error})") from error
+    return life
+
+
+def rfc3339(moment: datetime) -> str:
+    """Write a time in UTC, to the microsecond where there are any."""
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+
+
+# --- writing -----------------------------------------------------------------
+
+
+def _encode(life: Life) -> bytes:
+    # Escaped: a service may send halves of characters, which UTF-8 cannot hold.
+    plain = {"version": VERSION, **_plain_fields(life)}
+    return json.dumps(plain, separators=(",", ":")).encode("ascii")
+
+
+def _plain_fields(value: Life | Course | Run | Impact) -> dict[str, object]:
+    return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+
+
+def _plain(value: object) -> object:
+    match value:
+        case ScheduledEvent():
+            return _shown(value)
+        case Course() | Run() | Impact():
+            return _plain_fields(value)
+        case datetime():
+            return rfc3339(value)
+        case tuple():
+            return [_plain(each) for each in value]
+        case Mapping():
+            return {name: _plain(each) for name, each in value.items()}
+        case _:
+            return value
+
+
+def _shown(event: ScheduledEvent) -> Mapping[str, object]:
+    """Give the event as the service has shown it, or as it would have."""
+    if event.raw.get("EventId") == event.id and _event(event.raw) == event:
+        return event.raw
+    unknown = codec.UNKNOWN_DURATION
+    return {
+        **event.raw,
+        "EventId": event.id,
+        "EventType": event.type,
+        "EventStatus": event.status,
+        "Resources": [*event.resources],
+        "NotBefore": "" if event.not_before is None else rfc3339(event.not_before),
+        "Description": event.description,
+        "EventSource": event.source,
+        "DurationInSeconds": unknown if event.duration is None else event.duration,
+    }
+
+
+# --- reading -----------------------------------------------------------------
+
+
+def _event(shown: object) -> ScheduledEvent:
+    body = json.dumps({"Events": [shown]}).encode("ascii")
+    return codec.decode(body).events[0]
+
+
+def _moment(text: object) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(str(text))
+
+
+def _made(
+    kind: Callable[..., Any], reads: Mapping[str, Callable[[Any], object]]
+) -> Any:
+    """Make a function that reads a `kind`; fields not in `reads` are as JSON has them.
+
+    What is read has a checksum, so it was written here: a field that is missing was
+    unknown to the version that wrote it, and has its default.
+    """
+
+    def read(plain: dict[str, Any] | None) -> object:
+        if plain is None:
+            return None
+        known = {name: reads.get(name, _as_it_is)(plain[name]) for name in plain}
+        return kind(**known)
+
+    return read
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def _steps(plain: dict[str, list[str]]) -> Mapping[Step, tuple[str, ...]]:
+    return {Step(step): tuple(names) for step, names in plain.items()}
+
+
+_course = _made(Course, {"hooks": _steps, "approve": Approve, "together": Together})
+_run = _made(
+    Run,
+    {"step": Step, "outcome": Outcome, "begun_at": _moment, "ended_at": _moment},
+)
+
+
+def _runs(plain: list[dict[str, Any]]) -> tuple[Run, ...]:
+    return tuple(map(_run, plain))
+
+
+_life = _made(
+    Life,
+    {
+        "event": _event,
+        "seen": Seen,
+        "course": _course,
+        "runs": _runs,
+        "impact": _made(Impact, {}),
+        **{each.name: _moment for each in fields(Life) if each.name.endswith("_at")},
+    },
+)

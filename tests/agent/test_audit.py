@@ -1,0 +1,157 @@
+"""The audit record takes lines, one by one, and gives back those that are whole."""
+
+import errno
+import json
+import os
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+from tests.agent.kept import NOON
+
+from forewarn.agent.audit import OLDER, Audit, Record
+from forewarn.agent.disk import Disk
+from forewarn.agent.plan import Step
+from forewarn.errors import Unavailable
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "audit.jsonl"
+
+
+def numbers(path: Path) -> list[object]:
+    return [line["n"] for line in Record(path)]
+
+
+def test_lines_are_read_in_the_order_in_which_they_were_written(path: Path) -> None:
+    for n in range(3):
+        Audit(path).write({"n": n})
+    assert numbers(path) == [0, 1, 2]
+
+
+def test_a_record_that_was_never_written_has_no_lines(path: Path) -> None:
+    assert numbers(path) == []
+
+
+def test_a_line_is_one_line_of_json_whatever_it_says(path: Path) -> None:
+    said = {
+        "output": "two\nlines \u2028 \ud800",
+        "at": NOON,
+        "hooks": MappingProxyType({Step.PREPARE: ("drain",)}),
+        "days": frozenset({"b", "a"}),
+        "path": Path("x"),
+    }
+    Audit(path).write(said)
+    text = path.read_bytes()
+    assert text.count(b"\n") == 1
+    assert json.loads(text) == {
+        "output": "two\nlines \u2028 \ud800",
+        "at": "2026-11-15T12:00:00Z",
+        "hooks": {"prepare": ["drain"]},
+        "days": ["a", "b"],
+        "path": "x",
+    }
+
+
+def test_what_is_nested_too_deep_is_left_out_of_the_line(path: Path) -> None:
+    deep: object = []
+    for _ in range(2_000):
+        deep = [deep]
+    Audit(path).write({"n": 1, "event_as_shown": deep})
+    assert [*Record(path)] == [{"n": 1}]
+
+
+def test_nobody_else_may_read_it(path: Path) -> None:
+    Audit(path).write({"n": 0})
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("half", [b'{"n": 5, "wh', b"\0" * 512, b"{}x"])
+def test_half_a_line_spoils_no_other_and_is_counted(path: Path, half: bytes) -> None:
+    audit = Audit(path)
+    audit.write({"n": 0})
+    with path.open("ab") as file:
+        file.write(half)
+    audit.write({"n": 1})
+    record = Record(path)
+    assert [line["n"] for line in record] == [0, 1]
+    assert record.broken == 1
+
+
+@pytest.mark.parametrize("text", ["3", "[]", '"x"', "\xff", "9" * 5_000])
+def test_what_is_no_object_is_counted_as_broken(path: Path, text: str) -> None:
+    path.write_text(f"{text}\n", encoding="latin-1")
+    record = Record(path)
+    assert [*record] == []
+    assert record.broken == 1
+
+
+def test_a_full_file_gives_way_to_a_new_one(path: Path) -> None:
+    audit = Audit(path, largest=30)
+    for n in range(4):
+        audit.write({"n": n, "x": "......."})  # 23 bytes
+    assert path.read_text().count("\n") == 1
+    assert path.with_name("audit.jsonl.3").exists()
+    assert numbers(path) == [0, 1, 2, 3]
+
+
+def test_only_a_few_full_files_are_kept(path: Path) -> None:
+    audit = Audit(path, largest=1)
+    for n in range(OLDER + 5):
+        audit.write({"n": n})
+    assert len([*path.parent.iterdir()]) == OLDER + 1
+    assert numbers(path) == [*range(4, OLDER + 5)]
+
+
+def test_a_file_that_gets_another_name_while_it_is_opened_is_read_once(
+    path: Path,
+) -> None:
+    Audit(path).write({"n": 0})
+    os.link(path, path.with_name("audit.jsonl.1"))
+    assert numbers(path) == [0]
+
+
+def test_lines_that_make_room_while_the_record_is_read_are_not_lost(
+    path: Path,
+) -> None:
+    audit = Audit(path, largest=1)
+    for n in range(OLDER + 1):
+        audit.write({"n": n})
+    found = []
+    for line in Record(path):
+        found.append(line["n"])
+        audit.write({"n": "later"})
+    assert found == [*range(OLDER + 1)]
+
+
+def test_a_line_is_on_the_disk_before_write_returns(path: Path) -> None:
+    synced: list[str] = []
+
+    def fsync(number: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{number}"))
+        os.fsync(number)
+
+    Audit(path, disk=Disk(fsync=fsync)).write({"n": 0})
+    assert synced == [str(path), str(path.parent)]  # the name is on it, too
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_disk_that_takes_nothing_is_told_in_a_sentence(path: Path, code: int) -> None:
+    def write(number: int, text: bytes) -> int:
+        raise OSError(code, os.strerror(code))
+
+    with pytest.raises(Unavailable, match=f"cannot be written: {os.strerror(code)}"):
+        Audit(path, disk=Disk(write=write)).write({"n": 0})
+
+
+def test_a_line_of_which_the_disk_took_a_part_is_written_again_whole(
+    path: Path,
+) -> None:
+    def write(number: int, text: bytes) -> int:
+        return os.write(number, text[:4])
+
+    with pytest.raises(Unavailable, match="only a part"):
+        Audit(path, disk=Disk(write=write)).write({"n": 0})
+    Audit(path).write({"n": 0})
+    assert numbers(path) == [0]
