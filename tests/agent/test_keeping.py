@@ -102,7 +102,7 @@ def test_a_second_agent_is_refused_and_told_the_process(
     with pytest.raises(
         CannotStart, match=rf"in use by another agent, process {os.getpid()}$"
     ):
-        Keeping(tmp_path / "state").open()
+        Keeping(tmp_path / "state", patience=0).open()
 
 
 def test_a_folder_that_was_closed_can_be_opened_again(
@@ -121,7 +121,7 @@ def test_a_process_that_is_begun_meanwhile_does_not_hold_the_folder(
     command = [sys.executable, "-c", "input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, close_fds=False) as child:
         keeping.close()
-        again = Keeping(tmp_path / "state")
+        again = Keeping(tmp_path / "state", patience=0)
         again.open()
         again.close()
         child.communicate(b"\n", timeout=10)

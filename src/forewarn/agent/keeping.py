@@ -11,7 +11,6 @@ Rules of this file:
 """
 
 import errno
-import fcntl
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from forewarn.agent import written
+from forewarn.agent import holding, written
 from forewarn.agent.disk import Disk
 from forewarn.agent.lives import Life
 from forewarn.agent.sighting import key
@@ -53,18 +52,24 @@ class _Copies:
 class Keeping:
     """The folder in which an agent keeps what it knows."""
 
-    def __init__(self, folder: Path, disk: Disk | None = None) -> None:
-        """Keep lives in `folder`, by the calls of `disk`."""
+    def __init__(
+        self, folder: Path, disk: Disk | None = None, patience: float = holding.PATIENCE
+    ) -> None:
+        """Keep lives in `folder`, by the calls of `disk`.
+
+        `patience` is how many seconds an agent may take to let go of the folder.
+        """
         self._folder = folder
         self._events = folder / "events"
         self._disk = disk or Disk()
+        self._patience = patience
         self._held: int | None = None
 
     def open(self) -> None:
         """Make the folder, and hold it: no other agent may use it meanwhile."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._held = _hold(self._folder)
+            self._held = holding.hold(self._folder, self._patience)
             self._events.mkdir(mode=0o700, exist_ok=True)
             self._disk.settle(self._folder)
         except OSError as error:
@@ -77,7 +82,7 @@ class Keeping:
     def close(self) -> None:
         """Let another agent have the folder."""
         if self._held is not None:
-            os.close(self._held)
+            holding.let_go(self._held)
             self._held = None
 
     def load(self) -> Loaded:
@@ -162,25 +167,6 @@ class Keeping:
         except OSError as error:
             return [f"{paths[0]} cannot be moved or removed: {error.strerror}"]
         return []
-
-
-def _hold(folder: Path) -> int:
-    path = folder / "lock"
-    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(held, 0)
-        os.write(held, f"{os.getpid()}\n".encode())
-    except BlockingIOError as error:
-        holder = os.read(held, 20).decode(errors="replace").strip()
-        os.close(held)
-        raise CannotStart(
-            f"{folder} is in use by another agent, process {holder or 'unknown'}"
-        ) from error
-    except OSError:
-        os.close(held)
-        raise
-    return held
 
 
 def _stem(event_id: str) -> str:
