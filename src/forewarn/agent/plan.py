@@ -122,5 +122,9 @@ class Plan:
     ready_every: float = 5.0  # seconds between two questions whether all are ready
     metrics: str | None = None  # HOST:PORT of metrics and health; None: none
     textfile: Path | None = None  # where metrics are written for a collector
+    scripts: Path | None = None  # a folder of on<Type>.sh; None: there is none
+    log_format: str = "text"  # or "json"
+    log_level: str = "info"
     hooks: Mapping[str, Hook] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] = ()  # those of the scripts are the last
+    warnings: tuple[str, ...] = ()  # what is odd in the file, and no error

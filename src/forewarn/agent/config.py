@@ -1,0 +1,204 @@
+"""The agent's file: TOML in, a plan out, or all that is wrong with it."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from forewarn.agent import drop_ins, places
+from forewarn.agent.complaints import Complaints, Place, meant
+from forewarn.agent.keys import HOOK, METRICS, RULE, STEPS, TOP, Key, fields
+from forewarn.agent.lines import lines_of
+from forewarn.agent.oddities import warn_of_oddities
+from forewarn.agent.plan import Hook, Plan, Rule, Step, Together
+from forewarn.agent.values import wrong
+from forewarn.errors import CannotStart, InvalidInput
+
+#: Where the file is, if nobody says so.
+DEFAULT = Path("/etc/forewarn/agent.toml")
+#: The environment variable that says where it is.
+VARIABLE = "FOREWARN_AGENT_CONFIG"
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_PARTS = ("metrics", "hooks", "rules")
+
+
+def path_of(given: str | None, environment: Mapping[str, str]) -> Path:
+    """Find the file: as `given`, else as the environment says, else by default."""
+    return Path(given or environment.get(VARIABLE) or DEFAULT)
+
+
+def read(path: Path) -> Plan:
+    """Read the file and the folder of scripts that it names."""
+    text = _text(path)
+    try:
+        plain = tomllib.loads(text)
+        found = Complaints(file=path, lines=lines_of(text))
+    except (ValueError, RecursionError) as error:
+        raise CannotStart(_not_toml(path, text, error)) from error
+    plan = _plan(plain, Place(complaints=found))
+    if found.errors:
+        raise CannotStart("\n".join(found.errors))
+    return replace(plan, warnings=found.warnings)
+
+
+# --- the file itself ---------------------------------------------------------
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CannotStart(f"{path} cannot be read: {why}") from error
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise CannotStart(f"{path}, line {line}: this is not UTF-8") from error
+
+
+def _not_toml(path: Path, text: str, error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return f"{path}: this is no configuration: its tables are nested too deep"
+    said = str(error)
+    found = _AT.search(said)
+    line = int(found[1]) if found and found[1] else text.count("\n") + 1
+    column = f", column {found[2]}" if found and found[2] else ""
+    what = _AT.sub("", said)
+    return f"{path}, line {line}{column}: this is not TOML: {what}"
+
+
+# --- the parts of a plan -----------------------------------------------------
+
+
+def _plan(plain: Mapping[str, Any], top: Place) -> Plan:
+    known = {**TOP, **{part: Key(_as_it_is, part) for part in _PARTS}}
+    found = fields(plain, known, top)
+    parts = {part: found.pop(part) for part in _PARTS if part in found}
+    hooks = _hooks(parts.get("hooks", {}), top.below("hooks", "[hooks]"))
+    rules = _rules(parts.get("rules", []), top.below("rules"), hooks)
+    scripts = drop_ins.Scripts()
+    if "scripts" in found:
+        scripts = drop_ins.find(found["scripts"], top.key("scripts"))
+    found.setdefault("state", places.state_folder())
+    plan = Plan(
+        **found,
+        **_metrics(parts.get("metrics", {}), top.below("metrics", "[metrics]")),
+        hooks={**hooks, **scripts.hooks},
+        rules=(*rules, *scripts.rules),
+    )
+    _check_whole(plan, top, of_file=len(rules))
+    return plan
+
+
+def _as_it_is(value: object, _: Place) -> object:
+    return value
+
+
+def _metrics(table: object, place: Place) -> dict[str, Any]:
+    try:
+        return fields(table, METRICS, place)
+    except InvalidInput as error:
+        place.refuse(str(error))
+        return {}
+
+
+def _check_whole(plan: Plan, top: Place, *, of_file: int) -> None:
+    """Look at what only the whole file shows; `of_file` rules are in it itself."""
+    if not plan.rules and not top.complaints.errors:
+        top.refuse("there are no rules, so the agent would do nothing; add [[rules]]")
+    seen: set[str] = set()
+    for number, rule in enumerate(plan.rules):
+        if rule.name in seen:
+            place = top.below("rules").below(number).below("name")
+            place.refuse(f'two rules are called "{rule.name}"')
+        seen.add(rule.name)
+    warn_of_oddities(plan, top, of_file=of_file)
+
+
+# --- hooks -------------------------------------------------------------------
+
+
+def _hooks(table: object, place: Place) -> dict[str, Hook]:
+    if not isinstance(table, dict):
+        place.refuse(str(wrong("tables such as [hooks.drain]", table)))
+        return {}
+    return {name: _hook(name, each, place) for name, each in table.items()}
+
+
+def _hook(name: str, table: object, above: Place) -> Hook:
+    place = above.below(name, f"[hooks.{name}]")
+    if not _NAME.fullmatch(name):
+        place.refuse("a hook is called by at most 64 letters, digits, dots, - and _")
+    try:
+        found = fields(table, HOOK, place)
+    except InvalidInput as error:
+        place.refuse(f"{error}; what it runs is its command")
+        return Hook(name=name)
+    given = [key for key in ("command", "python") if key in _keys(table)]
+    if len(given) > 1:
+        place.key("python").refuse("a hook has a command or a python, not both")
+    elif not given:
+        place.refuse("a hook needs a command, or a python")
+    return Hook(name=name, **found)
+
+
+def _keys(table: object) -> frozenset[str]:
+    """Name the keys of a table, also of those whose values were refused."""
+    return frozenset(table) if isinstance(table, dict) else frozenset()
+
+
+# --- rules -------------------------------------------------------------------
+
+
+def _rules(tables: object, place: Place, hooks: Mapping[str, Hook]) -> list[Rule]:
+    if isinstance(tables, dict):
+        place.refuse("rules are a list: write [[rules]], not [rules]")
+        return []
+    if not isinstance(tables, list):
+        place.refuse(f"rules: {wrong('tables called [[rules]]', tables)}")
+        return []
+    return [
+        _rule(table, number, place.below(number), hooks)
+        for number, table in enumerate(tables)
+    ]
+
+
+def _rule(table: object, number: int, place: Place, hooks: Mapping[str, Hook]) -> Rule:
+    given = table.get("name") if isinstance(table, dict) else None
+    title = f'"{given}"' if isinstance(given, str) else f"number {number + 1}"
+    place = replace(place, label=f"[[rules]] {title}")
+    try:
+        found = fields(table, RULE, place)
+    except InvalidInput as error:
+        place.refuse(str(error))
+        return Rule(name=f"rule {number + 1}")
+    by_step = {
+        Step(key.field): found.pop(key.field)
+        for key in STEPS.values()
+        if key.field in found
+    }
+    found.setdefault("name", f"rule {number + 1}")
+    rule = Rule(
+        hooks={step: names for step, names in by_step.items() if names}, **found
+    )
+    for used, at in _used_hooks(rule, place):
+        if used not in hooks:
+            at.refuse(f'there is no hook "{used}"{meant(used, hooks)}')
+    if rule.together is Together.WHEN_READY and rule.ready is None:
+        place.key("together").refuse(
+            '"when-ready" needs a key `ready`, the hook that tells whether all are'
+        )
+    return rule
+
+
+def _used_hooks(rule: Rule, place: Place) -> Iterator[tuple[str, Place]]:
+    for name, key in STEPS.items():
+        for number, hook in enumerate(rule.hooks.get(Step(key.field), ())):
+            yield hook, place.key(name).below(number)
+    if rule.ready is not None:
+        yield rule.ready, place.key("ready")

@@ -1,0 +1,66 @@
+"""What a file may say, but hardly means."""
+
+from collections.abc import Iterator
+
+from forewarn.agent.complaints import Place
+from forewarn.agent.matching import taken_before
+from forewarn.agent.plan import Approve, Plan, Rule, Step, Together
+from forewarn.protocol.versions import VERSIONS
+
+
+def warn_of_oddities(plan: Plan, top: Place, *, of_file: int) -> None:
+    """Warn of all that is odd; the first `of_file` rules are in the file itself."""
+    for number, rule in enumerate(plan.rules):
+        is_written = number < of_file
+        place = top.below("rules").below(number) if is_written else top.below("scripts")
+        for said in (*_late(plan, number, rule), *_untold(plan, rule), *_odd(rule)):
+            place.warn(f'rule "{rule.name}" {said}')
+    used = {name for rule in plan.rules for name in hooks_of(rule)}
+    for name in plan.hooks:
+        if name not in used:
+            top.below("hooks").below(name).warn(f'no rule uses the hook "{name}"')
+
+
+def hooks_of(rule: Rule) -> Iterator[str]:
+    """Name every hook of a rule."""
+    for names in rule.hooks.values():
+        yield from names
+    if rule.ready is not None:
+        yield rule.ready
+
+
+def _late(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
+    takers = taken_before(plan.rules[:number], rule)
+    if takers:
+        names = " and ".join(f'"{each}"' for each in takers)
+        yield f"never matches, as {names} before it takes all that it could match"
+
+
+def _untold(plan: Plan, rule: Rule) -> Iterator[str]:
+    """Find conditions on what the api-version does not tell."""
+    version = VERSIONS[plan.api_version]
+    asked = (
+        ("sources", rule.sources is not None and not version.source),
+        ("duration_seconds", rule.duration is not None and not version.duration),
+        ("description", rule.description is not None and not version.description),
+    )
+    for key, is_untold in asked:
+        if is_untold:
+            yield (
+                f"asks for {key}, which api_version {version.name} does not tell, so"
+                " it hardly ever matches"
+            )
+    hidden = sorted((rule.types or frozenset()) - version.types)
+    if hidden:
+        yield f"is for {', '.join(hidden)}, which {version.name} does not show"
+
+
+def _odd(rule: Rule) -> Iterator[str]:
+    prepares = Step.PREPARE in rule.hooks
+    if rule.approve is Approve.AFTER_HOOKS and not prepares:
+        yield (
+            "has no hooks in prepare, so it approves as soon as the event is seen;"
+            ' write approve = "at-once" if that is meant, else "never"'
+        )
+    if rule.ready is not None and rule.together is not Together.WHEN_READY:
+        yield 'has a hook `ready`, which is asked only if together = "when-ready"'
