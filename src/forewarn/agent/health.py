@@ -1,0 +1,191 @@
+"""Tells those who ask over HTTP how the agent is: /metrics and /healthz.
+
+One thread answers one request at a time, and gives each a few seconds and a few
+kilobytes: whoever is slow delays others that long, and the agent not at all.
+"""
+
+import json
+import logging
+import socket
+import time
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address
+from threading import Event, Thread
+
+from forewarn import __version__
+from forewarn.agent.logs import Conditions
+from forewarn.agent.metrics import CONTENT_TYPE, Metrics
+from forewarn.errors import CannotStart, InvalidInput
+
+#: Conditions with which the agent does not do what it is there for.
+ALARMS = ("blind", "name-mismatch", "state-unwritable")
+
+_MOST_HEAD = 8192  # bytes
+_PATIENCE = (
+    2.0  # seconds for one request, from its first byte to the last of the answer
+)
+_WAITING = 16  # connections that are not answered yet
+_RECOVERY = 1.0  # seconds until the next try, if no more files can be opened
+
+_JSON = "application/json"
+_TEXT = "text/plain; charset=utf-8"
+
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+_log = logging.getLogger(__name__)
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Take HOST:PORT apart; an IPv6 address stands in brackets."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if "[" in host else host
+    if not host or (":" in host and "[" not in text):
+        raise InvalidInput(f"{text} is not HOST:PORT, such as 127.0.0.1:9254")
+    if not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise InvalidInput(f"{text} does not end with a port, such as :9254")
+    return host, int(port)
+
+
+class Health:
+    """Answers at one address until it is closed."""
+
+    def __init__(self, listen: str, metrics: Metrics, conditions: Conditions) -> None:
+        """Listen at `listen`, HOST:PORT, and begin to answer."""
+        self._conditions = conditions
+        self._pages: Mapping[str, Callable[[], tuple[int, str, str]]] = {
+            "/metrics": lambda: (200, CONTENT_TYPE, metrics.render()),
+            "/healthz": self._health,
+        }
+        self._listener = _listen(listen)
+        self._is_closed = Event()
+        self._thread = Thread(target=self._run, name="health", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """Where it answers, HOST:PORT."""
+        host, port = self._listener.getsockname()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._is_closed.set()
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)  # else `accept` waits for ever
+        finally:
+            self._listener.close()
+        self._thread.join(2 * _PATIENCE)
+
+    def _run(self) -> None:
+        while not self._is_closed.is_set():
+            try:
+                wire, _ = self._listener.accept()
+            except OSError:
+                self._is_closed.wait(_RECOVERY)
+                continue
+            with wire:
+                self._attend(wire)
+
+    def _attend(self, wire: socket.socket) -> None:
+        until = time.monotonic() + _PATIENCE
+        try:
+            head = _read_head(wire, until)
+            if head:
+                _send(wire, self._answer(head), until)
+        except OSError:
+            return  # whoever asked has gone, or was too slow
+
+    def _answer(self, head: bytes) -> bytes:
+        if b"\r\n\r\n" not in head:
+            return _answer(431, _TEXT, "this is too long\n")
+        words = head.split(b"\r\n", 1)[0].split(b" ")
+        if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+            return _answer(400, _TEXT, "this is not HTTP/1.1\n")
+        if words[0] != b"GET":
+            return _answer(405, _TEXT, "only GET is answered\n", "Allow: GET\r\n")
+        page = self._pages.get(words[1].split(b"?", 1)[0].decode("latin-1"))
+        if page is None:
+            return _answer(404, _TEXT, "there are /metrics and /healthz\n")
+        try:
+            return _answer(*page())
+        except Exception:  # the top of the thread
+            _log.exception("cannot tell how the agent is")
+            return _answer(500, _TEXT, "this should not have happened\n")
+
+    def _health(self) -> tuple[int, str, str]:
+        there = self._conditions.are_there()
+        reasons = {name: there[name] for name in ALARMS if name in there}
+        body: dict[str, object] = {"status": "failing" if reasons else "ok"}
+        body |= {"version": __version__, "reasons": reasons}
+        return 503 if reasons else 200, _JSON, json.dumps(body) + "\n"
+
+
+def _listen(text: str) -> socket.socket:
+    host, port = read_address(text)
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind)
+    except OSError as error:
+        raise CannotStart(f"metrics cannot be told at {text}: {error}") from error
+    try:
+        # Else an agent that is started anew waits for connections of its predecessor.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(_WAITING)
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or error
+        raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
+    if not ip_address(str(where[0]).partition("%")[0]).is_loopback:
+        _log.warning("whoever reaches %s can read this agent's metrics", text)
+    return listener
+
+
+# --- bytes -------------------------------------------------------------------
+
+
+def _read_head(wire: socket.socket, until: float) -> bytes:
+    """Read up to the blank line, or as much as is read at most."""
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < _MOST_HEAD:
+        wire.settimeout(max(until - time.monotonic(), 0.001))
+        more = wire.recv(_MOST_HEAD - len(head))
+        if not more:
+            return b""
+        head += more
+    return head
+
+
+def _send(wire: socket.socket, answer: bytes, until: float) -> None:
+    """Send `answer`, and let it arrive before the connection is closed."""
+    wire.settimeout(max(until - time.monotonic(), 0.001))
+    wire.sendall(answer)
+    wire.shutdown(socket.SHUT_WR)
+    # What is left unread would make the kernel drop the answer on its way.
+    left = 8 * _MOST_HEAD
+    while left > 0:
+        wire.settimeout(max(until - time.monotonic(), 0.001))
+        more = wire.recv(_MOST_HEAD)
+        if not more:
+            return
+        left -= len(more)
+
+
+def _answer(status: int, kind: str, text: str, more: str = "") -> bytes:
+    body = text.encode()
+    head = (
+        f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        f"Cache-Control: no-store\r\nConnection: close\r\n{more}\r\n"
+    )
+    return head.encode() + body

@@ -1,0 +1,208 @@
+"""What the agent answers to those who ask how it is."""
+
+import json
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from forewarn import __version__
+from forewarn.agent.health import Health, read_address
+from forewarn.agent.logs import Conditions
+from forewarn.agent.metrics import Metrics
+from forewarn.errors import CannotStart, InvalidInput
+
+METRICS = Metrics()
+
+
+@contextmanager
+def listening(
+    at: str = "127.0.0.1:0", metrics: Metrics | None = None
+) -> Iterator[tuple[Health, Conditions]]:
+    conditions = Conditions(logging.getLogger("forewarn.agent"))
+    health = Health(at, metrics or Metrics(), conditions)
+    try:
+        yield health, conditions
+    finally:
+        health.close()
+
+
+def ask(health: Health, path: str, method: str = "GET") -> tuple[HTTPResponse, str]:
+    host, port = read_address(health.address)
+    connection = HTTPConnection(host, port, timeout=10)
+    try:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response, response.read().decode()
+    finally:
+        connection.close()
+
+
+def raw(health: Health, *parts: bytes) -> bytes:
+    """Send bytes, and read all that comes back."""
+    with socket.create_connection(read_address(health.address), timeout=10) as wire:
+        for part in parts:
+            wire.sendall(part)
+        answer = b""
+        while more := wire.recv(65536):
+            answer += more
+        return answer
+
+
+def test_metrics_are_told_as_prometheus_wants_them() -> None:
+    metrics = Metrics()
+    metrics.set("blind", 1)
+    with listening(metrics=metrics) as (health, _):
+        response, body = ask(health, "/metrics?x=y")
+    assert response.status == 200
+    assert response.headers["Content-Type"] == (
+        "text/plain; version=0.0.4; charset=utf-8"
+    )
+    assert body == metrics.render()
+    assert [*text_string_to_metric_families(body)]
+
+
+def test_an_agent_that_is_well_says_so() -> None:
+    with listening() as (health, conditions):
+        conditions.say("textfile-unwritable", True, "no room")  # which is no alarm
+        response, body = ask(health, "/healthz")
+    assert response.status == 200
+    assert response.headers["Content-Type"] == "application/json"
+    assert json.loads(body) == {"status": "ok", "version": __version__, "reasons": {}}
+
+
+@pytest.mark.parametrize("alarm", ["blind", "name-mismatch", "state-unwritable"])
+def test_an_agent_that_is_not_well_says_why(alarm: str) -> None:
+    with listening() as (health, conditions):
+        conditions.say(alarm, True, "it is dark here")
+        response, body = ask(health, "/healthz")
+        assert response.status == 503
+        assert json.loads(body)["status"] == "failing"
+        assert json.loads(body)["reasons"] == {alarm: "it is dark here"}
+        conditions.say(alarm, False, "light")
+        assert ask(health, "/healthz")[0].status == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics/", "/v1", "*", "/metrics%2f"])
+def test_there_is_nothing_else(path: str) -> None:
+    with listening() as (health, _):
+        assert ask(health, path)[0].status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD", "DELETE", "get"])
+def test_nothing_can_be_done_but_read(method: str) -> None:
+    with listening() as (health, _):
+        response, _ = ask(health, "/metrics", method)
+    assert response.status == 405
+    assert response.headers["Allow"] == "GET"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"\r\n\r\n", b"400"),
+        (b"GET /metrics\r\n\r\n", b"400"),
+        (b"\x16\x03\x01\x02\x00\r\n\r\n", b"400"),
+        (b"GET /" + b"x" * 9000, b"431"),
+        (b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 2000 + b"\r\n", b"431"),
+    ],
+)
+def test_what_is_not_a_request_is_refused(sent: bytes, status: bytes) -> None:
+    with listening() as (health, _):
+        assert raw(health, sent).startswith(b"HTTP/1.1 " + status + b" ")
+        assert ask(health, "/healthz")[0].status == 200
+
+
+def test_a_request_may_come_in_pieces() -> None:
+    with listening() as (health, _):
+        answer = raw(health, b"GET /hea", b"lthz HTTP/1.0\r\n", b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_whoever_hangs_up_early_disturbs_nobody() -> None:
+    with listening() as (health, _):
+        for sent in (b"", b"GET /metrics HTT"):
+            with socket.create_connection(read_address(health.address)) as wire:
+                wire.sendall(sent)
+        assert ask(health, "/healthz")[0].status == 200
+
+
+def test_whoever_drips_is_cut_off_and_others_are_answered() -> None:
+    with listening() as (health, _):
+        begun = time.monotonic()
+        with socket.create_connection(read_address(health.address)) as slow:
+            slow.sendall(b"GET")
+            assert ask(health, "/healthz")[0].status == 200
+        assert time.monotonic() - begun < 5
+
+
+def test_a_mistake_in_a_value_is_told_and_the_next_question_answered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics = Metrics()
+    metrics.set("blind_seconds", lambda: 1 / 0)
+    with listening(metrics=metrics) as (health, _):
+        assert ask(health, "/metrics")[0].status == 500
+        assert ask(health, "/healthz")[0].status == 200
+    assert "cannot tell how the agent is" in caplog.text
+
+
+def test_a_port_that_is_taken_is_a_sentence() -> None:
+    with (
+        listening() as (health, _),
+        pytest.raises(CannotStart, match=r"metrics cannot be told at 127\.0\.0\.1:\d+"),
+    ):
+        Health(health.address, Metrics(), Conditions(logging.getLogger()))
+
+
+def test_a_name_that_nobody_has_is_a_sentence() -> None:
+    with pytest.raises(CannotStart, match="nowhere"):
+        Health("nowhere.invalid:1", Metrics(), Conditions(logging.getLogger()))
+
+
+def test_nobody_is_answered_once_it_is_closed() -> None:
+    with listening() as (health, _):
+        where = read_address(health.address)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(where)
+
+
+def test_it_answers_over_ipv6() -> None:
+    with listening("[::1]:0") as (health, _):
+        assert health.address.startswith("[::1]:")
+        assert ask(health, "/healthz")[0].status == 200
+
+
+@pytest.mark.parametrize(("at", "times"), [("127.0.0.1:0", 0), ("0.0.0.0:0", 1)])
+def test_an_address_that_others_reach_is_warned_of_once(
+    at: str, times: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with listening(at):
+        pass
+    warned = [each for each in caplog.records if "whoever reaches" in each.message]
+    assert len(warned) == times
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("127.0.0.1:9254", "127.0.0.1", 9254),
+        ("[::1]:0", "::1", 0),
+        ("localhost:65535", "localhost", 65535),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int) -> None:
+    assert read_address(text) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "9254", ":9254", "host", "host:", "host:http", "host:65536", "::1:80"]
+)
+def test_anything_else_is_no_address(text: str) -> None:
+    with pytest.raises(InvalidInput, match="9254"):
+        read_address(text)
