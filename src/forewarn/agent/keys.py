@@ -13,9 +13,7 @@ from forewarn.agent.values import (
     member_of,
     one_of,
     read_address,
-    read_clock,
     read_command,
-    read_days,
     read_endpoint,
     read_flag,
     read_function,
@@ -25,9 +23,9 @@ from forewarn.agent.values import (
     read_text,
     read_types,
     read_version,
-    read_zone,
     wrong,
 )
+from forewarn.agent.windows import read_clock, read_days, read_zone
 from forewarn.errors import InvalidInput
 
 _DAY = 86_400

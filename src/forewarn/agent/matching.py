@@ -1,21 +1,13 @@
-"""Which rule an event falls under, and why.
-
-Pure, but for the time zone database that a window's zone is looked up in.
-"""
+"""Which rule an event falls under, and why."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime
 from fnmatch import fnmatchcase
-from zoneinfo import ZoneInfo
 
-from forewarn.agent.plan import Concerns, Range, Rule, Window
+from forewarn.agent.plan import Concerns, Range, Rule
+from forewarn.agent.windows import is_in, local_time, shown
 from forewarn.protocol.types import EventStatus, ScheduledEvent
-
-#: As they are written in a window; Monday is the first.
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-
-_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +128,9 @@ def _description(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
 def _window(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Answer:
     if rule.window is None:
         return None
-    local = situation.now.astimezone(zone_of(rule.window.zone))
-    holds = _is_in(rule.window, local)
+    holds = is_in(rule.window, situation.now)
     said = "within" if holds else "outside"
-    when = f"{DAYS[local.weekday()]} {local:%H:%M}"
+    when = local_time(rule.window, situation.now)
     return holds, f"{when} is {said} the window {shown(rule.window)}"
 
 
@@ -154,7 +145,7 @@ _CONDITIONS: tuple[Callable[[Rule, ScheduledEvent, Situation], _Answer], ...] = 
 )
 
 
-# --- words, ranges, windows --------------------------------------------------
+# --- words and ranges --------------------------------------------------------
 
 
 def _has(words: Iterable[str], word: str) -> bool:
@@ -176,29 +167,6 @@ def _within(bounds: Range, seconds: float, what: str) -> tuple[bool, str]:
 
 def _seconds(number: float) -> str:
     return f"{f'{number:.1f}'.removesuffix('.0')} s"
-
-
-def zone_of(name: str) -> tzinfo:
-    """Find a time zone; UTC needs no database."""
-    return UTC if name.upper() == "UTC" else ZoneInfo(name)
-
-
-def _is_in(window: Window, local: datetime) -> bool:
-    today, clock = local.weekday(), local.time()
-    yesterday = (local - _DAY).weekday()
-    if window.begins == window.ends:
-        return today in window.days
-    if window.begins < window.ends:
-        return today in window.days and window.begins <= clock < window.ends
-    began_today = today in window.days and clock >= window.begins
-    return began_today or (yesterday in window.days and clock < window.ends)
-
-
-def shown(window: Window) -> str:
-    """Write a window as a person would."""
-    days = ", ".join(DAYS[each] for each in sorted(window.days))
-    on = "" if len(window.days) == len(DAYS) else f"{days} "
-    return f"{on}{window.begins:%H:%M} to {window.ends:%H:%M}, {window.zone}"
 
 
 # --- rules that come too late ------------------------------------------------

@@ -6,17 +6,14 @@ complains of a part of the value at that part's own place.
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from datetime import time
+from collections.abc import Callable
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, available_timezones
 
 from forewarn.agent.complaints import Place, meant, nearest
-from forewarn.agent.matching import DAYS
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.protocol.versions import VERSIONS
@@ -28,7 +25,6 @@ Reader = Callable[[object, Place], Any]
 
 _Enum = TypeVar("_Enum", bound=StrEnum)
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::00)?")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -241,53 +237,3 @@ def read_function(value: object, place: Place) -> str:
     if _FUNCTION.fullmatch(text):
         return text
     raise wrong('a function such as "package.module:function"', value)
-
-
-# --- days and times ----------------------------------------------------------
-
-
-def read_days(value: object, place: Place) -> frozenset[int]:
-    """Read days of the week by their first three letters, in any case."""
-    words = texts(value, place)
-    if not value:
-        raise InvalidInput("an empty list is a window that is never open")
-    return frozenset(_day(each, at) for each, at in words)
-
-
-def _day(word: str, place: Place) -> int:
-    found = [number for number, day in enumerate(DAYS) if day == word.capitalize()]
-    if not found:
-        place.refuse(str(wrong(f"one of {', '.join(DAYS)}", word)))
-    return found[0] if found else 0
-
-
-def read_clock(value: object, _: Place) -> time:
-    """Read a time of the day, to the minute; 24:00 is that at which the day ends."""
-    if isinstance(value, time):
-        return value
-    if value == "24:00":
-        return time()
-    found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        raise wrong('a time of the day such as "22:00"', value)
-    return time(int(found[1]), int(found[2]))
-
-
-def read_zone(value: object, place: Place) -> str:
-    """Read the name of a time zone."""
-    name = read_text(value, place)
-    if name.upper() == "UTC":
-        return "UTC"
-    try:
-        return ZoneInfo(name).key
-    except (KeyError, ValueError, OSError):
-        raise InvalidInput(_no_zone(name, available_timezones())) from None
-
-
-def _no_zone(name: str, known: Iterable[str]) -> str:
-    if not known:
-        return (
-            f"this machine has no time zone database, so {written(name)} cannot be"
-            " looked up; install tzdata, or write UTC"
-        )
-    return f"{written(name)} is no time zone{meant(name, known)}"
