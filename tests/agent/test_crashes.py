@@ -58,7 +58,9 @@ def test_what_was_saved_outlives_a_power_cut(tmp_path: Path, former: int) -> Non
         assert loaded(tmp_path, files).lives == {ID: NEW}
 
 
-def test_what_is_being_forgotten_does_not_come_back_as_it_once_was(tmp_path: Path) -> None:
+def test_what_is_being_forgotten_does_not_come_back_as_it_once_was(
+    tmp_path: Path,
+) -> None:
     recorder = Recorder(saved(tmp_path, LIVES))
     Keeping(tmp_path, recorder.disk()).forget(ID)
     for moment in recorder.moments[:2]:  # `older` goes first, whole goes then

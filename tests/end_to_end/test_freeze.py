@@ -1,0 +1,41 @@
+"""A process that was frozen knows for how long."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+_WATCHING = """
+import sys
+from pathlib import Path
+from forewarn.agent.impact import Alive, Pulse
+pulse = Pulse(Alive(Path(sys.argv[1])))
+pulse.watch()
+print("watching", flush=True)
+for _ in sys.stdin:
+    print(pulse.taken().total, flush=True)
+pulse.rest()
+"""
+
+
+def test_a_freeze_of_a_second_is_felt_and_nothing_else_is(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _WATCHING, str(tmp_path / "alive")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "watching\n"
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(0.95)  # the freeze itself
+        child.send_signal(signal.SIGCONT)
+        child.stdin.write("felt?\n")
+        child.stdin.flush()
+        assert 0.6 < float(child.stdout.readline()) < 5  # others may be busy
+        said, _ = child.communicate("and since?\n", timeout=10)
+        assert float(said) == 0
+    assert child.returncode == 0
+    assert (tmp_path / "alive").exists()
