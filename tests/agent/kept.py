@@ -116,6 +116,7 @@ _life_fields: dict[str, st.SearchStrategy[object]] = {
     "boot": _words,
     "course": _maybe(st.builds(Course, **_course_fields)),
     "runs": st.lists(st.builds(Run, **_run_fields), max_size=2).map(tuple),
+    "posted_at": _maybe(_moments),
     "approved_at": _maybe(_moments),
     "approved_elsewhere": st.booleans(),
     "started_at": _maybe(_moments),

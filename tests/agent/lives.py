@@ -73,6 +73,7 @@ def a_life(
     is_sudden: bool = False,
     started_at: datetime | None = None,
     boot: str = "boot-1",
+    posted_at: datetime | None = None,
     approved_at: datetime | None = None,
 ) -> Life:
     return Life(
@@ -88,6 +89,7 @@ def a_life(
         course=course or a_course(),
         runs=runs,
         started_at=started_at,
+        posted_at=posted_at,
         approved_at=approved_at,
     )
 

@@ -136,6 +136,12 @@ def test_what_is_approved_is_not_approved_again() -> None:
     assert course.approve(life, "200", NOON).notes == ()
 
 
+def test_when_it_is_first_sent_is_remembered() -> None:
+    posted = course.post(a_life(), NOON)
+    assert posted.posted_at == NOON
+    assert course.post(posted, NOON + MINUTE) == posted
+
+
 def test_an_approval_tells_how_much_of_the_notice_was_used() -> None:
     step = course.approve(a_life(runs=(a_run(),)), "200", NOON + 42 * SECOND)
     assert step.life.approved_at == NOON + 42 * SECOND
@@ -234,6 +240,6 @@ def test_an_event_is_near_in_its_last_twenty_minutes_and_until_it_is_gone() -> N
     far = a_life(event=an_event(not_before=NOON + 60 * MINUTE))
     assert not course.is_near(far, NOON)
     assert course.is_near(far, NOON + 45 * MINUTE)
-    assert course.is_near(replace(far, approved_at=NOON), NOON)
+    assert course.is_near(replace(far, posted_at=NOON), NOON)
     assert course.is_near(replace(far, seen=Seen.STARTED), NOON)
-    assert not course.is_near(replace(far, seen=Seen.GONE, approved_at=NOON), NOON)
+    assert not course.is_near(replace(far, seen=Seen.GONE, posted_at=NOON), NOON)

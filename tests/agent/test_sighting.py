@@ -80,7 +80,7 @@ def test_a_start_before_its_time_that_we_did_not_approve_was_approved_elsewhere(
         "approved_elsewhere": True,
         "without_notice": False,
     }
-    ours = a_life(approved_at=NOON)
+    ours = a_life(posted_at=NOON)
     assert not see(known(ours), shown(STARTED), a_sight()).lives[0].approved_elsewhere
     late = see(known(a_life()), shown(STARTED), a_sight(now=NOON + 15 * MINUTE))
     assert not late.lives[0].approved_elsewhere
@@ -109,14 +109,14 @@ def test_what_is_gone_after_another_boot_has_happened() -> None:
 
 @pytest.mark.parametrize("is_approved", [True, False])
 def test_a_reboot_that_this_vm_lived_through_did_not_happen(is_approved: bool) -> None:
-    life = a_life(approved_at=NOON if is_approved else None)
+    life = a_life(posted_at=NOON if is_approved else None)
     sighted = see(known(life), shown(), a_sight(now=NOON + 20 * MINUTE))
     assert sighted.lives[0].started_at is None
 
 
 def test_a_freeze_that_was_approved_or_due_may_have_happened_unseen() -> None:
     event = an_event(type=EventType.FREEZE)
-    approved = a_life(event=event, approved_at=NOON)
+    approved = a_life(event=event, posted_at=NOON)
     assert see(known(approved), shown(), a_sight()).lives[0].started_at is not None
     due = a_sight(now=NOON + 15 * MINUTE)
     assert see(known(a_life(event=event)), shown(), due).lives[0].started_at is not None

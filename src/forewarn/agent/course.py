@@ -108,6 +108,11 @@ def end(life: Life, run: Run, now: datetime) -> Advance:
     return Advance(life=changed, notes=(ended(changed, run, now),))
 
 
+def post(life: Life, now: datetime) -> Life:
+    """Take in that an approval is about to be sent."""
+    return life if life.posted_at is not None else replace(life, posted_at=now)
+
+
 def approve(life: Life, answer: str, now: datetime) -> Advance:
     """Take in that the service has taken the approval."""
     if life.approved_at is not None:
@@ -132,7 +137,7 @@ def question(life: Life, hook: str, about: Circumstances) -> Begin:
 
 def is_near(life: Life, now: datetime) -> bool:
     """Say whether the event may touch this VM soon, or does so now."""
-    if life.seen is not Seen.SCHEDULED or life.approved_at is not None:
+    if life.seen is not Seen.SCHEDULED or life.posted_at is not None:
         return life.seen is not Seen.GONE
     due = life.event.not_before
     return due is not None and due - now < _NEAR

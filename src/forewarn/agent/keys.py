@@ -111,6 +111,7 @@ TOP: Keys = MappingProxyType(
         "state": Key(read_path, "state"),
         "api_version": Key(read_version, "api_version"),
         "poll_seconds": Key(a_number("seconds", 0.01, _DAY), "poll"),
+        "wait": Key(read_flag, "wait"),
         "blind_after_seconds": Key(a_number("seconds", 0.1, _DAY), "blind_after"),
         "reserve_seconds": Key(a_number("seconds", 0, _DAY), "reserve"),
         "kill_after_seconds": Key(a_number("seconds", 0, _DAY), "kill_after"),

@@ -101,7 +101,8 @@ class Life:
     boot: str = ""  # the boot in which it was last seen
     course: Course | None = None  # None: no rule matches
     runs: tuple[Run, ...] = ()
-    approved_at: datetime | None = None  # None: not by this agent
+    posted_at: datetime | None = None  # when an approval was first sent; None: never
+    approved_at: datetime | None = None  # when it was taken; None: not by this agent
     approved_elsewhere: bool = False  # it started early, and not because of us
     started_at: datetime | None = None  # None: never seen as Started
     gone_at: datetime | None = None  # None: still in the document

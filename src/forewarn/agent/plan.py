@@ -116,6 +116,7 @@ class Plan:
     name: str | None = None  # None: as /metadata/instance says
     api_version: str = "2020-07-01"
     poll: float = 1.0  # seconds between two questions, where waiting is not offered
+    wait: bool = True  # be held where that is offered, and told of a change at once
     blind_after: float = 30.0  # seconds without a document that are an alarm
     reserve: float = 5.0  # seconds before NotBefore that no hook gets
     kill_after: float = 2.0  # seconds between TERM and KILL

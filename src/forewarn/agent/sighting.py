@@ -155,7 +155,7 @@ def _start(life: Life, event: ScheduledEvent, sight: Sight) -> _Step:
         seen=Seen.STARTED,
         last_at=sight.now,
         started_at=sight.now,
-        approved_elsewhere=is_early and life.approved_at is None,
+        approved_elsewhere=is_early and life.posted_at is None,
     )
     return started, [_started(started, is_early=is_early)]
 
@@ -199,7 +199,7 @@ def _has_happened(life: Life, sight: Sight) -> bool:
     if life.is_mine and life.event.type in _RESTARTS:
         return False  # this VM would not have lived through it
     due = life.event.not_before
-    return life.approved_at is not None or (due is not None and sight.now >= due)
+    return life.posted_at is not None or (due is not None and sight.now >= due)
 
 
 def _touched(life: Life, sight: Sight) -> Life:

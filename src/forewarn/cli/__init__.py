@@ -30,6 +30,7 @@ COMMANDS = (
     "notify",
     "clock",
     "token",
+    "agent",
 )
 
 

@@ -33,6 +33,7 @@ class Option:
     switch: bool = False  # given or not given; takes no value
     repeated: bool = False  # takes several values and may be given several times
     default: object = None
+    stand_in: str | None = None  # its variable, if that is not called like the flag
 
     @property
     def name(self) -> str:
@@ -42,7 +43,7 @@ class Option:
     @property
     def variable(self) -> str:
         """The environment variable that stands in for it."""
-        return f"FOREWARN_{self.name.upper()}"
+        return self.stand_in or f"FOREWARN_{self.name.upper()}"
 
     def from_environment(self) -> object:
         """Read its variable; None if that is not set."""

@@ -1,0 +1,276 @@
+"""The agent: one loop that takes in what happens, decides, writes down, then acts.
+
+Rules of this file:
+
+1. One thread decides. Documents, ends of hooks and answers to approvals come to it
+   through one inbox; what takes time is done by other threads.
+2. A life is on disk before anything follows from it. If the disk cannot be written,
+   hooks run all the same, because the event will not wait; but nothing is approved.
+3. What is wrong is said once, when it begins, and once, when it is over.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import assert_never
+
+from forewarn.agent import course
+from forewarn.agent.approvals import Approvals
+from forewarn.agent.clock import ServiceClock
+from forewarn.agent.course import Advance, AskReady, Begin, Circumstances, Cut, Post
+from forewarn.agent.eyes import Look, Lost, Named, Saw
+from forewarn.agent.hands import Answered, Hands, HookEnded, ReadyTold, Report
+from forewarn.agent.impact import Pulse
+from forewarn.agent.lives import UNTOUCHED, Impact, Life, Outcome, Seen
+from forewarn.agent.memory import Memory
+from forewarn.agent.myself import Myself
+from forewarn.agent.notes import Note, note
+from forewarn.agent.plan import Plan
+from forewarn.agent.recording import Recording
+from forewarn.agent.sighting import Sight, key, see
+from forewarn.protocol.types import Document
+
+_BLANKS = 3  # answers without a byte, one after another, that mean "no events"
+_SHORT, _LONG = 1.0, 10.0  # seconds between two turns: if something waits; if not
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The agent is to end."""
+
+
+Item = Look | Report | Stop
+
+
+class Agent:
+    """Everything that happens to this VM's events, and what is done about it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        myself: Myself,
+        clock: ServiceClock,
+        memory: Memory,
+        recording: Recording,
+        pulse: Pulse,
+        beat: Callable[[], float],
+        boot: str,
+        felt: Impact,
+        token: Callable[[], str],
+        is_dry: bool = False,
+    ) -> None:
+        """Follow `plan`; nothing begins before `run`.
+
+        `beat` is called in every turn, and says in how many seconds to call it again.
+        `felt` is what this VM has gone through since the agent last ran.
+        """
+        self._plan = plan
+        self._myself = myself
+        self._clock = clock
+        self._memory = memory
+        self._recording = recording
+        self._pulse = pulse
+        self._beat = beat
+        self._boot = boot
+        self._felt = felt
+        self._token = token
+        self._is_dry = is_dry
+        self._approvals = Approvals()
+        self._held: dict[str, str] = {}  # why an event is not approved, as was said
+        self._blanks = 0
+        self._document: Document | None = None  # None: none was seen yet
+        self._stops = False
+        self.inbox: SimpleQueue[Item] = SimpleQueue()
+
+    def run(self, hands: Hands) -> None:
+        """Take in what happens until it is told to stop."""
+        while not self._stops:
+            self.turn(hands, self._pause())
+
+    def turn(self, hands: Hands, pause: float = 0.0) -> None:
+        """Wait for something at most `pause` seconds, and do what follows from it."""
+        for item in self._taken(pause):
+            self._take(item, hands)
+        self._memory.save_again()
+        if self._stops:
+            return
+        for life in self._memory.unfinished():
+            if self._may_go_on(life):
+                self._go_on(life, hands)
+        self._memory.forget_old(self._clock.now())
+        self._watch_over()
+        self._recording.show(self._memory.lives.values(), running=hands.count)
+
+    def _taken(self, pause: float) -> Sequence[Item]:
+        """Everything in the inbox; something, if it comes soon."""
+        items: list[Item] = []
+        try:
+            items.append(self.inbox.get(timeout=max(pause, 0.001)))
+            while True:
+                items.append(self.inbox.get_nowait())
+        except Empty:
+            return items
+
+    def _pause(self) -> float:
+        """Give the next beat; answer how long nothing needs to be done by itself."""
+        beat = min(self._beat(), _LONG)
+        if self._memory.is_full:
+            return min(beat, _SHORT)
+        due = self._approvals.next_due - time.monotonic()
+        return max(0.0, min(due, beat))
+
+    # --- what happens -----------------------------------------------------------------
+
+    def _take(self, item: Item, hands: Hands) -> None:
+        match item:
+            case Saw():
+                self._saw(item)
+            case Lost():
+                self._recording.lost(item.error)
+            case Named():
+                hands.name = self._myself.learn(item.name)
+                self._recording.name_fits(self._myself.mismatch(self._document))
+            case HookEnded():
+                hands.forget(item.run.token)
+                self._ended(item)
+            case Answered():
+                self._answered(item)
+            case ReadyTold():
+                self._told(item)
+            case Stop():
+                self._stops = True
+            case _:
+                assert_never(item)
+
+    def _saw(self, saw: Saw) -> None:
+        reading = saw.reading
+        if reading.reckoning is not None:
+            self._felt += self._clock.hear(reading.reckoning)
+        self._recording.saw(reading)
+        self._blanks = self._blanks + 1 if reading.is_blank else 0
+        if 0 < self._blanks < _BLANKS and any(self._memory.live()):
+            return  # it may mean that there is no news
+        if reading.document is not None:
+            self._see(reading.document)
+
+    def _see(self, document: Document) -> None:
+        self._document = document
+        self._recording.name_fits(self._myself.mismatch(document))
+        sight = Sight(
+            now=self._clock.now(),
+            boot=self._boot,
+            position=self._myself.position,
+            judge=self._myself.judge,
+            felt=self._felt + self._pulse.taken(),
+        )
+        self._felt = UNTOUCHED
+        sighted = see(self._memory.lives, document, sight)
+        for life in sighted.lives:
+            self._memory.keep(life)
+        self._write(sighted.notes)
+
+    def _ended(self, item: HookEnded) -> None:
+        life = self._memory.find(item.event)
+        if life is None or (self._stops and item.run.outcome is not Outcome.DONE):
+            return  # what was cut because the agent stops is to run again
+        self._put(course.end(life, item.run, self._clock.now()))
+
+    def _answered(self, item: Answered) -> None:
+        life, now = self._memory.find(item.event), self._clock.now()
+        if life is None:
+            return
+        if item.error is None:
+            self._approvals.forget(key(item.event))
+            self._put(course.approve(life, "200", now))
+            return
+        self._approvals.refused(key(item.event), item.error, time.monotonic())
+        reason = str(item.error)
+        self._recording.not_taken(item.error)
+        self._write([note("approval-failed", life, now, reason=reason)])
+
+    def _told(self, item: ReadyTold) -> None:
+        again_at = time.monotonic() + self._clock.real(self._plan.ready_every)
+        self._approvals.told(key(item.event), is_ready=item.is_ready, again_at=again_at)
+        life = self._memory.find(item.event)
+        if life is not None and not item.is_ready:
+            self._hold(life, f"not all are ready: {item.why}")
+
+    # --- what follows -----------------------------------------------------------------
+
+    def _may_go_on(self, life: Life) -> bool:
+        """Before a document was seen, nothing is done for what may be over."""
+        is_awaited = life.boot == self._boot and life.seen is Seen.SCHEDULED
+        return self._document is not None or is_awaited
+
+    def _go_on(self, life: Life, hands: Hands) -> None:
+        running = hands.running(life.id)
+        about = Circumstances(
+            now=self._clock.now(),
+            running=running,
+            token=self._token,
+            reserve=self._plan.reserve,
+            is_dry=self._is_dry,
+        )
+        step = course.advance(life, about)
+        self._put(step)
+        for order in step.orders:
+            match order:
+                case Begin():
+                    hands.begin(step.life, order)
+                case Cut():
+                    hands.cut(order.token, order.reason)
+                case AskReady() | Post():
+                    self._approve(step.life, order, about, hands)
+                case _:
+                    assert_never(order)
+        if life.seen is not Seen.SCHEDULED:
+            self._approvals.forget(key(life.id))
+        elif not step.orders and not running:
+            self._hold(step.life, course.not_approved(step.life))
+
+    def _approve(
+        self, life: Life, order: AskReady | Post, about: Circumstances, hands: Hands
+    ) -> None:
+        """Send the approval if it is time, and the disk knows why it may be sent."""
+        name = key(life.id)
+        if not self._memory.is_safe(life):
+            return
+        if not self._approvals.take(name, time.monotonic()):
+            return
+        if isinstance(order, AskReady) and not self._approvals.is_ready(name):
+            hands.ask_ready(life, course.question(life, order.hook, about))
+            return
+        life = course.post(life, about.now)
+        self._memory.keep(life)
+        if self._memory.is_safe(life):
+            hands.post(life)
+        else:
+            self._approvals.again(name)
+
+    def _hold(self, life: Life, reason: str | None) -> None:
+        """Write down why an event is not approved, once for each reason."""
+        name = key(life.id)
+        if life.approved_at is None and reason and self._held.get(name) != reason:
+            self._held[name] = reason
+            said = note("not-approved", life, self._clock.now(), reason=reason)
+            self._write([said])
+
+    def _put(self, step: Advance) -> None:
+        self._memory.keep(step.life)
+        self._write(step.notes)
+        if step.life.over_at is not None:
+            self._held.pop(key(step.life.id), None)
+            self._approvals.forget(key(step.life.id))
+
+    def _write(self, notes: Iterable[Note]) -> None:
+        self._recording.write(notes, self._memory.find)
+
+    def _watch_over(self) -> None:
+        """Measure what happens to this VM while something may."""
+        now = self._clock.now()
+        if any(course.is_near(life, now) for life in self._memory.live()):
+            self._pulse.watch()
+        else:
+            self._pulse.rest()

@@ -1,0 +1,168 @@
+"""Whether all that a plan needs is on this machine, asked at the start.
+
+Nothing is changed, and no hook is run.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from forewarn.agent.plan import Hook, Plan
+from forewarn.agent.values import SHELL, address_of
+
+_FIRST_WORD = re.compile(r"\s*([A-Za-z0-9_./+-]+)(?=[\s;&|]|$)")
+_LONGEST_LINE = 256  # bytes of a script's first line that the kernel looks at
+_PATIENCE = 60.0  # seconds; a module may import a lot
+
+_FIND_WORD = 'command -v -- "$1"'
+_FIND_FUNCTION = """\
+import importlib, sys
+module, _, path = sys.argv[1].partition(":")
+found = importlib.import_module(module)
+for name in path.split("."):
+    found = getattr(found, name)
+if not callable(found):
+    raise TypeError("it cannot be called")
+"""
+
+
+def check(plan: Plan) -> list[str]:
+    """Say in sentences what would go wrong at an event, if nothing is done."""
+    found = [
+        f'hook "{hook.name}": {said}'
+        for hook in plan.hooks.values()
+        for said in _hook(hook)
+    ]
+    return [*found, *_folders(plan), *_addresses(plan)]
+
+
+# --- hooks -------------------------------------------------------------------
+
+
+def _hook(hook: Hook) -> Iterator[str]:
+    if hook.python is not None:
+        yield from _function(hook.python)
+    elif hook.command[:2] == SHELL:
+        yield from _shell(hook.command[2])
+    else:
+        yield from _command(hook.command)
+
+
+def _command(command: Sequence[str]) -> Iterator[str]:
+    name = command[0] if command else ""
+    if "/" in name:
+        yield from _file(name)
+    elif not name:
+        yield "it has no command"
+    else:
+        found = shutil.which(name)
+        yield from [f"{name} is not in $PATH"] if found is None else _file(found)
+
+
+def _file(path: str) -> Iterator[str]:
+    if os.path.isdir(path):
+        yield f"{path} is a directory"
+    elif not os.path.exists(path):
+        yield f"{path} does not exist"
+    elif not os.access(path, os.X_OK):
+        yield f"{path} is not executable by this user; `chmod +x` may make it so"
+    else:
+        yield from _interpreter(path)
+
+
+def _interpreter(path: str) -> Iterator[str]:
+    """Look at what the first line of a script names."""
+    try:
+        with open(path, "rb") as file:
+            first = file.read(_LONGEST_LINE).partition(b"\n")[0]
+    except OSError:  # to run it does not take to read it
+        return
+    words = [os.fsdecode(each) for each in first[2:].split()]
+    if not first.startswith(b"#!") or not words:
+        return
+    name, *rest = words
+    if first.endswith(b"\r"):
+        yield f"{path} has lines that end as on Windows, so its first line is wrong"
+    elif not os.access(name, os.X_OK):
+        yield f"{path} wants the interpreter {name}, which does not exist"
+    elif os.path.basename(name) == "env" and _is_missing(rest):
+        yield f"{path} wants the interpreter {rest[0]}, which is not in $PATH"
+
+
+def _is_missing(words: Sequence[str]) -> bool:
+    """Whether `env` would not find what it is to run; options are not looked at."""
+    is_plain = bool(words) and not words[0].startswith("-") and "=" not in words[0]
+    return is_plain and shutil.which(words[0]) is None
+
+
+def _shell(text: str) -> Iterator[str]:
+    shell = SHELL[0]
+    if not os.access(shell, os.X_OK):
+        yield f"{shell}, which is to run it, does not exist"
+        return
+    said = _said([shell, "-n", "-c", text])
+    if said is not None:
+        yield f"{shell} cannot read it: {said}"
+        return
+    first = _FIRST_WORD.match(text)
+    # The shell knows its own words.
+    if first and _said([shell, "-c", _FIND_WORD, shell, first[1]]) is not None:
+        yield f"{first[1]} is not found by {shell}"
+
+
+def _function(target: str) -> Iterator[str]:
+    # -P: no module is taken from the folder that the agent happens to be in
+    said = _said([sys.executable, "-P", "-c", _FIND_FUNCTION, target])
+    if said is not None:
+        yield f"{target} cannot be called: {said}"
+
+
+def _said(command: Sequence[str]) -> str | None:
+    """Run what has no effect; give the last line it says in failing, None if it ends
+    well.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it took longer than {_PATIENCE:.0f} s"
+    if done.returncode == 0:
+        return None
+    lines = done.stderr.decode(errors="replace").split("\n")
+    told = [line.strip() for line in lines if line.strip()]
+    return told[-1] if told else f"exit code {done.returncode}"
+
+
+# --- folders and addresses ---------------------------------------------------
+
+
+def _folders(plan: Plan) -> Iterator[str]:
+    if not plan.state.exists():
+        above = next(each for each in plan.state.absolute().parents if each.exists())
+        if not _can_write(above):
+            yield f"state: {plan.state} cannot be made in {above}"
+    elif not _can_write(plan.state):
+        yield f"state: {plan.state} is not a folder that this user can write"
+    if plan.textfile is not None and not _can_write(plan.textfile.parent):
+        yield (
+            f"textfile: {plan.textfile.parent} is not a folder that this user can write"
+        )
+
+
+def _can_write(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _addresses(plan: Plan) -> Iterator[str]:
+    if plan.metrics is not None and address_of(plan.metrics) is None:
+        yield f"metrics: {plan.metrics} is not an address such as 127.0.0.1:9254"

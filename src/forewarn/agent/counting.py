@@ -1,0 +1,58 @@
+"""What is written down, as numbers."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from forewarn.agent.lives import Life, Seen
+from forewarn.agent.metrics import Metrics
+from forewarn.agent.notes import Note
+from forewarn.errors import ForewarnError, Refused
+
+
+def count(note: Note, life: Life | None, metrics: Metrics) -> None:
+    """Count what a note tells."""
+    said, kind = note.said, "" if life is None else str(life.event.type)
+    match note.what:
+        case "decided":
+            metrics.add("decisions_total", rule=str(said["rule"] or "none"))
+            _observe(metrics, "notice_given_seconds", life and life.notice, kind)
+        case "hook-ended":
+            step, outcome = str(said["step"]), str(said["outcome"])
+            metrics.add("hooks_total", step=step, outcome=outcome)
+            seconds = said["seconds"]
+            if isinstance(seconds, float):
+                metrics.observe("hook_seconds", seconds, step=step)
+        case "approved":
+            metrics.add("approvals_total", answer="200")
+            _observe(metrics, "notice_used_seconds", said["notice_seconds_used"], kind)
+        case "started" if said["approved_elsewhere"]:
+            metrics.add("approved_elsewhere_total")
+        case "gone" if said["after_start"] and life is not None:
+            metrics.add("boots_total", float(life.impact.boots))
+            _observe(metrics, "impact_seconds", life.impact.seconds, kind)
+
+
+def _observe(metrics: Metrics, name: str, value: object, kind: str) -> None:
+    if isinstance(value, int | float):
+        metrics.observe(name, float(value), type=kind)
+
+
+def count_refusal(error: ForewarnError, metrics: Metrics) -> None:
+    """Count an approval that was not taken."""
+    answer = str(error.status) if isinstance(error, Refused) else "unreachable"
+    metrics.add("approvals_total", answer=answer)
+
+
+def show(lives: Iterable[Life], metrics: Metrics) -> None:
+    """Show the events that are in the document."""
+    live = [life for life in lives if life.seen is not Seen.GONE]
+    events: Mapping[tuple[str, ...], int] = Counter(
+        (str(each.event.type), each.seen, "1" if each.is_mine else "0") for each in live
+    )
+    metrics.replace("events", {labels: float(n) for labels, n in events.items()})
+    due: Mapping[tuple[str, ...], float] = {
+        (each.id, str(each.event.type)): each.event.not_before.timestamp()
+        for each in live
+        if each.event.not_before is not None
+    }
+    metrics.replace("not_before_timestamp_seconds", due)

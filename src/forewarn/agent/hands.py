@@ -1,0 +1,184 @@
+"""Does what takes time: hooks, approvals, the question whether all are ready.
+
+Each in a thread of its own; what came of it is handed on.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from forewarn.agent.calls import Call, Cut
+from forewarn.agent.clock import ServiceClock
+from forewarn.agent.course import Begin
+from forewarn.agent.hooks import Ended, run
+from forewarn.agent.lives import Life, Outcome, Run
+from forewarn.agent.plan import Hook, Plan
+from forewarn.agent.sighting import key
+from forewarn.errors import ForewarnError
+
+_LAST_WAIT = 5.0  # seconds for hooks to end when the agent does
+
+
+class Approver(Protocol):
+    """Who passes approvals on: the client, or something that stands in for it."""
+
+    def approve(self, *events: str) -> None:
+        """Approve events."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEnded:
+    """A hook has ended."""
+
+    event: str
+    run: Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """An approval was taken, or not."""
+
+    event: str
+    error: ForewarnError | None  # None: it was taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyTold:
+    """A hook has told whether all are ready."""
+
+    event: str
+    is_ready: bool
+    why: str  # the end of what it wrote
+
+
+Report = HookEnded | Answered | ReadyTold
+
+
+class Hands:
+    """Everything that the agent has begun and not yet heard the end of."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        approver: Approver,
+        clock: ServiceClock,
+        hand_on: Callable[[Report], None],
+    ) -> None:
+        """Run the hooks of `plan`; tell `hand_on` what came of them."""
+        self.name = plan.name or ""  # this VM's
+        self._plan = plan
+        self._approver = approver
+        self._clock = clock
+        self._hand_on = hand_on
+        self._running: dict[str, tuple[str, Cut]] = {}  # by token: event, cut
+        self._threads: set[threading.Thread] = set()
+
+    def running(self, event: str) -> frozenset[str]:
+        """Name what runs for one event."""
+        mine = key(event)
+        return frozenset(
+            token for token, (name, _) in self._running.items() if name == mine
+        )
+
+    @property
+    def count(self) -> int:
+        """How many hooks are running."""
+        return len(self._running)
+
+    def begin(self, life: Life, order: Begin) -> None:
+        """Run a hook."""
+        cut = Cut()
+        call = self._call(life, order, cut)
+        self._running[order.run.token] = (key(life.id), cut)
+        self._start(self._run, life, order.run, call)
+
+    def cut(self, token: str, reason: str) -> None:
+        """End a hook that is running."""
+        if token in self._running:
+            self._running[token][1].cut(reason)
+
+    def forget(self, token: str) -> None:
+        """Take in that its end was heard."""
+        self._running.pop(token, None)
+
+    def post(self, life: Life) -> None:
+        """Approve the event."""
+        self._start(self._post, life)
+
+    def ask_ready(self, life: Life, order: Begin) -> None:
+        """Run the hook that tells whether all are ready."""
+        self._start(self._ask, life, order.run.hook, self._call(life, order, Cut()))
+
+    def stop(self) -> None:
+        """End every hook, and wait a little for that."""
+        for _, cut in [*self._running.values()]:
+            cut.cut("the agent is stopping")
+        for thread in [*self._threads]:
+            thread.join(_LAST_WAIT)
+
+    # --- in other threads -------------------------------------------------------------
+
+    def _run(self, life: Life, begun: Run, call: Call) -> None:
+        done = self._carry_out(begun.hook, call)
+        ended = replace(
+            begun,
+            outcome=done.outcome,
+            ended_at=self._clock.now(),
+            tries=done.tries,
+            code=done.code,
+            output=done.output,
+            reason=done.reason,
+        )
+        self._hand_on(HookEnded(event=life.id, run=ended))
+
+    def _ask(self, life: Life, hook: str, call: Call) -> None:
+        done = self._carry_out(hook, call)
+        is_ready = done.outcome is Outcome.DONE
+        why = done.reason or done.output.strip()
+        self._hand_on(ReadyTold(event=life.id, is_ready=is_ready, why=why))
+
+    def _carry_out(self, name: str, call: Call) -> Ended:
+        hook: Hook | None = self._plan.hooks.get(name)
+        if hook is None:
+            reason = f"there is no hook {name} in the agent's file any more"
+            return Ended(outcome=Outcome.FAILED, reason=reason)
+        kill_after = self._clock.real(self._plan.kill_after)
+        return run(hook, call, kill_after=kill_after)
+
+    def _post(self, life: Life) -> None:
+        error: ForewarnError | None = None
+        try:
+            self._approver.approve(life.id)
+        except ForewarnError as refused:
+            error = refused
+        self._hand_on(Answered(event=life.id, error=error))
+
+    def _call(self, life: Life, order: Begin, cut: Cut) -> Call:
+        deadline, clock = order.deadline, self._clock
+        return Call(
+            event=life.event,
+            step=order.run.step,
+            rule=life.course.rule if life.course else "",
+            name=self.name,
+            endpoint=self._plan.endpoint or "",
+            token=order.run.token,
+            times=order.run.times,
+            deadline=deadline,
+            seconds_left=lambda: clock.seconds_until(deadline) if deadline else None,
+            wait_left=lambda: clock.wait_until(deadline) if deadline else None,
+            rate=clock.rate,
+            cut=cut,
+        )
+
+    def _start(self, do: Callable[..., None], *given: object) -> None:
+        def work() -> None:
+            try:
+                do(*given)
+            finally:
+                self._threads.discard(thread)
+
+        thread = threading.Thread(target=work, daemon=True)
+        self._threads.add(thread)
+        thread.start()

@@ -1,0 +1,164 @@
+"""Writes down, logs and counts what the agent sees, decides and does.
+
+What is wrong is said once, when it begins, and once, when it is over.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+from forewarn.agent import counting
+from forewarn.agent.audit import Audit
+from forewarn.agent.clock import ServiceClock
+from forewarn.agent.lives import Life
+from forewarn.agent.logs import Conditions
+from forewarn.agent.metrics import Metrics
+from forewarn.agent.notes import Note
+from forewarn.client.reading import Reading
+from forewarn.errors import ForewarnError, Refused, Unavailable
+
+_FIRST_ANSWER = 130.0  # seconds that the first one may take
+
+_log = logging.getLogger("forewarn.agent")
+
+
+class Recording:
+    """What others learn of the agent: its record, its log, its numbers."""
+
+    def __init__(
+        self,
+        *,
+        audit: Audit,
+        metrics: Metrics,
+        conditions: Conditions,
+        clock: ServiceClock,
+        blind_after: float,
+    ) -> None:
+        """Be alarmed when no document was read for `blind_after` seconds."""
+        self._audit = audit
+        self._metrics = metrics
+        self._conditions = conditions
+        self._clock = clock
+        self._blind_after = blind_after
+        self._last = time.monotonic()  # when a document was last read
+        self._has_read = False
+        self._has_failed = False
+        self._is_blind = False
+        metrics.set("blind_seconds", lambda: time.monotonic() - self._last)
+        metrics.set("blind", lambda: float(self._is_blind))
+
+    def write(self, notes: Iterable[Note], find: Callable[[str], Life | None]) -> None:
+        """Write notes down; a record that cannot be written is no reason to stop."""
+        for note in notes:
+            counting.count(note, find(note.event or ""), self._metrics)
+            _log.info("%s", sentence(note))
+            try:
+                self._audit.write(note.line())
+            except Unavailable as error:
+                self._metrics.add("state_errors_total")
+                self._conditions.say("audit", True, str(error))
+            else:
+                self._conditions.say(
+                    "audit", False, "the audit record is written again"
+                )
+
+    # --- reading ----------------------------------------------------------------------
+
+    def saw(self, reading: Reading) -> None:
+        """Take in that the service has answered."""
+        self._last, self._has_read, self._has_failed = time.monotonic(), True, False
+        document = reading.document
+        result = "unchanged" if document is None else "document"
+        self._metrics.add(
+            "readings_total", result="blank" if reading.is_blank else result
+        )
+        self._metrics.set(
+            "last_document_timestamp_seconds", self._clock.now().timestamp()
+        )
+        if document is not None:
+            self._metrics.set("document_incarnation", float(document.incarnation))
+        self._conditions.say("reading", False, "documents can be read again")
+        self._blind(False)
+
+    def lost(self, error: ForewarnError) -> None:
+        """Take in that nothing could be read."""
+        self._has_failed = True
+        self._metrics.add("readings_total", result="failed")
+        status = error.status if isinstance(error, Refused) else ""
+        kind = f"{type(error).__name__} {status}"
+        self._conditions.say("reading", True, f"no document: {error}", kind=kind)
+
+    def look_out(self) -> float:
+        """Be alarmed if it is time; answer in how many seconds to look again."""
+        patience = self._blind_after
+        if not self._has_read and not self._has_failed:
+            patience = max(patience, _FIRST_ANSWER)
+        left = self._last + patience - time.monotonic()
+        if left <= 0:
+            self._blind(True)
+        return left if left > 0 else self._blind_after
+
+    def _blind(self, is_blind: bool) -> None:
+        if is_blind == self._is_blind:
+            return
+        self._is_blind = is_blind
+        seconds = time.monotonic() - self._last
+        text = f"no document could be read for {seconds:.0f} s: events would be missed"
+        self._conditions.say("blind", is_blind, text if is_blind else "no longer blind")
+        what = "blind" if is_blind else "sees-again"
+        note = Note(
+            at=self._clock.now(), what=what, said={"seconds": round(seconds, 1)}
+        )
+        self.write([note], lambda _: None)
+
+    # --- the rest ---------------------------------------------------------------------
+
+    def name_fits(self, trouble: str | None) -> None:
+        """Take in whether events of this VM may be missed because of its name."""
+        self._metrics.set("name_mismatch", float(trouble is not None))
+        text = trouble or "this VM's names fit now"
+        if self._conditions.say("name-mismatch", trouble is not None, text, kind=text):
+            note = Note(
+                at=self._clock.now(), what="name-mismatch", said={"reason": trouble}
+            )
+            self.write([note], lambda _: None)
+
+    def disk(self, error: Unavailable | None) -> None:
+        """Take in whether what is known can be kept."""
+        if error is not None:
+            self._metrics.add("state_errors_total")
+        again = "what the agent knows can be kept again"
+        self._conditions.say("state-unwritable", error is not None, str(error or again))
+
+    def not_taken(self, error: ForewarnError) -> None:
+        """Take in that an approval was not taken."""
+        counting.count_refusal(error, self._metrics)
+
+    def show(self, lives: Iterable[Life], *, running: int) -> None:
+        """Show what there is now."""
+        counting.show(lives, self._metrics)
+        self._metrics.set("hook_running", float(running))
+
+
+def sentence(note: Note) -> str:
+    """Write a note in one line, for the log."""
+    shown = ", ".join(
+        f"{name} {_short(value)}"
+        for name, value in note.said.items()
+        if value not in (None, "", (), {}) and name not in ("event_as_shown", "output")
+    )
+    about = f"{note.event} " if note.event else ""
+    return f"{about}{note.what}: {shown}" if shown else f"{about}{note.what}"
+
+
+def _short(value: object) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case tuple():
+            return "; ".join(map(str, value))
+        case dict():
+            inner = (f"{name} {_short(each)}" for name, each in value.items())
+            return f"({', '.join(inner)})"
+        case _:
+            return str(value)

@@ -1,0 +1,195 @@
+"""Puts an agent together from its plan, and lets it run until it is told to stop."""
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from secrets import token_hex
+
+from forewarn import __version__
+from forewarn.agent import leftovers, names
+from forewarn.agent.agent import Agent, Stop
+from forewarn.agent.audit import Audit
+from forewarn.agent.checking import check
+from forewarn.agent.clock import ServiceClock
+from forewarn.agent.eyes import Eyes
+from forewarn.agent.hands import Hands
+from forewarn.agent.health import Health
+from forewarn.agent.impact import Alive, Pulse, boot_id
+from forewarn.agent.keeping import Keeping
+from forewarn.agent.lives import UNTOUCHED, Impact, Outcome
+from forewarn.agent.logs import Conditions
+from forewarn.agent.memory import Memory
+from forewarn.agent.metrics import Metrics
+from forewarn.agent.myself import Myself
+from forewarn.agent.notes import Note
+from forewarn.agent.plan import Plan
+from forewarn.agent.recording import Recording
+from forewarn.agent.systemd import Systemd
+from forewarn.agent.textfile import Textfile
+from forewarn.client.client import Client
+from forewarn.errors import CannotStart
+
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+_log = logging.getLogger("forewarn.agent")
+
+
+def run(plan: Plan, *, is_dry: bool) -> None:
+    """Run an agent until a signal ends it."""
+    if complaints := check(plan):
+        raise CannotStart("\n".join(complaints))
+    for warning in plan.warnings:
+        _log.warning("%s", warning)
+    with ExitStack() as stack:
+        _Running(plan, stack, is_dry=is_dry).run()
+
+
+class _Running:
+    """One agent and all that belongs to it."""
+
+    def __init__(self, plan: Plan, stack: ExitStack, *, is_dry: bool) -> None:
+        self._plan = plan
+        self._is_dry = is_dry
+        self._metrics = Metrics()
+        self._conditions = Conditions(_log)
+        self._systemd = Systemd()
+        self._clock = ServiceClock()
+        self._client = stack.enter_context(
+            Client(plan.endpoint, api_version=plan.api_version, patience=0)
+        )
+        keeping = Keeping(plan.state)
+        keeping.open()
+        stack.callback(keeping.close)
+        self._recording = Recording(
+            audit=Audit(plan.state / "audit.jsonl"),
+            metrics=self._metrics,
+            conditions=self._conditions,
+            clock=self._clock,
+            blind_after=plan.blind_after,
+        )
+        self._memory = Memory(keeping, self._recording.disk)
+        self._alive = Alive(plan.state / "alive")
+        self._pulse = Pulse(self._alive)
+        stack.callback(self._pulse.rest)
+        self._textfile = _textfile(plan, self._metrics, self._conditions)
+        if plan.metrics is not None:
+            health = Health(plan.metrics, self._metrics, self._conditions)
+            stack.callback(health.close)
+            _log.info("metrics are told at http://%s/metrics", health.address)
+
+    def run(self) -> None:
+        """Remember, then look, decide and act until it is told to stop."""
+        plan, complaints = self._plan, self._memory.recall()
+        for complaint in complaints:
+            _log.warning("%s", complaint)
+        self._end_leftovers()
+        boot = boot_id()
+        agent = self._agent(boot)
+        hands = Hands(plan, self._client, self._clock, agent.inbox.put)
+        eyes = Eyes(
+            self._client,
+            agent.inbox.put,
+            poll=plan.poll,
+            hold=plan.blind_after / 2 if plan.wait else None,
+            needs_name=plan.name is None,
+        )
+        self._begin(complaints)
+        with _signals(agent):
+            threading.Thread(target=eyes.run, name="eyes", daemon=True).start()
+            agent.run(hands)
+        self._systemd.stopping()
+        eyes.stop()
+        hands.stop()
+        agent.turn(hands)  # what has ended by itself meanwhile is kept
+        self._note("ended")
+
+    def _agent(self, boot: str) -> Agent:
+        return Agent(
+            self._plan,
+            myself=Myself(self._plan, self._clock, names.host_name()),
+            clock=self._clock,
+            memory=self._memory,
+            recording=self._recording,
+            pulse=self._pulse,
+            beat=self._beat,
+            boot=boot,
+            felt=self._downtime(boot),
+            token=lambda: token_hex(12),
+            is_dry=self._is_dry,
+        )
+
+    def _downtime(self, boot: str) -> Impact:
+        """Count how long this VM was down, if an event was there before its restart."""
+        seconds = self._alive.seconds_since()
+        if all(life.boot == boot for life in self._memory.live()):
+            return UNTOUCHED
+        return Impact(seconds=seconds, total=seconds)
+
+    def _end_leftovers(self) -> None:
+        """End what is left of hooks that were running when the agent died."""
+        for life in self._memory.unfinished():
+            for run in life.runs:
+                if run.outcome is not Outcome.RUNNING:
+                    continue
+                number = leftovers.end(run.token, kill_after=self._plan.kill_after)
+                if number:
+                    said = "%s of %s was still running, and was ended: %d processes"
+                    _log.warning(said, run.hook, life.id, number)
+
+    def _begin(self, complaints: Sequence[str]) -> None:
+        self._metrics.set("up", 1.0)
+        self._metrics.set("dry_run", float(self._is_dry))
+        self._metrics.set(
+            "info",
+            1.0,
+            version=__version__,
+            name=self._plan.name or "",
+            endpoint=self._client.endpoint,
+        )
+        self._note(
+            "began",
+            version=__version__,
+            endpoint=self._client.endpoint,
+            dry_run=self._is_dry,
+            recovered=[life.id for life in self._memory.unfinished()],
+            complaints=complaints,
+        )
+        self._systemd.ready(f"watching {self._client.endpoint}")
+
+    def _beat(self) -> float:
+        """Give signs of life; answer in how many seconds the next are due."""
+        self._systemd.alive()
+        due = self._recording.look_out()
+        if self._textfile is not None:
+            self._textfile.write(time.monotonic())
+            due = min(due, self._textfile.due(time.monotonic()))
+        return (
+            due if self._systemd.interval is None else min(due, self._systemd.interval)
+        )
+
+    def _note(self, what: str, **said: object) -> None:
+        note = Note(at=self._clock.now(), what=what, said=said)
+        self._recording.write([note], self._memory.find)
+
+
+def _textfile(plan: Plan, metrics: Metrics, conditions: Conditions) -> Textfile | None:
+    path = plan.textfile
+    return None if path is None else Textfile(path, metrics, conditions)
+
+
+@contextmanager
+def _signals(agent: Agent) -> Iterator[None]:
+    """Let signals end the agent, unless its caller wants them ignored."""
+    before = {
+        number: signal.signal(number, lambda *_: agent.inbox.put(Stop()))
+        for number in _ENDING
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
