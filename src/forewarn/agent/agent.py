@@ -21,7 +21,7 @@ from forewarn.agent.clock import ServiceClock
 from forewarn.agent.course import Advance, AskReady, Begin, Circumstances, Cut, Post
 from forewarn.agent.eyes import Look, Lost, Named, Saw
 from forewarn.agent.hands import Answered, Hands, HookEnded, ReadyTold, Report
-from forewarn.agent.impact import Pulse
+from forewarn.agent.impact import Ahead, Pulse
 from forewarn.agent.lives import UNTOUCHED, Impact, Life, Outcome, Seen
 from forewarn.agent.memory import Memory
 from forewarn.agent.myself import Myself
@@ -77,6 +77,7 @@ class Agent:
         self._felt = felt
         self._token = token
         self._is_dry = is_dry
+        self._ahead = Ahead()
         self._approvals = Approvals()
         self._held: dict[str, str] = {}  # why an event is not approved, as was said
         self._blanks = 0
@@ -145,9 +146,11 @@ class Agent:
                 assert_never(item)
 
     def _saw(self, saw: Saw) -> None:
-        reading = saw.reading
+        reading, felt = saw.reading, self._pulse.taken()
         if reading.reckoning is not None:
-            self._felt += self._clock.hear(reading.reckoning)
+            self._clock.hear(reading.reckoning)
+            felt = self._ahead.heard(reading.reckoning, felt)
+        self._felt += felt
         self._recording.saw(reading)
         self._blanks = self._blanks + 1 if reading.is_blank else 0
         if 0 < self._blanks < _BLANKS and any(self._memory.live()):
@@ -163,7 +166,7 @@ class Agent:
             boot=self._boot,
             position=self._myself.position,
             judge=self._myself.judge,
-            felt=self._felt + self._pulse.taken(),
+            felt=self._felt,
         )
         self._felt = UNTOUCHED
         sighted = see(self._memory.lives, document, sight)

@@ -3,8 +3,6 @@
 import time
 from datetime import UTC, datetime
 
-from forewarn.agent.impact import stood_still
-from forewarn.agent.lives import Impact
 from forewarn.client.reckoning import Reckoning
 
 
@@ -18,14 +16,10 @@ class ServiceClock:
         """Begin with this machine's time."""
         here = datetime.now(UTC)  # noqa: TID251  # nobody has told a better one yet
         self._reckoning = Reckoning(date=here, at=time.monotonic())
-        self._is_told = False
 
-    def hear(self, reckoning: Reckoning) -> Impact:
-        """Go on from what an answer has told; say for how long this VM stood still."""
-        before, self._reckoning = self._reckoning, reckoning
-        seconds = stood_still(before, reckoning) if self._is_told else 0.0
-        self._is_told = True
-        return Impact(seconds=seconds, total=seconds)
+    def hear(self, reckoning: Reckoning) -> None:
+        """Go on from what an answer has told."""
+        self._reckoning = reckoning
 
     @property
     def rate(self) -> float:
