@@ -1,0 +1,97 @@
+"""The real agent in a process of its own, and what it leaves on disk."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.program import FOREWARN, environment_of, until
+
+_DEADLINE = 20.0  # seconds for an end; it takes much less than one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """`forewarn agent`, running."""
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def log(self) -> str:
+        """What it has logged."""
+        return (self.folder / "log").read_text()
+
+    def lines(self, *what: str) -> list[Mapping[str, Any]]:
+        """What its record has of `what`, or all of it."""
+        path = self.folder / "state" / "audit.jsonl"
+        if not path.exists():
+            return []
+        whole = [json.loads(each) for each in path.read_text().splitlines() if each]
+        return [each for each in whole if not what or each["what"] in what]
+
+    def said(self) -> list[str]:
+        """What its record has of events, in order, in a word each."""
+        return [each["what"] for each in self.lines() if each["event"]]
+
+    def wait_for(self, what: str, times: int = 1, seconds: float = 10.0) -> Any:
+        """Wait until its record has a line; answer the last one."""
+        until(lambda: len(self.lines(what)) >= times, seconds)
+        return self.lines(what)[-1]
+
+    def wait_for_log(self, text: str, seconds: float = 10.0) -> None:
+        """Wait until something is logged."""
+        until(lambda: text in self.log, seconds)
+
+    def stop(self) -> int:
+        """Ask it to end; answer its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(_DEADLINE)
+
+
+def a_plan(folder: Path, endpoint: str, text: str, **top: object) -> Path:
+    """Write an agent's file: `text` behind the endpoint, the state and `top`."""
+    keys = {"endpoint": endpoint, "state": str(folder / "state"), **top}
+    file = folder / "agent.toml"
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in keys.items()]
+    file.write_text("".join(lines) + text)
+    return file
+
+
+@contextmanager
+def an_agent(
+    folder: Path,
+    endpoint: str,
+    text: str,
+    *options: str,
+    top: Mapping[str, object] | None = None,
+    **environment: str | None,
+) -> Iterator[Agent]:
+    """Run an agent on what `text` says, until the block ends."""
+    folder.mkdir(exist_ok=True)
+    file = a_plan(folder, endpoint, text, **(top or {}))
+    command: Sequence[str] = [*FOREWARN, "agent", "--config", str(file), *options]
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            env=environment_of(folder, FOREWARN_TOKEN=None, **environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield Agent(folder=folder, process=process)
+    finally:
+        process.kill()
+        process.wait(_DEADLINE)
+
+
+def wait_until(moment: float) -> None:
+    """Wait until `moment` on the monotonic clock."""
+    time.sleep(max(0.0, moment - time.monotonic()))

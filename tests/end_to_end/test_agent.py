@@ -1,0 +1,263 @@
+"""The real agent against the real service."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.end_to_end.agents import an_agent
+from tests.end_to_end.program import Program, serving, until
+
+#: A VM, or a group of two on one host, for each test.
+VMS = ("done", "failed", "canceled", "dry", "other", "stopped", "second")
+PAIRS = ("leader", "each", "when-ready")
+FLEET = "".join(
+    [
+        *(f'[[vms]]\nname = "{name}"\n' for name in VMS),
+        '[[vms]]\nname = "spot"\nspot = true\n',
+        *(
+            f"""
+[[hosts]]
+name = "{name}"
+[[groups]]
+name = "{name}"
+kind = "availability-set"
+[[vms]]
+name = "{name}-0"
+group = "{name}"
+host = "{name}"
+update_domain = 0
+[[vms]]
+name = "{name}-1"
+group = "{name}"
+host = "{name}"
+update_domain = 0
+"""
+            for name in PAIRS
+        ),
+    ]
+)
+
+#: Every hook writes its step into a file of its name.
+HOOKS = """
+[hooks.drain]
+command = "echo $FOREWARN_STEP >> drain; exit $(cat code 2>/dev/null || echo 0)"
+[hooks.fill]
+command = "echo $FOREWARN_STEP >> fill"
+"""
+RULE = """
+[[rules]]
+name = "all"
+prepare = ["drain"]
+recover = ["fill"]
+undo = ["fill"]
+"""
+SOON = {"emergency": True, "reason": "a test", "notice_seconds": 60}  # 1 real second
+
+
+@pytest.fixture(scope="module")
+def fast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """A service whose minute is a second."""
+    folder = tmp_path_factory.mktemp("service")
+    fleet = folder / "fleet.toml"
+    fleet.write_text(FLEET)
+    options = ("--clock", "x60", "--store", "memory")
+    with serving(folder, *options, fleet=fleet, FOREWARN_SHOWN_REBOOT="1") as program:
+        yield program
+
+
+def approvals(program: Program, group: str) -> list[Any]:
+    facts = program.service.facts("Approved")
+    return [each for each in facts if each["group"] == group]
+
+
+def endpoint(program: Program, vm: str) -> str:
+    return f"{program.metadata[0]}/vm/{vm}"
+
+
+def maintenance(program: Program, made: Any) -> Any:
+    return program.service.get(f"/v1/maintenances/{made['id']}")
+
+
+def phase(program: Program, made: Any) -> str:
+    return str(maintenance(program, made)["phase"])
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def test_a_reboot_is_approved_when_its_hook_has_succeeded(
+    fast: Program, tmp_path: Path
+) -> None:
+    with an_agent(tmp_path / "vm", endpoint(fast, "done"), HOOKS + RULE) as agent:
+        made = fast.service.announce(vms=["done"])
+        agent.wait_for("over")
+        said = [each for each in agent.said() if each != "approved"]
+        assert said == [
+            "seen",
+            "decided",
+            "hook-began",
+            "hook-ended",
+            "started",
+            "gone",
+            "hook-began",
+            "hook-ended",
+            "over",
+        ]
+        (approved,) = approvals(fast, "done")
+        (ended, recovered) = agent.lines("hook-ended")
+    assert (ended["step"], ended["outcome"]) == ("prepare", "done")
+    assert (recovered["step"], recovered["outcome"]) == ("recover", "done")
+    assert moment(approved["at"]) >= moment(ended["at"])
+    assert (approved["by"], approved["via"]) == ("done", "metadata")
+    assert phase(fast, made) == "COMPLETED"
+    assert (agent.folder / "drain").read_text() == "prepare\n"
+    assert (agent.folder / "fill").read_text() == "recover\n"
+
+
+def test_a_reboot_whose_hook_fails_is_not_approved_and_starts_at_its_time(
+    fast: Program, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vm"
+    folder.mkdir()
+    (folder / "code").write_text("3")
+    with an_agent(folder, endpoint(fast, "failed"), HOOKS + RULE) as agent:
+        made = fast.service.announce(vms=["failed"], **SOON)
+        held = agent.wait_for("not-approved")
+        agent.wait_for("started")
+    assert held["reason"] == "drain: it ended with exit code 3"
+    assert agent.lines("approved") == []
+    assert approvals(fast, "failed") == []
+    told = maintenance(fast, made)
+    assert moment(told["started_at"]) >= moment(told["not_before"])
+
+
+def test_what_is_called_off_is_undone(fast: Program, tmp_path: Path) -> None:
+    folder = tmp_path / "vm"
+    folder.mkdir()
+    (folder / "code").write_text("3")  # so that it is not approved
+    with an_agent(folder, endpoint(fast, "canceled"), HOOKS + RULE) as agent:
+        made = fast.service.announce(vms=["canceled"])
+        agent.wait_for("not-approved")
+        body = {"reason": "a test"}
+        fast.service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", body)
+        gone = agent.wait_for("gone")
+        agent.wait_for("over")
+    assert gone["canceled"] is True
+    assert (agent.folder / "fill").read_text() == "undo\n"
+
+
+def test_a_hook_that_needs_more_than_a_preempt_gives_is_cut_at_the_budget(
+    fast: Program, tmp_path: Path
+) -> None:
+    long = f"""
+[hooks.drain]
+command = "echo $FOREWARN_SECONDS_LEFT > left; sleep {40 / 60}; echo ended > late"
+[[rules]]
+name = "evictions"
+types = ["Preempt"]
+prepare = ["drain"]
+"""
+    with an_agent(tmp_path / "vm", endpoint(fast, "spot"), long) as agent:
+        answer = fast.service.ask("POST", "/v1/vms/spot/evict")
+        assert answer.status == 201
+        (made,) = answer.json["maintenances"]
+        ended = agent.wait_for("hook-ended")
+        agent.wait_for("started")
+    assert (ended["outcome"], ended["reason"]) == ("cut", "its time was up")
+    due = moment(made["not_before"])
+    assert 0 < (due - moment(ended["at"])).total_seconds() <= 6
+    assert 0 < int((agent.folder / "left").read_text()) <= 25
+    assert not (agent.folder / "late").exists()
+    assert approvals(fast, "spot") == []
+
+
+@pytest.mark.parametrize(
+    ("together", "posts"), [("leader", 1), ("each", 2), ("when-ready", 2)]
+)
+def test_two_agents_and_one_event_make_one_approval(
+    fast: Program, tmp_path: Path, together: str, posts: int
+) -> None:
+    """Those who ask whether all are ready find out by a file of each."""
+    ready = f"""
+[hooks.here]
+command = "touch {tmp_path}/$FOREWARN_NAME"
+[hooks.all-here]
+command = "test -e {tmp_path}/{together}-0 -a -e {tmp_path}/{together}-1"
+[[rules]]
+name = "all"
+prepare = ["here"]
+together = "{together}"
+ready = "all-here"
+"""
+    first = an_agent(tmp_path / "vm-0", endpoint(fast, f"{together}-0"), ready)
+    second = an_agent(tmp_path / "vm-1", endpoint(fast, f"{together}-1"), ready)
+    with first as one, second as two:
+        until(lambda: one.lines("began") != [] and two.lines("began") != [])
+        fast.service.announce(host=together)
+        started = [each.wait_for("started") for each in (one, two)]
+        until(lambda: len(one.lines("approved") + two.lines("approved")) >= 1)
+    assert len(approvals(fast, together)) == 1
+    assert len(one.lines("approved") + two.lines("approved")) <= posts
+    if together == "leader":
+        assert one.lines("approved") != []
+        assert two.lines("not-approved")[-1]["reason"].startswith("leader-0 is named")
+        assert [each["approved_elsewhere"] for each in started] == [False, True]
+
+
+def test_a_dry_run_runs_nothing_and_approves_nothing(
+    fast: Program, tmp_path: Path
+) -> None:
+    where = endpoint(fast, "dry")
+    folder = tmp_path / "vm"
+    with an_agent(folder, where, HOOKS + RULE, "--dry-run") as agent:
+        fast.service.announce(vms=["dry"], **SOON)
+        agent.wait_for("started")
+        assert agent.stop() == 0
+    assert agent.lines("hook-began", "approved") == []
+    assert not (folder / "drain").exists()
+    assert approvals(fast, "dry") == []
+
+
+def test_what_another_approves_is_noticed(fast: Program, tmp_path: Path) -> None:
+    never = HOOKS + RULE + 'approve = "never"\n'
+    with an_agent(tmp_path / "vm", endpoint(fast, "other"), never) as agent:
+        made = fast.service.announce(vms=["other"])
+        agent.wait_for("not-approved")
+        fast.service.approve_as("other", made["events"][0]["id"])
+        assert agent.wait_for("started")["approved_elsewhere"] is True
+
+
+def test_an_agent_that_is_stopped_ends_its_hooks_and_runs_them_again(
+    fast: Program, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vm"
+    twice = """
+[hooks.drain]
+command = "echo ${FOREWARN_AGAIN:-0} >> drain; test 1 = ${FOREWARN_AGAIN:-0} || sleep 9"
+[[rules]]
+name = "all"
+prepare = ["drain"]
+"""
+    where = endpoint(fast, "stopped")
+    with an_agent(folder, where, twice) as agent:
+        fast.service.announce(vms=["stopped"])
+        until(lambda: (folder / "drain").exists())
+        assert agent.stop() == 0
+    with an_agent(folder, where, twice) as agent:
+        agent.wait_for("approved")
+    assert (folder / "drain").read_text() == "0\n1\n"
+
+
+def test_a_second_agent_on_the_same_state_is_refused(
+    fast: Program, tmp_path: Path
+) -> None:
+    where, folder = endpoint(fast, "second"), tmp_path / "vm"
+    with an_agent(folder, where, HOOKS + RULE) as first:
+        first.wait_for("began")
+        with an_agent(folder, where, HOOKS + RULE) as second:
+            assert second.process.wait(10) == 1
+            assert "Traceback" not in second.log
+            assert str(first.process.pid) in second.log
