@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from forewarn.agent.course import Circumstances
-from forewarn.agent.lives import Course, Life, Outcome, Run, Seen
+from forewarn.agent.lives import UNTOUCHED, Course, Impact, Life, Outcome, Run, Seen
 from forewarn.agent.plan import Approve, Step, Together
 from forewarn.agent.sighting import Decision, Sight
 from forewarn.protocol.types import EventStatus, EventType, ScheduledEvent
@@ -135,9 +135,18 @@ def a_sight(
     boot: str = "boot-1",
     name: str = "web-0",
     course: Course | None = None,
+    felt: Impact = UNTOUCHED,
+    was_away: bool = False,
 ) -> Sight:
     def position(resources: Sequence[str]) -> int | None:
         return resources.index(name) if name in resources else None
 
     decision = Decision(course=course or a_course(), why=("it matches",))
-    return Sight(now=now, boot=boot, position=position, judge=lambda *_: decision)
+    return Sight(
+        now=now,
+        boot=boot,
+        position=position,
+        judge=lambda *_: decision,
+        felt=felt,
+        was_away=was_away,
+    )

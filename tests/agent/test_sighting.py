@@ -114,6 +114,17 @@ def test_a_reboot_that_this_vm_lived_through_did_not_happen(is_approved: bool) -
     assert sighted.lives[0].started_at is None
 
 
+def test_a_reboot_that_was_approved_or_due_may_have_happened_while_nobody_watched() -> (
+    None
+):
+    away = a_sight(was_away=True)
+    posted = a_life(posted_at=NOON)
+    assert see(known(posted), shown(), away).lives[0].started_at is not None
+    assert see(known(a_life()), shown(), away).lives[0].started_at is None
+    late = a_sight(was_away=True, now=NOON + 15 * MINUTE)
+    assert see(known(a_life()), shown(), late).lives[0].started_at is not None
+
+
 def test_a_freeze_that_was_approved_or_due_may_have_happened_unseen() -> None:
     event = an_event(type=EventType.FREEZE)
     approved = a_life(event=event, posted_at=NOON)
@@ -148,14 +159,7 @@ def test_a_status_that_nobody_knows_is_left_alone() -> None:
 
 
 def test_what_is_felt_is_added_to_every_event_that_is_there() -> None:
-    sight = a_sight()
-    felt = type(sight)(
-        now=sight.now,
-        boot=sight.boot,
-        position=sight.position,
-        judge=sight.judge,
-        felt=Impact(seconds=3.0, total=4.0),
-    )
+    felt = a_sight(felt=Impact(seconds=3.0, total=4.0))
     once = see(known(a_life()), shown(SCHEDULED), felt).lives[0]
     assert once.impact == Impact(seconds=3.0, total=4.0)
     twice = see(known(once), shown(SCHEDULED), felt).lives[0]

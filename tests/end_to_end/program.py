@@ -230,9 +230,11 @@ def _addresses(
     return [metadata], control
 
 
-def until(is_true: Callable[[], bool], seconds: float = 5.0) -> None:
+def until(
+    is_true: Callable[[], bool], seconds: float = 5.0, every: float = 0.01
+) -> None:
     """Ask again and again until it is so; fail after some `seconds`."""
     deadline = time.monotonic() + seconds
     while not is_true():
         assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.01)
+        time.sleep(every)

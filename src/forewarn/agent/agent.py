@@ -81,6 +81,7 @@ class Agent:
         self._approvals = Approvals()
         self._held: dict[str, str] = {}  # why an event is not approved, as was said
         self._blanks = 0
+        self._was_away = True  # before it began
         self._document: Document | None = None  # None: none was seen yet
         self._stops = False
         self.inbox: SimpleQueue[Item] = SimpleQueue()
@@ -129,6 +130,7 @@ class Agent:
             case Saw():
                 self._saw(item)
             case Lost():
+                self._was_away = True
                 self._recording.lost(item.error)
             case Named():
                 hands.name = self._myself.learn(item.name)
@@ -157,6 +159,7 @@ class Agent:
             return  # it may mean that there is no news
         if reading.document is not None:
             self._see(reading.document)
+        self._was_away = False
 
     def _see(self, document: Document) -> None:
         self._document = document
@@ -167,6 +170,7 @@ class Agent:
             position=self._myself.position,
             judge=self._myself.judge,
             felt=self._felt,
+            was_away=self._was_away,
         )
         self._felt = UNTOUCHED
         sighted = see(self._memory.lives, document, sight)

@@ -43,6 +43,7 @@ class Sight:
     position: Callable[[Sequence[str]], int | None]  # where resources name this VM
     judge: Judge
     felt: Impact = UNTOUCHED  # since the last document
+    was_away: bool = False  # a document may have come and gone unseen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +197,8 @@ def _has_happened(life: Life, sight: Sight) -> bool:
     """Whether an event that is gone was carried out, though that may not be seen."""
     if life.started_at is not None or life.boot != sight.boot:
         return True
-    if life.is_mine and life.event.type in _RESTARTS:
-        return False  # this VM would not have lived through it
+    if life.is_mine and life.event.type in _RESTARTS and not sight.was_away:
+        return False  # it was never shown, and this VM would not have lived through it
     due = life.event.not_before
     return life.posted_at is not None or (due is not None and sight.now >= due)
 

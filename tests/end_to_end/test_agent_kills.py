@@ -1,0 +1,220 @@
+"""The agent is killed at random moments of events' lives, and nothing goes wrong.
+
+What is counted is what is on disk when it is over: the lines that hooks wrote
+themselves, the agent's lives, and the service's journal.
+"""
+
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.end_to_end.agents import a_plan, wait_until
+from tests.end_to_end.nursery import Nursery, a_nursery
+from tests.end_to_end.program import Program, serving, until
+from tests.server.service import TOKEN, ask
+
+KILLS = int(os.environ.get("KILLS", "200"))
+LANES = 8
+LONGEST = 0.7  # seconds from the announcement, in which a life takes place
+
+FLEET = "".join(f'[[vms]]\nname = "vm-{number}"\n' for number in range(LANES))
+
+#: A hook tells when it begins and ends, and whether it runs twice at the same time.
+HOOK = """#!/bin/sh
+exec 9>>lock-$FOREWARN_HOOK
+me="$FOREWARN_EVENT_ID $FOREWARN_STEP $FOREWARN_HOOK"
+flock -n 9 || echo "overlap $me" >> lines
+echo "begin $me ${FOREWARN_AGAIN:-0}" >> lines
+sleep 0.05
+echo "end $me $(date +%s.%N)" >> lines
+"""
+PLAN = """
+[hooks.drain]
+command = ["./hook"]
+[hooks.flush]
+command = ["./hook"]
+[hooks.fill]
+command = ["./hook"]
+[[rules]]
+name = "all"
+prepare = ["drain", "flush"]
+started = ["flush"]
+recover = ["fill"]
+undo = ["fill"]
+"""
+
+
+def wait_for(is_true: Callable[[], bool]) -> None:
+    """Ask again and again until it is so, as seldom as will do."""
+    until(is_true, 30, every=0.04)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One VM, whose agent is killed again and again."""
+
+    program: Program
+    nursery: Nursery
+    folder: Path
+    vm: str
+    dice: random.Random
+
+    def kill(self, times: int) -> int:
+        """Let events come, and the agent be killed once in the life of each."""
+        self.folder.mkdir()
+        hook = self.folder / "hook"
+        hook.write_text(HOOK)
+        hook.chmod(0o755)
+        endpoint = f"{self.program.metadata[0]}/vm/{self.vm}"
+        file = a_plan(self.folder, endpoint, PLAN, poll_seconds=0.2)
+        agent = self.nursery.begin(file)
+        for _ in range(times):
+            agent = self._live_through(agent, file)
+        os.kill(agent, signal.SIGKILL)
+        return times
+
+    def _live_through(self, agent: int, file: Path) -> int:
+        began = time.monotonic()
+        made = self.program.service.announce(vms=[self.vm])
+        with ThreadPoolExecutor(1) as other:
+            ending = other.submit(self._complete, made["id"])
+            wait_until(began + self.dice.uniform(0, LONGEST))
+            os.kill(agent, signal.SIGKILL)
+            agent = self.nursery.begin(file)
+            ending.result()
+        wait_for(lambda: self._is_over(made["events"][0]["id"]))
+        return agent
+
+    def _complete(self, made: str) -> None:
+        wait_for(lambda: b"Started" in self.program.service.as_vm(self.vm).body)
+        path = f"{self.program.service.control}/v1/maintenances/{made}/complete"
+        answer = ask("POST", path, b"", Authorization=f"Bearer {TOKEN}")
+        assert answer.status == 200, answer.body
+
+    def _is_over(self, event: str) -> bool:
+        path = self.folder / "state" / "events" / f"{event}.json"
+        return path.exists() and b'"over_at":"' in path.read_bytes()
+
+    def lives(self) -> Iterator[Any]:
+        """What is on disk."""
+        for path in (self.folder / "state" / "events").glob("*.json"):
+            yield json.loads(path.read_text().partition("\n")[2])
+
+    def lines(self, word: str) -> list[list[str]]:
+        """What hooks have written."""
+        written = (self.folder / "lines").read_text().splitlines()
+        return [line.split()[1:] for line in written if line.startswith(f"{word} ")]
+
+
+@pytest.fixture(scope="module")
+def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Lane]]:
+    folder = tmp_path_factory.mktemp("kills")
+    fleet = folder / "fleet.toml"
+    fleet.write_text(FLEET)
+    options = ("--store", "memory", "--driver", "operator")
+    seed = random.randrange(1_000_000)
+    print(f"seed {seed}")  # noqa: T201  # shown if it fails
+    with (
+        serving(folder, *options, fleet=fleet, FOREWARN_SHOWN_REBOOT="0") as program,
+        a_nursery(folder) as nursery,
+    ):
+        found = [
+            Lane(
+                program=program,
+                nursery=nursery,
+                folder=folder / f"vm-{number}",
+                vm=f"vm-{number}",
+                dice=random.Random(seed + number),
+            )
+            for number in range(LANES)
+        ]
+        program.service.get("/v1/clock")  # what the API says of itself is read once
+        each = -(-KILLS // LANES)
+        with ThreadPoolExecutor(LANES) as threads:
+            kills = sum(threads.map(lambda lane: lane.kill(each), found))
+        assert kills >= KILLS
+        yield found
+
+
+def test_every_hook_of_every_event_has_succeeded_in_the_end(
+    lanes: Sequence[Lane],
+) -> None:
+    """But for those of a start that was over at once; it may even be missed."""
+    for lane in lanes:
+        for life in lane.lives():
+            done = by_outcome(life, "done")
+            assert {("prepare", "drain"), ("prepare", "flush")} <= done
+            last = "recover" if life["started_at"] else "undo"
+            assert done & {("recover", "fill"), ("undo", "fill")} == {(last, "fill")}
+            assert by_outcome(life, "cut") <= {("started", "flush")}
+            assert by_outcome(life, "failed", "running") == set()
+
+
+def by_outcome(life: Any, *outcomes: str) -> set[tuple[str, str]]:
+    runs = [run for run in life["runs"] if run["outcome"] in outcomes]
+    return {(run["step"], run["hook"]) for run in runs}
+
+
+def test_a_hook_whose_end_is_on_disk_is_never_run_again(lanes: Sequence[Lane]) -> None:
+    for lane in lanes:
+        begun = Counter(tuple(line[:3]) for line in lane.lines("begin"))
+        for life in lane.lives():
+            for run in life["runs"]:
+                name = (life["event"]["EventId"], run["step"], run["hook"])
+                assert begun[name] <= run["times"] <= 2, name
+
+
+def test_what_was_running_when_the_agent_died_is_told_that_it_runs_again(
+    lanes: Sequence[Lane],
+) -> None:
+    again = 0
+    for lane in lanes:
+        seen = set[tuple[str, ...]]()
+        for *name, told in lane.lines("begin"):
+            assert (told == "1") >= (tuple(name) in seen), name
+            seen.add(tuple(name))
+            again += told == "1"
+    assert again > KILLS / 20, "the moments were not where the hooks run"
+
+
+def test_no_hook_runs_twice_at_the_same_time(lanes: Sequence[Lane]) -> None:
+    for lane in lanes:
+        assert lane.lines("overlap") == []
+
+
+def test_nothing_is_approved_before_all_is_prepared(lanes: Sequence[Lane]) -> None:
+    approved = {
+        fact["event"]: datetime.fromisoformat(fact["at"]).timestamp()
+        for fact in _facts(lanes[0].program, "Approved")
+    }
+    assert len(approved) >= KILLS
+    for lane in lanes:
+        for life in lane.lives():
+            event = life["event"]["EventId"]
+            ends = [
+                float(line[3])
+                for line in lane.lines("end")
+                if line[:2] == [event, "prepare"]
+            ]
+            assert len(ends) >= 2
+            assert approved[event] >= min(sorted(ends)[1:]) - 0.001
+
+
+def _facts(program: Program, kind: str) -> Iterator[Any]:
+    after = 0
+    while True:
+        page = program.service.get(f"/v1/journal?after={after}&limit=1000")
+        yield from (each for each in page["items"] if each["fact"] == kind)
+        if page["next"] is None:
+            return
+        after = page["next"]
