@@ -1,0 +1,153 @@
+"""Reading the document again and again."""
+
+from collections.abc import Iterable
+
+from tests.agent.lives import NOON
+
+from forewarn.agent.eyes import Eyes, Look, Lost, Named, Saw
+from forewarn.client.instance import Instance
+from forewarn.client.reading import Reading
+from forewarn.client.reckoning import Reckoning
+from forewarn.errors import ForewarnError, Misunderstood, Refused, Unreachable
+from forewarn.protocol.types import Document
+
+DOCUMENT = Document(incarnation=1)
+
+
+def a_reading(
+    *, is_news: bool = True, is_held: bool = False, rate: float = 1.0
+) -> Reading:
+    return Reading(
+        document=DOCUMENT if is_news else None,
+        tag='"1"',
+        is_held=is_held,
+        reckoning=Reckoning(date=NOON, at=0.0, rate=rate),
+    )
+
+
+class Script:
+    """A source that answers what is written, and remembers what it was asked."""
+
+    def __init__(
+        self,
+        *answers: Reading | ForewarnError,
+        instances: Iterable[Instance | ForewarnError] = (Instance(name="web-0"),),
+    ) -> None:
+        self._answers = [*answers]
+        self._instances = [*instances]
+        self.asked: list[tuple[str | None, float | None]] = []
+        self.names_asked = 0
+
+    def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
+        self.asked.append((tag, wait))
+        answer = self._answers.pop(0)
+        if isinstance(answer, ForewarnError):
+            raise answer
+        return answer
+
+    def instance(self) -> Instance:
+        self.names_asked += 1
+        answer = self._instances.pop(0)
+        if isinstance(answer, ForewarnError):
+            raise answer
+        return answer
+
+
+def eyes_of(
+    script: Script,
+    *,
+    poll: float = 1.0,
+    hold: float | None = 15.0,
+    needs_name: bool = True,
+) -> tuple[Eyes, list[Look]]:
+    looks: list[Look] = []
+    eyes = Eyes(script, looks.append, poll=poll, hold=hold, needs_name=needs_name)
+    return eyes, looks
+
+
+def test_the_name_is_asked_for_first_and_once() -> None:
+    eyes, looks = eyes_of(script := Script(a_reading(), a_reading()))
+    eyes.look()
+    eyes.look()
+    assert [type(each) for each in looks] == [Named, Saw, Saw]
+    assert looks[0] == Named(name="web-0")
+    assert script.names_asked == 1
+
+
+def test_without_a_name_nothing_is_read_while_nobody_answers() -> None:
+    away = Unreachable("nobody is there")
+    script = Script(a_reading(), instances=[away, Instance(name="web-0")])
+    eyes, looks = eyes_of(script)
+    assert eyes.look() >= 1.0
+    assert looks == [Lost(error=away)]
+    eyes.look()
+    assert [type(each) for each in looks[1:]] == [Named, Saw]
+
+
+def test_a_service_without_instance_metadata_is_read_all_the_same() -> None:
+    for error in (Refused("not found", status=404), Misunderstood("HTML")):
+        eyes, looks = eyes_of(Script(a_reading(), instances=[error]))
+        eyes.look()
+        assert looks == [Named(name=None), Saw(reading=a_reading())]
+
+
+def test_who_has_a_name_reads_though_the_instance_cannot_be_asked() -> None:
+    script = Script(a_reading(), instances=[Unreachable("nobody is there")])
+    eyes, looks = eyes_of(script, needs_name=False)
+    eyes.look()
+    assert [type(each) for each in looks] == [Named, Saw]
+
+
+def test_a_tag_is_sent_back_with_the_wish_to_be_held() -> None:
+    eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=15.0)
+    eyes.look()
+    eyes.look()
+    assert script.asked == [(None, None), ('"1"', 15.0)]
+
+
+def test_who_does_not_want_to_be_held_does_not_ask_for_it() -> None:
+    eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=None)
+    eyes.look()
+    eyes.look()
+    assert script.asked == [(None, None), ('"1"', None)]
+
+
+def test_after_a_change_that_was_waited_for_the_next_question_follows_at_once() -> None:
+    eyes, _ = eyes_of(Script(a_reading(), a_reading(is_held=True)))
+    assert eyes.look() == 1.0
+    assert eyes.look() == 0.0
+
+
+def test_a_service_that_says_at_once_that_nothing_is_new_is_not_asked_at_once() -> None:
+    leaving = a_reading(is_news=False, is_held=True)
+    eyes, _ = eyes_of(Script(leaving), poll=2.0)
+    assert eyes.look() == 2.0
+
+
+def test_where_nothing_is_held_the_pause_is_the_poll() -> None:
+    eyes, _ = eyes_of(Script(a_reading(), a_reading(is_news=False)), poll=3.0)
+    assert (eyes.look(), eyes.look()) == (3.0, 3.0)
+
+
+def test_a_clock_that_is_moved_by_hand_is_asked_for_often() -> None:
+    still = a_reading(rate=0.0)
+    eyes, _ = eyes_of(script := Script(still, still))
+    eyes.look()
+    eyes.look()
+    assert script.asked[1] == ('"1"', 1.0)
+
+
+def test_the_pause_grows_while_nobody_answers_and_no_further_than_that() -> None:
+    away = Unreachable("nobody is there")
+    eyes, looks = eyes_of(Script(*[away] * 9, a_reading()), poll=0.1)
+    pauses = [eyes.look() for _ in range(9)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] < pauses[-1] <= 10.0
+    eyes.look()
+    assert isinstance(looks[-1], Saw)
+
+
+def test_a_refusal_that_is_final_is_asked_again_seldom() -> None:
+    eyes, looks = eyes_of(Script(Refused("no such version", status=400)))
+    assert eyes.look() == 10.0
+    assert isinstance(looks[-1], Lost)

@@ -1,0 +1,99 @@
+"""All lives, in memory and on disk."""
+
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.agent.lives import NOON, a_life, an_event
+
+from forewarn.agent.disk import Disk
+from forewarn.agent.keeping import Keeping
+from forewarn.agent.lives import Seen
+from forewarn.agent.memory import Memory
+from forewarn.errors import Unavailable
+
+
+class Space:
+    """A disk that takes nothing while it is full."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+
+    def write(self, number: int, content: bytes) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return os.write(number, content)
+
+
+@pytest.fixture
+def space() -> Space:
+    return Space()
+
+
+@pytest.fixture
+def keeping(tmp_path: Path, space: Space) -> Iterator[Keeping]:
+    keeping = Keeping(tmp_path, Disk(write=space.write))
+    keeping.open()
+    yield keeping
+    keeping.close()
+
+
+def test_what_is_kept_is_recalled(keeping: Keeping) -> None:
+    Memory(keeping, lambda _: None).keep(a_life())
+    memory = Memory(keeping, lambda _: None)
+    assert memory.recall() == ()
+    assert memory.find("e1") == a_life()
+
+
+def test_what_a_full_disk_does_not_take_is_known_and_not_safe(
+    keeping: Keeping, space: Space
+) -> None:
+    complaints: list[Unavailable | None] = []
+    memory = Memory(keeping, complaints.append)
+    space.is_full = True
+    memory.keep(a_life())
+    assert memory.find("E1") == a_life()
+    assert not memory.is_safe(a_life())
+    assert memory.is_full
+    assert "No space left" in str(complaints[-1])
+
+
+def test_it_is_offered_again_until_the_disk_takes_it(
+    keeping: Keeping, space: Space
+) -> None:
+    complaints: list[Unavailable | None] = []
+    memory = Memory(keeping, complaints.append)
+    space.is_full = True
+    memory.keep(a_life())
+    memory.save_again()
+    space.is_full = False
+    memory.save_again()
+    assert memory.is_safe(a_life())
+    assert complaints[-1] is None
+    assert keeping.load().lives["E1"] == a_life()
+
+
+def test_what_is_gone_is_not_live_and_what_is_over_is_finished(
+    keeping: Keeping,
+) -> None:
+    memory = Memory(keeping, lambda _: None)
+    gone = replace(a_life(event=an_event("E2")), seen=Seen.GONE)
+    over = replace(a_life(event=an_event("E3")), seen=Seen.GONE, over_at=NOON)
+    for life in (a_life(), gone, over):
+        memory.keep(life)
+    assert [life.id for life in memory.live()] == ["E1"]
+    assert [life.id for life in memory.unfinished()] == ["E1", "E2"]
+
+
+def test_what_has_been_over_for_a_week_is_forgotten(keeping: Keeping) -> None:
+    memory = Memory(keeping, lambda _: None)
+    memory.keep(replace(a_life(), seen=Seen.GONE, over_at=NOON))
+    memory.forget_old(NOON + timedelta(days=7))
+    assert memory.find("E1") is not None
+    memory.forget_old(NOON + timedelta(days=7, seconds=1))
+    assert memory.find("E1") is None
+    assert keeping.load().lives == {}
