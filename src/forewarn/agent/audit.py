@@ -78,6 +78,14 @@ class Record:
         self._path = path
         self.broken = 0  # lines that could not be read, when it was last gone through
 
+    def is_there(self) -> bool:
+        """Say whether anything was ever written."""
+        for number in range(OLDER + 1):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.stat(_numbered(self._path, number))
+                return True
+        return False
+
     def __iter__(self) -> Iterator[Mapping[str, object]]:
         """Go through the lines, passing over those that are broken."""
         self.broken = 0

@@ -1,0 +1,301 @@
+"""The record of an event reads as a story, whoever wrote it."""
+
+from collections.abc import Iterable
+
+import pytest
+from tests.agent.kept import ID, NOON, shown
+from tests.agent.record import (
+    A_REBOOT,
+    APPROVED,
+    CALLED_OFF,
+    DECIDED,
+    GONE,
+    OVER,
+    STARTED,
+    Line,
+    a_hook,
+    a_line,
+    a_sight,
+)
+
+from forewarn.agent.accounts import accounts
+from forewarn.agent.lives import Impact
+from forewarn.agent.remarks import Remark, listed, span
+from forewarn.agent.story import Story, sentence, tell
+
+
+def told(lines: Iterable[Line], event: str = ID) -> Story:
+    return tell(event, map(Remark, lines))
+
+
+def verdict(*lines: Line) -> list[str]:
+    return [*told(lines).verdict]
+
+
+# --- line by line --------------------------------------------------------------
+
+
+def test_a_story_tells_what_happened_to_the_event_and_meanwhile_to_the_agent() -> None:
+    assert [each.said for each in told(A_REBOOT).entries] == [
+        "first seen: Scheduled, with 15 min of notice; it names this VM first",
+        'rule "reboots" matches: it is a Reboot; it names this VM; so: prepare by drain'
+        " and flush; recover by undrain; approve after-hooks",
+        "prepare: drain begins",
+        "prepare: drain succeeded after 2 min 2 s",
+        "approved; the service answered 200",
+        "it has started before its time",
+        "the agent was stopped",
+        "the agent was started, version 0.1.0",
+        "it is over",
+        "recover: undrain begins",
+        "recover: undrain succeeded after 5 s",
+        "nothing is left to be done: it took place",
+    ]
+
+
+def test_a_story_tells_when_and_how_long_after_first_sight() -> None:
+    story = told(A_REBOOT)
+    assert story.entries[0].at == NOON
+    assert [each.after for each in story.entries[:4]] == [0, 0, 0, 123]
+
+
+def test_a_story_has_what_a_hook_wrote_last() -> None:
+    assert told(A_REBOOT).entries[3].output == ("evicting web", "node drained")
+
+
+def test_other_events_are_other_stories() -> None:
+    lines = [a_sight("E1"), *A_REBOOT, a_line("over", event="E1", outcome="x")]
+    assert told(lines) == told(A_REBOOT)
+
+
+def test_what_happened_to_the_agent_before_and_after_is_no_part_of_it() -> None:
+    around = a_line("trouble", event=None, reason="disk")
+    assert told([around, *A_REBOOT, around]) == told(A_REBOOT)
+
+
+def test_ids_are_one_whatever_their_case() -> None:
+    assert len(told(A_REBOOT, ID.lower()).entries) == len(A_REBOOT)
+
+
+def test_an_event_that_the_record_does_not_know_has_no_story() -> None:
+    assert told(A_REBOOT, "E9").entries == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (a_line("seen"), "first seen: without a status; it does not name this VM"),
+        (a_line("decided", rule=None, why=["x"]), "no rule matches: x"),
+        (
+            a_line("hook-began", step="prepare", hook="drain", times=2),
+            "prepare: drain begins again (time 2): the agent had died",
+        ),
+        (
+            a_hook(outcome="failed", code=3, seconds=1.5),
+            "prepare: drain failed after 1.5 s: exit code 3",
+        ),
+        (
+            a_hook(outcome="cut", reason="its time was up", tries=3, seconds=60),
+            "prepare: drain was cut after 1 min, in 3 tries: its time was up",
+        ),
+        (
+            a_line("approval-failed", reason="410"),
+            "the approval was not taken: 410",
+        ),
+        (a_line("not-approved", reason="never"), "not approved: never"),
+        (
+            a_line("started", without_notice=True),
+            "it has started, without notice",
+        ),
+        (
+            a_line("started", early=True, approved_elsewhere=True),
+            "it has started before its time: somebody else has approved it",
+        ),
+        (a_line("started"), "it has started"),
+        (a_line("gone", canceled=True), "it is gone: it was called off"),
+        (a_line("came-back"), "announced again, under the same id"),
+        (
+            a_line("blind", seconds=30.2),
+            "the agent is blind: it could not read a document for 30 s",
+        ),
+        (a_line("sees-again"), "the agent sees again"),
+        (
+            a_line("name-mismatch", reason="web-9"),
+            "the agent may not know its own name: web-9",
+        ),
+        (
+            a_line("name-mismatch", reason=None),
+            "the agent knows its own name again",
+        ),
+        (a_line("trouble", reason="full"), "the agent is in trouble: full"),
+        (a_line("began", dry_run=True), "the agent was started, and only watches"),
+        (a_line("sung", key="C"), 'sung {"key": "C"}'),
+        (a_line("sung"), "sung"),
+        ({}, "?"),
+    ],
+)
+def test_every_line_is_a_sentence(line: Line, said: str) -> None:
+    assert sentence(Remark(line)) == said
+
+
+# --- verdicts ------------------------------------------------------------------
+
+
+def test_a_verdict_tells_how_much_notice_was_left() -> None:
+    assert verdict(*A_REBOOT) == [
+        "This agent approved it 2 min 3 s after first sight: 12 min 57 s of 15 min of"
+        " notice were left unused.",
+        "It was under way for 1 min.",
+        "All of its 2 hooks succeeded.",
+        "This VM was restarted once, and was down for 48 s; 9 s were announced: it took"
+        " 39 s longer.",
+    ]
+
+
+def test_a_verdict_tells_why_it_was_not_approved_and_that_it_was_called_off() -> None:
+    assert [*told(CALLED_OFF, "E2").verdict] == [
+        "There were 15 min of notice; this agent did not approve it: drain: exit code"
+        " 3.",
+        "It was called off 10 min after first sight.",
+        "Hook drain (prepare) failed: exit code 3.",
+    ]
+
+
+def test_an_approval_that_was_taken_later_needs_no_reason() -> None:
+    lines = (a_sight(), a_line("approval-failed", reason="503"), APPROVED)
+    assert "503" not in " ".join(verdict(*lines))
+
+
+def test_a_verdict_tells_that_somebody_else_has_approved() -> None:
+    started = a_line("started", 300, early=True, approved_elsewhere=True)
+    assert verdict(a_sight(), started) == [
+        "Somebody else approved it: it started 10 min before its time.",
+        "It is under way, as far as this record goes.",
+    ]
+
+
+def test_a_verdict_tells_that_there_was_no_notice() -> None:
+    started = a_line("started", without_notice=True)
+    assert verdict(a_sight(), started)[0] == "It started without notice."
+
+
+def test_a_record_may_end_before_the_event_does() -> None:
+    assert verdict(a_sight(), DECIDED)[1] == (
+        "It has not started, as far as this record goes."
+    )
+
+
+def test_an_event_may_have_taken_place_unseen() -> None:
+    assert verdict(a_sight(), GONE)[1] == "It took place, and was not seen to start."
+
+
+@pytest.mark.parametrize(
+    ("impact", "said"),
+    [
+        ({}, "This VM was not seen to stand still; 9 s were announced."),
+        (
+            {"boots": 0, "seconds": 4.2, "total": 4.2},
+            "This VM stood still for 4.2 s; 9 s were announced.",
+        ),
+        (
+            {"boots": 0, "seconds": 12, "total": 15},
+            "This VM stood still for 12 s at most, 15 s in all; 9 s were announced: it"
+            " took 6 s longer.",
+        ),
+        (
+            {"boots": 2, "seconds": 5, "total": 8},
+            "This VM was restarted twice, and was down for 8 s; 9 s were announced.",
+        ),
+    ],
+)
+def test_impact_is_measured_against_what_was_announced(
+    impact: dict[str, object], said: str
+) -> None:
+    gone = {**GONE, "impact": impact}
+    assert verdict(a_sight(), STARTED, gone)[-1] == said
+
+
+def test_impact_without_an_announced_duration_is_told_too() -> None:
+    event = shown(DurationInSeconds=-1)
+    sight = a_line("seen", event_as_shown=event, mine=True)
+    assert verdict(sight, STARTED, GONE)[-1].endswith(
+        "down for 48 s; how long it would take was not announced."
+    )
+
+
+def test_what_others_went_through_is_not_told_as_ours() -> None:
+    assert len(verdict({**a_sight(), "mine": False}, STARTED, GONE)) == 2
+
+
+# --- in numbers ----------------------------------------------------------------
+
+
+def test_an_event_that_came_back_is_summed_up_as_it_is_now() -> None:
+    lines = (*A_REBOOT, a_line("came-back", 500), {**a_sight(), "at": None})
+    found = accounts(map(Remark, lines))[ID]
+    assert found.approved_at is None
+    assert found.ran is None
+    assert found.notice == 900
+
+
+def test_a_hook_that_ran_again_counts_once_as_it_ended_last() -> None:
+    lines = (a_sight(), a_hook(outcome="failed"), a_hook(200))
+    assert accounts(map(Remark, lines))[ID].failed == ()
+
+
+def test_an_account_has_what_was_measured() -> None:
+    found = accounts(map(Remark, A_REBOOT))[ID]
+    assert found.impact == Impact(boots=1, seconds=48.0, total=48.0)
+    assert (found.notice, found.used, found.left) == (900, 123, 777)
+    assert (found.rule, found.outcome) == ("reboots", "it took place")
+
+
+# --- whatever the record says --------------------------------------------------
+
+ODD: tuple[object, ...] = (
+    *(None, True, "", "x", "NaN", [], [[]], {}, {"x": 1}, {"prepare": 1}),
+    *(-1, 1e308, float("inf"), float("nan"), 10**400, "0001-01-01T00:00:00+14:00"),
+)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:12])
+def test_a_line_that_is_odd_is_told_all_the_same(odd: object) -> None:
+    for line in (*A_REBOOT, *CALLED_OFF):
+        for name in line:
+            story = told([*A_REBOOT, {**line, name: odd}, OVER])
+            assert all(each.said for each in story.entries)
+            assert story.verdict
+
+
+@pytest.mark.parametrize("odd", [True, "3", float("nan"), float("inf"), 10**400])
+def test_what_is_no_number_that_makes_sense_is_none(odd: object) -> None:
+    assert Remark({"seconds": odd}).number("seconds") is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (-3, "0 s"),
+        (0, "0 s"),
+        (0.04, "0 s"),
+        (0.25, "0.2 s"),
+        (4.0, "4 s"),
+        (9.96, "10 s"),
+        (59.7, "1 min"),
+        (777, "12 min 57 s"),
+        (90_061, "1 d 1 h"),
+    ],
+)
+def test_a_length_of_time_is_told_by_its_two_largest_units(
+    seconds: float, said: str
+) -> None:
+    assert span(seconds) == said
+
+
+def test_names_are_listed_as_people_do() -> None:
+    assert [listed([*"abc"[:n]]) for n in range(4)] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
