@@ -1,0 +1,66 @@
+"""A real disk that is full, or read only, costs the agent nothing that it knew."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.agent.kept import ID, a_life
+from tests.end_to_end.small_disk import SmallDisk, a_small_disk
+
+from forewarn.agent.audit import Audit, Record
+from forewarn.agent.keeping import Keeping
+from forewarn.errors import Unavailable
+
+FORMER, NEW = a_life(boot="former"), a_life(boot="new", runs=100)  # many pages
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with a_small_disk(folder) as disk:
+        yield disk
+
+
+@pytest.fixture
+def keeping(disk: SmallDisk) -> Iterator[Keeping]:
+    keeping = Keeping(disk.outside / "state")
+    keeping.open()
+    keeping.save(FORMER)
+    yield keeping
+    keeping.close()
+
+
+def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
+    disk: SmallDisk, keeping: Keeping
+) -> None:
+    disk.fill()
+    with pytest.raises(Unavailable, match="No space left on device"):
+        keeping.save(NEW)
+    assert keeping.load().lives == {ID: FORMER}
+    assert keeping.load().complaints == ()
+    disk.free()
+    keeping.save(NEW)
+    assert keeping.load().lives == {ID: NEW}
+
+
+def test_a_read_only_disk_keeps_the_former_life(
+    disk: SmallDisk, keeping: Keeping
+) -> None:
+    keeping.close()  # a disk cannot be made read only while files are written
+    disk.make_read_only()
+    with pytest.raises(Unavailable, match="Read-only file system"):
+        keeping.save(NEW)
+    assert keeping.load().lives == {ID: FORMER}
+
+
+def test_a_record_on_a_full_disk_loses_the_line_and_no_other(disk: SmallDisk) -> None:
+    path = disk.outside / "audit.jsonl"
+    audit = Audit(path)
+    audit.write({"n": 0})
+    disk.fill()
+    with pytest.raises(Unavailable, match="cannot be written"):
+        audit.write({"n": 1, "output": "x" * 9_000})
+    disk.free()
+    audit.write({"n": 2})
+    assert [line["n"] for line in Record(path)] == [0, 2]

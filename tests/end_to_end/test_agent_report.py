@@ -1,0 +1,54 @@
+"""What the real agent writes down is what its report understands."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.agents import an_agent
+from tests.end_to_end.program import serving
+
+from forewarn.cli import agent_report, options
+
+FLEET = '[[vms]]\nname = "web-0"\n'
+PLAN = """
+[hooks.drain]
+command = "echo all is drained"
+[[rules]]
+name = "all"
+prepare = ["drain"]
+"""
+
+
+def test_the_report_on_a_reboot_tells_its_whole_story(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet, folder = tmp_path / "fleet.toml", tmp_path / "vm"
+    fleet.write_text(FLEET)
+    with (
+        serving(
+            tmp_path,
+            *("--clock", "x60", "--store", "memory"),
+            fleet=fleet,
+            FOREWARN_SHOWN_REBOOT="1",
+        ) as program,
+        an_agent(folder, f"{program.metadata[0]}/vm/web-0", PLAN) as agent,
+    ):
+        program.service.announce(vms=["web-0"])
+        event = agent.wait_for("over")["event"]
+    parser = argparse.ArgumentParser()
+    agent_report.register(parser.add_subparsers())
+    args = parser.parse_args(["report", event[:8], "--state", str(folder / "state")])
+    options.settle(args)
+    assert args.run(args) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"Reboot of web-0\n\n  event        {event}\n")
+    for part in (
+        'rule "all" matches',
+        "prepare: drain succeeded",
+        "| all is drained",
+        "approved; the service answered 200",
+        "This agent approved it",
+        "Its hook succeeded.",
+        "This VM was not seen to stand still",
+    ):
+        assert part in told
