@@ -127,6 +127,16 @@ def test_the_story_of_an_event_is_told(report: Report, state: Path) -> None:
     assert max(map(len, told.splitlines())) <= 80
 
 
+def test_the_page_on_post_mortems_shows_what_the_program_says(
+    report: Report, state: Path
+) -> None:
+    write(state, A_REBOOT)
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-post-mortem.md"
+    text = page.read_text()
+    assert f"# forewarn agent report\n{report()}```" in text
+    assert f"# forewarn agent report 0a4b\n{report('0a4b')}```" in text
+
+
 @pytest.mark.parametrize("short", ["0A4B7C1E", "0a4b", "0", ID.lower()])
 def test_an_id_may_be_short_and_in_any_case(
     report: Report, state: Path, short: str
