@@ -66,7 +66,9 @@ class Recording:
 
     def saw(self, reading: Reading) -> None:
         """Take in that the service has answered."""
-        self._last, self._has_read, self._has_failed = time.monotonic(), True, False
+        self._has_read, self._has_failed = True, False
+        self._blind(False)
+        self._last = time.monotonic()
         document = reading.document
         result = "unchanged" if document is None else "document"
         self._metrics.add(
@@ -78,7 +80,6 @@ class Recording:
         if document is not None:
             self._metrics.set("document_incarnation", float(document.incarnation))
         self._conditions.say("reading", False, "documents can be read again")
-        self._blind(False)
 
     def lost(self, error: ForewarnError) -> None:
         """Take in that nothing could be read."""
