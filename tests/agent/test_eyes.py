@@ -142,12 +142,18 @@ def test_the_pause_grows_while_nobody_answers_and_no_further_than_that() -> None
     eyes, looks = eyes_of(Script(*[away] * 9, a_reading()), poll=0.1)
     pauses = [eyes.look() for _ in range(9)]
     assert pauses == sorted(pauses)
-    assert pauses[0] < pauses[-1] <= 10.0
+    assert pauses[0] < pauses[-1] == 2.0
     eyes.look()
     assert isinstance(looks[-1], Saw)
 
 
 def test_a_refusal_that_is_final_is_asked_again_seldom() -> None:
     eyes, looks = eyes_of(Script(Refused("no such version", status=400)))
-    assert eyes.look() == 10.0
+    assert eyes.look() == 5.0
     assert isinstance(looks[-1], Lost)
+
+
+def test_a_service_that_asks_for_patience_gets_it() -> None:
+    busy = Refused("asked too often", status=429, retry_after=30.0)
+    eyes, _ = eyes_of(Script(busy))
+    assert eyes.look() == 30.0

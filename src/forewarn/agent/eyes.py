@@ -16,7 +16,9 @@ from forewarn.client.retries import delay
 from forewarn.errors import ForewarnError, Misunderstood, Refused
 
 _LONGEST_WAIT = 60.0  # seconds for which a service holds a question at most
-_LONGEST_PAUSE = 10.0  # seconds between two questions while nobody answers
+_BLIND_PAUSE = 2.0  # seconds between two questions while nobody answers: not longer,
+# because a Preempt leaves no more than thirty
+_REFUSED_PAUSE = 5.0  # seconds, where the question itself was refused
 _NO_TIME = 0.1  # seconds: who says that nothing is new sooner does not hold us
 _ASK_AGAIN = 60.0  # seconds until a name that could not be learned is asked for again
 
@@ -102,8 +104,7 @@ class Eyes:
         except ForewarnError as error:
             self._failures += 1
             self._hand_on(Lost(error=error))
-            pause = delay(error, self._failures)
-            return max(self._poll, _LONGEST_PAUSE if pause is None else pause)
+            return max(self._poll, _pause(error, self._failures - 1))
 
     def _learn_name(self) -> None:
         try:
@@ -133,3 +134,12 @@ class Eyes:
         self._hand_on(Saw(reading=reading))
         is_news = reading.document is not None
         return 0.0 if reading.is_held and (was_held or is_news) else self._poll
+
+
+def _pause(error: ForewarnError, failures: int) -> float:
+    pause = delay(error, failures)
+    if pause is None:
+        return _REFUSED_PAUSE
+    if isinstance(error, Refused) and error.retry_after is not None:
+        return pause
+    return min(pause, _BLIND_PAUSE)

@@ -1,0 +1,220 @@
+"""The real agent, and services that answer as none should."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from tests.end_to_end.agents import Agent, an_agent
+from tests.end_to_end.program import until
+
+EVENT = {
+    "EventId": "11111111-2222-3333-4444-555555555555",
+    "EventStatus": "Scheduled",
+    "EventType": "Reboot",
+    "ResourceType": "VirtualMachine",
+    "Resources": ["vm"],
+    "NotBefore": "Mon, 19 Sep 2101 18:29:47 GMT",
+    "Description": "",
+    "EventSource": "Platform",
+    "DurationInSeconds": -1,
+}
+NOTHING = b'{"DocumentIncarnation":0,"Events":[]}'
+SOMETHING = json.dumps({"DocumentIncarnation": 1, "Events": [EVENT]}).encode()
+HTML = b"<html><body>It works!</body></html>"
+
+PLAN = """
+[hooks.drain]
+command = "echo $FOREWARN_STEP >> drain; exit $(cat code 2>/dev/null || echo 0)"
+[hooks.undo]
+command = "echo $FOREWARN_STEP >> undo"
+[[rules]]
+name = "all"
+prepare = ["drain"]
+undo = ["undo"]
+"""
+TOP = {"name": "vm", "poll_seconds": 0.05, "blind_after_seconds": 1}
+
+
+class Odd:
+    """A service of our own, which answers as it is told."""
+
+    def __init__(self, server: ThreadingHTTPServer) -> None:
+        self.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+        self.body = NOTHING
+        self.status = 200
+        self.post_status = 200
+        self.posted: list[Any] = []
+        self.asked = 0
+        self.is_silent = False
+        self.closing = Event()
+
+
+@pytest.fixture
+def odd() -> Iterator[Odd]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            service.asked += 1
+            if service.is_silent:
+                service.closing.wait(30)
+            if self.path.startswith("/metadata/instance"):
+                self.answer(404, b'{ "error": "Not found" }')
+            else:
+                self.answer(service.status, service.body)
+
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            service.posted.append(json.loads(content))
+            self.answer(service.post_status, b"")
+
+        def answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        service = Odd(server)
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield service
+        finally:
+            service.closing.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def agent(odd: Odd, tmp_path: Path) -> Iterator[Agent]:
+    with an_agent(tmp_path / "vm", odd.endpoint, PLAN, top=TOP) as agent:
+        until(lambda: odd.asked > 1)
+        yield agent
+
+
+def asked_again(odd: Odd, times: int = 5) -> None:
+    before = odd.asked
+    until(lambda: odd.asked >= before + times, 20)
+
+
+def test_html_is_said_once_and_once_when_it_is_over(odd: Odd, agent: Agent) -> None:
+    odd.body = HTML
+    agent.wait_for("blind")
+    asked_again(odd, 2)
+    odd.body = NOTHING
+    seen = agent.wait_for("sees-again")
+    assert seen["seconds"] >= 1
+    said = [line for line in agent.log.splitlines() if " no document" in line]
+    assert len([line for line in said if "no document:" in line]) == 1, agent.log
+    assert agent.log.count("documents can be read again") == 1
+    assert agent.process.poll() is None
+
+
+def test_an_answer_without_a_byte_does_not_end_an_event_until_it_is_repeated(
+    odd: Odd, agent: Agent
+) -> None:
+    odd.body = SOMETHING
+    agent.wait_for("approved")
+    odd.body = b""
+    gone = agent.wait_for("gone")
+    assert gone["canceled"] is True
+    agent.wait_for("over")
+    assert (agent.folder / "undo").read_text() == "undo\n"
+
+
+def test_a_service_that_never_answers_is_an_alarm(odd: Odd, agent: Agent) -> None:
+    odd.is_silent = True
+    agent.wait_for("blind")
+    assert "no document could be read for" in agent.log
+    assert agent.process.poll() is None
+
+
+def test_a_service_that_is_away_is_no_end_of_an_event(odd: Odd, agent: Agent) -> None:
+    odd.body = SOMETHING
+    agent.wait_for("approved")
+    for odd.status in (500, 404):
+        asked_again(odd, 1)
+    odd.status = 200
+    asked_again(odd, 2)
+    assert agent.lines("gone", "came-back") == []
+    assert agent.lines("hook-began")[-1]["step"] == "prepare"
+
+
+def test_an_approval_that_is_not_taken_is_sent_again(odd: Odd, agent: Agent) -> None:
+    odd.post_status = 503
+    odd.body = SOMETHING
+    agent.wait_for("approval-failed", times=2)
+    odd.post_status = 200
+    agent.wait_for("approved")
+    assert odd.posted[-1] == {"StartRequests": [{"EventId": EVENT["EventId"]}]}
+    assert (agent.folder / "drain").read_text() == "prepare\n"
+
+
+def test_what_is_not_prepared_is_never_approved_whatever_the_service_does(
+    odd: Odd, agent: Agent
+) -> None:
+    (agent.folder / "code").write_text("1")
+    odd.body = SOMETHING
+    agent.wait_for("not-approved")
+    for odd.body in (HTML, b"", b'{"Events":null}', b"[]", SOMETHING):
+        asked_again(odd, 1)
+    assert odd.posted == []
+
+
+def test_fields_that_are_missing_and_types_that_nobody_knows_are_put_up_with(
+    odd: Odd, agent: Agent
+) -> None:
+    strange = {"EventId": "X", "EventStatus": "Scheduled", "EventType": "Evaporate"}
+    odd.body = json.dumps({"Events": [strange, {**EVENT, "More": [1]}]}).encode()
+    agent.wait_for("approved")
+    seen = {each["event"]: each for each in agent.lines("seen")}
+    assert seen["X"]["mine"] is False
+    assert seen[EVENT["EventId"]]["event_as_shown"]["More"] == [1]
+
+
+def test_a_life_that_was_cut_in_half_is_taken_from_its_older_copy(
+    odd: Odd, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vm"
+    (tmp_path / "vm").mkdir()
+    (folder / "code").write_text("1")
+    odd.body = SOMETHING
+    with an_agent(folder, odd.endpoint, PLAN, top=TOP) as agent:
+        agent.wait_for("not-approved")
+        assert agent.stop() == 0
+    path = folder / "state" / "events" / f"{EVENT['EventId']}.json"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with an_agent(folder, odd.endpoint, PLAN, top=TOP) as agent:
+        agent.wait_for("began", times=2)
+        agent.wait_for_log("older copy")
+        asked_again(odd)
+    assert len(agent.lines("seen")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[rules]\n", "line 3"),
+        ('[[rules]]\naprove = "never"\n', 'did you mean "approve"?'),
+        (
+            '[hooks.drain]\ncommand = ["/no/such"]\n[[rules]]\nprepare = ["drain"]\n',
+            "/no/such",
+        ),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_at_the_start(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    with an_agent(tmp_path, "http://127.0.0.1:1", text) as agent:
+        assert agent.process.wait(20) == 1
+        assert complaint in agent.log
+        assert "Traceback" not in agent.log
