@@ -130,6 +130,12 @@ def test_whether_all_are_ready_is_asked_when_this_vm_is() -> None:
     assert advance(life, about()).orders == (AskReady(hook="all-drained"),)
 
 
+def test_what_is_gone_is_not_approved_though_it_is_prepared() -> None:
+    step = advance(a_life(seen=Seen.GONE, runs=(a_run(),)), about())
+    assert begun(step) == [("undo", "resume", 1)]
+    assert Post() not in step.orders
+
+
 def test_what_is_approved_is_not_approved_again() -> None:
     life = a_life(runs=(a_run(),), approved_at=NOON)
     assert advance(life, about()).orders == ()

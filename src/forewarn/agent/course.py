@@ -247,7 +247,8 @@ def _deadline(life: Life, about: Circumstances) -> datetime:
 
 
 def _approvals(life: Life) -> Iterator[Order]:
-    if life.approved_at is not None or not_approved(life) is not None:
+    is_awaited = life.seen is Seen.SCHEDULED and life.approved_at is None
+    if not is_awaited or not_approved(life) is not None:
         return
     course = life.course
     if course is not None and course.together is Together.WHEN_READY and course.ready:

@@ -1,0 +1,145 @@
+"""Whatever happens to an event, its hooks and the agent, the rules hold."""
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.agent.lives import NOON, SECOND, a_course, a_sight, an_event
+
+from forewarn.agent import course
+from forewarn.agent.course import Begin, Circumstances, Cut, Post, advance
+from forewarn.agent.lives import Course, Life, Outcome, Run, Seen
+from forewarn.agent.plan import Approve, Step
+from forewarn.agent.sighting import see
+from forewarn.protocol.types import Document, EventStatus
+
+HOOKS = {
+    Step.PREPARE: ("drain", "flush"),
+    Step.STARTED: ("flush",),
+    Step.WITHOUT_NOTICE: ("alarm",),
+    Step.RECOVER: ("fill", "tell"),
+    Step.UNDO: ("fill",),
+}
+
+#: What may happen: a document, the end of a hook, the agent's death, the VM's.
+HAPPENINGS = st.one_of(
+    st.sampled_from(["scheduled", "started", "absent", "die", "reboot"]),
+    st.tuples(st.integers(0, 3), st.sampled_from(["done", "failed", "cut"])),
+)
+
+
+@dataclass
+class World:
+    """One event, its life on disk, and what runs."""
+
+    course: Course
+    life: Life | None = None
+    running: dict[str, Run] = field(default_factory=dict)
+    ended: set[tuple[Step, str]] = field(default_factory=set)  # of this life, on disk
+    lost: set[tuple[Step, str]] = field(default_factory=set)
+    boot: int = 0
+    seconds: int = 0
+    tokens: count = field(default_factory=count)  # type: ignore[type-arg]
+
+    def happen(self, happening: object) -> None:
+        self.seconds += 1
+        match happening:
+            case "die" | "reboot":
+                self.boot += happening == "reboot"
+                runs = () if self.life is None else self.life.runs
+                mine = [run for run in runs if run.token in self.running]
+                self.lost |= {(run.step, run.hook) for run in mine}
+                self.running.clear()
+            case (int(number), str(outcome)):
+                self._end(number, Outcome(outcome))
+            case _:
+                self._show(str(happening))
+        self._go_on()
+
+    def _show(self, what: str) -> None:
+        words = {"scheduled": EventStatus.SCHEDULED, "started": EventStatus.STARTED}
+        events = [an_event(status=words[what])] if what in words else []
+        sight = a_sight(
+            now=NOON + self.seconds * SECOND,
+            boot=f"boot-{self.boot}",
+            course=self.course,
+        )
+        lives = {} if self.life is None else {"E1": self.life}
+        document = Document(incarnation=self.seconds, events=tuple(events))
+        for life in see(lives, document, sight).lives:
+            if self.life is None or (self.life.seen is Seen.GONE and events):
+                self.ended, self.lost = set(), set()  # it begins, or began anew
+            self.life = life
+
+    def _end(self, number: int, outcome: Outcome) -> None:
+        if not self.running or self.life is None:
+            return
+        token = sorted(self.running)[number % len(self.running)]
+        run = self.running.pop(token)
+        now = NOON + self.seconds * SECOND
+        before = self.life
+        self.life = course.end(
+            self.life, replace(run, outcome=outcome, ended_at=now), now
+        ).life
+        if before != self.life:
+            self.ended.add((run.step, run.hook))
+
+    def _go_on(self) -> None:
+        for _ in range(9):  # a hook may begin another; then it rests
+            if self.life is None or not self._advance(self.life):
+                return
+        raise AssertionError("it never rests")
+
+    def _advance(self, life: Life) -> bool:
+        about = Circumstances(
+            now=NOON + self.seconds * SECOND,
+            running=frozenset(self.running),
+            token=lambda: f"t{next(self.tokens):04}",
+        )
+        step = advance(life, about)
+        for order in step.orders:
+            self._check(step.life, order)
+        changed = step.life != life
+        self.life = step.life
+        return changed
+
+    def _check(self, life: Life, order: object) -> None:
+        match order:
+            case Begin(run=run):
+                name = (run.step, run.hook)
+                assert name not in self.ended, "what has ended is begun again"
+                assert (run.times > 1) == (name in self.lost)
+                steps = {each.step for each in self.running.values()}
+                assert steps <= {run.step}, "two steps at the same time"
+                self.running[run.token] = run
+            case Cut(token=token):
+                assert token in self.running
+            case Post():
+                assert life.seen is Seen.SCHEDULED
+                if self.course.approve is Approve.AFTER_HOOKS:
+                    done = {
+                        run.hook
+                        for run in life.runs
+                        if (run.step, run.outcome) == (Step.PREPARE, Outcome.DONE)
+                    }
+                    assert done == {"drain", "flush"}, "not prepared"
+            case _:
+                raise AssertionError(order)
+
+
+@given(
+    happenings=st.lists(HAPPENINGS, max_size=30),
+    parallel=st.booleans(),
+    approve=st.sampled_from(Approve),
+)
+def test_whatever_happens(
+    happenings: list[object], parallel: bool, approve: Approve
+) -> None:
+    world = World(a_course(hooks=HOOKS, parallel=parallel, approve=approve))
+    for happening in happenings:
+        world.happen(happening)
+    for _ in range(20):
+        world.happen("absent")
+        world.happen((0, "done"))
+    assert world.life is None or world.life.over_at is not None
