@@ -12,7 +12,7 @@ def test_the_first_document_is_all_new() -> None:
     change = compare(None, a_document(SCHEDULED, incarnation=9))
     assert (change.incarnation, change.events) == (9, (SCHEDULED,))
     assert change.appeared == (SCHEDULED,)
-    assert not (change.started or change.completed or change.canceled)
+    assert (change.started, change.completed, change.canceled) == ((), (), ())
 
 
 def test_an_event_that_is_started_when_first_seen_has_appeared_and_started() -> None:
@@ -23,7 +23,7 @@ def test_an_event_that_is_started_when_first_seen_has_appeared_and_started() -> 
 def test_an_event_that_starts_has_not_changed_otherwise() -> None:
     change = compare(a_document(SCHEDULED), a_document(STARTED))
     assert change.started == (STARTED,)
-    assert not (change.appeared or change.changed)
+    assert (change.appeared, change.changed) == ((), ())
 
 
 def test_an_event_that_is_gone_after_it_started_was_completed() -> None:

@@ -1,0 +1,63 @@
+"""Where the service answers, as people write it."""
+
+import pytest
+
+from forewarn.client.endpoint import DEFAULT, VARIABLE, Endpoint, find, parse
+from forewarn.errors import InvalidInput
+
+
+def test_the_argument_wins_over_the_environment_and_that_over_the_default() -> None:
+    environment = {VARIABLE: "http://there"}
+    assert str(find("http://here", environment)) == "http://here"
+    assert str(find(None, environment)) == "http://there"
+    assert str(find(None, {})) == DEFAULT
+    assert str(find(None, {VARIABLE: ""})) == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("http://10.0.0.1", Endpoint(host="10.0.0.1")),
+        ("http://10.0.0.1:80/", Endpoint(host="10.0.0.1")),
+        ("HTTP://Host:8254", Endpoint(host="host", port=8254)),
+        ("http://[fd00::1]:81", Endpoint(host="fd00::1", port=81)),
+        ("http://h/vm/web-0/", Endpoint(host="h", prefix="/vm/web-0")),
+        ("http://h/vm/web-0/metadata", Endpoint(host="h", prefix="/vm/web-0")),
+        ("http://h/metadata/", Endpoint(host="h")),
+        (
+            "http://h/metadata/scheduledEvents?api-version=2020-07-01",
+            Endpoint(host="h"),
+        ),
+    ],
+)
+def test_an_address_is_read_with_or_without_what_follows(
+    written: str, meant: Endpoint
+) -> None:
+    assert parse(written) == meant
+
+
+def test_an_address_is_written_as_a_host_header_wants_it() -> None:
+    assert parse("http://[fd00::1]:81/x").authority == "[fd00::1]:81"
+    assert parse("http://10.0.0.1:80").authority == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("https://h", "plain HTTP"),
+        ("h:8254", "http://"),
+        ("10.0.0.1", "http://"),
+        ("/x", "http://"),
+        ("http://", "not the address"),
+        ("http://h:99999", "no port"),
+        ("http://h:0", "not the address"),
+        ("http://me@h", "no user"),
+        ("http://[", "not an address"),
+        ("http://h/\r\nX: y", "not an address"),
+        ("http://h /", "not an address"),
+        ("http://ḧ", "not an address"),
+    ],
+)
+def test_what_is_no_address_is_refused_with_a_sentence(written: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        parse(written)

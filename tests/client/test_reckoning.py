@@ -1,0 +1,63 @@
+"""What time it is for the service, from one answer and from several."""
+
+from datetime import timedelta
+
+import pytest
+from tests.client.builders import DATE, NOON, an_answer
+
+from forewarn.client.answers import reckoning_of
+from forewarn.client.reckoning import Reckoning, tighter
+
+
+def heard(seconds: float, at: float, rate: float = 1.0) -> Reckoning:
+    return Reckoning(date=NOON + timedelta(seconds=seconds), at=at, rate=rate)
+
+
+def test_a_date_that_was_cut_off_less_is_kept() -> None:
+    exact, late = heard(10, at=10.0), heard(10, at=10.9)
+    assert tighter(exact, late) is exact
+
+
+def test_a_date_that_is_nearer_to_the_truth_takes_over() -> None:
+    late, exact = heard(10, at=10.9), heard(12, at=12.0)
+    assert tighter(late, exact) is exact
+
+
+@pytest.mark.parametrize("seconds", [-3600, 5])
+def test_a_clock_that_was_set_back_is_believed(seconds: float) -> None:
+    after = heard(seconds, at=10.0)
+    assert tighter(heard(0, at=0.0), after) is after
+
+
+def test_what_was_heard_long_ago_is_not_kept() -> None:
+    after = heard(999.5, at=1000.0)
+    assert tighter(heard(0, at=0.0), after) is after
+
+
+def test_a_clock_that_runs_otherwise_than_before_is_believed() -> None:
+    after = heard(0.5, at=1.0, rate=60.0)
+    assert tighter(heard(0, at=0.0), after) is after
+
+
+@pytest.mark.parametrize(
+    ("told", "rate"),
+    [
+        ("60", 60.0),
+        ("manual", 0.0),
+        ("Manual ", 0.0),
+        ("0.5", 0.5),
+        ("", 1.0),
+        ("-1", 1.0),
+        ("nan", 1.0),
+        ("inf", 1.0),
+        ("fast", 1.0),
+    ],
+)
+def test_a_service_tells_how_fast_its_clock_runs(told: str, rate: float) -> None:
+    reckoning = reckoning_of(an_answer(at=5.0, date=DATE, forewarn_clock=told))
+    assert reckoning == Reckoning(date=NOON, at=5.0, rate=rate)
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Sat, 99 Jan 2026 12:00:00 GMT"])
+def test_a_date_that_is_none_tells_nothing(date: str) -> None:
+    assert reckoning_of(an_answer(date=date)) is None
