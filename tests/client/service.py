@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Event, Thread
+from threading import Event, Semaphore, Thread
 
 #: Answers one request; says whether the connection stays open.
 Act = Callable[[socket.socket], bool]
@@ -24,6 +24,7 @@ class Service:
     asked: list[bytes] = field(default_factory=list)
     connections: int = 0
     ended: Event = field(default_factory=Event)
+    questions: Semaphore = field(default_factory=lambda: Semaphore(0))
 
     @property
     def url(self) -> str:
@@ -34,6 +35,11 @@ class Service:
         lines = self.asked[number].split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
         pairs = [line.split(": ", 1) for line in lines]
         return {name.lower(): value for name, value in pairs}
+
+    def wait(self, count: int = 1) -> None:
+        """Wait until `count` more questions have come."""
+        for _ in range(count):
+            assert self.questions.acquire(timeout=_LONG)
 
     def line(self, number: int = -1) -> str:
         return self.asked[number].split(b"\r\n")[0].decode()
@@ -75,6 +81,7 @@ def _serve(connection: socket.socket, service: Service) -> None:
     with connection, suppress(OSError):
         while (asked := _request(connection, service)) is not None:
             service.asked.append(asked)
+            service.questions.release()
             if not service.acts or not service.acts.pop(0)(connection):
                 return
 

@@ -164,8 +164,7 @@ def test_an_approval_does_not_wait_for_a_question_that_is_held() -> None:
     with a_service(is_silent, says(b"")) as service, Client(service.url) as client:
         held = threading.Thread(target=lambda: list(client.watch()))
         held.start()
-        while not service.asked:
-            held.join(0.01)
+        service.wait()
         client.approve("E0")
         assert service.line() == (
             "POST /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1"

@@ -15,7 +15,7 @@ from threading import Lock
 from forewarn.client.asking import Ask
 from forewarn.client.endpoint import Endpoint
 from forewarn.client.http import Answer, Incoming, request
-from forewarn.client.troubles import trouble
+from forewarn.client.troubles import named, no_connection, trouble
 from forewarn.errors import Closed, Lost, Misunderstood
 
 _PIECE = 65_536  # bytes taken at once
@@ -45,11 +45,9 @@ class Connections:
         except OSError as error:
             self._refuse_if_closed()
             raise trouble(error, where, ask.timeout) from error
-        except Lost as error:
+        except (Lost, Misunderstood) as error:
             self._refuse_if_closed()
-            raise Lost(f"{where} was lost: {error}") from error
-        except Misunderstood as error:
-            raise Misunderstood(f"{where} is no metadata service: {error}") from error
+            raise named(error, where) from error
 
     def close(self) -> None:
         """Close all of them, and let nobody open another."""
@@ -95,7 +93,10 @@ class Connections:
     def _open(self, deadline: float) -> socket.socket:
         seconds = min(self._connect_timeout, _left(deadline))
         where = (self._endpoint.host, self._endpoint.port)
-        made = socket.create_connection(where, timeout=seconds)
+        try:
+            made = socket.create_connection(where, timeout=seconds)
+        except TimeoutError as error:
+            raise no_connection(str(self._endpoint), seconds) from error
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             if not self._is_closed:

@@ -2,7 +2,7 @@
 
 import socket
 
-from forewarn.errors import Lost, Unreachable
+from forewarn.errors import Lost, Misunderstood, Unreachable
 
 
 def trouble(error: OSError, endpoint: str, seconds: float) -> Unreachable:
@@ -14,11 +14,26 @@ def trouble(error: OSError, endpoint: str, seconds: float) -> Unreachable:
         )
     if isinstance(error, TimeoutError):
         return Unreachable(
-            f"{endpoint} did not answer within {seconds:g} s; is this a VM that it"
-            " serves, and does a route lead there?"
+            f"{endpoint} did not answer within {seconds:g} s; it may be busy, or not"
+            " be a metadata service"
         )
     if isinstance(error, socket.gaierror):
         return Unreachable(f"no machine of the name in {endpoint} is known: {error}")
     if isinstance(error, ConnectionError):
         return Lost(f"the connection to {endpoint} broke before it had answered")
     return Unreachable(f"{endpoint} cannot be reached: {error.strerror or error}")
+
+
+def no_connection(endpoint: str, seconds: float) -> Unreachable:
+    """Say that nobody took a connection."""
+    return Unreachable(
+        f"no connection to {endpoint} within {seconds:g} s; is this a VM that it"
+        " serves, and does a route lead there?"
+    )
+
+
+def named(error: Lost | Misunderstood, endpoint: str) -> Lost | Misunderstood:
+    """Say of which service it was that an answer made no sense or broke off."""
+    if isinstance(error, Lost):
+        return Lost(f"{endpoint} was lost: {error}")
+    return Misunderstood(f"{endpoint} is no metadata service: {error}")

@@ -1,0 +1,102 @@
+"""Connections to one service for those who await; see `connections` for the rules."""
+
+import asyncio
+import time
+from typing import TypeAlias
+
+from forewarn.client.asking import Ask
+from forewarn.client.endpoint import Endpoint
+from forewarn.client.http import Answer, Incoming, request
+from forewarn.client.troubles import named, no_connection, trouble
+from forewarn.errors import Closed, Lost, Misunderstood
+
+_PIECE = 65_536  # bytes taken at once
+_Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class StreamConnections:
+    """Connections to one service, kept open; each question has one to itself."""
+
+    def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
+        """Take `connect_timeout` seconds for a connection, if a question has them."""
+        self._endpoint = endpoint
+        self._connect_timeout = connect_timeout
+        self._idle: list[_Streams] = []
+        self._busy: set[_Streams] = set()
+        self._closing = asyncio.Event()
+
+    async def ask(self, ask: Ask) -> Answer:
+        """Ask one question; every trouble becomes one of our errors."""
+        headers = {"Host": self._endpoint.authority, **ask.headers}
+        target = f"{self._endpoint.prefix}{ask.path}"
+        data = request(ask.method, target, headers, ask.body)
+        where = str(self._endpoint)
+        try:
+            async with asyncio.timeout(ask.timeout):
+                return await self._exchange(data)
+        except OSError as error:
+            self._refuse_if_closed()
+            raise trouble(error, where, ask.timeout) from error
+        except (Lost, Misunderstood) as error:
+            self._refuse_if_closed()
+            raise named(error, where) from error
+
+    async def pause(self, seconds: float) -> Closed | None:
+        """Wait, unless all is closed meanwhile."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        except TimeoutError:
+            return None
+        return Closed("this client was closed")
+
+    def close(self) -> None:
+        """Close all of them, and let nobody open another."""
+        self._closing.set()
+        for _, writer in (*self._idle, *self._busy):
+            writer.transport.abort()
+        self._idle.clear()
+
+    async def _exchange(self, data: bytes) -> Answer:
+        self._refuse_if_closed()
+        if self._idle:
+            incoming = Incoming()
+            try:
+                return await self._talk(self._idle.pop(), data, incoming)
+            except (ConnectionError, Lost):
+                if incoming.has_begun:
+                    raise
+        return await self._talk(await self._open(), data, Incoming())
+
+    async def _open(self) -> _Streams:
+        self._refuse_if_closed()
+        where = (self._endpoint.host, self._endpoint.port)
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                return await asyncio.open_connection(*where)
+        except TimeoutError as error:
+            raise no_connection(str(self._endpoint), self._connect_timeout) from error
+
+    async def _talk(self, to: _Streams, data: bytes, incoming: Incoming) -> Answer:
+        reader, writer = to
+        self._busy.add(to)
+        try:
+            self._refuse_if_closed()
+            writer.write(data)
+            while not incoming.is_complete:
+                incoming.feed(await reader.read(_PIECE))
+            answer = incoming.answer(time.monotonic())
+        except BaseException:
+            writer.transport.abort()
+            raise
+        finally:
+            self._busy.discard(to)
+        if incoming.stays_open:
+            self._idle.append(to)
+        else:
+            writer.transport.abort()
+        return answer
+
+    def _refuse_if_closed(self) -> None:
+        if self._closing.is_set():
+            raise Closed("this client was closed")

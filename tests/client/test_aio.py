@@ -1,0 +1,160 @@
+"""The client for those who await."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.client.service import (
+    EMPTY,
+    Act,
+    Service,
+    a_service,
+    drips,
+    hangs_up,
+    is_silent,
+    says,
+    sends,
+)
+
+from forewarn import client as threaded
+from forewarn.client.aio import Client
+from forewarn.errors import (
+    Closed,
+    InvalidInput,
+    Misunderstood,
+    Refused,
+    Unreachable,
+)
+
+ONE = {"DocumentIncarnation": 7, "Events": [{"EventId": "E0"}]}
+
+
+def awaiting(
+    test: Callable[[Service, Client], Awaitable[None]], *acts: Act, **options: float
+) -> Service:
+    """Run `test` with a client of a service that answers with `acts`."""
+
+    async def run(service: Service) -> None:
+        async with Client(service.url, **options) as client:  # type: ignore[arg-type]
+            await test(service, client)
+
+    with a_service(*acts) as service:
+        asyncio.run(run(service))
+        return service
+
+
+def test_it_has_all_that_the_other_client_has() -> None:
+    def names(kind: type) -> set[str]:
+        return {name for name in dir(kind) if not name.startswith("_")}
+
+    assert names(Client) == names(threaded.Client)
+
+
+def test_it_asks_as_the_other_client_does() -> None:
+    async def test(service: Service, client: Client) -> None:
+        assert (await client.document()).incarnation == 7
+        await client.approve("E0")
+        assert (await client.instance()).name == "web-0"
+        assert service.connections == 1
+
+    body = {"compute": {"name": "web-0"}}
+    service = awaiting(test, says(ONE), says(b""), says(body))
+    assert service.line(0).startswith("GET /metadata/scheduledevents?")
+    assert service.body(1) == b'{"StartRequests":[{"EventId":"E0"}]}'
+
+
+def test_a_watch_tells_changes_and_can_be_left() -> None:
+    async def test(service: Service, client: Client) -> None:
+        found = []
+        async for change in client.watch(poll=0.01):
+            found.append(change)
+            if len(found) == 2:
+                break
+        assert [len(each.events) for each in found] == [1, 0]
+
+    awaiting(test, says(ONE, ETag='"1"'), says(EMPTY, ETag='"2"'))
+
+
+def test_a_held_question_that_is_canceled_ends_at_once() -> None:
+    async def test(service: Service, client: Client) -> None:
+        held = asyncio.create_task(client.read())
+        await asyncio.to_thread(service.wait)
+        held.cancel()
+        async with asyncio.timeout(1):
+            with pytest.raises(asyncio.CancelledError):
+                await held
+            assert (await client.document()).incarnation == 7
+
+    awaiting(test, is_silent, says(ONE))
+
+
+def test_closing_ends_a_watch_elsewhere() -> None:
+    async def test(service: Service, client: Client) -> None:
+        async def watch() -> int:
+            return len([each async for each in client.watch()])
+
+        watching = asyncio.create_task(watch())
+        await asyncio.to_thread(service.wait, 2)
+        await client.close()
+        async with asyncio.timeout(1):
+            assert await watching == 1
+        with pytest.raises(Closed):
+            await client.document()
+
+    awaiting(test, says(ONE, ETag='"1"'), is_silent)
+
+
+def test_closing_ends_a_pause() -> None:
+    async def test(service: Service, client: Client) -> None:
+        asking = asyncio.create_task(client.document())
+        await asyncio.to_thread(service.wait)
+        await client.close()
+        async with asyncio.timeout(1):
+            with pytest.raises(Closed):
+                await asking
+
+    awaiting(test, says(status=429, Retry_After="20"))
+
+
+def test_a_kept_connection_that_is_dead_is_replaced() -> None:
+    async def test(service: Service, client: Client) -> None:
+        await client.read()
+        assert (await client.read()).document is not None
+        assert service.connections == 2
+
+    awaiting(test, says(EMPTY), hangs_up, says(ONE))
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+BAD = {
+    "HTML": (says(b"<html>"), Misunderstood),
+    "no HTTP": (sends(b"SSH-2.0\r\n"), Misunderstood),
+    "cut": (sends(HEAD + b"Content-Length: 9\r\n\r\n{"), Unreachable),
+    "redirect": (says(status=302, Location="/x"), Refused),
+    "hangs up": (hangs_up, Unreachable),
+    "never": (is_silent, Unreachable),
+    "drip": (drips(HEAD + b"Content-Length: 900000\r\n\r\n", b" "), Unreachable),
+    "endless": (drips(HEAD + b"\r\n", b" " * 1_000_000), Misunderstood),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_answer_is_an_error(name: str) -> None:
+    act, kind = BAD[name]
+
+    async def test(service: Service, client: Client) -> None:
+        with pytest.raises(kind) as caught:
+            await client.read()
+        assert service.url in str(caught.value)
+
+    seconds = 0.2 if name in ("never", "drip") else 5.0
+    awaiting(test, act, timeout=seconds, first_timeout=seconds)
+
+
+def test_approving_nothing_is_refused_here() -> None:
+    async def test(service: Service, client: Client) -> None:
+        with pytest.raises(InvalidInput):
+            await client.approve()
+
+    awaiting(test)
