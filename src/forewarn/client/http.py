@@ -11,7 +11,7 @@ program that has no need of either, and three times as long to import.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from forewarn.errors import Lost, Misunderstood
 
@@ -42,21 +42,22 @@ def request(
     return "\r\n".join([*lines, "", ""]).encode("ascii") + (body or b"")
 
 
-@dataclass(slots=True)
 class Incoming:
     """One answer on its way, put together as its bytes come in."""
 
-    is_complete: bool = False
-    stays_open: bool = False  # the connection can be asked again
-    has_begun: bool = False  # at least one byte has come
-    status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytearray = field(default_factory=bytearray)
-    _rest: bytearray = field(default_factory=bytearray)  # came, not understood yet
-    _left: int | None = None  # bytes to come; None: until the connection is closed
-    _is_chunked: bool = False
-    _in_chunk: bool = False
-    _in_trailers: bool = False
+    def __init__(self) -> None:
+        """Expect the first byte."""
+        self.is_complete = False
+        self.stays_open = False  # the connection can be asked again
+        self.has_begun = False  # at least one byte has come
+        self._status = 0
+        self._headers: Mapping[str, str] = {}
+        self._body = bytearray()
+        self._rest = bytearray()  # came, and is not understood yet
+        self._left: int | None = None  # bytes to come; None: until it is closed
+        self._is_chunked = False
+        self._in_chunk = False
+        self._in_trailers = False
 
     def feed(self, data: bytes) -> None:
         """Take in what has come; nothing at all means that the connection ended."""
@@ -73,11 +74,11 @@ class Incoming:
     def answer(self, at: float) -> Answer:
         """Hand out what has come; `at` is when the last byte did."""
         return Answer(
-            status=self.status, headers=self.headers, body=bytes(self.body), at=at
+            status=self._status, headers=self._headers, body=bytes(self._body), at=at
         )
 
     def _end(self) -> None:
-        is_whole = bool(self.status) and not self._is_chunked and self._left is None
+        is_whole = bool(self._status) and not self._is_chunked and self._left is None
         if not is_whole:
             raise Lost("the connection broke before the answer was complete")
         self.is_complete = True
@@ -86,7 +87,7 @@ class Incoming:
         """Understand one more part; False if more has to come first."""
         if self.is_complete:
             return False
-        if not self.status:
+        if not self._status:
             return self._head()
         if self._is_chunked and not self._in_chunk:
             return self._trailers() if self._in_trailers else self._size_line()
@@ -106,7 +107,7 @@ class Incoming:
         version, status = _status(lines[0])
         if status // 100 == 1:  # the answer itself is still to come
             return True
-        self.status, self.headers = status, _headers(lines[1:])
+        self._status, self._headers = status, _headers(lines[1:])
         self.stays_open = version == "HTTP/1.1" and not self._says(
             "connection", "close"
         )
@@ -118,19 +119,19 @@ class Incoming:
             raise Misunderstood("the answer has a head without an end")
 
     def _says(self, name: str, word: str) -> bool:
-        words = self.headers.get(name, "").lower().split(",")
+        words = self._headers.get(name, "").lower().split(",")
         return word in [each.strip() for each in words]
 
     def _frame(self) -> None:
         """Find out where the body ends."""
-        if self.status in _NO_BODY:
+        if self._status in _NO_BODY:
             self.is_complete = True
-        elif "transfer-encoding" in self.headers:
+        elif "transfer-encoding" in self._headers:
             if not self._says("transfer-encoding", "chunked"):
                 raise Misunderstood("the answer is encoded in a way that is not known")
             self._is_chunked = True
-        elif "content-length" in self.headers:
-            self._left = _length(self.headers["content-length"])
+        elif "content-length" in self._headers:
+            self._left = _length(self._headers["content-length"])
             self.is_complete = self._left == 0
         else:
             self.stays_open = False
@@ -142,9 +143,9 @@ class Incoming:
         part = self._rest[:count]
         if not part:
             return False
-        if len(self.body) + len(part) > MOST:
+        if len(self._body) + len(part) > MOST:
             raise Misunderstood(f"the answer is larger than {MOST // 1024**2} MB")
-        self.body += part
+        self._body += part
         del self._rest[: len(part)]
         if self._left is not None:
             self._left -= len(part)
@@ -155,9 +156,9 @@ class Incoming:
     def _is_read(self) -> None:
         if self._is_chunked:
             self._in_chunk = False
-            if not self.body.endswith(b"\r\n"):
+            if not self._body.endswith(b"\r\n"):
                 raise Misunderstood("the answer has a chunk of another size")
-            del self.body[-2:]  # the end of the line behind the chunk
+            del self._body[-2:]  # the end of the line behind the chunk
         else:
             self.is_complete = True
 

@@ -1,0 +1,108 @@
+"""What it costs to import the client, and where it can be imported."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import forewarn
+
+SOURCE = str(Path(forewarn.__file__).parent.parent)
+
+#: Modules that are large, and that no question needs.
+DEAR = ("asyncio", "email", "http.client", "random", "ssl", "urllib.request", "uuid")
+
+#: Modules and names that Windows does not have.
+POSIX_MODULES = (
+    "crypt",
+    "fcntl",
+    "grp",
+    "pty",
+    "pwd",
+    "readline",
+    "resource",
+    "syslog",
+    "termios",
+    "tty",
+)
+POSIX_NAMES = (
+    "O_CLOEXEC",
+    "O_DIRECTORY",
+    "O_NOFOLLOW",
+    "chown",
+    "fork",
+    "getpgid",
+    "geteuid",
+    "getuid",
+    "killpg",
+    "mkfifo",
+    "pidfd_open",
+    "posix_spawn",
+    "sched_getaffinity",
+    "setsid",
+    "sysconf",
+    "uname",
+    "wait4",
+)
+SOCKET_NAMES = ("AF_UNIX", "AF_PACKET", "SO_BINDTODEVICE", "SO_REUSEPORT")
+
+
+def python(program: str) -> str:
+    """Run `program` in a bare Python of its own; answer what it prints."""
+    command = [sys.executable, "-S", "-c", program]
+    done = subprocess.run(
+        command,
+        env={"PYTHONPATH": SOURCE},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_client_takes_nothing_large_along() -> None:
+    loaded = python("import forewarn.client, sys; print(*sys.modules)").split()
+    assert "forewarn.client.client" in loaded
+    assert [name for name in DEAR if name in loaded] == []
+
+
+def test_the_client_is_at_hand_but_not_loaded_before_it_is_asked_for() -> None:
+    program = """
+import sys, forewarn
+print("forewarn.client" in sys.modules, forewarn.Client.__name__)
+print("forewarn.client" in sys.modules)
+"""
+    assert python(program).split() == ["False", "Client", "True"]
+
+
+def test_the_package_has_no_other_names_than_it_says() -> None:
+    assert {"Client", "__version__"} == set(forewarn.__all__)
+    assert not hasattr(forewarn, "Server")
+    assert (Path(forewarn.__file__).parent / "py.typed").exists()
+
+
+def test_the_client_can_be_imported_and_used_where_there_is_no_posix() -> None:
+    program = f"""
+import os, socket, sys
+for name in {POSIX_MODULES!r}:
+    sys.modules[name] = None
+for name in {POSIX_NAMES!r}:
+    vars(os).pop(name, None)
+for name in {SOCKET_NAMES!r}:
+    vars(socket).pop(name, None)
+sys.platform = "win32"
+import forewarn.client, forewarn.client.discovery, forewarn.client.dhcp
+from forewarn.errors import Unreachable
+try:
+    forewarn.Client("http://127.0.0.1:1", patience=0).document()
+except Unreachable as error:
+    print("unreachable")
+try:
+    forewarn.client.discovery.ask_dhcp()
+except Unreachable as error:
+    print(error)
+"""
+    first, second = python(program).splitlines()
+    assert first == "unreachable"
+    assert "Linux" in second
