@@ -9,11 +9,12 @@ import time
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Self, TypeVar, assert_never
+from typing import Self, TypeVar, Unpack, assert_never
 
+from forewarn.client import client as threaded
 from forewarn.client import endpoint as endpoints
 from forewarn.client.asking import Ask
-from forewarn.client.client import a_chance
+from forewarn.client.client import Options, a_chance
 from forewarn.client.http import Answer
 from forewarn.client.instance import Instance
 from forewarn.client.reading import Reading
@@ -53,6 +54,25 @@ class Client:
                 chance=a_chance,
             )
         )
+
+    @classmethod
+    async def discover(
+        cls,
+        endpoint: str | None = None,
+        *,
+        interface: str | None = None,
+        dhcp_timeout: float = 15.0,
+        **options: Unpack[Options],
+    ) -> Self:
+        """Find the service as `forewarn.client.Client` does; in a thread."""
+        found = await asyncio.to_thread(
+            threaded.Client.discover,
+            endpoint,
+            interface=interface,
+            dhcp_timeout=dhcp_timeout,
+            **options,
+        )
+        return cls(found.endpoint, **options)
 
     @property
     def endpoint(self) -> str:

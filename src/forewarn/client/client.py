@@ -4,12 +4,13 @@ It may be used by several threads at once: each question has a connection to its
 """
 
 import os
+import socket
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from threading import Event
 from types import TracebackType
-from typing import Self, TypeVar, assert_never
+from typing import Self, TypedDict, TypeVar, Unpack, assert_never
 
 from forewarn.client import endpoint as endpoints
 from forewarn.client.asking import Ask
@@ -17,12 +18,30 @@ from forewarn.client.connections import Connections
 from forewarn.client.http import Answer
 from forewarn.client.instance import Instance
 from forewarn.client.reading import Reading
+from forewarn.client.retries import rule_for
 from forewarn.client.talks import Manner, Pause, Talk, Talks, go_on
 from forewarn.client.watch import Change
-from forewarn.errors import Closed, ForewarnError
+from forewarn.errors import (
+    Closed,
+    ForewarnError,
+    Misunderstood,
+    Refused,
+    Unreachable,
+)
 from forewarn.protocol.types import Document, ScheduledEvent
 
+_KNOCK = 2.0  # seconds for a connection to an address that may not exist
+
 T = TypeVar("T")
+
+
+class Options(TypedDict, total=False):
+    """How a client asks, as its constructor explains."""
+
+    timeout: float
+    first_timeout: float
+    api_version: str
+    patience: float
 
 
 class Client:
@@ -61,6 +80,31 @@ class Client:
                 chance=a_chance,
             )
         )
+
+    @classmethod
+    def discover(
+        cls,
+        endpoint: str | None = None,
+        *,
+        interface: str | None = None,
+        dhcp_timeout: float = 15.0,
+        **options: Unpack[Options],
+    ) -> Self:
+        """Find the service also where no virtual network leads to 169.254.169.254.
+
+        What is named is taken. Else that address, then $SCHEDULEDEVENTSIP, then what
+        a DHCP server tells on `interface` are tried, which may take minutes. DHCP
+        takes root, and Linux.
+        """
+        from forewarn.client import discovery  # few machines need it
+
+        found = discovery.find(
+            endpoint,
+            os.environ,
+            lambda where: _answers(where, **options),
+            lambda: discovery.ask_dhcp(interface, dhcp_timeout),
+        )
+        return cls(str(found), **options)
 
     @property
     def endpoint(self) -> str:
@@ -158,6 +202,22 @@ class Client:
                 return None
             case _:
                 assert_never(act)
+
+
+def _answers(where: endpoints.Endpoint, **options: Unpack[Options]) -> bool:
+    """Whether a metadata service is there; it may have troubles that pass."""
+    try:
+        socket.create_connection((where.host, where.port), _KNOCK).close()
+    except OSError:
+        return False
+    try:
+        with Client(str(where), **options) as client:
+            client.read()
+    except Refused as refusal:
+        return refusal.status != 404 and rule_for(refusal) is not None
+    except (Unreachable, Misunderstood):
+        return False
+    return True
 
 
 def a_chance() -> float:

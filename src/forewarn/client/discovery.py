@@ -1,0 +1,162 @@
+"""Finds the metadata service of a machine without a virtual network."""
+
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from forewarn.client import dhcp
+from forewarn.client.endpoint import DEFAULT, VARIABLE, Endpoint, parse
+from forewarn.errors import InvalidInput, Malformed, Unreachable
+
+#: Where scripts of Azure keep an address that was found before.
+KEPT = "SCHEDULEDEVENTSIP"
+#: Where the service listens at such an address; some clients know only the second.
+PORTS = (80, 8080)
+
+_FLAGS, _MAC = 0x8913, 0x8927  # SIOCGIFFLAGS, SIOCGIFHWADDR of netdevice(7)
+_SIZE, _BEHIND_NAME = 40, 16  # bytes of what is asked and told, and of the name in it
+_UP, _LOOPBACK, _ETHERNET = 0x1, 0x8, 1
+_PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two questions; the last is repeated
+_PACKET = 65_536  # bytes; no packet is larger
+
+
+def find(
+    given: str | None,
+    environment: Mapping[str, str],
+    answers: Callable[[Endpoint], bool],
+    ask: Callable[[], str],
+) -> Endpoint:
+    """Take what is named, else the first that `answers`; `ask` DHCP at the end."""
+    if named := given or environment.get(VARIABLE):
+        return parse(named)
+    tried: list[Endpoint] = []
+    for candidate in _candidates(environment, ask):
+        if answers(candidate):
+            return candidate
+        tried.append(candidate)
+    listed = ", ".join(map(str, tried))
+    raise Unreachable(
+        f"no metadata service answers at any of {listed}; if you know where it is,"
+        f" set ${VARIABLE}"
+    )
+
+
+def _candidates(
+    environment: Mapping[str, str], ask: Callable[[], str]
+) -> Iterator[Endpoint]:
+    yield parse(DEFAULT)
+    if kept := environment.get(KEPT, "").strip():
+        yield from _both_ports(kept)
+    yield from _both_ports(ask())
+
+
+def _both_ports(host: str) -> Iterator[Endpoint]:
+    try:
+        found = [parse(f"http://{host}:{port}") for port in PORTS]
+    except InvalidInput as error:
+        raise InvalidInput(f"${KEPT} is not an address: {host!r}") from error
+    yield from found
+
+
+# --- DHCP --------------------------------------------------------------------
+
+
+def ask_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
+    """Ask the DHCP server for the service's address (option 245).
+
+    The question goes out by `interface`, else by the first card that is up.
+    """
+    if sys.platform != "linux":
+        raise Unreachable(
+            "a DHCP server can be asked on Linux only; name the endpoint instead"
+            f" (${VARIABLE}, or ${KEPT})"
+        )
+    card = interface or _first_card()
+    mac = _mac_of(card)
+    try:
+        with _on(card) as asking:
+            return _converse(asking, card, mac, time.monotonic() + seconds)
+    except PermissionError as error:
+        raise Unreachable(
+            "asking a DHCP server takes root, or the capabilities net_raw and"
+            " net_bind_service"
+        ) from error
+    except OSError as error:
+        raise Unreachable(f"DHCP cannot be asked on {card}: {error}") from error
+
+
+def _first_card() -> str:
+    for _, card in socket.if_nameindex():
+        (flags,) = struct.unpack_from("H", _told_of(card, _FLAGS), _BEHIND_NAME)
+        if flags & _UP and not flags & _LOOPBACK:
+            return card
+    raise Unreachable("no network card is up, so no DHCP server can be asked")
+
+
+def _mac_of(card: str) -> bytes:
+    try:
+        told = _told_of(card, _MAC)
+    except OSError as error:
+        raise Unreachable(f"there is no network card {card!r}") from error
+    kind, mac = struct.unpack_from("H6s", told, _BEHIND_NAME)
+    if kind != _ETHERNET:
+        raise Unreachable(f"the network card {card!r} does not speak DHCP")
+    return bytes(mac)
+
+
+def _told_of(card: str, question: int) -> bytes:
+    """Ask the kernel, which tells of the namespace that we are in; /sys need not."""
+    import fcntl  # Linux has it
+
+    asked = card.encode()[: _BEHIND_NAME - 1].ljust(_SIZE, b"\0")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kernel:
+        return fcntl.ioctl(kernel, question, asked)
+
+
+def _on(card: str) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, card.encode())
+        made.bind(("", dhcp.CLIENT_PORT))
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _converse(asking: socket.socket, card: str, mac: bytes, deadline: float) -> str:
+    """Ask again and again, each time a little later, until an offer tells."""
+    number = int.from_bytes(os.urandom(4))
+    offers = 0
+    for attempt in range(1000):
+        asking.sendto(dhcp.question(number, mac), ("<broadcast>", dhcp.SERVER_PORT))
+        pause = _PAUSES[min(attempt, len(_PAUSES) - 1)]
+        until = min(deadline, time.monotonic() + pause)
+        for packet in _heard(asking, until):
+            try:
+                address = dhcp.address_in(packet, number, mac)
+            except Malformed:
+                continue  # for somebody else, or from nobody who speaks DHCP
+            if address is not None:
+                return address
+            offers += 1
+        if time.monotonic() >= deadline:
+            break
+    said = "tells no metadata service (option 245)" if offers else "has answered"
+    who = "the DHCP server" if offers else "no DHCP server"
+    raise Unreachable(f"{who} on {card} {said}")
+
+
+def _heard(asking: socket.socket, until: float) -> Iterator[bytes]:
+    """Yield what comes in before `until`."""
+    while (left := until - time.monotonic()) > 0:
+        asking.settimeout(left)
+        try:
+            yield asking.recv(_PACKET)
+        except TimeoutError:
+            return

@@ -1,0 +1,98 @@
+"""The question to a DHCP server, and what is made of any answer."""
+
+import struct
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from forewarn.client.dhcp import address_in, question
+from forewarn.errors import Malformed
+
+NUMBER = 0x01020304
+MAC = bytes.fromhex("02000a4d0005")
+COOKIE = b"\x63\x82\x53\x63"
+OFFER = b"\x35\x01\x02"
+SERVICE = b"\xf5\x04\xa8\x3f\x81\x10"
+END = b"\xff"
+
+
+def an_offer(
+    options: bytes = OFFER + SERVICE + END,
+    op: int = 2,
+    number: int = NUMBER,
+    mac: bytes = MAC,
+    cookie: bytes = COOKIE,
+) -> bytes:
+    head = struct.pack("!4BI", op, 1, 6, 0, number) + bytes(20)
+    return head + mac.ljust(16, b"\0") + bytes(192) + cookie + options
+
+
+def test_a_question_is_a_discover_of_the_card() -> None:
+    packet = question(NUMBER, MAC)
+    assert len(packet) == 300
+    assert packet[:4] == b"\x01\x01\x06\x00"
+    assert packet[4:8] == b"\x01\x02\x03\x04"
+    assert packet[10:12] == b"\x80\x00"  # answer to all
+    assert packet[28:34] == MAC
+    assert packet[236:243] == COOKIE + b"\x35\x01\x01"
+
+
+def test_a_question_asks_for_the_address_of_the_service() -> None:
+    options = question(NUMBER, MAC)[240:]
+    assert 245 in options[5 : 5 + options[4]]
+
+
+def test_the_address_in_an_offer_is_found() -> None:
+    assert address_in(an_offer(), NUMBER, MAC) == "168.63.129.16"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        b"\0\0" + SERVICE + b"\0" + OFFER + END,
+        OFFER + SERVICE,
+        OFFER + b"\x03\x04\x0a\x00\x00\x01" + SERVICE + END + b"rubbish",
+        OFFER + b"\xf5\x02\xa8\x3f\xf5\x02\x81\x10" + END,
+    ],
+)
+def test_it_is_found_wherever_it_stands(options: bytes) -> None:
+    assert address_in(an_offer(options), NUMBER, MAC) == "168.63.129.16"
+
+
+def test_an_offer_need_not_tell_it() -> None:
+    assert address_in(an_offer(OFFER + END), NUMBER, MAC) is None
+
+
+BAD = {
+    "nothing": b"",
+    "cut head": an_offer()[:239],
+    "a question": an_offer(op=1),
+    "another number": an_offer(number=NUMBER + 1),
+    "another card": an_offer(mac=bytes(6)),
+    "another cookie": an_offer(cookie=b"\0\0\0\0"),
+    "no message type": an_offer(SERVICE + END),
+    "a refusal": an_offer(b"\x35\x01\x06" + SERVICE + END),
+    "a cut option": an_offer(OFFER + SERVICE[:-1]),
+    "an option without a size": an_offer(OFFER + b"\xf5"),
+    "an address that is too short": an_offer(OFFER + b"\xf5\x03\x0a\x00\x00" + END),
+    "an address that is too long": an_offer(OFFER + SERVICE + SERVICE + END),
+    "no machine's address": an_offer(OFFER + b"\xf5\x04\x00\x00\x00\x00" + END),
+    "everybody's address": an_offer(OFFER + b"\xf5\x04\xff\xff\xff\xff" + END),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_answer_is_malformed(name: str) -> None:
+    with pytest.raises(Malformed):
+        address_in(BAD[name], NUMBER, MAC)
+
+
+@given(st.one_of(st.binary(max_size=400), st.binary(max_size=80).map(an_offer)))
+@example(an_offer())
+def test_any_bytes_are_an_address_or_none_or_malformed(packet: bytes) -> None:
+    try:
+        found = address_in(packet, NUMBER, MAC)
+    except Malformed:
+        return
+    assert found is None or len(found.split(".")) == 4

@@ -1,0 +1,79 @@
+"""Where a service is looked for, in which order."""
+
+from collections.abc import Mapping
+
+import pytest
+from tests.client.service import EMPTY, a_service, says
+
+from forewarn.client import Client
+from forewarn.client.discovery import ask_dhcp, find
+from forewarn.client.endpoint import Endpoint
+from forewarn.errors import InvalidInput, Unreachable
+
+
+def looked_for(
+    there: str, environment: Mapping[str, str] | None = None, given: str | None = None
+) -> tuple[str | None, list[str]]:
+    """Look for a service that is `there`; answer what is found and what was tried."""
+    tried: list[str] = []
+
+    def answers(where: Endpoint) -> bool:
+        tried.append(str(where))
+        return str(where) == there
+
+    def ask() -> str:
+        tried.append("DHCP")
+        return "10.0.0.3"
+
+    try:
+        return str(find(given, environment or {}, answers, ask)), tried
+    except Unreachable:
+        return None, tried
+
+
+def test_what_is_named_is_taken_without_a_question() -> None:
+    assert looked_for("", given="http://a") == ("http://a", [])
+    named = {"FOREWARN_ENDPOINT": "http://b"}
+    assert looked_for("", named) == ("http://b", [])
+
+
+def test_the_usual_address_comes_first() -> None:
+    usual = "http://169.254.169.254"
+    assert looked_for(usual, {"SCHEDULEDEVENTSIP": "10.0.0.2"}) == (usual, [usual])
+
+
+def test_an_address_that_was_kept_comes_before_dhcp_on_both_ports() -> None:
+    kept = {"SCHEDULEDEVENTSIP": "10.0.0.2"}
+    found, tried = looked_for("http://10.0.0.2:8080", kept)
+    assert found == "http://10.0.0.2:8080"
+    assert tried[1:] == ["http://10.0.0.2", "http://10.0.0.2:8080"]
+
+
+def test_dhcp_is_asked_at_the_end() -> None:
+    found, tried = looked_for("http://10.0.0.3:8080")
+    assert found == "http://10.0.0.3:8080"
+    assert tried[1:] == ["DHCP", "http://10.0.0.3", "http://10.0.0.3:8080"]
+
+
+def test_nobody_there_is_a_sentence_with_all_that_was_tried() -> None:
+    with pytest.raises(Unreachable, match=r"254, http://10\.0\.0\.3, "):
+        find(None, {}, lambda _: False, lambda: "10.0.0.3")
+
+
+def test_an_address_that_was_kept_wrongly_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="SCHEDULEDEVENTSIP"):
+        looked_for("", {"SCHEDULEDEVENTSIP": "a b"})
+
+
+@pytest.mark.parametrize("card", ["../lo", "nosuchcard0", "c" * 99, "lo"])
+def test_a_card_that_is_none_is_refused(card: str) -> None:
+    with pytest.raises(Unreachable, match=card):
+        ask_dhcp(card, 0.1)
+
+
+def test_a_client_is_made_of_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_service(says(EMPTY)) as service:
+        monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
+        with Client.discover(patience=0, timeout=3) as client:
+            assert client.endpoint == service.url
+        assert service.connections == 0
