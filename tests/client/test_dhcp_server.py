@@ -155,6 +155,6 @@ def test_a_machine_without_a_virtual_network_finds_its_service(
 
 
 def test_asking_takes_root_and_says_so(wire: Wire) -> None:
-    program = ASK.replace("try:", "import os; os.setuid(65534)\ntry:")
+    program = ASK.replace("try:", "import os, fcntl; os.setuid(65534)\ntry:")
     said = wire.python(program, "0.3")
     assert "takes root" in said.err

@@ -30,6 +30,8 @@ COMMANDS = (
     "notify",
     "clock",
     "token",
+    "watch",
+    "approve",
     "agent",
 )
 

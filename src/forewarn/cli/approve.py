@@ -1,0 +1,58 @@
+"""`forewarn approve`: lets events of this VM start before their time."""
+
+import argparse
+
+from forewarn.cli.options import JSON, Subcommands, add_command
+from forewarn.cli.tables import write, write_json
+from forewarn.cli.watch import ENDPOINT, describe
+from forewarn.client import Client
+from forewarn.errors import WrongUsage
+from forewarn.protocol.types import EventStatus, ScheduledEvent
+
+_DESCRIPTION = """\
+Run in a VM: let events start before their time, now that the VM is prepared.
+All that are named are approved, or none of them. An event that names several
+VMs starts for all of them. Operators use `forewarn events approve` instead."""
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `approve`."""
+    parser = add_command(
+        subcommands,
+        "approve",
+        approve,
+        summary="in a VM: let events start before their time",
+        description=_DESCRIPTION,
+        example="forewarn approve E7F1A9B2-4C1D-4E0A-9C55-6D1B7A1F0C22",
+        common=(ENDPOINT, JSON),
+    )
+    parser.add_argument("ids", nargs="*", metavar="ID", help="the events")
+    # Without a variable: no environment approves what nobody has named.
+    parser.add_argument(
+        "--all", action="store_true", help="all events that wait for approval"
+    )
+
+
+def approve(args: argparse.Namespace) -> int:
+    """Approve what is named, or all that waits."""
+    if bool(args.ids) == args.all:
+        raise WrongUsage("name events by their ids, or give --all; one of the two")
+    with Client(args.endpoint, patience=0) as client:
+        waiting = _waiting(client) if args.all else ()
+        chosen: list[ScheduledEvent | str] = [*args.ids, *waiting]
+        if chosen:
+            client.approve(*chosen)
+        names = [describe(each, client.now()) for each in waiting] or args.ids
+    ids = [each if isinstance(each, str) else each.id for each in chosen]
+    if args.json:
+        write_json({"approved": ids})
+    elif not chosen:
+        write("nothing waits for approval")
+    else:
+        write("\n".join(f"approved {name}" for name in names))
+    return 0
+
+
+def _waiting(client: Client) -> tuple[ScheduledEvent, ...]:
+    events = client.document().events
+    return tuple(each for each in events if each.status == EventStatus.SCHEDULED)

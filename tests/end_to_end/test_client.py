@@ -1,0 +1,198 @@
+"""The client and its commands against the real program."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from tests.end_to_end.program import (
+    FOREWARN,
+    Program,
+    environment_of,
+    run,
+    serving,
+    until,
+)
+
+from forewarn import Client
+from forewarn.client import Change, aio
+from forewarn.errors import Refused
+
+SLOWLY = 20.0  # seconds between two questions: what comes sooner was held
+
+#: One VM for each test of the shared service, so that none sees another's events.
+FLEET = "".join(
+    f'[[vms]]\nname = "{name}"\n'
+    for name in ("held", "off", "known", "refused", "awaited", "command", "terminal")
+)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    folder = tmp_path_factory.mktemp("client")
+    fleet = folder / "fleet.toml"
+    fleet.write_text(FLEET)
+    with serving(folder, fleet=fleet) as program:
+        yield program
+
+
+def endpoint_of(program: Program, vm: str = "web-0") -> str:
+    return f"{program.metadata[0]}/vm/{vm}"
+
+
+@contextmanager
+def watching(client: Client) -> Iterator[list[tuple[float, Change]]]:
+    """Watch in a thread; each change is kept with the time at which it came."""
+    found: list[tuple[float, Change]] = []
+
+    def watch() -> None:
+        for change in client.watch(poll=SLOWLY):
+            found.append((time.monotonic(), change))
+
+    thread = Thread(target=watch)
+    thread.start()
+    try:
+        until(lambda: bool(found))
+        yield found
+    finally:
+        client.close()
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+def test_a_change_comes_at_once_because_the_question_is_held(
+    program: Program,
+) -> None:
+    with watching(Client(endpoint_of(program, "held"))) as found:
+        announced = time.monotonic()
+        program.service.announce(vms=["held"])
+        until(lambda: len(found) == 2)
+        at, change = found[1]
+        assert at - announced < 2
+        assert [each.resources for each in change.appeared] == [("held",)]
+
+
+def test_an_approval_goes_out_while_a_watch_is_held(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, "--clock", "manual") as program,
+        Client(endpoint_of(program)) as client,
+    ):
+        program.service.announce(vms=["web-0"])
+        with watching(client) as found:
+            event = found[0][1].events[0]
+            client.approve(event)
+            until(lambda: len(found) == 2)
+            assert [each.id for each in found[1][1].started] == [event.id]
+            program.service.advance(3600)
+            until(lambda: len(found) == 3)
+            assert [each.id for each in found[2][1].completed] == [event.id]
+
+
+def test_an_event_that_is_called_off_was_canceled(program: Program) -> None:
+    made = program.service.announce(vms=["off"])
+    with watching(Client(endpoint_of(program, "off"))) as found:
+        path = f"/v1/maintenances/{made['id']}/cancel"
+        answer = program.service.ask("POST", path, {"reason": "no need"})
+        assert answer.status == 200, answer.body
+        until(lambda: len(found) == 2)
+        assert len(found[1][1].canceled) == 1
+
+
+def test_a_watch_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
+    with serving(tmp_path) as program:
+        where = program.metadata[0].removeprefix("http://")
+        client = Client(endpoint_of(program))
+        program.service.announce(vms=["web-0"])
+        with watching(client) as found:
+            program.kill()
+            with serving(tmp_path, metadata=[where]) as again:
+                again.service.announce(vms=["web-1"])
+                until(lambda: len(found) == 2, 10)
+                assert len(found[1][1].events) == 2
+
+
+@pytest.mark.parametrize("clock", ["x60", "manual"])
+def test_time_is_reckoned_by_the_clock_of_the_service(
+    tmp_path: Path, clock: str
+) -> None:
+    with (
+        serving(tmp_path, "--clock", clock) as program,
+        Client(endpoint_of(program)) as client,
+    ):
+        program.service.announce(vms=["web-0"])
+        left = client.time_left(client.document().events[0])
+        assert left is not None
+        # The notice of a Reboot, less what has passed meanwhile, up to a second off.
+        assert timedelta(minutes=5) < left <= timedelta(minutes=15, seconds=1)
+
+
+def test_an_instance_knows_its_name(program: Program) -> None:
+    with Client(endpoint_of(program, "known")) as client:
+        assert client.instance().name == "known"
+
+
+def test_what_the_service_refuses_is_a_sentence(program: Program) -> None:
+    with Client(endpoint_of(program, "refused")) as client:
+        with pytest.raises(Refused) as caught:
+            client.approve("nonsense")
+        assert caught.value.status == 400
+        assert "NONSENSE" in str(caught.value).upper()
+
+
+def test_those_who_await_are_told_at_once_too(program: Program) -> None:
+    async def follow() -> float:
+        async with aio.Client(endpoint_of(program, "awaited")) as client:
+            began = 0.0
+            async for change in client.watch(poll=SLOWLY):
+                if change.appeared:
+                    break
+                began = time.monotonic()
+                announce = program.service.announce
+                await asyncio.to_thread(announce, vms=["awaited"])
+            await client.approve(*change.events)
+            assert (await client.instance()).name == "awaited"
+            return time.monotonic() - began
+
+    assert asyncio.run(follow()) < 3
+
+
+# --- commands ----------------------------------------------------------------
+
+
+def test_the_commands_show_and_approve_what_is_coming(
+    program: Program, tmp_path: Path
+) -> None:
+    program.service.announce(vms=["command"])
+    where = {"FOREWARN_ENDPOINT": endpoint_of(program, "command")}
+    shown = run(tmp_path, "watch", "--once", "--json", **where)
+    (event,) = json.loads(shown.out)["events"]
+    approved = run(tmp_path, "approve", event["EventId"].lower(), **where)
+    assert approved.code == 0, approved.err
+    found = program.service.get(f"/v1/events/{event['EventId']}")
+    assert found["approved_by"] == "command"
+
+
+def test_a_watch_on_a_terminal_ends_quietly_with_ctrl_c(
+    program: Program, tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        [*FOREWARN, "watch", "--endpoint", endpoint_of(program, "terminal")],
+        env=environment_of(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert "nothing is coming" in process.stdout.readline()
+        program.service.announce(vms=["terminal"])
+        assert "appeared" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (130, "", "")
