@@ -4,15 +4,18 @@ import re
 import runpy
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from forewarn.cli import main
+from forewarn.client import Change, Client, Instance, Reading
 from forewarn.core.lifecycle import TRANSITIONS
 from forewarn.core.maintenance import Phase
 from forewarn.protocol.instance import COMPUTE, Shape
+from forewarn.protocol.types import Document, ScheduledEvent
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "forewarn"
@@ -97,6 +100,18 @@ def _dates(shape: Mapping[str, Shape], above: str = "") -> Iterator[tuple[str, s
             yield above + name, inner if isinstance(inner, str) else inner[0]
 
 
+def test_the_page_of_the_client_has_all_that_it_has_and_returns() -> None:
+    page = (ROOT / "docs" / "reference" / "client.md").read_text()
+    methods = re.findall(r"^\| `(\w+)(?:\(.*\))?` \|", page, re.MULTILINE)
+    public = {name for name in dir(Client) if not name.startswith("_")}
+    assert public <= set(methods)
+    for kind in (Document, ScheduledEvent, Change, Instance, Reading):
+        (row,) = re.findall(rf"^\| `{kind.__name__}` \|.*", page, re.MULTILINE)
+        own = {each.name for each in fields(kind)} - {"paas"}  # never read, only shown
+        inherited = {"incarnation", "events"} if kind is Change else set()
+        assert own - inherited <= set(re.findall(r"`(\w+)`", row)), kind
+
+
 def test_the_compatibility_page_names_every_test_of_programs_and_no_other() -> None:
     page = (ROOT / "docs" / "explanation" / "compatibility.md").read_text()
     sources = (ROOT / "tests" / "programs").glob("test_*.py")
@@ -136,6 +151,7 @@ def test_the_program_knows_every_command_that_the_pages_show(
     typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FOREWARN_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("FOREWARN_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setenv("FOREWARN_TOKEN", "t")
     assert main(shlex.split(typed, comments=True)) == 1
     assert "nothing answers at http://127.0.0.1:1" in capsys.readouterr().err

@@ -65,7 +65,6 @@ def test_changes_are_shown_until_the_service_refuses_for_good(capsys: Capture) -
     acts = [
         says(EMPTY),
         says(a_document(an_event())),
-        says(status=503),
         says(a_document(an_event(status="Started"))),
         says(EMPTY),
         says({"error": "enough"}, 400),

@@ -116,6 +116,11 @@ def test_what_has_not_changed_is_no_document() -> None:
         assert (reading.document, reading.tag) == (None, '"7"')
 
 
+def test_a_tag_is_kept_by_a_service_that_does_not_repeat_it() -> None:
+    with a_service(says(status=304)) as service, Client(service.url) as client:
+        assert client.read(tag='"7"').tag == '"7"'
+
+
 def test_a_reading_is_asked_for_once_and_not_again() -> None:
     with a_service(says(status=503), says(EMPTY)) as service:
         with Client(service.url) as client, pytest.raises(Refused) as caught:
@@ -131,7 +136,7 @@ def test_a_connection_is_kept_for_the_next_question() -> None:
     acts = [says(EMPTY), says(status=304), says(EMPTY)]
     with a_service(*acts) as service, Client(service.url) as client:
         for _ in range(3):
-            client.read()
+            client.read(tag='"7"')
         assert service.connections == 1
 
 
@@ -216,6 +221,7 @@ BAD = {
     ),
     "redirect": (says(status=302, Location="/x"), Refused, "elsewhere"),
     "bad request": (says({"error": "no header"}, 400), Refused, "no header"),
+    "no change unasked": (says(status=304), Misunderstood, "not told since when"),
     "forbidden": (says(b"", 403), Refused, "403"),
     "never": (is_silent, Unreachable, "did not answer within 0.2 s"),
     "drip": (
@@ -283,12 +289,6 @@ def test_the_first_question_may_take_longer_than_the_others() -> None:
 
 
 # --- trying again ------------------------------------------------------------
-
-
-def test_a_document_is_asked_for_again_until_it_comes() -> None:
-    acts = [says(status=429, Retry_After="0"), says(ONE)]
-    with a_service(*acts) as service, Client(service.url) as client:
-        assert client.document().incarnation == 7
 
 
 def test_a_client_without_patience_asks_once() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,12 +26,22 @@ from forewarn import Client
 from forewarn.client import Change, aio
 from forewarn.errors import Refused
 
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-client.md"
 SLOWLY = 20.0  # seconds between two questions: what comes sooner was held
 
 #: One VM for each test of the shared service, so that none sees another's events.
 FLEET = "".join(
     f'[[vms]]\nname = "{name}"\n'
-    for name in ("held", "off", "known", "refused", "awaited", "command", "terminal")
+    for name in (
+        "held",
+        "off",
+        "known",
+        "refused",
+        "awaited",
+        "command",
+        "terminal",
+        "page",
+    )
 )
 
 
@@ -161,6 +172,30 @@ def test_those_who_await_are_told_at_once_too(program: Program) -> None:
             return time.monotonic() - began
 
     assert asyncio.run(follow()) < 3
+
+
+def test_the_program_of_the_page_approves_what_is_coming(
+    program: Program, tmp_path: Path
+) -> None:
+    text = PAGE.read_text().split("## In a program of yours")[1]
+    script = text.split("```python\n")[1].split("```")[0]
+    made = program.service.announce(vms=["page"])
+    environment = environment_of(
+        tmp_path, FOREWARN_ENDPOINT=endpoint_of(program, "page"), PYTHONUNBUFFERED="1"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("Reboot of page in ")
+            event = f"/v1/events/{made['events'][0]['id']}"
+            until(lambda: program.service.get(event)["approved_by"] == "page")
+        finally:
+            process.kill()
 
 
 # --- commands ----------------------------------------------------------------

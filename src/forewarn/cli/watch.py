@@ -20,7 +20,7 @@ from forewarn.client.endpoint import DEFAULT, parse
 from forewarn.client.retries import rule_for
 from forewarn.client.watch import compare
 from forewarn.errors import ForewarnError, InvalidInput
-from forewarn.protocol.types import Document, ScheduledEvent
+from forewarn.protocol.types import ScheduledEvent
 
 _DESCRIPTION = """\
 Run in a VM: show which events its metadata service announces, and how they
@@ -101,7 +101,9 @@ def watch(args: argparse.Namespace) -> int:
 
 def _changes(client: Client, poll: float) -> Iterator[Change]:
     """Begin only if the service answers; then go on whatever happens to it."""
-    last = compare(None, client.read().document or Document(incarnation=0))
+    document = client.read().document
+    assert document is not None  # no tag was sent
+    last = compare(None, document)
     yield last
     while True:
         try:

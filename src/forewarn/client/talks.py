@@ -5,7 +5,7 @@ there is one course of things for those who wait in threads and for those who aw
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Lock
@@ -20,7 +20,7 @@ from forewarn.client.reading import Reading
 from forewarn.client.reckoning import Reckoning, tighter
 from forewarn.client.retries import delay, patience_for
 from forewarn.client.watch import Change, compare
-from forewarn.errors import ForewarnError, InvalidInput
+from forewarn.errors import ForewarnError, InvalidInput, Misunderstood
 from forewarn.protocol.types import Document, ScheduledEvent
 
 #: Seconds for which a service is asked to hold a question; one that has died silently
@@ -84,13 +84,21 @@ class Talks:
         )
         answer = yield from self._ask(question)
         self._is_awake = True
-        return reading_of(answer, manner.endpoint)
+        reading = reading_of(answer, manner.endpoint)
+        if reading.document is not None:
+            return reading
+        if tag is None:
+            raise Misunderstood(
+                f"{manner.endpoint} says that nothing has changed, and was not told"
+                " since when"
+            )
+        return replace(reading, tag=reading.tag or tag)
 
     def document(self) -> Talk[Document]:
         """Ask for the document until it is told."""
         reading = yield from self._patiently(self.read)
-        # Without a tag nobody can answer that it is still the same.
-        return reading.document or Document(incarnation=0)
+        assert reading.document is not None  # no tag was sent
+        return reading.document
 
     def approve(self, events: Sequence[ScheduledEvent | str]) -> Talk[None]:
         """Approve `events`; what is refused is not tried again."""
