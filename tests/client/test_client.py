@@ -165,6 +165,15 @@ def test_a_service_that_closes_is_asked_over_another_connection() -> None:
         assert service.connections == 2
 
 
+def test_a_connection_with_more_than_the_answer_is_not_kept() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200"
+    with a_service(sends(answer, stays=True), says(ONE)) as service:
+        with Client(service.url) as client:
+            client.read()
+            client.read()
+        assert service.connections == 2
+
+
 def test_an_approval_does_not_wait_for_a_question_that_is_held() -> None:
     with a_service(is_silent, says(b"")) as service, Client(service.url) as client:
         held = threading.Thread(target=lambda: list(client.watch()))
@@ -177,6 +186,25 @@ def test_an_approval_does_not_wait_for_a_question_that_is_held() -> None:
         client.close()
         held.join(5)
         assert not held.is_alive()
+
+
+def test_closing_ends_a_pause() -> None:
+    ends: list[Exception] = []
+
+    def ask(client: Client) -> None:
+        try:
+            client.document()
+        except Closed as error:
+            ends.append(error)
+
+    with a_service(says(status=429, Retry_After="20")) as service:
+        client = Client(service.url)
+        asking = threading.Thread(target=ask, args=(client,))
+        asking.start()
+        service.wait()
+        client.close()
+        asking.join(5)
+        assert len(ends) == 1
 
 
 def test_a_closed_client_asks_nothing() -> None:
@@ -207,6 +235,8 @@ BAD = {
     "cut head": (sends(HEAD), Unreachable, "broke"),
     "cut body": (sends(HEAD + b"Content-Length: 9\r\n\r\n{"), Unreachable, "broke"),
     "cut chunk": (sends(CHUNKED + b"9\r\n{"), Unreachable, "broke"),
+    "cut before chunks": (sends(CHUNKED), Unreachable, "broke"),
+    "a longer chunk": (sends(CHUNKED + b"1\r\n{}\r\n0\r\n\r\n"), Misunderstood, "size"),
     "a bad chunk": (sends(CHUNKED + b"x\r\n"), Misunderstood, "chunk"),
     "a bad length": (sends(HEAD + b"Content-Length: x\r\n\r\n"), Misunderstood, "len"),
     "two lengths": (
@@ -311,9 +341,10 @@ def test_events_are_approved_by_id_or_as_they_were_read() -> None:
         assert service.headers()["metadata"] == "true"
 
 
-def test_approving_nothing_is_refused_here() -> None:
+@pytest.mark.parametrize("ids", [[], [""], ["E0", ""]])
+def test_approving_nothing_is_refused_here(ids: list[str]) -> None:
     with Client("http://127.0.0.1:1") as client, pytest.raises(InvalidInput):
-        client.approve()
+        client.approve(*ids)
 
 
 def test_an_approval_that_is_refused_is_not_tried_again() -> None:

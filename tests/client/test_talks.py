@@ -243,5 +243,13 @@ def test_the_time_left_is_reckoned_by_the_clock_of_the_service() -> None:
     assert stage.talks.time_left(event) == timedelta(minutes=13)
 
 
+def test_an_answer_that_was_late_does_not_set_the_time_back() -> None:
+    stage = Stage()
+    stage.play(stage.talks.read(), an_answer(date=DATE, at=0.0))
+    stage.play(stage.talks.read(), an_answer(date=DATE, at=0.75))
+    stage.now = 0.75
+    assert stage.talks.now() == NOON + timedelta(seconds=0.75)
+
+
 def test_an_event_without_a_time_has_no_time_left() -> None:
     assert Stage().talks.time_left(an_event()) is None
