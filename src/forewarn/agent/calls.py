@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from threading import Lock
+from threading import RLock
 
 from forewarn.agent.plan import Step
 from forewarn.protocol.types import ScheduledEvent
@@ -16,7 +16,7 @@ class Cut:
 
     def __init__(self) -> None:
         """Begin without a word."""
-        self._lock = Lock()
+        self._lock = RLock()  # a signal may come while it is held
         self._reason: str | None = None
         self._awake: set[int] = set()
 

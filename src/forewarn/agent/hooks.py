@@ -149,6 +149,8 @@ def _begin(task: _Task, command: tuple[str, ...], tried: int) -> Child:
             wake=task.wake,
         )
 
+    if not command:
+        raise ValueError("there is nothing to run")
     try:
         return begin(command)
     except OSError as error:

@@ -36,7 +36,11 @@ _CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 
 def stdin(call: Call) -> bytes:
     """Write the event as the service shows it, on one line."""
-    return json.dumps(_shown(call.event)).encode() + b"\n"
+    try:
+        text = json.dumps(dict(_shown(call.event)))
+    except RecursionError:  # it came through, but just so
+        text = json.dumps(_made(call.event))
+    return text.encode() + b"\n"
 
 
 def environment(
@@ -63,9 +67,7 @@ def _event(event: ScheduledEvent) -> dict[str, str]:
         "FOREWARN_EVENT_STATUS": event.status,
         "FOREWARN_EVENT_SOURCE": event.source or "",
         "FOREWARN_EVENT_DESCRIPTION": event.description,
-        "FOREWARN_EVENT_DURATION": ""
-        if event.duration is None
-        else f"{event.duration}",
+        "FOREWARN_EVENT_DURATION": duration,
         "FOREWARN_NOT_BEFORE": _moment(event.not_before),
         "FOREWARN_RESOURCES": resources,
         # as scripts of another handler know them
@@ -110,7 +112,11 @@ def _time(call: Call, hook: Hook) -> dict[str, str]:
 
 def _shown(event: ScheduledEvent) -> Mapping[str, object]:
     """Show the event as received, or as the newest version has it if that is lost."""
-    return dict(event.raw) or plain_event(event, NEWEST, NEWEST.date_form)
+    return event.raw or _made(event)
+
+
+def _made(event: ScheduledEvent) -> Mapping[str, object]:
+    return plain_event(event, NEWEST, NEWEST.date_form)
 
 
 # --- how it is said ----------------------------------------------------------

@@ -1,0 +1,152 @@
+"""Functions of Python's as hooks."""
+
+import sys
+import zipapp
+from pathlib import Path
+from shutil import copytree
+from subprocess import run as run_program
+
+import pytest
+from tests.agent.hook_builders import ran
+
+import forewarn
+from forewarn.agent.commands import command_of
+from forewarn.agent.hooks import Ended
+from forewarn.agent.lives import Outcome
+from forewarn.agent.plan import Hook
+
+MODULE = """
+import sys
+
+def shows(event):
+    print(event["EventType"], event["Resources"])
+
+def says_yes(event):
+    return True
+
+def says_no(event):
+    return False
+
+def says_one(event):
+    return 1
+
+async def never_awaited(event):
+    return True
+
+def breaks(event):
+    raise RuntimeError("no disk")
+
+def leaves(event):
+    sys.exit(7)
+
+class Drain:
+    @staticmethod
+    def all(event):
+        print("drained")
+
+not_a_function = 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "my_hooks.py").write_text(MODULE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return "my_hooks"
+
+
+def called(target: str) -> Ended:
+    return ran(Hook(name="drain", python=target))
+
+
+def test_a_function_gets_the_event(module: str) -> None:
+    ended = called(f"{module}:shows")
+    assert ended.outcome is Outcome.DONE
+    assert ended.output == "Reboot ['web-0', 'web-1']\n"
+
+
+def test_true_is_success(module: str) -> None:
+    assert called(f"{module}:says_yes").outcome is Outcome.DONE
+
+
+@pytest.mark.parametrize(
+    ("function", "answer"),
+    [("says_no", "False"), ("says_one", "1"), ("never_awaited", "<coroutine")],
+)
+def test_any_other_answer_is_a_failure(module: str, function: str, answer: str) -> None:
+    ended = called(f"{module}:{function}")
+    assert (ended.outcome, ended.code) == (Outcome.FAILED, 1)
+    assert f"{module}:{function} returned {answer}" in ended.output
+
+
+def test_an_exception_is_a_failure_that_is_shown(module: str) -> None:
+    ended = called(f"{module}:breaks")
+    assert (ended.outcome, ended.code) == (Outcome.FAILED, 1)
+    assert ended.output.endswith("\nRuntimeError: no disk\n")
+
+
+def test_a_function_may_choose_its_exit_code(module: str) -> None:
+    assert called(f"{module}:leaves").code == 7
+
+
+def test_a_function_may_be_within_a_class(module: str) -> None:
+    assert called(f"{module}:Drain.all").output == "drained\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "last"),
+    [
+        ("no_such_module:f", "No module named 'no_such_module'"),
+        ("my_hooks:no_such_function", "no attribute 'no_such_function'"),
+        ("my_hooks:not_a_function", "my_hooks:not_a_function cannot be called"),
+    ],
+)
+@pytest.mark.usefixtures("module")
+def test_what_cannot_be_found_or_called_fails(target: str, last: str) -> None:
+    ended = called(target)
+    assert ended.outcome is Outcome.FAILED
+    assert last in ended.output.splitlines()[-1]
+
+
+def test_no_module_is_taken_from_the_folder_that_the_agent_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "planted.py").write_text("def f(event): pass")
+    monkeypatch.chdir(tmp_path)
+    assert "No module named 'planted'" in called("planted:f").output
+
+
+def test_a_function_can_be_looked_for_without_being_called(module: str) -> None:
+    def checked(target: str) -> int:
+        *command, _ = command_of(Hook(name="x", python=target))
+        return run_program(
+            [*command, "--check", target], capture_output=True
+        ).returncode
+
+    assert checked(f"{module}:breaks") == 0
+    assert checked(f"{module}:no_such_function") == 1
+
+
+def test_a_function_is_called_from_a_zipapp_too(module: str, tmp_path: Path) -> None:
+    source = Path(forewarn.__file__).parent
+    for part in ("agent", "client", "protocol"):
+        copytree(source / part, tmp_path / "app" / "forewarn" / part)
+    for file in ("__init__.py", "errors.py"):
+        (tmp_path / "app" / "forewarn" / file).write_text((source / file).read_text())
+    main = tmp_path / "app" / "__main__.py"
+    main.write_text(
+        "from forewarn.agent import commands\n"
+        "from forewarn.agent.plan import Hook\n"
+        "import subprocess, sys\n"
+        f"command = commands.command_of(Hook(name='x', python='{module}:shows'))\n"
+        "sys.exit(subprocess.call(command))\n"
+    )
+    zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    done = run_program(
+        [sys.executable, "-S", tmp_path / "app.pyz"],
+        input='{"EventType": "Freeze", "Resources": []}',
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    assert (done.stdout, done.stderr) == ("Freeze []\n", "")

@@ -1,0 +1,431 @@
+"""Real processes as hooks: how they end, and how they are ended."""
+
+import json
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from tests.agent.hook_builders import (
+    LONG,
+    Word,
+    a_call,
+    an_event,
+    is_gone,
+    ran,
+    sh,
+    until,
+)
+
+from forewarn.agent.calls import Cut
+from forewarn.agent.hooks import Ended
+from forewarn.agent.lives import Outcome
+from forewarn.agent.plan import Hook
+
+#: Goes on for ever; TERM ends the shell while it waits.
+FOR_EVER = "while :; do sleep 60 & wait; done"
+
+
+@pytest.fixture
+def word(tmp_path: Path) -> Iterator[Word]:
+    made = Word(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def never(tmp_path: Path) -> Iterator[Word]:
+    """Nothing is said here: a shell that reads it waits without another process."""
+    made = Word(tmp_path, "never")
+    yield made
+    made.close()
+
+
+def cut_when_up(text: str, word: Word, kill_after: float = LONG) -> tuple[Ended, str]:
+    """Run a hook and cut it when it has said a word; answer its end and the word."""
+    cut = Cut()
+    said: list[str] = []
+
+    def listen() -> None:
+        said.append(word.hear())
+        cut.cut("the event is gone")
+
+    listening = Thread(target=listen)
+    listening.start()
+    ended = ran(text, a_call(cut=cut), kill_after=kill_after)
+    listening.join()
+    return ended, said[0]
+
+
+# --- how it ends -------------------------------------------------------------
+
+
+def test_exit_code_0_is_success() -> None:
+    ended = ran("echo well")
+    assert (ended.outcome, ended.code, ended.reason) == (Outcome.DONE, 0, "")
+    assert (ended.output, ended.tries) == ("well\n", 1)
+
+
+@pytest.mark.parametrize("code", [1, 3, 126, 127, 255])
+def test_any_other_exit_code_is_a_failure(code: int) -> None:
+    ended = ran(f"exit {code}")
+    assert (ended.outcome, ended.code) == (Outcome.FAILED, code)
+    assert ended.reason == f"it ended with exit code {code}"
+
+
+def test_a_signal_of_somebody_else_is_a_failure() -> None:
+    ended = ran("kill -USR1 $$")
+    assert (ended.outcome, ended.code) == (Outcome.FAILED, -signal.SIGUSR1)
+    assert ended.reason == "it was ended by signal 10 (SIGUSR1)"
+
+
+def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+    assert ran("kill -40 $$").reason == "it was ended by signal 40"
+
+
+def test_an_end_that_the_kernel_has_forgotten_is_no_success() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        ended = ran("exit 0")
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert (ended.outcome, ended.code) == (Outcome.FAILED, None)
+
+
+def test_it_tells_how_many_seconds_it_took() -> None:
+    assert 0.1 <= ran("sleep 0.1").seconds < LONG
+
+
+# --- what it is given --------------------------------------------------------
+
+
+def test_it_reads_the_event() -> None:
+    assert json.loads(ran("cat").output) == an_event().raw
+
+
+def test_its_environment_has_the_event_and_the_agents_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FOREWARN_TOKEN", "hush")
+    monkeypatch.setenv("SOMETHING_ELSE", "kept")
+    lines = ran("env").output.splitlines()
+    assert {"FOREWARN_EVENT_TYPE=Reboot", "SOMETHING_ELSE=kept"} <= {*lines}
+    assert not [line for line in lines if "hush" in line]
+
+
+def test_an_event_that_is_not_read_stops_nothing() -> None:
+    event = an_event(Description="x" * 1_000_000)
+    assert ran("exit 0", a_call(event)).outcome is Outcome.DONE
+
+
+def test_an_event_is_read_whole_however_long_it_is() -> None:
+    event = an_event(Description="x" * 1_000_000)
+    assert int(ran("sleep 0.05; wc -c", a_call(event)).output) > 1_000_000
+
+
+def test_a_hook_that_closes_its_input_stops_nothing() -> None:
+    event = an_event(Description="x" * 1_000_000)
+    ended = ran("exec <&-; sleep 0.05; echo on", a_call(event))
+    assert ended.output == "on\n"
+
+
+def test_it_leads_a_session_of_its_own() -> None:
+    own, group, session = ran(
+        "read -r _ _ _ _ group session _ </proc/$$/stat; echo $$ $group $session"
+    ).output.split()
+    assert own == group == session
+
+
+def test_it_inherits_no_file_of_the_agent(tmp_path: Path) -> None:
+    with (tmp_path / "secret").open("w") as file:
+        os.set_inheritable(file.fileno(), True)
+        text = ran("ls -l /proc/self/fd").output
+    assert "secret" not in text
+    assert text.count("pipe:") == 3
+
+
+# --- what it writes ----------------------------------------------------------
+
+
+def test_output_and_errors_are_kept_together_in_order() -> None:
+    assert ran("echo one; echo two >&2; echo three").output == "one\ntwo\nthree\n"
+
+
+def test_the_end_of_much_output_is_kept() -> None:
+    ended = ran("head -c 10000000 /dev/zero | tr '\\0' x; echo last")
+    assert ended.outcome is Outcome.DONE
+    assert ended.output == "x" * 4091 + "last\n"
+
+
+def test_an_endless_writer_is_ended_in_time() -> None:
+    ended = ran("yes", a_call(wait_left=until(time.monotonic() + 0.1)))
+    assert ended.outcome is Outcome.CUT
+    assert len(ended.output) == 4096
+
+
+def test_output_need_not_be_text() -> None:
+    assert ran("printf 'a\\377\\000\\033[31mb\\tc\\r\\n'").output == "a���[31mb\tc\n"
+
+
+def test_a_character_that_is_cut_in_half_is_left_out() -> None:
+    ended = ran("printf 'é%.0s' $(seq 3000); printf x")
+    assert ended.output == "é" * 2047 + "x"
+
+
+# --- how it is ended ---------------------------------------------------------
+
+
+def test_a_cut_ends_it_at_once(word: Word) -> None:
+    ended, _ = cut_when_up(f"echo up > {word.path}; {FOR_EVER}", word)
+    assert (ended.outcome, ended.code) == (Outcome.CUT, -signal.SIGTERM)
+    assert ended.reason == "the event is gone"
+    assert ended.seconds < LONG / 2
+
+
+def test_what_ignores_term_is_killed(word: Word) -> None:
+    text = f"trap '' TERM; echo up > {word.path}; {FOR_EVER}"
+    ended, _ = cut_when_up(text, word, kill_after=0.05)
+    assert (ended.outcome, ended.code) == (Outcome.CUT, -signal.SIGKILL)
+    assert ended.reason == (
+        "the event is gone; it did not end when it was told to, and was killed"
+    )
+
+
+def test_what_ends_well_when_it_is_told_to_is_still_cut(
+    word: Word, never: Word
+) -> None:
+    wait = f"read -r _ < {never.path}"
+    text = f"trap 'echo tidy; exit 0' TERM; echo up > {word.path}; {wait}"
+    ended, _ = cut_when_up(text, word)
+    assert (ended.outcome, ended.code) == (Outcome.CUT, 0)
+    assert ended.output.endswith("tidy\n")
+
+
+def test_what_it_has_started_is_told_to_end_with_it(word: Word) -> None:
+    ended, pid = cut_when_up(f"sleep 60 & echo $! > {word.path}; wait", word)
+    assert ended.outcome is Outcome.CUT
+    assert is_gone(int(pid))
+
+
+def test_what_it_has_started_is_killed_with_it(word: Word) -> None:
+    say = f"sh -c 'echo $PPID' > {word.path}"
+    text = f"(trap '' TERM; {say}; {FOR_EVER}) & wait"
+    ended, pid = cut_when_up(text, word, kill_after=0.05)
+    assert is_gone(int(pid))
+    assert ended.reason.endswith("and was killed")
+
+
+def test_what_it_has_started_has_time_to_tidy_up(
+    word: Word, never: Word, tmp_path: Path
+) -> None:
+    tidy = tmp_path / "tidy"
+    inner = f"trap 'sleep 0.1; : > {tidy}; exit' TERM; echo up > {word.path}"
+    ended, _ = cut_when_up(f"({inner}; read -r _ < {never.path}) & wait", word)
+    assert ended.code == -signal.SIGTERM  # the shell is gone long before
+    assert tidy.exists()
+
+
+def test_what_is_left_behind_by_a_hook_that_has_ended_lives_on() -> None:
+    ended = ran("sleep 60 & echo $!")
+    pid = int(ended.output)
+    assert ended.outcome is Outcome.DONE
+    assert ended.seconds < LONG / 2  # though it holds the pipe
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_what_was_written_just_before_the_end_is_kept() -> None:
+    assert ran("(sleep 0.05; echo late) & exit 0").output == "late\n"
+
+
+# --- its time ----------------------------------------------------------------
+
+
+def test_it_ends_at_the_events_deadline() -> None:
+    ended = ran(FOR_EVER, a_call(wait_left=until(time.monotonic() + 0.1)))
+    assert (ended.outcome, ended.reason) == (Outcome.CUT, "its time was up")
+    assert 0.1 <= ended.seconds < LONG / 2
+
+
+def test_it_ends_at_its_own_time() -> None:
+    ended = ran(sh(FOR_EVER, timeout=0.1))
+    assert (ended.outcome, ended.reason) == (
+        Outcome.CUT,
+        "it took longer than 0.1 s",
+    )
+
+
+def test_its_own_time_is_that_of_the_services_clock() -> None:
+    ended = ran(sh(FOR_EVER, timeout=6), a_call(rate=60))
+    assert 0.1 <= ended.seconds < LONG / 2
+
+
+def test_its_own_time_is_real_if_the_clock_is_moved_by_hand() -> None:
+    assert 0.1 <= ran(sh(FOR_EVER, timeout=0.1), a_call(rate=0)).seconds < LONG / 2
+
+
+def test_it_ends_when_a_hand_has_moved_the_clock() -> None:
+    left = iter([None, None, None])
+    ended = ran(f"echo up; {FOR_EVER}", a_call(wait_left=lambda: next(left, 0.0)))
+    assert (ended.outcome, ended.reason) == (Outcome.CUT, "its time was up")
+
+
+def test_without_time_nothing_is_begun(tmp_path: Path) -> None:
+    ended = ran(f": > {tmp_path}/begun", a_call(wait_left=lambda: 0.0))
+    assert ended.reason == "there was no time left to run it"
+    assert (ended.outcome, ended.code, ended.tries) == (Outcome.CUT, None, 0)
+    assert not (tmp_path / "begun").exists()
+
+
+def test_what_is_cut_before_is_not_begun(tmp_path: Path) -> None:
+    cut = Cut()
+    cut.cut("the agent stops")
+    cut.cut("something else")
+    ended = ran(f": > {tmp_path}/begun", a_call(cut=cut))
+    assert (ended.outcome, ended.reason) == (Outcome.CUT, "the agent stops")
+    assert not (tmp_path / "begun").exists()
+
+
+# --- again -------------------------------------------------------------------
+
+
+def test_it_is_tried_until_it_succeeds() -> None:
+    ended = ran(sh("echo $FOREWARN_TRY; test $FOREWARN_TRY = 3", tries=5))
+    assert (ended.outcome, ended.tries) == (Outcome.DONE, 3)
+    assert ended.output == "1\n2\n3\n"
+
+
+def test_it_is_tried_as_often_as_it_is_said() -> None:
+    ended = ran(sh("exit 4", tries=3))
+    assert (ended.outcome, ended.tries, ended.code) == (Outcome.FAILED, 3, 4)
+
+
+def test_a_try_that_took_too_long_is_followed_by_another() -> None:
+    ended = ran(sh("test $FOREWARN_TRY = 2 || sleep 60", timeout=0.25, tries=2))
+    assert (ended.outcome, ended.tries) == (Outcome.DONE, 2)
+
+
+def test_no_try_is_waited_for_that_would_come_too_late() -> None:
+    call = a_call(wait_left=until(time.monotonic() + 60))
+    ended = ran(sh("exit 4", tries=3, retry_after=61), call)
+    assert (ended.outcome, ended.tries, ended.code) == (Outcome.FAILED, 1, 4)
+    assert ended.seconds < LONG
+
+
+def test_the_seconds_between_tries_are_those_of_the_services_clock() -> None:
+    ended = ran(sh("exit 4", tries=2, retry_after=60), a_call(rate=600))
+    assert ended.tries == 2
+    assert 0.1 <= ended.seconds < LONG
+
+
+def test_what_runs_out_of_the_events_time_is_not_tried_again() -> None:
+    call = a_call(wait_left=until(time.monotonic() + 0.1))
+    ended = ran(sh(FOR_EVER, tries=5), call)
+    assert (ended.outcome, ended.tries) == (Outcome.CUT, 1)
+
+
+def test_a_cut_ends_the_wait_between_two_tries(word: Word) -> None:
+    cut = Cut()
+
+    def cut_soon() -> None:
+        word.hear()
+        cut.cut("the agent stops")
+
+    cutting = Thread(target=cut_soon)
+    cutting.start()
+    hook = sh(f"echo up > {word.path}; exit 4", tries=2, retry_after=LONG)
+    ended = ran(hook, a_call(cut=cut))
+    cutting.join()
+    assert ended.tries == 1
+    assert ended.seconds < LONG / 2
+
+
+# --- many --------------------------------------------------------------------
+
+
+def test_hooks_run_beside_each_other(word: Word) -> None:
+    """Each of three waits until all are up."""
+    ended: dict[str, Ended] = {}
+    text = f"echo $FOREWARN_RUN > {word.path}; read -r _ < {word.path}.go; cat"
+
+    def run_one(token: str) -> None:
+        event = an_event(EventId=token)
+        ended[token] = ran(text, a_call(event, token=token))
+
+    go = Word(word.path.parent, "word.go")
+    threads = [Thread(target=run_one, args=(each,)) for each in ("a", "b", "c")]
+    for thread in threads:
+        thread.start()
+    up: set[str] = set()
+    while len(up) < 3:
+        up.update(word.hear().split())
+    go.path.write_text("go\n" * 3)
+    for thread in threads:
+        thread.join()
+    go.close()
+    read = {token: json.loads(each.output)["EventId"] for token, each in ended.items()}
+    assert read == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_one_cut_ends_all_that_share_it(word: Word) -> None:
+    cut = Cut()
+    ended: list[Ended] = []
+
+    def run_one() -> None:
+        text = f"echo up > {word.path}; {FOR_EVER}"
+        ended.append(ran(text, a_call(cut=cut)))
+
+    threads = [Thread(target=run_one) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    heard = 0
+    while heard < 3:
+        heard += len(word.hear().split())
+    cut.cut("the agent stops")
+    for thread in threads:
+        thread.join()
+    assert [each.reason for each in ended] == ["the agent stops"] * 3
+
+
+def test_nothing_is_left_of_fifty_runs() -> None:
+    missing = Hook(name="gone", command=("/does/not/exist",))
+    before = sorted(os.listdir("/proc/self/fd"))
+    for number in range(50):
+        ran(missing if number % 5 == 0 else sh("exit 0"))
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert zombies() == []
+
+
+def zombies() -> list[int]:
+    """Children of this process that nobody has waited for."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = Path(f"/proc/{name}/stat").read_text(errors="replace")
+        except OSError:
+            continue
+        state, parent = stat[stat.rindex(")") + 1 :].split()[:2]
+        if state == "Z" and int(parent) == os.getpid():
+            found.append(int(name))
+    return found
+
+
+@pytest.mark.parametrize("files", range(8))
+def test_without_files_it_fails_and_leaves_nothing(files: int) -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.dup(0) for _ in range(20)]  # so that there are no holes
+    for each in taken:
+        os.close(each)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0] + files, hard))
+    try:
+        ended = ran("exit 0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert ended.outcome in {Outcome.DONE, Outcome.FAILED}
+    assert (ended.reason == "") == (ended.outcome is Outcome.DONE)
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert zombies() == []
