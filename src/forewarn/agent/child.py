@@ -204,7 +204,8 @@ def _begin(
     try:
         pidfd = os.pidfd_open(process.pid)
     except OSError:  # too many files; what cannot be watched must not run
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise
     for pipe in (process.stdin, process.stdout):
