@@ -15,6 +15,9 @@ from forewarn.agent.hooks import Ended
 from forewarn.agent.lives import Outcome
 from forewarn.agent.plan import Hook
 
+#: The interpreter without what is installed for these tests.
+BARE = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+
 MODULE = """
 import sys
 
@@ -143,7 +146,7 @@ def test_a_function_is_called_from_a_zipapp_too(module: str, tmp_path: Path) -> 
     )
     zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
     done = run_program(
-        [sys.executable, "-S", tmp_path / "app.pyz"],
+        [BARE, tmp_path / "app.pyz"],
         input='{"EventType": "Freeze", "Resources": []}',
         capture_output=True,
         text=True,

@@ -127,6 +127,12 @@ def test_an_event_is_read_whole_however_long_it_is() -> None:
     assert int(ran("sleep 0.05; wc -c", a_call(event)).output) > 1_000_000
 
 
+def test_an_event_that_is_read_in_part_does_not_outlast_the_deadline() -> None:
+    event = an_event(Description="x" * 1_000_000)
+    call = a_call(event, wait_left=until(time.monotonic() + 0.1))
+    assert ran(f"head -c 5000; {FOR_EVER}", call).outcome is Outcome.CUT
+
+
 def test_a_hook_that_closes_its_input_stops_nothing() -> None:
     event = an_event(Description="x" * 1_000_000)
     ended = ran("exec <&-; sleep 0.05; echo on", a_call(event))

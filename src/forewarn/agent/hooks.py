@@ -74,7 +74,6 @@ class _End:
     outcome: Outcome
     code: int | None = None
     reason: str = ""
-    is_final: bool = False  # whatever tries are left
 
 
 def _failed(reason: str, code: int | None = None) -> _End:
@@ -96,7 +95,7 @@ def _run(task: _Task) -> tuple[int, _End]:
 
 def _may_go_on(task: _Task, tries: int, last: _End) -> bool:
     """Wait for the next try; say whether there is one."""
-    if last.outcome is Outcome.DONE or last.is_final or tries >= task.hook.tries:
+    if last.outcome is Outcome.DONE or tries >= task.hook.tries:
         return False
     until = time.monotonic() + task.call.real(task.hook.retry_after)
     while (rest := until - time.monotonic()) > 0:
@@ -111,9 +110,9 @@ def _over(task: _Task, reason: str = "its time was up") -> _End | None:
     """Say why nothing may run any more; None: it may."""
     cut = task.call.cut.reason
     if cut is not None:
-        return _End(outcome=Outcome.CUT, reason=cut, is_final=True)
+        return _End(outcome=Outcome.CUT, reason=cut)
     if task.call.is_late():
-        return _End(outcome=Outcome.CUT, reason=reason, is_final=True)
+        return _End(outcome=Outcome.CUT, reason=reason)
     return None
 
 
@@ -200,9 +199,7 @@ def _told_to_end(cut: _End, child: Child) -> _End:
         reason += "; it could not be ended, not even by KILL"
     elif child.was_killed:
         reason += "; it did not end when it was told to, and was killed"
-    return _End(
-        outcome=cut.outcome, code=child.code, reason=reason, is_final=cut.is_final
-    )
+    return _End(outcome=cut.outcome, code=child.code, reason=reason)
 
 
 def _name(number: int) -> str:

@@ -1,0 +1,28 @@
+"""Who is in a process group, as /proc shows it."""
+
+import os
+from collections.abc import Iterator
+from subprocess import Popen
+
+import pytest
+
+from forewarn.agent import processes
+
+
+@pytest.fixture
+def leader() -> Iterator[int]:
+    with Popen(["sleep", "60"], process_group=0) as process:
+        yield process.pid
+        process.kill()
+
+
+def test_a_group_has_its_living_members_but_not_its_leader(leader: int) -> None:
+    with Popen(["sleep", "60"], process_group=leader) as member:
+        assert [*processes.of_group(leader)] == [member.pid]
+        member.kill()
+
+
+def test_a_member_that_is_only_waited_for_is_none(leader: int) -> None:
+    with Popen(["true"], process_group=leader) as member:
+        os.waitid(os.P_PID, member.pid, os.WEXITED | os.WNOWAIT)
+        assert [*processes.of_group(leader)] == []
