@@ -225,6 +225,13 @@ def test_what_it_has_started_is_killed_with_it(word: Word) -> None:
     assert ended.reason.endswith("and was killed")
 
 
+def test_no_file_stays_open_of_what_was_ended_with_it(word: Word) -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    text = f"(trap '' TERM; echo up > {word.path}; {FOR_EVER}) & wait"
+    cut_when_up(text, word, kill_after=0.05)
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
 def test_what_it_has_started_has_time_to_tidy_up(
     word: Word, never: Word, tmp_path: Path
 ) -> None:

@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -216,3 +218,12 @@ def test_an_event_that_is_too_deep_to_be_written_is_told_without_its_depth() -> 
         deep = [deep]
     event = replace(an_event(), raw={**SHOWN, "Deep": deep})
     assert json.loads(told.stdin(a_call(event))) == SHOWN
+
+
+# --- the page on it ----------------------------------------------------------
+
+
+def test_the_page_on_hooks_names_every_variable_and_no_other() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/hooks.md").read_text()
+    rows = re.findall(r"^\| `((?:FOREWARN|EVENT)_\w+)` \|", page, re.MULTILINE)
+    assert sorted(rows) == sorted(environment(a_call(times=2)))
