@@ -11,13 +11,13 @@ from forewarn.agent import processes
 
 @pytest.fixture
 def leader() -> Iterator[int]:
-    with Popen(["sleep", "60"], process_group=0) as process:
+    with Popen(["sleep", "20"], process_group=0) as process:
         yield process.pid
         process.kill()
 
 
 def test_a_group_has_its_living_members_but_not_its_leader(leader: int) -> None:
-    with Popen(["sleep", "60"], process_group=leader) as member:
+    with Popen(["sleep", "20"], process_group=leader) as member:
         assert [*processes.of_group(leader)] == [member.pid]
         member.kill()
 
