@@ -17,6 +17,9 @@ from forewarn.protocol.types import ScheduledEvent
 
 LONG = 10.0  # seconds; only what is broken needs them
 
+#: Goes on for longer than any test; TERM ends the shell while it waits.
+ON_AND_ON = "sleep 20 & wait"
+
 Left = Callable[[], float | None]
 
 SHOWN: Mapping[str, object] = {

@@ -10,13 +10,11 @@ from secrets import token_hex
 from subprocess import Popen
 
 import pytest
-from tests.agent.hook_builders import LONG, Word, is_gone
+from tests.agent.hook_builders import LONG, ON_AND_ON, Word, is_gone
 
 from forewarn.agent import leftovers
 
 Start = Callable[..., "Popen[bytes]"]
-
-ON_AND_ON = "sleep 20 & wait"  # for longer than any test
 
 
 @pytest.fixture
