@@ -41,6 +41,7 @@ def run(plan: Plan, *, is_dry: bool) -> None:
     """Run an agent until a signal ends it."""
     if complaints := check(plan):
         raise CannotStart("\n".join(complaints))
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody knows how hooks end
     for warning in plan.warnings:
         _log.warning("%s", warning)
     with ExitStack() as stack:

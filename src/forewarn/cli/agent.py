@@ -15,8 +15,8 @@ COMMANDS: tuple[str, ...] = ()
 _DESCRIPTION = """\
 Watch the events of this VM: run hooks when one is announced, has started, or is
 over, and approve it as a rule says. It runs until it is told to stop. What it
-knows is on disk, so that it goes on where it was, also after a restart of the VM.
-Linux only."""
+knows is on disk, so that it goes on where it was, also after a restart of the
+VM. Linux only."""
 
 _EXAMPLE = """\
 example:

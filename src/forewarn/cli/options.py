@@ -157,8 +157,13 @@ def _add(
 ) -> None:
     default = "" if option.default is None else f"; {option.default} if not given"
     text = f"{option.help} [${option.variable}{default}]".replace("%", "%%")
+    absent = (
+        argparse.SUPPRESS
+    )  # lest a second word undo what was typed behind the first
     if option.switch:
-        parser.add_argument(option.flag, action="store_const", const=True, help=text)
+        parser.add_argument(
+            option.flag, action="store_const", const=True, default=absent, help=text
+        )
     elif option.repeated:
         parser.add_argument(
             option.flag,
@@ -166,11 +171,16 @@ def _add(
             action="extend",
             type=option.read,
             metavar=option.metavar,
+            default=absent,
             help=text,
         )
     else:
         parser.add_argument(
-            option.flag, type=option.read, metavar=option.metavar, help=text
+            option.flag,
+            type=option.read,
+            metavar=option.metavar,
+            default=absent,
+            help=text,
         )
 
 
@@ -182,6 +192,8 @@ def _remember(parser: argparse.ArgumentParser, rivals: tuple[Option, ...]) -> No
 def settle(args: argparse.Namespace) -> None:
     """Fill what was not typed from the environment and the defaults."""
     for rivals in getattr(args, "options", ()):
+        for option in rivals:
+            setattr(args, option.name, getattr(args, option.name, None))
         typed = [each for each in rivals if getattr(args, each.name) is not None]
         if not typed:
             found = {each: each.from_environment() for each in rivals}
