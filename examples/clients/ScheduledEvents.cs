@@ -1,0 +1,136 @@
+// Reads the document, gets ready, approves what may be approved; and again.
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Net.Http;
+using System.Runtime.Serialization;
+using System.Runtime.Serialization.Json;
+using System.Text;
+using System.Threading;
+
+[DataContract] class Compute { [DataMember(Name = "name")] public string Name = null; }
+[DataContract] class Instance { [DataMember(Name = "compute")] public Compute Compute = null; }
+[DataContract] class Document { [DataMember] public Event[] Events = null; }
+[DataContract] class Event
+{
+    [DataMember] public string EventId = "", EventType = "", EventStatus = "", EventSource = "";
+    [DataMember] public string[] Resources = null;
+    [DataMember] public int? DurationInSeconds = null;
+}
+
+static class ScheduledEvents
+{
+    static string Given(string name, string otherwise)
+    {
+        var value = Environment.GetEnvironmentVariable(name);
+        return string.IsNullOrEmpty(value) ? otherwise : value;
+    }
+
+    static readonly string Endpoint = Given("FOREWARN_ENDPOINT", "http://169.254.169.254");
+    static readonly string EventsUrl = Endpoint + "/metadata/scheduledevents?api-version=2020-07-01";
+    static readonly string InstanceUrl = Endpoint + "/metadata/instance?api-version=2021-02-01";
+    static readonly TimeSpan Pause = TimeSpan.FromSeconds(double.Parse(
+        Given("POLL_SECONDS", "1"), System.Globalization.CultureInfo.InvariantCulture));
+    const int First = 130, Usual = 10; // seconds; the very first answer may take two minutes
+
+    // A proxy would ask for itself.
+    static readonly HttpClient Client = new HttpClient(new HttpClientHandler { UseProxy = false });
+
+    static void GetReady(Event e)
+    {
+        // Do here what must be done before the event starts: drain, save, hand over.
+    }
+
+    // Says yes to what our own people asked for, and to a short pause.
+    static bool MayBeApproved(Event e)
+    {
+        var isShort = e.EventType == "Freeze" && e.DurationInSeconds >= 0 && e.DurationInSeconds < 10;
+        return e.EventSource == "User" || isShort;
+    }
+
+    // Asks until there is an answer; it is null if nothing is new or the body is empty.
+    // 400 says that the question is wrong: it is not asked again.
+    static T Ask<T>(string url, int seconds, ref string tag, string body = null) where T : class
+    {
+        for (; ; Thread.Sleep(Pause))
+        {
+            var asked = new HttpRequestMessage(body == null ? HttpMethod.Get : HttpMethod.Post, url);
+            asked.Headers.Add("Metadata", "true");
+            if (tag != null) asked.Headers.TryAddWithoutValidation("If-None-Match", tag);
+            if (body != null) asked.Content = new StringContent(body, Encoding.UTF8, "application/json");
+            var status = 0;
+            try
+            {
+                using (var patience = new CancellationTokenSource(seconds * 1000))
+                using (var answer = Client.SendAsync(asked, patience.Token).Result)
+                {
+                    status = (int)answer.StatusCode;
+                    var text = answer.Content.ReadAsByteArrayAsync().Result;
+                    if (status == 304 || status == 200 && (body != null || text.Length == 0)) return null;
+                    if (status == 200)
+                    {
+                        var reader = new DataContractJsonSerializer(typeof(T));
+                        var found = (T)reader.ReadObject(new MemoryStream(text));
+                        tag = answer.Headers.ETag == null ? null : answer.Headers.ETag.ToString();
+                        return found;
+                    }
+                }
+            }
+            catch (Exception error) when (error is AggregateException || error is SerializationException)
+            {
+                Console.Error.WriteLine(url + ": " + error.GetBaseException().Message);
+                continue;
+            }
+            if (status < 500 && status != 404 && status != 410 && status != 429)
+                throw new InvalidOperationException(url + " answers " + status);
+            Console.Error.WriteLine(url + " answers " + status);
+        }
+    }
+
+    static void Approve(string id)
+    {
+        string tag = null;
+        try
+        {
+            Ask<Document>(EventsUrl, Usual, ref tag, "{\"StartRequests\": [{\"EventId\": \"" + id + "\"}]}");
+            Console.WriteLine(id + " approved");
+        }
+        catch (InvalidOperationException error) { Console.WriteLine(id + " not approved: " + error.Message); }
+    }
+
+    // Gets ready for what names this VM; the first that it names approves it.
+    static void Act(Event e, string me)
+    {
+        var named = e.Resources ?? new string[0];
+        if (e.EventStatus != "Scheduled" || !named.Contains(me, StringComparer.OrdinalIgnoreCase)) return;
+        GetReady(e);
+        if (string.Equals(named[0], me, StringComparison.OrdinalIgnoreCase) && MayBeApproved(e)) Approve(e.EventId);
+    }
+
+    static void Main()
+    {
+        Client.Timeout = Timeout.InfiniteTimeSpan; // each question has its own
+        string tag = null;
+        var me = Ask<Instance>(InstanceUrl, First, ref tag).Compute.Name;
+        var seen = new Dictionary<string, string>();
+        var seconds = First;
+        for (tag = null; ; Thread.Sleep(Pause))
+        {
+            var document = Ask<Document>(EventsUrl, seconds, ref tag);
+            seconds = Usual;
+            if (document == null) continue;
+            var events = document.Events ?? new Event[0];
+            var now = events.ToDictionary(e => e.EventId, e => e.EventStatus);
+            foreach (var id in seen.Keys.Except(now.Keys)) Console.WriteLine(id + " gone");
+            foreach (var e in events)
+            {
+                string status;
+                if (seen.TryGetValue(e.EventId, out status) && status == e.EventStatus) continue;
+                Console.WriteLine(e.EventId + " " + e.EventType + " " + e.EventStatus);
+                Act(e, me);
+            }
+            seen = now;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Reads the document, gets ready, approves what may be approved; and again.
+# Needs curl and jq.
+set -euo pipefail
+
+endpoint=${FOREWARN_ENDPOINT:-http://169.254.169.254}
+events="$endpoint/metadata/scheduledevents?api-version=2020-07-01"
+instance="$endpoint/metadata/instance?api-version=2021-02-01"
+pause=${POLL_SECONDS:-1}
+first=130 # seconds; the very first answer may take two minutes
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 143' TERM
+
+get_ready() { # event as JSON
+    : # Do here what must be done before the event starts: drain, save, hand over.
+}
+
+# Yes to what our own people asked for, and to a short pause.
+may_be_approved='
+    .EventSource == "User" or
+    (.EventType == "Freeze" and (.DurationInSeconds // -1 | . >= 0 and . < 10))'
+is_scheduled_for_me='
+    .EventStatus == "Scheduled" and any(.Resources[]?; ascii_downcase == $me)'
+names_me_first='.Resources[0] | ascii_downcase == $me'
+
+# Asks until there is an answer; its text is in $folder/body, its status in $status.
+# 400 says that the question is wrong: it is not asked again.
+ask() { # timeout, URL, more options of curl
+    local timeout=$1 url=$2
+    shift 2
+    while :; do
+        # A proxy would ask for itself.
+        status=$(curl --silent --noproxy '*' --connect-timeout 5 --max-time "$timeout" \
+            --header Metadata:true --header Content-Type:application/json \
+            --output "$folder/body" --dump-header "$folder/head" \
+            --write-out '%{http_code}' "$@" "$url") || status=000
+        case $status in
+            200) [ ! -s "$folder/body" ] || jq . "$folder/body" >/dev/null 2>&1 && return ;;
+            000 | 404 | 410 | 429 | 5??) ;;
+            *) return ;;
+        esac
+        echo "$url answers $status" >&2
+        sleep "$pause" &
+        wait $! # so that TERM need not wait for its end
+    done
+}
+
+approve() { # id
+    jq -n --arg id "$1" '{StartRequests: [{EventId: $id}]}' >"$folder/approval"
+    ask 10 "$events" --data "@$folder/approval"
+    if [ "$status" = 200 ]; then
+        echo "$1 approved"
+    else
+        echo "$1 not approved: $status"
+    fi
+}
+
+act() { # event as JSON; the first VM that it names approves it
+    jq -e --arg me "$me" "$is_scheduled_for_me" <<<"$1" >/dev/null || return 0
+    get_ready "$1"
+    if jq -e --arg me "$me" "($names_me_first) and ($may_be_approved)" <<<"$1" \
+        >/dev/null; then
+        approve "$(jq -r .EventId <<<"$1")"
+    fi
+}
+
+ask "$first" "$instance"
+me=$(jq -r '.compute.name | ascii_downcase' "$folder/body")
+seen='{}' tag='' timeout=$first
+while :; do
+    : >"$folder/body"
+    ask "$timeout" "$events" ${tag:+--header "If-None-Match: $tag"}
+    timeout=10
+    [ "$status" = 200 ] || [ "$status" = 304 ] || exit 1
+    if [ -s "$folder/body" ]; then # an empty one, too, happens
+        tag=$(sed -n 's/^etag: *\([^\r]*\).*/\1/Ip' "$folder/head")
+        now=$(jq -c '[.Events[]? | {(.EventId): .EventStatus}] | add // {}' \
+            "$folder/body")
+        jq -nr --argjson seen "$seen" --argjson now "$now" \
+            '($seen | keys) - ($now | keys) | .[] | "\(.) gone"'
+        jq -c --argjson seen "$seen" \
+            '.Events[]? | select($seen[.EventId] != .EventStatus)' \
+            "$folder/body" >"$folder/new"
+        seen=$now
+        while IFS= read -r event <&3; do
+            jq -r '"\(.EventId) \(.EventType) \(.EventStatus)"' <<<"$event"
+            act "$event"
+        done 3<"$folder/new"
+    fi
+    sleep "$pause" &
+    wait $!
+done

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Reads the document, gets ready, approves what may be approved; and again."""
+
+import http.client
+import json
+import os
+import sys
+import time
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
+
+ENDPOINT = os.environ.get("FOREWARN_ENDPOINT") or "http://169.254.169.254"
+EVENTS = f"{ENDPOINT}/metadata/scheduledevents?api-version=2020-07-01"
+INSTANCE = f"{ENDPOINT}/metadata/instance?api-version=2021-02-01"
+PAUSE = float(os.environ.get("POLL_SECONDS") or 1)
+FIRST = 130  # seconds; the very first answer may take two minutes
+
+OPENER = build_opener(ProxyHandler({}))  # a proxy would ask for itself
+
+
+def get_ready(event):
+    """Do here what must be done before the event starts: drain, save, hand over."""
+
+
+def may_be_approved(event):
+    """Say yes to what our own people asked for, and to a short pause."""
+    duration = event.get("DurationInSeconds", -1)
+    is_short = event.get("EventType") == "Freeze" and 0 <= duration < 10
+    return event.get("EventSource") == "User" or is_short
+
+
+def ask(url, body=None, tag=None, timeout=10):
+    """Ask until there is an answer: its JSON, or None if there is none; and its tag.
+
+    400 says that the question is wrong: it is not asked again.
+    """
+    headers = {"Metadata": "true", "Content-Type": "application/json"}
+    if tag:
+        headers["If-None-Match"] = tag
+    while True:
+        try:
+            with OPENER.open(Request(url, body, headers), timeout=timeout) as answer:
+                text = answer.read()
+                found = json.loads(text) if text and body is None else None
+                return found, answer.headers["ETag"] if found else tag
+        except HTTPError as error:
+            error.close()
+            if error.code == 304:
+                return None, tag
+            if error.code not in {404, 410, 429} and error.code < 500:
+                raise
+            print(f"{url} answers {error.code}", file=sys.stderr, flush=True)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            print(f"{url}: {error}", file=sys.stderr, flush=True)
+        time.sleep(PAUSE)
+
+
+def approve(event_id):
+    """Let the event start."""
+    try:
+        ask(EVENTS, json.dumps({"StartRequests": [{"EventId": event_id}]}).encode())
+        print(event_id, "approved", flush=True)
+    except HTTPError as error:
+        print(event_id, f"not approved: {error.code}", flush=True)
+
+
+def act(event, me):
+    """Get ready for what names this VM; the first that it names approves it."""
+    named = [name.lower() for name in event.get("Resources") or []]
+    if event.get("EventStatus") != "Scheduled" or me not in named:
+        return
+    get_ready(event)
+    if named[0] == me and may_be_approved(event):
+        approve(event["EventId"])
+
+
+def main():
+    """Watch the document for ever."""
+    instance, _ = ask(INSTANCE, timeout=FIRST)
+    me = instance["compute"]["name"].lower()
+    tag, seen, timeout = None, {}, FIRST
+    while True:
+        document, tag = ask(EVENTS, tag=tag, timeout=timeout)
+        timeout = 10
+        if document:  # else nothing is new, or the body was empty: that happens
+            events = document.get("Events") or []
+            now = {event["EventId"]: event.get("EventStatus") for event in events}
+            for event_id in seen.keys() - now.keys():
+                print(event_id, "gone", flush=True)
+            for event in events:
+                if seen.get(event["EventId"]) != event.get("EventStatus"):
+                    words = (event.get("EventType"), event.get("EventStatus"))
+                    print(event["EventId"], *words, flush=True)
+                    act(event, me)
+            seen = now
+        time.sleep(PAUSE)
+
+
+main()

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Does the same with forewarn's client, which asks, waits and asks again by itself."""
+
+from forewarn import Client
+
+
+def get_ready(event):
+    """Do here what must be done before the event starts: drain, save, hand over."""
+
+
+def may_be_approved(event):
+    """Say yes to what our own people asked for, and to a short pause."""
+    is_short = event.type == "Freeze" and event.duration in range(10)
+    return event.source == "User" or is_short
+
+
+def act(client, event, me):
+    """Get ready for what names this VM; the first that it names approves it."""
+    named = [name.lower() for name in event.resources]
+    if event.status != "Scheduled" or me not in named:
+        return
+    get_ready(event)
+    if named[0] == me and may_be_approved(event):
+        client.approve(event)
+        print(event.id, "approved", flush=True)
+
+
+def main():
+    """Watch the document for ever."""
+    client = Client()  # FOREWARN_ENDPOINT, or 169.254.169.254
+    me = client.instance()["compute"]["name"].lower()
+    seen = {}
+    for document in client.watch():
+        now = {event.id: event.status for event in document.events}
+        for event_id in seen.keys() - now.keys():
+            print(event_id, "gone", flush=True)
+        for event in document.events:
+            if seen.get(event.id) != event.status:
+                print(event.id, event.type, event.status, flush=True)
+                act(client, event, me)
+        seen = now
+
+
+main()

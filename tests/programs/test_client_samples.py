@@ -1,0 +1,210 @@
+"""The samples of examples/clients, each in its own language."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import Program
+from tests.programs.front import Fault, Front, a_front
+from tests.programs.installed import PROGRAMS, needs, run_program
+from tests.programs.record import approval
+from tests.programs.talker import Talker, talking
+
+import forewarn
+
+SAMPLES = Path(__file__).parents[2] / "examples" / "clients"
+
+#: What each needs to be run.
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "with_forewarn.py": (),
+    "scheduled_events.py": (),
+    "scheduled-events.sh": ("bash", "curl", "jq"),
+    "scheduled-events.js": ("node",),
+    "ScheduledEvents.cs": ("mcs", "mono"),
+    "scheduled_events.go": ("go",),
+}
+
+ASSEMBLIES = ("-r:System.Net.Http.dll", "-r:System.Runtime.Serialization.dll")
+NOBODY = "http://127.0.0.1:9"  # discard; whoever believes in proxies learns nothing
+
+#: Everything that has been seen to go wrong before it went well.
+FAULTS: Mapping[str, Sequence[Fault]] = {
+    "GET instance": [(404, b"")],
+    "GET scheduledevents": [
+        (200, b""),
+        (500, b"<html>"),
+        (404, b""),
+        (410, b""),
+        (429, b""),
+        (200, b"<html>"),
+    ],
+    "POST scheduledevents": [(503, b"")],
+}
+
+#: Runs a sample as the VM that a front speaks for.
+Start = Callable[[Front], AbstractContextManager[Talker]]
+
+
+def built(sample: str, folder: Path) -> list[str]:
+    """Make what can be run of `sample`."""
+    source, made = str(SAMPLES / sample), str(folder / "made")
+    match Path(sample).suffix:
+        case ".py":
+            return [sys.executable, source]
+        case ".cs":
+            done = run_program(folder, "mcs", *ASSEMBLIES, f"-out:{made}", source)
+            command = ["mono", made]
+        case ".go":
+            cache = {"GOCACHE": str(PROGRAMS / "go"), "GO111MODULE": "off"}
+            done = run_program(folder, "go", "build", "-o", made, source, **cache)
+            command = [made]
+        case _:
+            return [source]
+    assert done.code == 0, done.err
+    return command
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(e, marks=needs(*NEEDS[e])) for e in NEEDS]
+)
+def command(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    if request.param == "with_forewarn.py" and not hasattr(forewarn, "Client"):
+        pytest.skip("needs forewarn.Client")
+    return built(request.param, tmp_path_factory.mktemp("sample"))
+
+
+@pytest.fixture
+def start(command: list[str], tmp_path: Path) -> Start:
+    def run(front: Front) -> AbstractContextManager[Talker]:
+        environment = {
+            "FOREWARN_ENDPOINT": front.url,
+            "POLL_SECONDS": "0.05",
+            "http_proxy": NOBODY,
+            "HTTP_PROXY": NOBODY,
+            "ALL_PROXY": NOBODY,
+        }
+        return talking(command, tmp_path, environment)
+
+    return run
+
+
+def restarted(program: Program, vm: str) -> str:
+    """Let a user restart `vm`; answer the event's id."""
+    answer = program.service.ask("POST", f"/v1/vms/{vm}/restart", {})
+    assert answer.status == 201, answer.body
+    ((event,),) = (each["events"] for each in answer.json["maintenances"])
+    return str(event["id"])
+
+
+def announced(program: Program, **order: object) -> str:
+    return str(program.service.announce(**order)["events"][0]["id"])
+
+
+def ids(approvals: Sequence[bytes]) -> list[str]:
+    return [each["EventId"] for body in approvals for each in requests(body)]
+
+
+def requests(body: bytes) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(body)["StartRequests"]
+    return found
+
+
+def test_a_sample_approves_once_what_a_user_asked_for(
+    program: Program, start: Start
+) -> None:
+    with a_front(program.metadata[0], "db-0") as front, start(front) as sample:
+        event = restarted(program, "db-0")
+        sample.expect(f"{event} Reboot Scheduled", f"{event} approved")
+        sample.expect(f"{event} Reboot Started")
+        program.service.advance(5)
+        sample.expect(f"{event} gone")
+    assert ids(front.approvals) == [event]
+    assert approval(program.service.facts(), event) == ("db-0", "metadata")
+
+
+def test_a_sample_survives_what_is_out_of_order(program: Program, start: Start) -> None:
+    event = restarted(program, "db-0")
+    with a_front(program.metadata[0], "db-0", FAULTS) as front, start(front) as sample:
+        sample.expect(f"{event} Reboot Scheduled", f"{event} approved")
+        sample.expect(f"{event} Reboot Started")
+    assert ids(front.approvals) == [event, event]  # the first one was refused
+    program.service.advance(5)
+
+
+def test_a_sample_leaves_alone_what_the_platform_does(
+    program: Program, start: Start
+) -> None:
+    with a_front(program.metadata[0], "db-0") as front, start(front) as sample:
+        event = announced(program, type="Redeploy", vms=["db-0"])
+        sample.expect(f"{event} Redeploy Scheduled")
+        program.service.advance(600)
+        sample.expect(f"{event} Redeploy Started")
+        program.service.advance(5)
+        sample.expect(f"{event} gone")
+    assert front.approvals == []
+
+
+@pytest.mark.parametrize(("seconds", "is_approved"), [(9, True), (10, False)])
+def test_a_sample_approves_a_freeze_that_is_short(
+    program: Program, start: Start, seconds: int, is_approved: bool
+) -> None:
+    with a_front(program.metadata[0], "db-0") as front, start(front) as sample:
+        order = {"type": "Freeze", "duration_seconds": seconds}
+        event = announced(program, vms=["db-0"], **order)
+        sample.expect(f"{event} Freeze Scheduled")
+        program.service.advance(0 if is_approved else 900)
+        sample.expect(*([f"{event} approved"] if is_approved else []))
+        sample.expect(f"{event} Freeze Started")
+    assert ids(front.approvals) == ([event] if is_approved else [])
+    program.service.advance(30)
+
+
+@pytest.mark.parametrize("named", [["batch_1"], ["batch_1", "batch_2"]], ids=len)
+def test_a_sample_leaves_to_another_vm_what_names_that_one_first(
+    program: Program, start: Start, named: list[str]
+) -> None:
+    with a_front(program.metadata[0], "batch_2") as front, start(front) as sample:
+        event = announced(program, type="Freeze", duration_seconds=3, vms=named)
+        sample.expect(f"{event} Freeze Scheduled")
+        program.service.advance(900)
+        sample.expect(f"{event} Freeze Started")
+        program.service.advance(30)
+        sample.expect(f"{event} gone")
+    assert front.approvals == []
+
+
+def test_a_sample_approves_for_all_whom_the_event_names_after_its_vm(
+    program: Program, start: Start
+) -> None:
+    with a_front(program.metadata[0], "batch_1") as front, start(front) as sample:
+        both = ["batch_1", "batch_2"]
+        event = announced(program, type="Freeze", duration_seconds=3, vms=both)
+        sample.expect(f"{event} Freeze Scheduled", f"{event} approved")
+    assert ids(front.approvals) == [event]
+    program.service.advance(30)
+
+
+def test_a_sample_does_not_repeat_a_wrong_question(
+    program: Program, start: Start
+) -> None:
+    refusing = {"GET scheduledevents": [(400, b"{}")] * 100}
+    with (
+        a_front(program.metadata[0], "web-0", refusing) as front,
+        start(front) as sample,
+    ):
+        sample.expect("ended with 1")
+    assert front.count("GET scheduledevents") == 1
+
+
+def test_a_sample_ends_when_it_is_told_to(program: Program, start: Start) -> None:
+    with a_front(program.metadata[0], "web-0") as front, start(front) as sample:
+        event = announced(program, type="Freeze", vms=["web-1"])
+        sample.expect(f"{event} Freeze Scheduled")
+        sample.end()
+        assert sample.lines.get(timeout=5) in {"ended with -15", "ended with 143"}
+    program.service.advance(1200)
