@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Does the same with forewarn's client, which asks, waits and asks again by itself."""
 
+import math
+
 from forewarn import Client
+from forewarn.errors import Refused
 
 
 def get_ready(event):
@@ -21,24 +24,24 @@ def act(client, event, me):
         return
     get_ready(event)
     if named[0] == me and may_be_approved(event):
-        client.approve(event)
-        print(event.id, "approved", flush=True)
+        try:
+            client.approve(event)
+            print(event.id, "approved", flush=True)
+        except Refused as refusal:
+            print(event.id, f"not approved: {refusal}", flush=True)
 
 
 def main():
     """Watch the document for ever."""
-    client = Client()  # FOREWARN_ENDPOINT, or 169.254.169.254
-    me = client.instance()["compute"]["name"].lower()
-    seen = {}
-    for document in client.watch():
-        now = {event.id: event.status for event in document.events}
-        for event_id in seen.keys() - now.keys():
-            print(event_id, "gone", flush=True)
-        for event in document.events:
-            if seen.get(event.id) != event.status:
+    client = Client(patience=math.inf)  # asks $FOREWARN_ENDPOINT, or 169.254.169.254
+    me = client.instance().name.lower()
+    for change in client.watch():
+        for event in (*change.completed, *change.canceled):
+            print(event.id, "gone", flush=True)
+        for event in change.events:
+            if event in change.appeared or event in change.started:
                 print(event.id, event.type, event.status, flush=True)
                 act(client, event, me)
-        seen = now
 
 
 main()

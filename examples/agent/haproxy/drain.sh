@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Takes this VM out of load balancers before an event, and puts it back after it.
+# Needs socat, and the runtime API of each HAProxy at level admin.
+#
+# A file for each event says that we took it out: the last one to go puts it back. What
+# somebody else has taken out has no such file, and stays out.
+set -euo pipefail
+
+# As socat writes them, one after another: UNIX:/run/haproxy/admin.sock TCP:lb-1:9999
+read -ra balancers <<<"${BALANCERS:-UNIX:/run/haproxy/admin.sock}"
+backend=${BACKEND:-web}
+server=${SERVER:-$FOREWARN_NAME}
+marks=${MARKS:-/var/lib/forewarn-agent/haproxy}
+margin=${MARGIN:-2} # seconds to end in, before the agent ends us
+
+tell() { # balancer, command
+    socat -t 5 - "$1" <<<"$2"
+}
+
+order() { # balancer, command; it answers an empty line if all is well
+    local answer
+    answer=$(tell "$1" "$2") || return
+    [ -z "$answer" ] || { echo "$1: $answer" >&2 && return 1; }
+}
+
+# 1 and 8 in it: put into maintenance, or into drain, by hand.
+admin_state() { # balancer
+    tell "$1" "show servers state $backend" |
+        awk -v name="$server" '$4 == name {print $7; found = 1} END {exit !found}' ||
+        { echo "$1 does not tell of $backend/$server" >&2 && return 1; }
+}
+
+sessions() { # balancer
+    tell "$1" 'show stat' |
+        awk -F, -v b="$backend" -v s="$server" '$1 == b && $2 == s {print $5}'
+}
+
+mark_of() { # balancer, event
+    echo "$marks/$2@${1//[^A-Za-z0-9]/-}"
+}
+
+events() { # balancer; those for which we took it out
+    compgen -G "$(mark_of "$1" '*')" || true
+}
+
+take_out() { # balancer
+    local state
+    state=$(admin_state "$1")
+    if [ $((state & 9)) != 0 ] && [ -z "$(events "$1")" ]; then
+        echo "$1: $backend/$server was taken out by somebody else, and stays out"
+    else
+        : >"$(mark_of "$1" "$FOREWARN_EVENT_ID")"
+        order "$1" "set server $backend/$server state drain"
+    fi
+}
+
+wait_for_sessions() {
+    local each count left
+    while :; do
+        left=0
+        for each in "${balancers[@]}"; do
+            count=$(sessions "$each")
+            left=$((left + count))
+        done
+        [ "$left" != 0 ] || return 0
+        if ((SECONDS >= FOREWARN_SECONDS_LEFT - margin)); then
+            echo "$left sessions are left" >&2
+            return 1
+        fi
+        sleep "${PAUSE:-1}"
+    done
+}
+
+put_back() { # balancer
+    local mark
+    mark=$(mark_of "$1" "$FOREWARN_EVENT_ID")
+    [ -e "$mark" ] || return 0
+    if [ "$(events "$1")" = "$mark" ]; then
+        order "$1" "set server $backend/$server state ready" || return
+    else
+        echo "$1: $backend/$server stays out: another event is to come"
+    fi
+    rm "$mark"
+}
+
+case $FOREWARN_STEP in
+    prepare)
+        mkdir -p "$marks"
+        for each in "${balancers[@]}"; do take_out "$each"; done
+        wait_for_sessions
+        ;;
+    recover | undo)
+        failed=0
+        for each in "${balancers[@]}"; do put_back "$each" || failed=1; done
+        exit "$failed"
+        ;;
+esac
