@@ -10,8 +10,9 @@ signal=${SIGNAL:-USR1}
 stamp=${STAMP:-/var/lib/forewarn-agent/$service.signaled} # as old as the signal
 margin=${MARGIN:-2} # seconds to end in, before the agent ends us
 
+# Not older is enough: a quick program writes in the same tick of the clock.
 is_saved() {
-    [ "$marker" -nt "$stamp" ]
+    [ -e "$marker" ] && [ ! "$marker" -ot "$stamp" ]
 }
 
 # Whether it has got the signal already: then the agent has died since, and we with it.

@@ -48,7 +48,9 @@ prepare() {
             fi
             ;;
     esac
-    while jobs=$(jobs_here) && [ -n "$jobs" ]; do
+    while :; do
+        jobs=$(jobs_here)
+        [ -n "$jobs" ] || return 0
         if (($(left) <= 0)); then
             echo "still here: ${jobs//$'\n'/ }" >&2
             return 1

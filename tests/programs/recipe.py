@@ -1,0 +1,88 @@
+"""A hook of examples/agent, run as the agent runs it, with commands that are stubs.
+
+A stub writes down how it was called, then does what the test wants of it.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.drivers.scripts import write_script
+from tests.end_to_end.program import Ended
+from tests.programs.installed import run_program
+
+RECIPES = Path(__file__).parents[2] / "examples" / "agent"
+EVENT = "C7061BAC-AFDC-4513-B24B-AA5F13A16123"
+OTHER = "D0000000-AFDC-4513-B24B-AA5F13A16123"
+
+_STUB = """\
+#!/usr/bin/env bash
+printf '%s\\n' "$(basename "$0")${{*:+ $*}}" >>{calls}
+{does}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A VM with some commands, and the hook that is tried."""
+
+    folder: Path
+    hook: Path
+
+    def stub(self, command: str, does: str = "") -> None:
+        """Have a `command` that does what it is told here, in bash."""
+        bin_ = self.folder / "bin"
+        bin_.mkdir(exist_ok=True)
+        calls = shlex.quote(str(self._calls))
+        write_script(bin_ / command, _STUB.format(calls=calls, does=does))
+
+    def run(
+        self, step: str, *, left: int = 60, event: str = EVENT, **environment: str
+    ) -> Ended:
+        """Run the hook; it has `left` seconds."""
+        given = {
+            "PATH": f"{self.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin",
+            "FOREWARN_STEP": step,
+            "FOREWARN_EVENT_ID": event,
+            "FOREWARN_EVENT_TYPE": "Reboot",
+            "FOREWARN_EVENT_STATUS": "Scheduled",
+            "FOREWARN_EVENT_SOURCE": "Platform",
+            "FOREWARN_EVENT_DESCRIPTION": "Host server is undergoing maintenance.",
+            "FOREWARN_EVENT_DURATION": "-1",
+            "FOREWARN_NOT_BEFORE": "2030-01-01T00:00:00Z",
+            "FOREWARN_RESOURCES": "web-0",
+            "FOREWARN_NAME": "web-0",
+            "FOREWARN_RULE": "a rule",
+            "FOREWARN_SECONDS_LEFT": str(left),
+            "PAUSE": "0.02",
+            **environment,
+        }
+        return run_program(self.folder, str(self.hook), typed="{}", **given)
+
+    def calls(self) -> Sequence[str]:
+        """How the stubs were called since this was last asked.
+
+        What is almost a minute is one: some of it may have passed.
+        """
+        if not self._calls.exists():
+            return []
+        found = self._calls.read_text().splitlines()
+        self._calls.unlink()
+        return [re.sub(r"\b5[0-9]s$", "60s", each) for each in found]
+
+    def write(self, name: str, text: str) -> Path:
+        """Have a file."""
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    @property
+    def _calls(self) -> Path:
+        return self.folder / "calls"
+
+
+def a_stage(folder: Path, hook: str) -> Stage:
+    """Try the hook of that path below examples/agent."""
+    return Stage(folder=folder, hook=RECIPES / hook)

@@ -1,0 +1,175 @@
+"""The recipe for load balancers, with real ones: two of HAProxy, on sockets of Unix."""
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import Ended, until
+from tests.programs.installed import needs, unpacked
+from tests.programs.recipe import OTHER, Stage, a_stage
+
+pytestmark = needs("socat", "awk")
+
+CONFIG = """\
+global
+    stats socket unix@{name}.admin level admin
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 1m
+    timeout server 1m
+frontend all
+    bind unix@{name}.all
+    default_backend web
+backend web
+    server web-0 unix@web-0
+    server web-1 unix@web-1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Two load balancers in front of two web servers that never answer."""
+
+    stage: Stage
+
+    def run(self, step: str, *, names: str = "one two", **more: str) -> Ended:
+        """Run the hook of web-0."""
+        addresses = " ".join(f"UNIX:{name}.admin" for name in names.split())
+        marks = str(self.stage.folder / "marks")
+        left = int(more.pop("left", "20"))
+        event = {"event": more.pop("event")} if "event" in more else {}
+        given = {"BALANCERS": addresses, "MARKS": marks, **more}
+        return self.stage.run(step, left=left, **event, **given)
+
+    def tell(self, name: str, command: str) -> str:
+        """Give a command to a load balancer."""
+        with self._connected(f"{name}.admin") as wire:
+            wire.sendall(f"{command}\n".encode())
+            return b"".join(iter(lambda: wire.recv(65_536), b"")).decode()
+
+    def session(self, name: str) -> socket.socket:
+        """Begin to use a web server; close it to stop."""
+        wire = self._connected(f"{name}.all")
+        until(lambda: self.sessions(name) > 0)
+        return wire
+
+    def sessions(self, name: str) -> int:
+        """How many use web-0."""
+        rows = self.tell(name, "show stat").splitlines()
+        (row,) = (each for each in rows if each.startswith("web,web-0,"))
+        return int(row.split(",")[4])
+
+    def states(self) -> list[str]:
+        """What each load balancer does with web-0."""
+        found = []
+        for name in ("one", "two"):
+            rows = self.tell(name, "show stat").splitlines()
+            (row,) = (each for each in rows if each.startswith("web,web-0,"))
+            found.append(row.split(",")[17])
+        return found
+
+    def _connected(self, name: str) -> socket.socket:
+        wire = socket.socket(socket.AF_UNIX)
+        wire.connect(str(self.stage.folder / name))
+        return wire
+
+
+@contextmanager
+def a_balancer(folder: Path, name: str) -> Iterator[None]:
+    """Run one, until the block ends."""
+    (folder / f"{name}.cfg").write_text(CONFIG.format(name=name))
+    command = [str(unpacked("haproxy", "usr/sbin/haproxy")), "-db", "-f", f"{name}.cfg"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
+        try:
+            until(lambda: (folder / f"{name}.all").exists())
+            yield
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with ExitStack() as stack:
+        for name in ("web-0", "web-1"):
+            server = stack.enter_context(socket.socket(socket.AF_UNIX))
+            server.bind(str(tmp_path / name))
+            server.listen(16)
+        for name in ("one", "two"):
+            stack.enter_context(a_balancer(tmp_path, name))
+        yield Site(stage=a_stage(tmp_path, "haproxy/drain.sh"))
+
+
+def test_a_vm_without_sessions_leaves_at_once_and_comes_back(site: Site) -> None:
+    assert site.run("prepare").code == 0
+    assert site.states() == ["DRAIN", "DRAIN"]
+    assert site.run("recover").code == 0
+    assert site.states() == ["no check", "no check"]
+
+
+def test_a_vm_waits_for_its_last_session(site: Site) -> None:
+    with ThreadPoolExecutor() as pool, site.session("one"):
+        hook: Future[Ended] = pool.submit(site.run, "prepare")
+        until(lambda: site.states() == ["DRAIN", "DRAIN"])
+        assert not hook.done()
+        site.tell("one", "shutdown sessions server web/web-0")
+        assert hook.result(timeout=5).code == 0
+
+
+def test_a_vm_with_sessions_is_not_ready_when_time_is_up(site: Site) -> None:
+    with site.session("two"):
+        ended = site.run("prepare", left="2")
+    assert (ended.code, ended.err) == (1, "1 sessions are left\n")
+
+
+def test_a_vm_that_somebody_else_has_taken_out_stays_out(site: Site) -> None:
+    site.tell("one", "set server web/web-0 state maint")
+    assert site.run("prepare").code == 0
+    assert site.states() == ["MAINT", "DRAIN"]
+    assert site.run("undo").code == 0
+    assert site.states() == ["MAINT", "no check"]
+
+
+def test_a_hook_for_haproxy_that_is_run_again_still_knows_that_it_was_us(
+    site: Site,
+) -> None:
+    site.run("prepare")
+    assert site.run("prepare", FOREWARN_AGAIN="1").code == 0
+    assert site.run("recover").code == 0
+    assert site.states() == ["no check", "no check"]
+
+
+def test_a_vm_stays_out_for_the_next_event(site: Site) -> None:
+    site.run("prepare")
+    site.run("prepare", event=OTHER)
+    assert site.run("recover").code == 0
+    assert site.states() == ["DRAIN", "DRAIN"]
+    assert site.run("recover", event=OTHER).code == 0
+    assert site.states() == ["no check", "no check"]
+
+
+def test_a_load_balancer_out_of_reach_leaves_the_vm_not_ready(site: Site) -> None:
+    assert site.run("prepare", names="one three").code != 0
+
+
+def test_a_load_balancer_out_of_reach_is_told_by_the_next_try(site: Site) -> None:
+    site.run("prepare")
+    (site.stage.folder / "one.admin").rename(site.stage.folder / "away")
+    assert site.run("recover").code != 0
+    (site.stage.folder / "away").rename(site.stage.folder / "one.admin")
+    assert site.states() == ["DRAIN", "no check"]
+    assert site.run("recover").code == 0
+    assert site.states() == ["no check", "no check"]
+
+
+def test_a_server_that_a_load_balancer_does_not_know_is_not_ready(site: Site) -> None:
+    ended = site.run("prepare", SERVER="web-9")
+    assert (ended.code, ended.err) == (
+        1,
+        "UNIX:one.admin does not tell of web/web-9\n",
+    )

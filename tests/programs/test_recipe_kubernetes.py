@@ -1,0 +1,92 @@
+"""The recipe for Kubernetes, with a stub of kubectl."""
+
+from pathlib import Path
+
+import pytest
+from tests.programs.recipe import EVENT, OTHER, Stage, a_stage
+
+MARK = f"forewarn/{EVENT.lower()}"
+DRAIN = "kubectl drain node-0 --ignore-daemonsets --delete-emptydir-data"
+
+
+@pytest.fixture
+def kubernetes(tmp_path: Path) -> Stage:
+    stage = a_stage(tmp_path, "kubernetes/drain.sh")
+    stage.stub("kubectl", '[ "$1" != get ] || cat node; [ "$1" != "${FAILS-}" ]')
+    stage.write("node", "\n")
+    return stage
+
+
+def kubectl(stage: Stage) -> list[str]:
+    """What the node was asked for, but for its state."""
+    told = [each for each in stage.calls() if each.startswith("kubectl ")]
+    return [each for each in told if not each.startswith("kubectl get node node-0 ")]
+
+
+def test_a_node_is_cordoned_and_drained_in_the_time_that_is_left(
+    kubernetes: Stage,
+) -> None:
+    assert kubernetes.run("prepare", left=62, NODE="node-0").code == 0
+    assert kubectl(kubernetes) == [
+        f"kubectl annotate node node-0 --overwrite {MARK}=Reboot",
+        "kubectl cordon node-0",
+        f"{DRAIN} --timeout=60s",
+    ]
+
+
+def test_a_drain_without_a_second_left_does_not_wait_for_ever(
+    kubernetes: Stage,
+) -> None:
+    kubernetes.run("prepare", left=0, NODE="node-0")
+    assert kubectl(kubernetes)[-1] == f"{DRAIN} --timeout=1s"
+
+
+@pytest.mark.parametrize("what", ["get", "annotate", "cordon", "drain"])
+def test_a_node_is_not_ready_if_anything_fails(kubernetes: Stage, what: str) -> None:
+    assert kubernetes.run("prepare", NODE="node-0", FAILS=what).code != 0
+
+
+def test_a_node_that_somebody_else_has_cordoned_is_drained_and_stays_so(
+    kubernetes: Stage,
+) -> None:
+    kubernetes.write("node", "cordoned\n\n")
+    assert kubernetes.run("prepare", left=62, NODE="node-0").code == 0
+    assert kubectl(kubernetes) == [f"{DRAIN} --timeout=60s"]
+    assert kubernetes.run("recover", NODE="node-0").code == 0
+    assert kubectl(kubernetes) == []
+
+
+def test_a_hook_for_kubernetes_that_is_run_again_does_it_again(
+    kubernetes: Stage,
+) -> None:
+    kubernetes.write("node", f"cordoned\n{MARK}\n")
+    kubernetes.run("prepare", left=62, NODE="node-0", FOREWARN_AGAIN="1")
+    assert kubectl(kubernetes) == [
+        f"kubectl annotate node node-0 --overwrite {MARK}=Reboot",
+        "kubectl cordon node-0",
+        f"{DRAIN} --timeout=60s",
+    ]
+
+
+@pytest.mark.parametrize("step", ["recover", "undo"])
+def test_a_node_that_we_have_cordoned_is_uncordoned(
+    kubernetes: Stage, step: str
+) -> None:
+    kubernetes.write("node", f"cordoned\nexample.org/x\n{MARK}\n")
+    assert kubernetes.run(step, NODE="node-0").code == 0
+    assert kubectl(kubernetes) == [
+        "kubectl uncordon node-0",
+        f"kubectl annotate node node-0 {MARK}-",
+    ]
+
+
+def test_a_node_stays_cordoned_for_the_next_event(kubernetes: Stage) -> None:
+    kubernetes.write("node", f"cordoned\n{MARK}\nforewarn/{OTHER.lower()}\n")
+    assert kubernetes.run("recover", NODE="node-0").code == 0
+    assert kubectl(kubernetes) == [f"kubectl annotate node node-0 {MARK}-"]
+
+
+def test_a_node_out_of_reach_is_uncordoned_by_the_next_try(kubernetes: Stage) -> None:
+    kubernetes.write("node", f"cordoned\n{MARK}\n")
+    assert kubernetes.run("recover", NODE="node-0", FAILS="uncordon").code != 0
+    assert kubectl(kubernetes) == ["kubectl uncordon node-0"]  # the mark is still there

@@ -1,0 +1,97 @@
+"""The recipe for Pacemaker, with stubs of its commands."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.programs.recipe import OTHER, Stage, a_stage
+
+ASKED = (
+    "crm_attribute --node node-0 --lifetime forever --name standby --query --quiet"
+    " --default off"
+)
+#: Either of the two, and what it calls the way back.
+SHELLS = {"pcs": "unstandby", "crm": "online"}
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> str:
+    if request.param == "crm" and shutil.which("pcs") is not None:
+        pytest.skip("pcs is here, and is taken first")
+    return str(request.param)
+
+
+@pytest.fixture
+def pacemaker(tmp_path: Path, shell: str) -> Stage:
+    stage = a_stage(tmp_path, "pacemaker/standby.sh")
+    stage.write("standby", "off\n")
+    stage.stub("crm_attribute", "cat standby")
+    stage.stub("crm_node", "echo node-0")
+    stage.stub("crm_resource", "exit ${WAITED-0}")
+    stage.stub(shell, 'echo "${2/standby/on}" >standby; exit ${SHELL_ENDS-0}')
+    return stage
+
+
+def on(stage: Stage, step: str, **more: str) -> int:
+    """Run the hook, with marks in the folder; answer its code."""
+    return stage.run(step, left=62, MARKS=str(stage.folder / "marks"), **more).code
+
+
+def test_a_cluster_s_node_stands_by_until_all_is_settled(
+    pacemaker: Stage, shell: str
+) -> None:
+    assert on(pacemaker, "prepare") == 0
+    assert pacemaker.calls() == [
+        "crm_node -n",
+        ASKED,
+        f"{shell} node standby node-0",
+        "crm_resource --wait --timeout 60s",
+    ]
+
+
+@pytest.mark.parametrize("what", ["WAITED", "SHELL_ENDS"])
+def test_a_cluster_that_does_not_settle_is_not_ready(
+    pacemaker: Stage, what: str
+) -> None:
+    assert on(pacemaker, "prepare", **{what: "1"}) != 0
+
+
+@pytest.mark.parametrize("step", ["recover", "undo"])
+def test_a_node_that_we_put_on_standby_comes_back(
+    pacemaker: Stage, shell: str, step: str
+) -> None:
+    on(pacemaker, "prepare")
+    pacemaker.calls()
+    assert on(pacemaker, step, SHELL_ENDS="1") != 0  # the cluster is not yet up
+    assert on(pacemaker, step) == 0
+    back = f"{shell} node {SHELLS[shell]} node-0"
+    assert pacemaker.calls() == ["crm_node -n", back] * 2
+    assert on(pacemaker, step) == 0
+    assert pacemaker.calls() == ["crm_node -n"]
+
+
+def test_a_node_that_somebody_else_put_on_standby_stays_so(pacemaker: Stage) -> None:
+    pacemaker.write("standby", "on\n")
+    assert on(pacemaker, "prepare") == 0
+    assert on(pacemaker, "recover") == 0
+    waited = "crm_resource --wait --timeout 60s"
+    assert pacemaker.calls() == ["crm_node -n", ASKED, waited, "crm_node -n"]
+
+
+def test_a_hook_for_pacemaker_that_is_run_again_still_knows_that_it_was_us(
+    pacemaker: Stage, shell: str
+) -> None:
+    on(pacemaker, "prepare")
+    pacemaker.calls()
+    assert on(pacemaker, "prepare", FOREWARN_AGAIN="1") == 0
+    assert f"{shell} node standby node-0" in pacemaker.calls()
+
+
+def test_a_node_stands_by_for_the_next_event(pacemaker: Stage, shell: str) -> None:
+    on(pacemaker, "prepare")
+    on(pacemaker, "prepare", event=OTHER)
+    pacemaker.calls()
+    assert on(pacemaker, "recover") == 0
+    assert pacemaker.calls() == ["crm_node -n"]
+    assert on(pacemaker, "recover", event=OTHER) == 0
+    assert pacemaker.calls()[1:] == [f"{shell} node {SHELLS[shell]} node-0"]

@@ -1,0 +1,69 @@
+"""The recipe for PostgreSQL with Patroni, with a stub of patronictl."""
+
+from pathlib import Path
+
+import pytest
+from tests.programs.installed import needs
+from tests.programs.recipe import Stage, a_stage
+
+LIST = "patronictl -c /etc/patroni/config.yml list --format json"
+SWITCH = "patronictl -c /etc/patroni/config.yml switchover main --leader db-0 --force"
+
+
+@pytest.fixture
+def patroni(tmp_path: Path) -> Stage:
+    stage = a_stage(tmp_path, "patroni/switchover.sh")
+    leads = members("db-1", "db-0")
+    stage.stub(
+        "patronictl",
+        f"case $3 in list) cat members ;; *) ${{SWITCHES-true}} && "
+        f"cat >members <<<'{leads}' ;; esac",
+    )
+    stage.write("members", members("db-0", "db-1"))
+    return stage
+
+
+def members(leader: str, replica: str, state: str = "running") -> str:
+    """What patronictl lists."""
+    one = f'{{"Cluster": "main", "Member": "{leader}", "Role": "Leader"'
+    two = f'{{"Cluster": "main", "Member": "{replica}", "Role": "Replica"'
+    return f'[{one}, "State": "{state}"}}, {two}, "State": "streaming"}}]'
+
+
+@needs("jq")
+def test_a_leader_hands_over(patroni: Stage) -> None:
+    assert patroni.run("prepare", MEMBER="db-0").code == 0
+    assert patroni.calls() == [LIST, SWITCH, LIST]
+
+
+@needs("jq")
+def test_a_replica_leaves_the_leader_alone(patroni: Stage) -> None:
+    patroni.write("members", members("db-1", "db-0"))
+    assert patroni.run("prepare", MEMBER="db-0").code == 0
+    assert set(patroni.calls()) == {LIST}
+
+
+@needs("jq")
+def test_a_switchover_that_is_refused_is_a_failure(patroni: Stage) -> None:
+    assert patroni.run("prepare", MEMBER="db-0", SWITCHES="false").code != 0
+    assert patroni.calls() == [LIST, SWITCH]
+
+
+@needs("jq")
+def test_a_cluster_without_a_leader_is_not_ready_when_time_is_up(
+    patroni: Stage,
+) -> None:
+    patroni.write("members", members("db-1", "db-0", "starting"))
+    ended = patroni.run("prepare", left=3, MEMBER="db-0")
+    assert (ended.code, ended.err) == (1, "the leader is still nobody\n")
+
+
+@needs("jq")
+def test_a_member_that_gets_no_list_is_not_ready(patroni: Stage) -> None:
+    patroni.stub("patronictl", "exit 1")
+    assert patroni.run("prepare", MEMBER="db-0").code != 0
+
+
+def test_a_member_comes_back_by_itself(patroni: Stage) -> None:
+    assert patroni.run("recover", MEMBER="db-0").code == 0
+    assert patroni.calls() == []

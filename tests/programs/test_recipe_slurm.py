@@ -1,0 +1,97 @@
+"""The recipe for Slurm, with stubs of its commands."""
+
+from pathlib import Path
+
+import pytest
+from tests.programs.recipe import EVENT, OTHER, Stage, a_stage
+
+UPDATE = "scontrol update nodename=node-0"
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Stage:
+    stage = a_stage(tmp_path, "slurm/drain.sh")
+    stage.stub(
+        "scontrol",
+        'case "$1" in show) cat node ;; requeue) rm -f jobs ;; esac; '
+        '[ "$1" != "${FAILS-}" ]',
+    )
+    stage.stub("squeue", "[ ! -e jobs ] || cat jobs")
+    stage.write("node", "NodeName=node-0 State=IDLE\n")
+    return stage
+
+
+def drained(reason: str) -> str:
+    """How scontrol shows a node that is drained."""
+    who = "[root@2030-01-01T00:00:00]"
+    return f"NodeName=node-0 Arch=x86_64 State=MIXED+DRAIN Reason={reason} {who}\n"
+
+
+def scontrol(stage: Stage) -> list[str]:
+    """What was asked for, but for the node's state."""
+    told = [each for each in stage.calls() if each.startswith("scontrol ")]
+    return [each for each in told if not each.startswith("scontrol show")]
+
+
+def test_an_idle_node_is_drained(slurm: Stage) -> None:
+    assert slurm.run("prepare", NODE="node-0").code == 0
+    assert scontrol(slurm) == [f"{UPDATE} state=drain reason=forewarn {EVENT}"]
+
+
+def test_jobs_are_requeued_when_time_is_short(slurm: Stage) -> None:
+    slurm.write("jobs", "41\n42\n")
+    assert slurm.run("prepare", left=30, NODE="node-0").code == 0
+    assert scontrol(slurm)[1:] == ["scontrol requeue 41,42"]
+
+
+def test_jobs_may_end_by_themselves_while_there_is_time(slurm: Stage) -> None:
+    slurm.write("jobs", "41\n")
+    slurm.stub("squeue", "cat jobs; : >jobs")
+    assert slurm.run("prepare", left=600, NODE="node-0").code == 0
+    assert scontrol(slurm)[1:] == []
+
+
+def test_a_job_that_does_not_leave_makes_the_node_not_ready(slurm: Stage) -> None:
+    slurm.stub("squeue", "echo 41; echo 42")
+    ended = slurm.run("prepare", left=3, FAILS="requeue", NODE="node-0")
+    assert (ended.code, ended.err) == (1, "still here: 41 42\n")
+    assert scontrol(slurm)[1:] == ["scontrol requeue 41,42"]  # once
+
+
+def test_a_node_that_cannot_be_drained_is_not_ready(slurm: Stage) -> None:
+    assert slurm.run("prepare", FAILS="update", NODE="node-0").code != 0
+
+
+def test_a_queue_that_is_not_told_is_not_empty(slurm: Stage) -> None:
+    slurm.stub("squeue", "exit 1")
+    assert slurm.run("prepare", NODE="node-0").code != 0
+
+
+def test_a_node_that_somebody_else_has_drained_keeps_its_reason(slurm: Stage) -> None:
+    slurm.write("node", drained("bad fan"))
+    assert slurm.run("prepare", NODE="node-0").code == 0
+    assert slurm.run("recover", NODE="node-0").code == 0
+    assert scontrol(slurm) == []
+
+
+def test_a_hook_for_slurm_that_is_run_again_names_its_event_once(slurm: Stage) -> None:
+    slurm.write("node", drained(f"forewarn {EVENT}"))
+    assert slurm.run("prepare", NODE="node-0", FOREWARN_AGAIN="1").code == 0
+    assert scontrol(slurm) == [f"{UPDATE} state=drain reason=forewarn {EVENT}"]
+
+
+@pytest.mark.parametrize("step", ["recover", "undo"])
+def test_a_node_that_we_have_drained_is_resumed(slurm: Stage, step: str) -> None:
+    slurm.write("node", drained(f"forewarn {EVENT}"))
+    assert slurm.run(step, NODE="node-0").code == 0
+    assert scontrol(slurm) == [f"{UPDATE} state=resume"]
+
+
+def test_a_node_stays_drained_for_the_next_event(slurm: Stage) -> None:
+    slurm.write("node", drained(f"forewarn {OTHER}"))
+    slurm.run("prepare", NODE="node-0")
+    both = f"forewarn {OTHER} {EVENT}"
+    assert scontrol(slurm) == [f"{UPDATE} state=drain reason={both}"]
+    slurm.write("node", drained(both))
+    slurm.run("recover", event=OTHER, NODE="node-0")
+    assert scontrol(slurm) == [f"{UPDATE} state=drain reason=forewarn {EVENT}"]

@@ -1,0 +1,1 @@
+"""The recipes of examples/agent, and the pages that show them."""
