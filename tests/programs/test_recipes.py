@@ -1,1 +1,46 @@
 """The recipes of examples/agent, and the pages that show them."""
+
+from pathlib import Path
+
+import pytest
+from tests.programs.installed import needs
+from tests.programs.page import PAGE, copied
+from tests.programs.recipe import RECIPES
+
+#: The page of each recipe, and its hook.
+PAGES = {
+    "kubernetes": ("drain-a-kubernetes-node.md", "drain.sh"),
+    "haproxy": ("take-a-vm-out-of-haproxy.md", "drain.sh"),
+    "patroni": ("switch-over-postgresql.md", "switchover.sh"),
+    "slurm": ("drain-a-slurm-node.md", "drain.sh"),
+    "pacemaker": ("put-pacemaker-on-standby.md", "standby.sh"),
+    "checkpoint": ("checkpoint-a-program.md", "checkpoint.sh"),
+}
+
+
+def test_every_recipe_has_a_page() -> None:
+    assert {each.name for each in RECIPES.iterdir()} == PAGES.keys()
+
+
+@pytest.mark.parametrize("recipe", PAGES)
+def test_the_page_of_a_recipe_shows_what_is_in_its_files(recipe: str) -> None:
+    page, hook = PAGES[recipe]
+    shown = PAGE.with_name(page)
+    plan = copied("The agent's file", "toml agent.toml", shown)
+    assert plan == (RECIPES / recipe / "agent.toml").read_text()
+    script = copied("The hook", f"bash {hook}", shown)
+    assert script == (RECIPES / recipe / hook).read_text()
+
+
+@needs("bash", "curl")
+@pytest.mark.parametrize("recipe", PAGES)
+def test_the_agent_takes_the_file_of_a_recipe(recipe: str, tmp_path: Path) -> None:
+    config = pytest.importorskip("forewarn.agent.config")
+    checking = pytest.importorskip("forewarn.agent.checking")
+    text = (RECIPES / recipe / "agent.toml").read_text()
+    text = text.replace("/etc/forewarn", str(RECIPES / recipe))
+    file = tmp_path / "agent.toml"
+    file.write_text(text.replace("/var/lib/forewarn-agent", str(tmp_path)))
+    plan = config.read(file)
+    assert plan.warnings == ()
+    assert checking.check(plan) == []

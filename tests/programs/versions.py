@@ -18,6 +18,9 @@ _COMMANDS = {
     "bash": ("bash", "--version"),
     "busybox": ("busybox",),
     "curl": ("curl", "--version"),
+    "go": ("go", "version"),
+    "jq": ("jq", "--version"),
+    "mono": ("mono", "--version"),
     "nft": ("nft", "--version"),
     "node": ("node", "--version"),
     "ohai": ("ohai", "--version"),
@@ -25,7 +28,7 @@ _COMMANDS = {
     "ruby": ("ruby", "--version"),
     "wget": ("wget", "--version"),
 }
-_UNPACKED = ("cloud-init", "hey", "resource-agents", "waagent")
+_UNPACKED = ("cloud-init", "haproxy", "hey", "resource-agents", "waagent")
 _PYPI = (
     "aiohttp",
     "httpx",

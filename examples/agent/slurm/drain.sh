@@ -38,7 +38,7 @@ prepare() {
     local why jobs requeued=
     why=$(reason)
     case $why in
-        "forewarn "*"$FOREWARN_EVENT_ID"*) drain "${why#forewarn }" ;; # we have been here before
+        "forewarn "*"$FOREWARN_EVENT_ID"*) drain "${why#forewarn }" ;; # once more
         "forewarn "*) drain "${why#forewarn } $FOREWARN_EVENT_ID" ;;
         *)
             if is_drained; then
