@@ -41,7 +41,7 @@ class Stage:
     def run(
         self, step: str, *, left: int = 60, event: str = EVENT, **environment: str
     ) -> Ended:
-        """Run the hook; it has `left` seconds."""
+        """Run the hook; it has `left` seconds, of a clock that is 60 times as fast."""
         given = {
             "PATH": f"{self.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin",
             "FOREWARN_STEP": step,
@@ -55,7 +55,8 @@ class Stage:
             "FOREWARN_RESOURCES": "web-0",
             "FOREWARN_NAME": "web-0",
             "FOREWARN_RULE": "a rule",
-            "FOREWARN_SECONDS_LEFT": str(left),
+            "FOREWARN_SECONDS_LEFT": str(left * 60),
+            "FOREWARN_REAL_SECONDS_LEFT": f"{left}.125",
             "PAUSE": "0.02",
             **environment,
         }

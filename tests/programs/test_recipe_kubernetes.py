@@ -41,6 +41,15 @@ def test_a_drain_without_a_second_left_does_not_wait_for_ever(
     assert kubectl(kubernetes)[-1] == f"{DRAIN} --timeout=1s"
 
 
+@pytest.mark.parametrize(("told", "given"), [("62", "60s"), ("", "59")])
+def test_a_drain_has_the_service_s_time_or_ten_minutes_if_no_other_is_told(
+    kubernetes: Stage, told: str, given: str
+) -> None:
+    untold = {"FOREWARN_REAL_SECONDS_LEFT": "", "FOREWARN_SECONDS_LEFT": told}
+    kubernetes.run("prepare", NODE="node-0", **untold)
+    assert kubectl(kubernetes)[-1].startswith(f"{DRAIN} --timeout={given}")
+
+
 @pytest.mark.parametrize("what", ["get", "annotate", "cordon", "drain"])
 def test_a_node_is_not_ready_if_anything_fails(kubernetes: Stage, what: str) -> None:
     assert kubernetes.run("prepare", NODE="node-0", FAILS=what).code != 0

@@ -8,7 +8,10 @@ service=${SERVICE:?the unit, as simulation.service}
 marker=${MARKER:?the file that the program writes, last of all}
 signal=${SIGNAL:-USR1}
 stamp=${STAMP:-/var/lib/forewarn-agent/$service.signaled} # as old as the signal
-margin=${MARGIN:-2} # seconds to end in, before the agent ends us
+
+# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
+limit=$((${limit%.*} - 2))
 
 # Not older is enough: a quick program writes in the same tick of the clock.
 is_saved() {
@@ -32,7 +35,7 @@ if ! is_asked || ! is_saved; then
     kill -s "$signal" "$process"
 fi
 until is_saved; do
-    if ((SECONDS >= FOREWARN_SECONDS_LEFT - margin)); then
+    if ((SECONDS >= limit)); then
         echo "$marker is as old as it was" >&2
         exit 1
     fi

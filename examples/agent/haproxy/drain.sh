@@ -11,7 +11,10 @@ read -ra balancers <<<"${BALANCERS:-UNIX:/run/haproxy/admin.sock}"
 backend=${BACKEND:-web}
 server=${SERVER:-$FOREWARN_NAME}
 marks=${MARKS:-/var/lib/forewarn-agent/haproxy}
-margin=${MARGIN:-2} # seconds to end in, before the agent ends us
+
+# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
+limit=$((${limit%.*} - 2))
 
 tell() { # balancer, command
     socat -t 5 - "$1" <<<"$2"
@@ -63,7 +66,7 @@ wait_for_sessions() {
             left=$((left + count))
         done
         [ "$left" != 0 ] || return 0
-        if ((SECONDS >= FOREWARN_SECONDS_LEFT - margin)); then
+        if ((SECONDS >= limit)); then
             echo "$left sessions are left" >&2
             return 1
         fi

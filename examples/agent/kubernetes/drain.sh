@@ -7,9 +7,12 @@
 set -euo pipefail
 
 node=${NODE:-$(uname -n | tr '[:upper:]' '[:lower:]')}
-margin=${MARGIN:-2} # seconds to end in, before the agent ends us
 mark=forewarn/$(tr '[:upper:]' '[:lower:]' <<<"$FOREWARN_EVENT_ID")
 drain_options=(--ignore-daemonsets --delete-emptydir-data)
+
+# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
+limit=$((${limit%.*} - 2))
 
 # "cordoned", if it is; and the events for which we did it.
 state() {
@@ -28,7 +31,7 @@ prepare() {
         kubectl annotate node "$node" --overwrite "$mark=$FOREWARN_EVENT_TYPE"
         kubectl cordon "$node"
     fi
-    left=$((FOREWARN_SECONDS_LEFT - SECONDS - margin))
+    left=$((limit - SECONDS))
     # Without a second left it would get 0, which means for ever.
     kubectl drain "$node" "${drain_options[@]}" --timeout="$((left > 0 ? left : 1))s"
 }

@@ -9,7 +9,10 @@ set -euo pipefail
 node=${NODE:-$(crm_node -n)}
 marks=${MARKS:-/var/lib/forewarn-agent/pacemaker}
 mark=$marks/$FOREWARN_EVENT_ID
-margin=${MARGIN:-2} # seconds to end in, before the agent ends us
+
+# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
+limit=$((${limit%.*} - 2))
 
 is_on_standby() {
     local value
@@ -43,7 +46,7 @@ prepare() {
         : >"$mark"
         standby
     fi
-    left=$((FOREWARN_SECONDS_LEFT - SECONDS - margin))
+    left=$((limit - SECONDS))
     # Until nothing is on its way any more.
     crm_resource --wait --timeout "$((left > 0 ? left : 1))s"
 }

@@ -5,10 +5,13 @@ set -euo pipefail
 
 config=${PATRONICTL_CONFIG:-/etc/patroni/config.yml}
 member=${MEMBER:-$(uname -n)}
-margin=${MARGIN:-2} # seconds to end in, before the agent ends us
+
+# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
+limit=$((${limit%.*} - 2))
 
 left() {
-    echo $((FOREWARN_SECONDS_LEFT - SECONDS - margin))
+    echo $((limit - SECONDS))
 }
 
 ask() { # arguments of patronictl

@@ -9,10 +9,13 @@ set -euo pipefail
 
 node=${NODE:-$(uname -n | cut -d. -f1)}
 requeue_within=${REQUEUE_WITHIN:-60} # seconds that are kept for requeued jobs to end
-margin=${MARGIN:-2} # seconds to end in, before the agent ends us
+
+# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
+limit=$((${limit%.*} - 2))
 
 left() {
-    echo $((FOREWARN_SECONDS_LEFT - SECONDS - margin))
+    echo $((limit - SECONDS))
 }
 
 is_drained() {
