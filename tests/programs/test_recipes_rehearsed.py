@@ -1,0 +1,94 @@
+"""Recipes as their pages rehearse them: the service, the agent, and the hooks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.end_to_end.agents import Agent, an_agent
+from tests.end_to_end.program import Program, serving
+from tests.programs.recipe import RECIPES, Stage, a_stage
+
+FLEET = '[[vms]]\nname = "node-0"\n'
+
+#: A node that remembers whether it is cordoned, and for which events.
+KUBECTL = """\
+cd {folder}
+case "$1 ${{5-}}" in
+    get*) cat cordoned marks ;;
+    cordon*) echo cordoned >cordoned ;;
+    uncordon*) : >cordoned ;;
+    annotate*=*) echo "${{5%%=*}}" >marks ;;
+    annotate*) : >marks ;;
+    drain*) while [ -e slow ]; do sleep 0.02; done ;;
+esac
+"""
+
+
+@pytest.fixture(scope="module")
+def fast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """A service whose hour is a minute."""
+    folder = tmp_path_factory.mktemp("service")
+    (folder / "fleet.toml").write_text(FLEET)
+    options = ("--clock", "x60", "--store", "memory")
+    file, shown = folder / "fleet.toml", "1"  # seconds; these are real ones
+    with serving(folder, *options, fleet=file, FOREWARN_SHOWN_REBOOT=shown) as program:
+        yield program
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Stage:
+    stage = a_stage(tmp_path, "kubernetes/drain.sh")
+    stage.write("cordoned", "")
+    stage.write("marks", "")
+    stage.stub("kubectl", KUBECTL.format(folder=stage.folder))
+    return stage
+
+
+@pytest.fixture
+def agent(fast: Program, node: Stage) -> Iterator[Agent]:
+    text = (RECIPES / "kubernetes" / "agent.toml").read_text()
+    text = text.replace("/etc/forewarn", str(node.hook.parent))
+    text = text.replace('state = "/var/lib/forewarn-agent"', "")
+    path = f"{node.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin"
+    folder = node.folder / "agent"
+    given = {"PATH": path, "NODE": "node-0"}
+    with an_agent(folder, fast.metadata[0], text, **given) as running:
+        running.wait_for("began")
+        yield running
+
+
+def announced(program: Program) -> Any:
+    return program.service.announce(vms=["node-0"], notice_seconds=7200)
+
+
+def verbs(stage: Stage) -> list[str]:
+    """What kubectl was asked to do."""
+    told = [each.split() for each in stage.calls() if each.startswith("kubectl ")]
+    return [verb for _, verb, *_ in told if verb != "get"]
+
+
+def test_a_rehearsed_node_is_drained_approved_and_uncordoned(
+    fast: Program, node: Stage, agent: Agent
+) -> None:
+    announced(fast)
+    agent.wait_for("over")
+    steps = ["annotate", "cordon", "drain", "uncordon", "annotate"]
+    assert verbs(node) == steps
+    said = agent.said()
+    assert said.index("hook-ended") < said.index("approved") < said.index("gone")
+
+
+def test_a_rehearsed_node_is_uncordoned_when_the_event_is_called_off(
+    fast: Program, node: Stage, agent: Agent
+) -> None:
+    node.write("slow", "")
+    made = announced(fast)
+    agent.wait_for("hook-began")
+    answer = fast.service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})
+    assert answer.status == 200, answer.body
+    agent.wait_for("gone")
+    (node.folder / "slow").unlink()
+    agent.wait_for("over")
+    assert verbs(node)[-2:] == ["uncordon", "annotate"]
+    assert agent.lines("approved") == []
