@@ -21,6 +21,8 @@ class Front:
     url: str
     #: Each question, as `GET scheduledevents`, with its body.
     asked: list[tuple[str, bytes]] = field(default_factory=list)
+    #: What is answered next to each question; when that is over, the service answers.
+    faults: dict[str, list[Fault]] = field(default_factory=dict)
 
     def count(self, question: str) -> int:
         """Tell how often `question` was asked."""
@@ -73,7 +75,8 @@ def a_front(
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield Front(url=f"http://127.0.0.1:{server.server_port}", asked=asked)
+            url = f"http://127.0.0.1:{server.server_port}"
+            yield Front(url=url, asked=asked, faults=left)
         finally:
             server.shutdown()
             thread.join()
