@@ -45,8 +45,12 @@ def test_a_drain_without_a_second_left_does_not_wait_for_ever(
 def test_a_drain_has_the_service_s_time_or_ten_minutes_if_no_other_is_told(
     kubernetes: Stage, told: str, given: str
 ) -> None:
-    untold = {"FOREWARN_REAL_SECONDS_LEFT": "", "FOREWARN_SECONDS_LEFT": told}
-    kubernetes.run("prepare", NODE="node-0", **untold)
+    kubernetes.run(
+        "prepare",
+        NODE="node-0",
+        FOREWARN_REAL_SECONDS_LEFT="",
+        FOREWARN_SECONDS_LEFT=told,
+    )
     assert kubectl(kubernetes)[-1].startswith(f"{DRAIN} --timeout={given}")
 
 

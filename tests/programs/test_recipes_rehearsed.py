@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.agents import Agent, an_agent
-from tests.end_to_end.program import Program, serving
+from tests.end_to_end.program import Program, serving, until
 from tests.programs.recipe import RECIPES, Stage, a_stage
 
 FLEET = '[[vms]]\nname = "node-0"\n'
@@ -20,7 +20,7 @@ case "$1 ${{5-}}" in
     uncordon*) : >cordoned ;;
     annotate*=*) echo "${{5%%=*}}" >marks ;;
     annotate*) : >marks ;;
-    drain*) while [ -e slow ]; do sleep 0.02; done ;;
+    drain*) while [ -e slow ]; do echo >draining && sleep 0.02; done ;;
 esac
 """
 
@@ -52,8 +52,8 @@ def agent(fast: Program, node: Stage) -> Iterator[Agent]:
     text = text.replace('state = "/var/lib/forewarn-agent"', "")
     path = f"{node.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin"
     folder = node.folder / "agent"
-    given = {"PATH": path, "NODE": "node-0"}
-    with an_agent(folder, fast.metadata[0], text, **given) as running:
+    url = fast.metadata[0]
+    with an_agent(folder, url, text, PATH=path, NODE="node-0") as running:
         running.wait_for("began")
         yield running
 
@@ -84,11 +84,9 @@ def test_a_rehearsed_node_is_uncordoned_when_the_event_is_called_off(
 ) -> None:
     node.write("slow", "")
     made = announced(fast)
-    agent.wait_for("hook-began")
+    until((node.folder / "draining").exists)
     answer = fast.service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})
     assert answer.status == 200, answer.body
-    agent.wait_for("gone")
-    (node.folder / "slow").unlink()
     agent.wait_for("over")
     assert verbs(node)[-2:] == ["uncordon", "annotate"]
     assert agent.lines("approved") == []
