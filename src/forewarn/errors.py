@@ -13,7 +13,8 @@
     │   └── InUse           a live event depends on what was to be changed
     ├── Unavailable         the store cannot be written at the moment; try again
     ├── Undelivered         a notice was not taken; it is offered again
-    ├── CannotStart         the service cannot start as configured
+    ├── CannotStart         the service, or the agent, cannot start as configured
+    │   └── FaultyFile      all that is wrong with a file, a line for each
     └── (of those who ask)
         ├── WrongUsage      the command was not called as it can be called
         ├── Refused         the service answered, and said no
@@ -91,7 +92,11 @@ class Undelivered(ForewarnError):
 
 
 class CannotStart(ForewarnError):
-    """The service cannot start as configured."""
+    """The service, or the agent, cannot start as configured."""
+
+
+class FaultyFile(CannotStart):
+    """A file has faults; each is a line of the message."""
 
 
 class WrongUsage(ForewarnError):

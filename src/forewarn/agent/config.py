@@ -14,7 +14,7 @@ from forewarn.agent.lines import lines_of
 from forewarn.agent.oddities import warn_of_oddities
 from forewarn.agent.plan import Hook, Plan, Rule, Step, Together
 from forewarn.agent.values import wrong
-from forewarn.errors import CannotStart, InvalidInput
+from forewarn.errors import CannotStart, FaultyFile, InvalidInput
 
 #: Where the file is, if nobody says so.
 DEFAULT = Path("/etc/forewarn/agent.toml")
@@ -24,11 +24,6 @@ VARIABLE = "FOREWARN_AGENT_CONFIG"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _PARTS = ("metrics", "hooks", "rules")
-
-
-def path_of(given: str | None, environment: Mapping[str, str]) -> Path:
-    """Find the file: as `given`, else as the environment says, else by default."""
-    return Path(given or environment.get(VARIABLE) or DEFAULT)
 
 
 def read(path: Path) -> Plan:
@@ -41,7 +36,7 @@ def read(path: Path) -> Plan:
         raise CannotStart(_not_toml(path, text, error)) from error
     plan = _plan(plain, Place(complaints=found))
     if found.errors:
-        raise CannotStart("\n".join(found.errors))
+        raise FaultyFile("\n".join(found.errors))
     return replace(plan, warnings=found.warnings)
 
 

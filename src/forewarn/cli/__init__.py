@@ -15,7 +15,7 @@ from traceback import extract_tb
 from forewarn import __version__
 from forewarn.cli import options
 from forewarn.cli.tables import complain, drop_output
-from forewarn.errors import ForewarnError, WrongUsage
+from forewarn.errors import FaultyFile, ForewarnError, WrongUsage
 
 #: In the order in which one needs them.
 COMMANDS = (
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(str(error))
         return 2
     except ForewarnError as error:
-        complain(str(error))
+        _complain_of(error)
         return 1
     except OSError as error:
         drop_output()
@@ -110,6 +110,13 @@ def _open_what_is_closed() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # for good
+
+
+def _complain_of(error: ForewarnError) -> None:
+    """Say what is wrong; each of the things wrong with a file on its own line."""
+    is_list = isinstance(error, FaultyFile)
+    for sentence in str(error).splitlines() if is_list else [str(error)]:
+        complain(sentence)
 
 
 def _bug(error: Exception) -> str:

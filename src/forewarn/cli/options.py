@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-1. Every option can also be given as FOREWARN_<OPTION>; what is typed wins, and an
-   empty variable is no variable.
+1. Every option can also be given as FOREWARN_<OPTION>, or by the variable that it
+   names; what is typed wins, and an empty variable is no variable.
 2. An option that was given nowhere and has no default is None.
 3. A wrong value is a sentence and exit code 2, wherever it was given.
 """

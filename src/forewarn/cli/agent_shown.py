@@ -1,0 +1,57 @@
+"""Events as people have them in files."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from forewarn.errors import InvalidInput
+from forewarn.protocol.codec import decode, parse_date
+from forewarn.protocol.types import ScheduledEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What is to be explained, and what its file says of the time and the VM."""
+
+    events: tuple[ScheduledEvent, ...]
+    at: datetime | None = None  # None: it does not say
+    is_mine: bool | None = None  # None: it does not say
+
+
+def read_shown(name: str) -> Shown:
+    """Read a document, an event or a line of the record; `-`: the standard input."""
+    where = "the standard input" if name == "-" else name
+    content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    try:
+        plain = json.loads(content)
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{where} is not one JSON document") from None
+    if not isinstance(plain, dict):
+        raise InvalidInput(f"{where} is not a JSON object")
+    if "Events" in plain or "EventId" in plain:
+        return Shown(events=_events(plain, where))
+    event = plain.get("event_as_shown")
+    if isinstance(event, dict):
+        mine = plain.get("mine")
+        return Shown(
+            events=_events(event, where),
+            at=parse_date(plain.get("at")),
+            is_mine=mine if isinstance(mine, bool) else None,
+        )
+    if "what" in plain:
+        raise InvalidInput(
+            f"{where} is a line of the audit record that shows no event; take one"
+            ' with "what": "seen"'
+        )
+    raise InvalidInput(f"{where} has neither Events nor an EventId")
+
+
+def _events(plain: Mapping[str, object], where: str) -> tuple[ScheduledEvent, ...]:
+    document = plain if "Events" in plain else {"Events": [plain]}
+    try:
+        return decode(json.dumps(document).encode()).events
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error

@@ -1,0 +1,398 @@
+"""Which rule an event falls under, and why."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forewarn.agent.matching import Situation, Verdict, judge, taken_before
+from forewarn.agent.plan import Concerns, Range, Rule, Window
+from forewarn.agent.windows import is_in
+from forewarn.protocol.types import EventSource, EventStatus, EventType, ScheduledEvent
+
+NOON = datetime(2026, 1, 28, 12, tzinfo=UTC)  # a Wednesday
+MON, TUE, WED, THU, FRI, SAT, SUN = range(7)
+
+EVENT = ScheduledEvent(
+    id="E",
+    type=EventType.REBOOT,
+    status=EventStatus.SCHEDULED,
+    resources=("web-0",),
+    not_before=NOON + timedelta(minutes=15),
+    description="Host maintenance of rack 7",
+    source=EventSource.PLATFORM,
+    duration=9,
+)
+
+
+def a_rule(**changed: Any) -> Rule:
+    return Rule(**{"name": "r", **changed})
+
+
+def judged(
+    rules: Sequence[Rule],
+    *,
+    is_mine: bool = True,
+    notice: float | None = 900.0,
+    now: datetime = NOON,
+    **changed: Any,
+) -> Verdict:
+    situation = Situation(is_mine=is_mine, notice=notice, now=now)
+    return judge(rules, replace(EVENT, **changed), situation)
+
+
+def matches(rule: Rule, **changed: Any) -> bool:
+    return judged([rule], **changed).rule is rule
+
+
+def why(rule: Rule, **changed: Any) -> tuple[str, ...]:
+    return judged([rule], **changed).reasons[0].why
+
+
+# --- which of several --------------------------------------------------------
+
+
+def test_the_first_rule_that_matches_is_the_one() -> None:
+    rules = [
+        a_rule(name="freezes", types=frozenset({"Freeze"})),
+        a_rule(name="reboots", types=frozenset({"Reboot"})),
+        a_rule(name="all"),
+    ]
+    assert judged(rules).rule is rules[1]
+
+
+def test_every_rule_has_its_reasons_also_those_after_the_one() -> None:
+    rules = [a_rule(name="a"), a_rule(name="b", sources=frozenset({"User"}))]
+    reasons = judged(rules).reasons
+    assert [(each.rule, each.holds) for each in reasons] == [("a", True), ("b", False)]
+
+
+def test_no_rule_matches_and_all_is_said_why() -> None:
+    rules = [a_rule(name="a", types=frozenset({"Freeze"})), a_rule(name="b")]
+    verdict = judged(rules, is_mine=False)
+    assert verdict.rule is None
+    assert verdict.why == (
+        "rule a does not match: its type is Reboot, not Freeze; it does not name this"
+        " VM",
+        "rule b does not match: it does not name this VM",
+    )
+
+
+def test_the_reasons_of_the_one_are_all_its_conditions() -> None:
+    rule = a_rule(types=frozenset({"Reboot"}), sources=frozenset({"Platform"}))
+    assert judged([rule]).why == (
+        "its type is Reboot",
+        "its source is Platform",
+        "it names this VM",
+    )
+
+
+def test_a_rule_without_conditions_says_that_it_takes_everything() -> None:
+    assert why(a_rule(concerns=Concerns.ANYONE)) == ("it takes every event",)
+
+
+# --- each condition ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["Reboot", "reboot", "REBOOT"])
+def test_types_match_in_any_case(written: str) -> None:
+    assert matches(a_rule(types=frozenset({written, "Freeze"})))
+    assert not matches(a_rule(types=frozenset({written})), type=EventType.FREEZE)
+
+
+def test_a_type_that_nobody_knows_matches_a_rule_for_any() -> None:
+    assert matches(a_rule(), type="Hibernate")
+    assert why(a_rule(types=frozenset({"Reboot"})), type="Hibernate") == (
+        "its type is Hibernate, not Reboot",
+    )
+
+
+def test_sources_match() -> None:
+    rule = a_rule(sources=frozenset({"User"}))
+    assert matches(rule, source=EventSource.USER)
+    assert why(rule) == ("its source is Platform, not User",)
+
+
+def test_a_source_that_is_not_told_matches_no_sources() -> None:
+    rule = a_rule(sources=frozenset({"User", "Platform"}))
+    assert why(rule, source=None) == ("its source is not told, not Platform or User",)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "seconds", "expected"),
+    [
+        (Range(least=5), 5, True),
+        (Range(least=5), 4, False),
+        (Range(most=9), 9, True),
+        (Range(most=9), 10, False),
+        (Range(least=0, most=9), 0, True),
+        (Range(least=0), None, False),
+        (Range(), None, False),
+    ],
+)
+def test_a_duration_is_within_its_range_ends_included(
+    bounds: Range, seconds: int | None, expected: bool
+) -> None:
+    assert matches(a_rule(duration=bounds), duration=seconds) is expected
+
+
+def test_a_rule_that_asks_for_no_duration_takes_unknown_ones() -> None:
+    assert matches(a_rule(), duration=None)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "seconds", "expected"),
+    [
+        (Range(least=900), 900.0, True),
+        (Range(least=900), 899.9, False),
+        (Range(most=60), 60.0, True),
+        (Range(most=60), 60.1, False),
+        (Range(most=60), None, False),
+    ],
+)
+def test_the_notice_left_is_within_its_range(
+    bounds: Range, seconds: float | None, expected: bool
+) -> None:
+    assert matches(a_rule(notice=bounds), notice=seconds) is expected
+
+
+def test_why_a_range_does_not_hold_is_said_in_seconds() -> None:
+    rule = a_rule(notice=Range(least=60), duration=Range(most=5))
+    assert why(rule, notice=30.25) == (
+        "it is to last 9 s, more than 5 s",
+        "the notice left is 30.2 s, less than 60 s",
+    )
+
+
+def test_what_has_started_has_no_notice_left() -> None:
+    rule = a_rule(notice=Range(most=60))
+    started = why(rule, notice=None, status=EventStatus.STARTED, not_before=None)
+    assert started == ("it has started, so no notice is left",)
+    assert why(rule, notice=None) == ("how much notice is left is not known",)
+
+
+@pytest.mark.parametrize(
+    ("concerns", "mine", "others"),
+    [
+        (Concerns.ME, True, False),
+        (Concerns.OTHERS, False, True),
+        (Concerns.ANYONE, True, True),
+    ],
+)
+def test_a_rule_is_for_me_or_for_others_or_for_anyone(
+    concerns: Concerns, mine: bool, others: bool
+) -> None:
+    rule = a_rule(concerns=concerns)
+    assert matches(rule, is_mine=True) is mine
+    assert matches(rule, is_mine=False) is others
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("*maintenance*", True),
+        ("host MAINTENANCE of rack ?", True),
+        ("*rack [78]", True),
+        ("*rack [!78]", False),
+        ("maintenance", False),
+        ("*", True),
+    ],
+)
+def test_a_description_fits_a_glob_in_any_case(glob: str, expected: bool) -> None:
+    assert matches(a_rule(description=glob)) is expected
+
+
+def test_a_glob_is_not_about_files() -> None:
+    rule = a_rule(description="see *end")
+    assert matches(rule, description="see /a/b.c\n.hidden end")
+
+
+# --- windows -----------------------------------------------------------------
+
+
+def at(day: int, clock: str, zone: str = "UTC") -> datetime:
+    """A time in a week without a change of clocks."""
+    hour, minute = map(int, clock.split(":"))
+    # Monday is the 26th
+    return datetime(2026, 1, 26 + day, hour, minute, tzinfo=ZoneInfo(zone))
+
+
+@pytest.mark.parametrize(
+    ("day", "clock", "expected"),
+    [
+        (FRI, "21:59", False),
+        (FRI, "22:00", True),
+        (FRI, "23:59", True),
+        (SAT, "00:00", True),
+        (SAT, "05:59", True),
+        (SAT, "06:00", False),
+        (SAT, "22:00", False),
+        (FRI, "05:00", False),
+    ],
+)
+def test_a_window_over_midnight_belongs_to_the_day_it_begins(
+    day: int, clock: str, expected: bool
+) -> None:
+    window = Window(days=frozenset({FRI}), begins=time(22), ends=time(6))
+    assert is_in(window, at(day, clock)) is expected
+
+
+def test_a_window_from_sunday_goes_on_on_monday() -> None:
+    window = Window(days=frozenset({SUN}), begins=time(22), ends=time(6))
+    assert is_in(window, at(MON, "03:00"))
+
+
+@pytest.mark.parametrize(
+    ("clock", "expected"), [("08:59", False), ("09:00", True), ("17:00", False)]
+)
+def test_a_window_within_a_day_ends_before_its_end(clock: str, expected: bool) -> None:
+    window = Window(days=frozenset({WED}), begins=time(9), ends=time(17))
+    assert is_in(window, at(WED, clock)) is expected
+    assert not is_in(window, at(THU, clock))
+
+
+def test_a_window_that_ends_when_it_begins_is_the_whole_day() -> None:
+    window = Window(days=frozenset({WED}), begins=time(9), ends=time(9))
+    assert is_in(window, at(WED, "08:00"))
+    assert not is_in(window, at(THU, "08:00"))
+
+
+def test_a_window_goes_by_the_clocks_of_its_zone() -> None:
+    window = Window(begins=time(22), ends=time(6), zone="Europe/Berlin")
+    assert is_in(window, at(WED, "21:30"))  # 22:30 in winter
+    assert not is_in(window, datetime(2026, 7, 29, 4, 30, tzinfo=UTC))  # 6:30 in summer
+
+
+def test_a_window_says_what_its_clocks_show() -> None:
+    window = Window(
+        days=frozenset({MON, TUE}), begins=time(22), ends=time(6), zone="Asia/Tokyo"
+    )
+    assert why(a_rule(window=window)) == (
+        "Wed 21:00 is outside the window Mon, Tue 22:00 to 06:00, Asia/Tokyo",
+    )
+
+
+ANY_WINDOW = st.builds(
+    Window,
+    days=st.frozensets(st.integers(0, 6)),
+    begins=st.builds(time, st.integers(0, 23), st.integers(0, 59)),
+    ends=st.builds(time, st.integers(0, 23), st.integers(0, 59)),
+    zone=st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
+)
+WHEN = st.integers(0, 365 * 24 * 60).map(
+    lambda minutes: NOON + timedelta(minutes=minutes)
+)
+
+
+@given(ANY_WINDOW, WHEN)
+def test_a_window_and_the_rest_of_its_days_are_all_of_them(
+    window: Window, moment: datetime
+) -> None:
+    """What begins where the window ends, until it begins again, is the rest."""
+    every_day = replace(window, days=frozenset(range(7)))
+    rest = replace(every_day, begins=window.ends, ends=window.begins)
+    if window.begins != window.ends:
+        assert is_in(every_day, moment) is not is_in(rest, moment)
+
+
+@given(ANY_WINDOW, WHEN)
+def test_a_window_is_open_on_its_own_days_alone(
+    window: Window, moment: datetime
+) -> None:
+    single = [replace(window, days=frozenset({day})) for day in window.days]
+    assert is_in(window, moment) is any(is_in(each, moment) for each in single)
+
+
+# --- all conditions together -------------------------------------------------
+
+BOUNDS = st.one_of(
+    st.none(),
+    st.tuples(st.integers(0, 20), st.integers(0, 20)).map(
+        lambda pair: Range(least=min(pair), most=max(pair))
+    ),
+    st.integers(0, 20).map(lambda most: Range(most=most)),
+    st.integers(0, 20).map(lambda least: Range(least=least)),
+)
+ANY_RULE = st.builds(
+    Rule,
+    name=st.uuids().map(str),
+    types=st.none() | st.frozensets(st.sampled_from(EventType), min_size=1),
+    sources=st.none() | st.frozensets(st.sampled_from(EventSource), min_size=1),
+    duration=BOUNDS,
+    notice=BOUNDS,
+    concerns=st.sampled_from(Concerns),
+    description=st.sampled_from([None, "*", "*rack*", "x"]),
+    window=st.none() | ANY_WINDOW,
+)
+RULES = st.lists(ANY_RULE, max_size=4, unique_by=lambda rule: rule.name)
+ANY_EVENT = st.builds(
+    ScheduledEvent,
+    id=st.just("E"),
+    type=st.sampled_from(EventType),
+    status=st.just(EventStatus.SCHEDULED),
+    resources=st.just(("a",)),
+    description=st.sampled_from(["", "rack 7", "x"]),
+    source=st.none() | st.sampled_from(EventSource),
+    duration=st.none() | st.integers(0, 20),
+)
+ANY_SITUATION = st.builds(
+    Situation,
+    is_mine=st.booleans(),
+    notice=st.none() | st.floats(0, 20),
+    now=WHEN,
+)
+
+
+@given(RULES, ANY_EVENT, ANY_SITUATION)
+def test_the_one_is_the_first_that_matches_alone(
+    rules: list[Rule], event: ScheduledEvent, situation: Situation
+) -> None:
+    alone = [rule for rule in rules if judge([rule], event, situation).rule]
+    verdict = judge(rules, event, situation)
+    assert verdict.rule is (alone[0] if alone else None)
+    assert all(each.why for each in verdict.reasons)
+    assert [each.rule for each in verdict.reasons] == [rule.name for rule in rules]
+
+
+@given(RULES, ANY_RULE, ANY_EVENT, ANY_SITUATION)
+def test_a_rule_of_which_nothing_is_left_is_never_the_one(
+    rules: list[Rule], later: Rule, event: ScheduledEvent, situation: Situation
+) -> None:
+    if taken_before(rules, later):
+        assert judge([*rules, later], event, situation).rule is not later
+
+
+def test_rules_take_a_later_one_together_type_by_type() -> None:
+    rules = [
+        a_rule(name="a", types=frozenset({"Reboot"})),
+        a_rule(name="b", types=frozenset({"Freeze"}), duration=Range(most=9)),
+        a_rule(name="c", types=frozenset({"Freeze"})),
+    ]
+    both = a_rule(name="d", types=frozenset({"Reboot", "Freeze"}))
+    assert sorted(taken_before(rules, both)) == ["a", "c"]
+    assert taken_before(rules, a_rule(name="d", types=frozenset({"Preempt"}))) == ()
+    assert taken_before(rules, a_rule(name="d")) == ()
+
+
+@pytest.mark.parametrize(
+    "narrow",
+    [
+        {"sources": frozenset({"User"})},
+        {"duration": Range(most=9)},
+        {"notice": Range(least=9)},
+        {"concerns": Concerns.OTHERS},
+        {"description": "x*"},
+        {"window": Window(begins=time(1), ends=time(2))},
+    ],
+)
+def test_a_rule_with_a_condition_leaves_something_to_one_without(
+    narrow: dict[str, Any],
+) -> None:
+    assert taken_before([a_rule(name="a", **narrow)], a_rule(name="b")) == ()
+    wide = a_rule(name="a", concerns=Concerns.ANYONE)
+    assert taken_before([wide], a_rule(name="b", **narrow)) == ("a",)
