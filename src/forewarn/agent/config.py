@@ -58,7 +58,7 @@ def _text(path: Path) -> str:
 
 def _not_toml(path: Path, text: str, error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return f"{path}: this is no configuration: its tables are nested too deep"
+        return f"{path}, line 1: this is no configuration: it is nested too deep"
     said = str(error)
     found = _AT.search(said)
     line = int(found[1]) if found and found[1] else text.count("\n") + 1

@@ -1,6 +1,7 @@
 """What a file may say, but hardly means."""
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from forewarn.agent.complaints import Place
 from forewarn.agent.matching import taken_before
@@ -39,16 +40,17 @@ def _late(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
 def _untold(plan: Plan, rule: Rule) -> Iterator[str]:
     """Find conditions on what the api-version does not tell."""
     version = VERSIONS[plan.api_version]
+    takes_none = rule.description is None or fnmatchcase("", rule.description)
     asked = (
         ("sources", rule.sources is not None and not version.source),
         ("duration_seconds", rule.duration is not None and not version.duration),
-        ("description", rule.description is not None and not version.description),
+        ("description", not takes_none and not version.description),
     )
     for key, is_untold in asked:
         if is_untold:
             yield (
                 f"asks for {key}, which api_version {version.name} does not tell, so"
-                " it hardly ever matches"
+                " it never matches"
             )
     hidden = sorted((rule.types or frozenset()) - version.types)
     if hidden:
