@@ -507,7 +507,8 @@ def test_a_faulty_file_is_an_error_of_its_own(file: Path) -> None:
 def test_a_machine_without_time_zones_is_told_so(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "tzdata", None)
+    for name in ["tzdata", *(each for each in sys.modules if each[:7] == "tzdata.")]:
+        monkeypatch.setitem(sys.modules, name, None)
     zoneinfo.reset_tzpath(to=())
     zoneinfo.ZoneInfo.clear_cache()
     try:

@@ -30,7 +30,7 @@ _APPROVES: Mapping[Approve, str] = {
     Approve.NEVER: "never approved by this agent",
 }
 _WHO: Mapping[Together, str] = {
-    Together.LEADER: "by the first of its resources",
+    Together.LEADER: "by {first}, the first of its resources",
     Together.EACH: "by every VM for itself",
     Together.WHEN_READY: "when {ready} says that all are ready",
 }
@@ -127,7 +127,7 @@ def _lines(plan: Plan, case: _Case) -> Iterator[str]:
         yield paragraph("  No rule matches: nothing is done, and it is not approved.")
     else:
         yield paragraph(f'  Rule "{rule.name}" matches: {_and(_why(case, rule.name))}.')
-        yield from _consequences(plan, rule)
+        yield from _consequences(plan, rule, case.event)
     for reason in case.verdict.reasons:
         if rule is None or reason.rule != rule.name:
             yield paragraph(f'  Rule "{reason.rule}" {_other(reason)}.')
@@ -157,13 +157,14 @@ def _and(sentences: tuple[str, ...]) -> str:
     return "; ".join(sentences)
 
 
-def _consequences(plan: Plan, rule: Rule) -> Iterator[str]:
+def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str]:
     for step, names in rule.hooks.items():
         together = " (all at once)" if rule.parallel and len(names) > 1 else ""
         yield f"    {step}{together}:"
         for name in names:
             yield paragraph(f"      {name}: {_command(plan.hooks[name])}", 8)
-    who = _WHO[rule.together].format(ready=rule.ready)
+    first = event.resources[0] if event.resources else "nobody"
+    who = _WHO[rule.together].format(ready=rule.ready, first=first)
     ending = "" if rule.approve is Approve.NEVER else f", {who}"
     yield paragraph(f"    It is {_APPROVES[rule.approve]}{ending}.", 6)
 
