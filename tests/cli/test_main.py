@@ -115,3 +115,16 @@ def test_a_bug_is_a_sentence_that_can_be_reported(
     assert err.startswith("forewarn: this should not have happened, please report it")
     assert "OverflowError" in err
     assert "Traceback" not in err
+
+
+def test_all_that_is_wrong_with_the_agents_file_is_told_line_by_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text("pol = 1\nlisten = 2\n")
+    assert cli.main(["agent", "--config", str(file)]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert [each.split(" unknown key ")[0] for each in said] == [
+        f"forewarn: {file}, line 1:",
+        f"forewarn: {file}, line 2:",
+    ]

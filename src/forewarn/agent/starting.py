@@ -30,7 +30,7 @@ from forewarn.agent.recording import Recording
 from forewarn.agent.systemd import Systemd
 from forewarn.agent.textfile import Textfile
 from forewarn.client.client import Client
-from forewarn.errors import CannotStart
+from forewarn.errors import FaultyFile
 
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -40,7 +40,7 @@ _log = logging.getLogger("forewarn.agent")
 def run(plan: Plan, *, is_dry: bool) -> None:
     """Run an agent until a signal ends it."""
     if complaints := check(plan):
-        raise CannotStart("\n".join(complaints))
+        raise FaultyFile("\n".join(complaints))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody knows how hooks end
     for warning in plan.warnings:
         _log.warning("%s", warning)

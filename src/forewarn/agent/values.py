@@ -11,9 +11,9 @@ from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from forewarn.agent.complaints import Place, meant, nearest
+from forewarn.client import endpoint
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.protocol.versions import VERSIONS
@@ -166,15 +166,8 @@ def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> R
 def read_endpoint(value: object, place: Place) -> str:
     """Read where the metadata service answers."""
     text = read_text(value, place)
-    try:
-        parts = urlsplit(text)
-        is_address = parts.scheme in ("http", "https") and parts.port != 0
-    except ValueError:
-        raise wrong("an address such as http://169.254.169.254", value) from None
-    extra = parts.query or parts.fragment or "@" in parts.netloc or " " in text
-    if not is_address or not parts.hostname or extra:
-        raise wrong("an address such as http://169.254.169.254", value)
-    return text.rstrip("/")
+    endpoint.parse(text)
+    return text
 
 
 def read_address(value: object, place: Place) -> str:

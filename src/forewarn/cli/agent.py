@@ -4,8 +4,8 @@ import argparse
 import sys
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 
+from forewarn.cli.agent_options import CONFIG, NAME, plan_of
 from forewarn.cli.options import Option, Subcommands, add
 from forewarn.errors import CannotStart
 
@@ -25,15 +25,9 @@ example:
   forewarn agent explain document.json"""
 
 OPTIONS = (
-    Option(
-        flag="--config",
-        metavar="FILE",
-        default="/etc/forewarn/agent.toml",
-        stand_in="FOREWARN_AGENT_CONFIG",
-        help="the agent's file",
-    ),
+    CONFIG,
     Option(flag="--endpoint", metavar="URL", help="where the metadata service answers"),
-    Option(flag="--name", metavar="NAME", help="what events call this VM"),
+    NAME,
     Option(
         flag="--dry-run",
         switch=True,
@@ -70,14 +64,13 @@ def run(args: argparse.Namespace) -> int:
             "the agent runs on Linux only; `forewarn watch`, `forewarn approve` and"
             " forewarn.Client work here, too"
         )
-    from forewarn.agent import config, starting
+    from forewarn.agent import starting
     from forewarn.agent.logs import log_to_stderr
 
-    plan = config.read(Path(args.config))
+    plan = plan_of(args)
     plan = replace(
         plan,
         endpoint=args.endpoint or plan.endpoint,
-        name=args.name or plan.name,
         log_format=args.log_format or plan.log_format,
         log_level=args.log_level or plan.log_level,
     )

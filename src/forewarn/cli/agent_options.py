@@ -3,27 +3,31 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from forewarn.agent import config
-from forewarn.agent.plan import Plan
 from forewarn.cli.options import Option
+
+if TYPE_CHECKING:
+    from forewarn.agent.plan import Plan
 
 CONFIG = Option(
     flag="--config",
     metavar="FILE",
-    stand_in=config.VARIABLE,
-    default=str(config.DEFAULT),
+    default="/etc/forewarn/agent.toml",
+    stand_in="FOREWARN_AGENT_CONFIG",
     help="the agent's file",
 )
 
 NAME = Option(
     flag="--name",
     metavar="NAME",
-    help="what this VM is called in events; wins over the file",
+    help="what events call this VM; wins over the file",
 )
 
 
-def plan_of(args: argparse.Namespace) -> Plan:
+def plan_of(args: argparse.Namespace) -> "Plan":
     """Read the file that --config names, and let --name win over it."""
+    from forewarn.agent import config  # not before it is needed
+
     plan = config.read(Path(args.config))
-    return plan if args.name is None else replace(plan, name=args.name)
+    return replace(plan, name=args.name or plan.name)

@@ -1,0 +1,45 @@
+"""The page of the agent's file, and the example, are true."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from forewarn.agent import config
+from forewarn.agent.keys import HOOK, METRICS, RANGE, RULE, TOP, WINDOW, Keys
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "agent.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("section", "keys"),
+    [
+        ("## At the top", TOP),
+        ("## `[metrics]`", METRICS),
+        ("## `[hooks.NAME]`", HOOK),
+        ("## `[[rules]]`", RULE),
+        ("### Ranges", RANGE),
+        ("### Windows", WINDOW),
+    ],
+    ids=lambda each: each.strip("# ") if isinstance(each, str) else "",
+)
+def test_the_page_has_every_key_and_no_other(section: str, keys: Keys) -> None:
+    _, _, rest = PAGE.partition(f"\n{section}\n")
+    table = re.split(r"^##", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*keys]
+
+
+def test_what_the_page_shows_is_read(tmp_path: Path) -> None:
+    shown = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert shown
+    for number, text in enumerate(shown):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text)
+        assert config.read(file).warnings == ()
+
+
+def test_the_example_is_read_without_a_warning() -> None:
+    plan = config.read(ROOT / "examples" / "agent" / "agent.toml")
+    assert plan.warnings == ()
+    assert len(plan.rules) == 5
