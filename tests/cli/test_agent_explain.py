@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forewarn.cli import agent_explain, options
+from forewarn.cli import agent_explain, main, options
 from forewarn.errors import CannotStart, InvalidInput
 
 Capture = pytest.CaptureFixture[str]
@@ -204,6 +204,13 @@ def test_an_event_that_has_started_has_no_notice(explain: Explain) -> None:
     assert said["events"][0]["notice_seconds"] is None
 
 
+def test_an_event_that_has_started_is_not_prepared_for(explain: Explain) -> None:
+    said = explain({**EVENT, "EventStatus": "Started", "NotBefore": ""}, *NOON)
+    assert "prepare (all" not in said
+    assert "    recover:\n" in said
+    assert "It has started, so there is nothing to approve." in said
+
+
 def test_a_document_without_events_is_said_to_be_so(explain: Explain) -> None:
     assert explain({"Events": []}, *NOON).endswith("\nThere are no events.\n")
 
@@ -241,6 +248,11 @@ def test_a_file_that_is_no_json_is_refused(explain: Explain, tmp_path: Path) -> 
         explain(str(tmp_path / "x"))
 
 
+def test_a_file_that_is_not_there_is_told_of(explain: Explain, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="x cannot be read: no such file"):
+        explain(str(tmp_path / "x"))
+
+
 def test_a_file_of_the_agent_that_is_wrong_is_refused(explain: Explain) -> None:
     with pytest.raises(CannotStart, match='line 1: unknown key "nam"'):
         explain(DOCUMENT, config='nam = "x"\n')
@@ -252,3 +264,16 @@ def test_the_environment_says_where_the_file_is(
     monkeypatch.setenv("FOREWARN_AGENT_CONFIG", "/somewhere/agent.toml")
     monkeypatch.setenv("FOREWARN_CONFIG", "/the/service's")
     assert parsed("-").config == "/somewhere/agent.toml"
+
+
+@pytest.mark.parametrize("words", [["explain", "{0}", "--config"], ["--config"]])
+def test_the_file_is_named_before_the_word_or_after_it(
+    words: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    file, document = tmp_path / "agent.toml", tmp_path / "document.json"
+    file.write_text(CONFIG)
+    document.write_text(json.dumps(DOCUMENT))
+    before = [each.format(document) for each in words]
+    after = [] if "explain" in words else ["explain", str(document)]
+    assert main(["agent", *before, str(file), *after]) == 0
+    assert 'Rule "reboots" matches' in capsys.readouterr().out

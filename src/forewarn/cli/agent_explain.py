@@ -7,7 +7,7 @@ from datetime import datetime
 
 from forewarn.agent.matching import Reason, Situation, Verdict, judge
 from forewarn.agent.names import Identity, host_name, identify
-from forewarn.agent.plan import Approve, Hook, Plan, Rule, Together
+from forewarn.agent.plan import Approve, Hook, Plan, Rule, Step, Together
 from forewarn.agent.values import SHELL
 from forewarn.cli.agent_options import CONFIG, NAME, plan_of
 from forewarn.cli.agent_shown import Shown, read_shown
@@ -19,10 +19,10 @@ from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _DESCRIPTION = """\
-Say which rule of the agent's file each event of a document falls under, why, and
-what would be done. Nothing is done, and nobody is asked. DOCUMENT is a file, or -
-for the standard input, with a document, one event, or a line of the agent's
-audit record that shows an event."""
+Say which rule of the agent's file each event of a document falls under, why,
+and what would be done. Nothing is done, and nobody is asked. DOCUMENT is a
+file, or - for the standard input, with a document, one event, or a line of the
+agent's audit record that shows an event."""
 
 _APPROVES: Mapping[Approve, str] = {
     Approve.AFTER_HOOKS: "approved when all of prepare has succeeded",
@@ -34,6 +34,8 @@ _WHO: Mapping[Together, str] = {
     Together.EACH: "by every VM for itself",
     Together.WHEN_READY: "when {ready} says that all are ready",
 }
+#: What is not done any more about an event that has started.
+_BEFORE = frozenset({Step.PREPARE, Step.UNDO})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +160,17 @@ def _and(sentences: tuple[str, ...]) -> str:
 
 
 def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str]:
+    has_started = event.status == EventStatus.STARTED
     for step, names in rule.hooks.items():
+        if has_started and step in _BEFORE:
+            continue
         together = " (all at once)" if rule.parallel and len(names) > 1 else ""
         yield f"    {step}{together}:"
         for name in names:
             yield paragraph(f"      {name}: {_command(plan.hooks[name])}", 8)
+    if has_started:
+        yield "    It has started, so there is nothing to approve."
+        return
     first = event.resources[0] if event.resources else "nobody"
     who = _WHO[rule.together].format(ready=rule.ready, first=first)
     ending = "" if rule.approve is Approve.NEVER else f", {who}"

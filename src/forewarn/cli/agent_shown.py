@@ -24,9 +24,12 @@ class Shown:
 def read_shown(name: str) -> Shown:
     """Read a document, an event or a line of the record; `-`: the standard input."""
     where = "the standard input" if name == "-" else name
-    content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     try:
+        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         plain = json.loads(content)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InvalidInput(f"{where} cannot be read: {why}") from error
     except (ValueError, RecursionError):
         raise InvalidInput(f"{where} is not one JSON document") from None
     if not isinstance(plain, dict):

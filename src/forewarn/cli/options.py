@@ -157,12 +157,10 @@ def _add(
 ) -> None:
     default = "" if option.default is None else f"; {option.default} if not given"
     text = f"{option.help} [${option.variable}{default}]".replace("%", "%%")
-    absent = (
-        argparse.SUPPRESS
-    )  # lest a second word undo what was typed behind the first
+    unset = argparse.SUPPRESS  # else a word that follows undoes what came before it
     if option.switch:
         parser.add_argument(
-            option.flag, action="store_const", const=True, default=absent, help=text
+            option.flag, action="store_const", const=True, default=unset, help=text
         )
     elif option.repeated:
         parser.add_argument(
@@ -171,7 +169,7 @@ def _add(
             action="extend",
             type=option.read,
             metavar=option.metavar,
-            default=absent,
+            default=unset,
             help=text,
         )
     else:
@@ -179,7 +177,7 @@ def _add(
             option.flag,
             type=option.read,
             metavar=option.metavar,
-            default=absent,
+            default=unset,
             help=text,
         )
 
@@ -192,9 +190,9 @@ def _remember(parser: argparse.ArgumentParser, rivals: tuple[Option, ...]) -> No
 def settle(args: argparse.Namespace) -> None:
     """Fill what was not typed from the environment and the defaults."""
     for rivals in getattr(args, "options", ()):
+        typed = [each for each in rivals if hasattr(args, each.name)]
         for option in rivals:
             setattr(args, option.name, getattr(args, option.name, None))
-        typed = [each for each in rivals if getattr(args, each.name) is not None]
         if not typed:
             found = {each: each.from_environment() for each in rivals}
             _refuse_rivals([each for each in rivals if found[each] is not None])
