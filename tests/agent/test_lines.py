@@ -85,6 +85,11 @@ def test_what_is_nowhere_is_on_the_first_line() -> None:
     assert lines_of("").of(()) == 1
 
 
+@pytest.mark.parametrize("text", ["a = [", "a = [}", "= [#", "a = {,", "]]]", "a."])
+def test_what_is_no_toml_comes_to_an_end(text: str) -> None:
+    assert lines_of(text).of(("a",)) == 1
+
+
 # --- any file ----------------------------------------------------------------
 
 #: Values that fit on a line or not, with signs in them that mean something elsewhere.

@@ -377,6 +377,7 @@ def test_rules_take_a_later_one_together_type_by_type() -> None:
     assert sorted(taken_before(rules, both)) == ["a", "c"]
     assert taken_before(rules, a_rule(name="d", types=frozenset({"Preempt"}))) == ()
     assert taken_before(rules, a_rule(name="d")) == ()
+    assert taken_before(rules[:2], both) == ()
 
 
 @pytest.mark.parametrize(

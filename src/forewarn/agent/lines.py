@@ -108,7 +108,8 @@ class _Scan:
                 self._value((*path, place))
         else:
             found = _OTHER.match(self._text, self._at)
-            self._at = found.end() if found else len(self._text)
+            # One sign at least, so that it ends whatever the text is.
+            self._at = max(found.end() if found else 0, self._at + 1)
 
     def _entries(self, end: str) -> Iterator[int]:
         """Stand before each entry in turn, until `end` is behind."""
