@@ -16,6 +16,11 @@ from forewarn.agent.plan import Hook, Plan, Rule, Step, Together
 from forewarn.agent.values import wrong
 from forewarn.errors import CannotStart, FaultyFile, InvalidInput
 
+#: Where the file is, if nobody says so.
+DEFAULT = Path("/etc/forewarn/agent.toml")
+#: The environment variable that says where it is.
+VARIABLE = "FOREWARN_AGENT_CONFIG"
+
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _PARTS = ("metrics", "hooks", "rules")

@@ -3,18 +3,16 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from forewarn.agent import config
+from forewarn.agent.plan import Plan
 from forewarn.cli.options import Option
-
-if TYPE_CHECKING:
-    from forewarn.agent.plan import Plan
 
 CONFIG = Option(
     flag="--config",
     metavar="FILE",
-    default="/etc/forewarn/agent.toml",
-    stand_in="FOREWARN_AGENT_CONFIG",
+    default=str(config.DEFAULT),
+    stand_in=config.VARIABLE,
     help="the agent's file",
 )
 
@@ -25,9 +23,7 @@ NAME = Option(
 )
 
 
-def plan_of(args: argparse.Namespace) -> "Plan":
+def plan_of(args: argparse.Namespace) -> Plan:
     """Read the file that --config names, and let --name win over it."""
-    from forewarn.agent import config  # not before it is needed
-
     plan = config.read(Path(args.config))
     return replace(plan, name=args.name or plan.name)
