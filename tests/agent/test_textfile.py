@@ -94,7 +94,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
 
     reader = threading.Thread(target=read)
     reader.start()
-    for number in range(300):
+    for number in range(100):
         textfile.write(float(number), is_news=True)
     is_over.set()
     reader.join()

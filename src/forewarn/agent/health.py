@@ -9,6 +9,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from ipaddress import ip_address
 from threading import Event, Thread
 
@@ -21,9 +22,7 @@ from forewarn.errors import CannotStart, InvalidInput
 ALARMS = ("blind", "name-mismatch", "state-unwritable")
 
 _MOST_HEAD = 8192  # bytes
-_PATIENCE = (
-    2.0  # seconds for one request, from its first byte to the last of the answer
-)
+_PATIENCE = 2.0  # seconds for one request and its answer
 _WAITING = 16  # connections that are not answered yet
 _RECOVERY = 1.0  # seconds until the next try, if no more files can be opened
 
@@ -54,12 +53,25 @@ def read_address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def reaches_others(address: str) -> bool:
+    """Whether others than this machine can ask at an IP address."""
+    return not ip_address(address.partition("%")[0]).is_loopback
+
+
 class Health:
     """Answers at one address until it is closed."""
 
-    def __init__(self, listen: str, metrics: Metrics, conditions: Conditions) -> None:
+    def __init__(
+        self,
+        listen: str,
+        metrics: Metrics,
+        conditions: Conditions,
+        *,
+        patience: float = _PATIENCE,
+    ) -> None:
         """Listen at `listen`, HOST:PORT, and begin to answer."""
         self._conditions = conditions
+        self._patience = patience
         self._pages: Mapping[str, Callable[[], tuple[int, str, str]]] = {
             "/metrics": lambda: (200, CONTENT_TYPE, metrics.render()),
             "/healthz": self._health,
@@ -78,11 +90,10 @@ class Health:
     def close(self) -> None:
         """Answer no more."""
         self._is_closed.set()
-        try:
+        with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # else `accept` waits for ever
-        finally:
-            self._listener.close()
-        self._thread.join(2 * _PATIENCE)
+        self._listener.close()
+        self._thread.join(2 * self._patience)
 
     def _run(self) -> None:
         while not self._is_closed.is_set():
@@ -95,7 +106,7 @@ class Health:
                 self._attend(wire)
 
     def _attend(self, wire: socket.socket) -> None:
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + self._patience
         try:
             head = _read_head(wire, until)
             if head:
@@ -146,7 +157,7 @@ def _listen(text: str) -> socket.socket:
         listener.close()
         reason = error.strerror or error
         raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
-    if not ip_address(str(where[0]).partition("%")[0]).is_loopback:
+    if reaches_others(str(where[0])):
         _log.warning("whoever reaches %s can read this agent's metrics", text)
     return listener
 
