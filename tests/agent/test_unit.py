@@ -1,0 +1,108 @@
+"""The unit that systemd gets, judged by systemd."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forewarn.agent.unit import NAME, program, unit
+from forewarn.errors import InvalidInput
+
+CONFIG = Path("/etc/forewarn/agent.toml")
+
+
+def verified(folder: Path, text: str) -> tuple[int, str]:
+    """What systemd makes of a unit, and what it says of it."""
+    file = folder / NAME
+    file.write_text(text)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+@pytest.mark.parametrize("folder", ["plain", "50%h $HOME", 'a"b\\c', "it's;\n"])
+def test_systemd_finds_nothing_wrong_with_it(tmp_path: Path, folder: str) -> None:
+    config = tmp_path / folder / "agent.toml"
+    text = unit((sys.executable, str(tmp_path / folder)), config)
+    assert verified(tmp_path, text) == (0, "")
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+def test_systemd_finds_a_program_in_an_awkward_folder(tmp_path: Path) -> None:
+    called = tmp_path / "a $HOME; 50%h" / "forewarn"
+    called.parent.mkdir()
+    called.symlink_to(sys.executable)
+    assert verified(tmp_path, unit((str(called),), CONFIG)) == (0, "")
+
+
+def test_a_program_that_systemd_cannot_run_is_a_sentence() -> None:
+    with pytest.raises(InvalidInput, match="no program with quotes"):
+        unit(("/home/o'neill/forewarn",), CONFIG)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+def test_systemd_would_find_something(tmp_path: Path) -> None:
+    text = unit((str(tmp_path / "gone"),), CONFIG) + "Wanted=yes\n"
+    code, said = verified(tmp_path, text)
+    assert code != 0
+    assert "Unknown key" in said
+
+
+def test_a_word_that_systemd_would_read_otherwise_is_quoted() -> None:
+    text = unit(("/opt/a b/100%/$x", "$x"), CONFIG)
+    assert (
+        'ExecStart="/opt/a b/100%%/$x" "$$x" agent --config /etc/forewarn/agent.toml\n'
+    ) in text
+
+
+@pytest.mark.parametrize(
+    ("called", "is_archive", "words"),
+    [
+        ("/opt/venv/bin/forewarn", False, ("/opt/venv/bin/forewarn",)),
+        ("/opt/forewarn.pyz", True, ("/usr/bin/python3.11", "/opt/forewarn.pyz")),
+        (
+            "/usr/lib/python3/forewarn/__main__.py",
+            False,
+            ("/usr/bin/python3.11", "-m", "forewarn"),
+        ),
+    ],
+)
+def test_the_unit_runs_the_program_that_wrote_it(
+    called: str, is_archive: bool, words: tuple[str, ...]
+) -> None:
+    assert program(Path(called), "/usr/bin/python3.11", is_archive=is_archive) == words
+
+
+def test_a_program_that_was_called_by_a_short_way_is_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert program(Path("bin/forewarn"), "python", is_archive=False) == (
+        f"{tmp_path}/bin/forewarn",
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Type=notify",
+        "NotifyAccess=main",
+        "WatchdogSec=60",
+        "Restart=always",
+        "StartLimitIntervalSec=0",
+        "KillMode=mixed",
+        "OOMPolicy=continue",
+        "StateDirectory=forewarn-agent",
+        "WantedBy=multi-user.target",
+    ],
+)
+def test_the_unit_says(line: str) -> None:
+    assert f"\n{line}\n" in unit(("/usr/bin/forewarn",), CONFIG)
