@@ -20,7 +20,9 @@ def ear(tmp_path: Path) -> Iterator[socket.socket]:
 
 @pytest.fixture
 def systemd(ear: socket.socket) -> Systemd:
-    return Systemd({"NOTIFY_SOCKET": str(ear.getsockname())})
+    return Systemd(
+        {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "60000000"}
+    )
 
 
 def test_the_beginning_is_told_with_what_the_agent_does(
@@ -81,11 +83,20 @@ def test_a_systemd_that_does_not_listen_is_not_waited_for(
 ) -> None:
     systemd = Systemd({"NOTIFY_SOCKET": str(ear.getsockname())}, patience=0.01)
     sent = 0
-    while sent < 10_000 and systemd.alive():
+    while sent < 10_000 and systemd.status("well"):
         sent += 1
     assert 0 < sent < 10_000
     ear.recv(4096)
-    assert systemd.alive()
+    assert systemd.status("well")
+
+
+def test_nobody_who_does_not_wait_for_signs_of_life_gets_any(
+    ear: socket.socket,
+) -> None:
+    systemd = Systemd({"NOTIFY_SOCKET": str(ear.getsockname())})
+    assert not systemd.alive()
+    systemd.stopping()
+    assert ear.recv(4096) == b"STOPPING=1"
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,20 @@ def test_news_is_written_at_once(tmp_path: Path) -> None:
     assert "agent_blind 1\n" in (tmp_path / "forewarn.prom").read_text()
 
 
+def test_an_alarm_is_written_at_once_and_once(tmp_path: Path) -> None:
+    metrics, file = Metrics(), tmp_path / "forewarn.prom"
+    conditions = Conditions(logging.getLogger("forewarn.agent"))
+    textfile = Textfile(file, metrics, conditions)
+    textfile.write(100.0)
+    conditions.say("blind", True, "sees nothing")
+    metrics.set("blind", 1)
+    textfile.write(101.0)
+    assert "agent_blind 1\n" in file.read_text()
+    metrics.set("blind", 2)
+    textfile.write(102.0)
+    assert "agent_blind 1\n" in file.read_text()
+
+
 def test_a_failure_is_said_once_and_so_is_its_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,7 +10,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from ipaddress import ip_address
 from threading import Event, Thread
 
 from forewarn import __version__
@@ -55,6 +54,8 @@ def read_address(text: str) -> tuple[str, int]:
 
 def reaches_others(address: str) -> bool:
     """Whether others than this machine can ask at an IP address."""
+    from ipaddress import ip_address  # half a megabyte that few agents need
+
     return not ip_address(address.partition("%")[0]).is_loopback
 
 

@@ -84,6 +84,7 @@ class Conditions:
         self._log = log
         self._lock = Lock()
         self._there: dict[str, tuple[str, str]] = {}  # name: kind, sentence
+        self.news = 0  # how often there was any
 
     def say(
         self, condition: str, is_there: bool, sentence: str, *, kind: str = ""
@@ -99,10 +100,11 @@ class Conditions:
                 self._there[condition] = (kind, sentence)
             else:
                 self._there.pop(condition, None)
-        if is_there:
-            is_news = before is None or before[0] != kind
-        else:
-            is_news = before is not None
+            if is_there:
+                is_news = before is None or before[0] != kind
+            else:
+                is_news = before is not None
+            self.news += is_news
         if is_news:
             level = logging.WARNING if is_there else logging.INFO
             self._log.log(level, "%s", sentence, extra={"condition": condition})

@@ -77,12 +77,6 @@ _GAUGES: Sequence[tuple[str, tuple[str, ...], str]] = (
 _COUNTERS: Sequence[tuple[str, tuple[str, ...], str, tuple[tuple[str, ...], ...]]] = (
     ("readings_total", ("result",), "Attempts to read a document.", (_RESULTS,)),
     (
-        "retries_total",
-        ("reason",),
-        "Requests that were made again; the reason is a status, or `unreachable`.",
-        (),
-    ),
-    (
         "decisions_total",
         ("rule",),
         "Events that were decided on, by the rule that matched, or `none`.",

@@ -27,6 +27,7 @@ class Textfile:
         self._metrics = metrics
         self._conditions = conditions
         self._due = 0.0  # on the monotonic clock
+        self._told = 0  # how much of the news
 
     def due(self, monotonic: float) -> float:
         """Count the seconds until the file is to be written again."""
@@ -35,11 +36,18 @@ class Textfile:
     def write(self, monotonic: float, *, is_news: bool = False) -> bool:
         """Write the file if it is due, or if there is news; answer whether it is good.
 
-        A failure is said once, and tried again when the file is next due.
+        A condition that begins or ends is news in any case. A failure is said once, and
+        tried again when the file is next due.
         """
+        is_news = is_news or self._conditions.news != self._told
         if not is_news and monotonic < self._due:
             return True
         self._due = monotonic + EVERY
+        is_good = self._try()
+        self._told = self._conditions.news
+        return is_good
+
+    def _try(self) -> bool:
         try:
             self._replace(self._metrics.render().encode())
         except OSError as error:
