@@ -15,7 +15,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from forewarn.agent import holding, written
@@ -174,11 +173,17 @@ def _stem(event_id: str) -> str:
     name = key(event_id)
     if _SAFE.fullmatch(name):
         return name
-    return f"sha256_{sha256(name.encode(errors='surrogatepass')).hexdigest()}"
+    return f"sha256_{_sum(name.encode(errors='surrogatepass'))}"
 
 
 def _sealed(text: bytes) -> bytes:
-    return b"sha256 %s\n%s\n" % (sha256(text).hexdigest().encode(), text)
+    return b"sha256 %s\n%s\n" % (_sum(text).encode(), text)
+
+
+def _sum(text: bytes) -> str:
+    from hashlib import sha256  # four megabytes that an agent without events can spare
+
+    return sha256(text).hexdigest()
 
 
 def _read(path: Path, stem: str) -> Life | str | None:
@@ -190,7 +195,7 @@ def _read(path: Path, stem: str) -> Life | str | None:
     except OSError as error:
         return str(error.strerror)
     parts = _HEAD.fullmatch(sealed)
-    if parts is None or sha256(parts[2]).hexdigest().encode() != parts[1]:
+    if parts is None or _sum(parts[2]).encode() != parts[1]:
         return "it is not whole" if sealed.strip(b"\0") else "it is empty"
     try:
         life = written.decode(parts[2])

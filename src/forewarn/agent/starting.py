@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from secrets import token_hex
+from os import urandom
 
 from forewarn import __version__
 from forewarn.agent import leftovers, names
@@ -118,7 +118,7 @@ class _Running:
             beat=self._beat,
             boot=boot,
             felt=self._downtime(boot),
-            token=lambda: token_hex(12),
+            token=lambda: urandom(12).hex(),
             is_dry=self._is_dry,
         )
 
