@@ -3,7 +3,6 @@
 import argparse
 import os
 import sys
-import zipfile
 from pathlib import Path
 
 from forewarn.agent import config
@@ -21,6 +20,7 @@ _CONFIG = Option(
     flag="--config",
     metavar="FILE",
     default=str(config.DEFAULT),
+    stand_in=config.VARIABLE,
     help="the agent's file",
 )
 _OPTIONS = (
@@ -67,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _this_program() -> tuple[str, ...]:
+    import zipfile  # every agent that starts imports this module, and needs no archives
+
     called = Path(sys.argv[0])
     return program(called, sys.executable, is_archive=zipfile.is_zipfile(called))
 

@@ -1,0 +1,163 @@
+"""What an agent costs that has nothing to do: memory, processor, questions, imports.
+
+Run by `scripts/bench agent`. The real agent asks the real service, first every second,
+then by letting itself be held; what it uses is counted after it has settled.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+
+from benchmarks.figures import line
+from benchmarks.program import Running, resident, serving
+
+_SETTLING = 5.0  # seconds until the start is over
+_HOUR = 3_600.0  # seconds
+_IMPORTS = 10
+_IMPORTED = ("forewarn.client", "forewarn.agent.starting")
+
+#: How the agent asks, and what its file says.
+_WAYS = {"asking every second": "wait = false", "being held": "wait = true"}
+
+_FILE = """\
+endpoint = "http://{metadata}/vm/web-0"
+name = "web-0"
+state = "{state}"
+poll_seconds = 1.0
+{way}
+
+[[rules]]
+name = "all"
+"""
+
+_IMPORT = """\
+from time import perf_counter, process_time
+wall, busy = perf_counter(), process_time()
+import {name}
+print(perf_counter() - wall, process_time() - busy)
+"""
+
+_COUNT = "forewarn_metadata_requests_total"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What an agent has used in some time."""
+
+    seconds: float
+    processor: float  # seconds
+    memory: int  # kB, at the end
+    memory_before: int  # kB, at the beginning
+    questions: float
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="scripts/bench agent", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each way")
+    parser.add_argument(
+        "--program", nargs="+", help="what to run instead of `python -m forewarn`"
+    )
+    asked = parser.parse_args()
+    program = asked.program or [sys.executable, "-m", "forewarn"]
+    for name in _IMPORTED:
+        sys.stdout.write(line(f"import {name}", _import_time(name)))
+    for what, way in _WAYS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            use = _measure(Path(folder), program, way, asked.seconds)
+        sys.stdout.write(line(what, _shown(use)))
+
+
+def _shown(use: Use) -> str:
+    hours = _HOUR / use.seconds
+    grown = use.memory - use.memory_before
+    return (
+        f"{use.memory / 1024:.1f} MB ({grown:+} kB)"
+        f"   {use.processor * hours:6.1f} s of a processor"
+        f"   {use.questions * hours:6,.0f} requests, each in an hour"
+    )
+
+
+# --- imports -----------------------------------------------------------------
+
+
+def _import_time(name: str) -> str:
+    """Import `name` in fresh interpreters; leave out what these take by themselves."""
+    said = [
+        subprocess.check_output([sys.executable, "-c", _IMPORT.format(name=name)])
+        for _ in range(_IMPORTS)
+    ]
+    pairs = [[float(each) * 1000 for each in one.split()] for one in said]
+    taken, busy = (statistics.median(each) for each in zip(*pairs, strict=True))
+    least = min(pairs)[0]
+    return (
+        f"p50 {taken:5.0f} ms   of a processor {busy:5.0f} ms   least {least:5.0f} ms"
+    )
+
+
+# --- the agent ---------------------------------------------------------------
+
+
+def _measure(folder: Path, program: list[str], way: str, seconds: float) -> Use:
+    with serving(folder / "service") as service:
+        text = _FILE.format(metadata=service.metadata, state=folder / "state", way=way)
+        (folder / "agent.toml").write_text(text)
+        with _running(
+            [*program, "agent", "--config", str(folder / "agent.toml")]
+        ) as pid:
+            time.sleep(_SETTLING)
+            before, begun = _processor(pid), time.perf_counter()
+            asked, memory = _questions(service), resident(pid)
+            time.sleep(seconds)
+            return Use(
+                seconds=time.perf_counter() - begun,
+                processor=_processor(pid) - before,
+                memory=resident(pid),
+                memory_before=memory,
+                questions=_questions(service) - asked,
+            )
+
+
+@contextmanager
+def _running(command: list[str]) -> Iterator[int]:
+    """Run an agent until the block ends; tell its process."""
+    process = subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.DEVNULL)
+    try:
+        yield process.pid
+        if process.poll() is not None:
+            raise RuntimeError(f"the agent has ended: {process.returncode}")
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _processor(pid: int) -> float:
+    """How many seconds its threads have run, to the nanosecond: there are few."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
+
+
+def _questions(service: Running) -> float:
+    """Ask the service how many requests of VMs it has answered."""
+    connection = HTTPConnection(service.control, timeout=10)
+    connection.request("GET", "/metrics", headers=service.authorization)
+    told = connection.getresponse().read().decode()
+    connection.close()
+    return sum(
+        float(each.rpartition(" ")[2])
+        for each in told.splitlines()
+        if each.startswith(_COUNT)
+    )
+
+
+if __name__ == "__main__":
+    main()
