@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
+from forewarn.agent.measures import MEASURES, PREFIX
 from forewarn.cli import COMMANDS
 from forewarn.server.control.app import make_app
 from forewarn.server.control.asked import Parts
@@ -28,6 +29,7 @@ def pages() -> Mapping[str, str]:
         "commands.md": "\n".join(_commands()),
         "api.md": "\n".join(_api()),
         "metrics.md": "\n".join(_metrics()),
+        "agent-metrics.md": "\n".join(_agent_metrics()),
     }
 
 
@@ -142,6 +144,25 @@ def _metrics() -> Iterator[str]:
         name = f"{metric.name}_total" if kind == "counter" else metric.name
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         yield f"| `{name}` | {kind} | {labels} | {metric.help} |"
+    yield ""
+
+
+def _agent_metrics() -> Iterator[str]:
+    yield "# Metrics of the agent"
+    yield ""
+    yield "Made by `scripts/reference`; do not edit."
+    yield ""
+    yield "What the agent tells Prometheus, over HTTP or in a file;"
+    yield "[how to use it](../how-to/monitor-the-agent.md). Counters and histograms"
+    yield "begin anew with every start. Times are those of the service's clock, and so"
+    yield "are seconds of notice; how long a hook or an impact took is real time. Of"
+    yield "one metric there are never more than some hundred series."
+    yield ""
+    yield "| metric | type | labels | what it tells |"
+    yield "|---|---|---|---|"
+    for each in MEASURES:
+        labels = ", ".join(f"`{label}`" for label in each.labels)
+        yield f"| `{PREFIX}{each.name}` | {each.kind} | {labels} | {each.help} |"
     yield ""
 
 
