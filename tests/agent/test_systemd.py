@@ -90,6 +90,22 @@ def test_a_systemd_that_does_not_listen_is_not_waited_for(
     assert systemd.status("well")
 
 
+def test_signs_of_life_are_not_given_more_often_than_needed(
+    systemd: Systemd, ear: socket.socket
+) -> None:
+    assert [systemd.alive() for _ in range(3)] == [True, False, False]
+    systemd.stopping()
+    assert [ear.recv(4096) for _ in range(2)] == [b"WATCHDOG=1", b"STOPPING=1"]
+
+
+def test_a_sign_of_life_waits_for_nobody(ear: socket.socket) -> None:
+    told = {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "1"}
+    systemd = Systemd(told, patience=3600)
+    given = [systemd.alive() for _ in range(1_000)]
+    assert given[0]
+    assert not all(given)
+
+
 def test_nobody_who_does_not_wait_for_signs_of_life_gets_any(
     ear: socket.socket,
 ) -> None:

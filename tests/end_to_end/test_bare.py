@@ -132,6 +132,11 @@ def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
 
 def test_the_same_sources_give_the_same_bytes(archive: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "again.pyz").read_bytes() == archive.read_bytes()
+    with zipfile.ZipFile(archive) as content:
+        inside = content.infolist()
+    assert {each.date_time for each in inside} == {(1980, 1, 1, 0, 0, 0)}
+    names = [each.filename for each in inside]
+    assert names == sorted(names)
 
 
 def test_the_unit_of_one_file_names_the_python_that_runs_it(archive: Path) -> None:

@@ -106,6 +106,9 @@ class _Running:
         hands.stop()
         agent.turn(hands)  # what has ended by itself meanwhile is kept
         self._note("ended")
+        self._metrics.set("up", 0.0)
+        if self._textfile is not None:
+            self._textfile.write(time.monotonic(), is_news=True)
 
     def _agent(self, boot: str) -> Agent:
         return Agent(

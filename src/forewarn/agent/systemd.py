@@ -3,8 +3,10 @@
 Nothing here fails: without systemd nobody is told, and that is all.
 """
 
+import math
 import os
 import socket
+import time
 from collections.abc import Mapping
 
 _MOST = 1024  # characters of a status; it is shown in one line
@@ -25,6 +27,7 @@ class Systemd:
         told = os.environ if environment is None else environment
         self._address = _address(told.get("NOTIFY_SOCKET", ""))
         self._patience = patience
+        self._alive_at = -math.inf  # on the monotonic clock
         self.interval = _interval(told)
 
     #: Seconds between two signs of life; None: nobody waits for them.
@@ -44,20 +47,27 @@ class Systemd:
         return self._tell(*_status(status))
 
     def alive(self) -> bool:
-        """Give a sign of life, if anybody waits for it."""
-        return self.interval is not None and self._tell("WATCHDOG=1")
+        """Give a sign of life, if anybody waits for it; it may be given too often.
+
+        If the queue is full, there are enough of them in it.
+        """
+        now = time.monotonic()
+        if self.interval is None or now - self._alive_at < self.interval / 2:
+            return False
+        self._alive_at = now
+        return self._tell("WATCHDOG=1", patience=0.0)
 
     def stopping(self, status: str = "") -> bool:
         """Say that the agent is about to end."""
         return self._tell("STOPPING=1", *_status(status))
 
-    def _tell(self, *lines: str) -> bool:
+    def _tell(self, *lines: str, patience: float | None = None) -> bool:
         """Send one message; answer whether it was taken."""
         if self._address is None or not lines:
             return False
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as wire:
-                wire.settimeout(self._patience)
+                wire.settimeout(self._patience if patience is None else patience)
                 wire.sendto("\n".join(lines).encode(errors="replace"), self._address)
         except (OSError, ValueError):
             return False

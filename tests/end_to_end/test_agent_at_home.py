@@ -1,0 +1,113 @@
+"""How the real agent is seen by those who look after the machine."""
+
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+from tests.end_to_end.agents import Agent, an_agent
+from tests.end_to_end.program import serving, until
+
+RULE = '[[rules]]\nname = "all"\napprove = "never"\n'
+
+
+@contextmanager
+def listening(address: str) -> Iterator[Sequence[bytes]]:
+    """Hear, as systemd would, what is told at an abstract address."""
+    heard: list[bytes] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
+        ear.bind(f"\0{address}")
+
+        def hear() -> None:
+            while message := ear.recv(4096):
+                heard.append(message)
+
+        thread = Thread(target=hear)
+        thread.start()
+        try:
+            yield heard
+        finally:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+                last.sendto(b"", f"\0{address}")
+            thread.join()
+
+
+def page(agent: Agent, path: str) -> tuple[int, str]:
+    """Ask the agent at the address that it has logged."""
+    told = r"metrics are told at http://([\d.:]+)/metrics"
+    until(lambda: re.search(told, agent.log) is not None)
+    (address,) = set(re.findall(told, agent.log))
+    connection = HTTPConnection(address, timeout=10)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def numbers(text: str) -> Mapping[tuple[str, ...], float]:
+    """Every number, by its name and the values of its labels."""
+    families: Any = text_string_to_metric_families(text)
+    return {
+        (each.name.removeprefix("forewarn_agent_"), *each.labels.values()): each.value
+        for family in families
+        for each in family.samples
+    }
+
+
+def test_an_agent_is_seen_from_its_start_to_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "forewarn.prom"
+    text = f'[metrics]\nlisten = "127.0.0.1:0"\ntextfile = "{file}"\n{RULE}'
+    top = {"name": "web-0", "wait": False, "poll_seconds": 0.1}
+    top |= {"blind_after_seconds": 1.0}
+    address = f"forewarn-at-home-{os.getpid()}"
+    systemd = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "400000"}
+    with listening(address) as heard, serving(tmp_path, "--store", "memory") as program:
+        endpoint = f"{program.metadata[0]}/vm/web-0"
+        with an_agent(tmp_path / "vm", endpoint, text, top=top, **systemd) as agent:
+            until(lambda: b"WATCHDOG=1" in heard)
+            assert heard[0].startswith(b"READY=1\nSTATUS=")
+            program.service.announce(vms=["web-0"])
+            agent.wait_for("decided")
+            until(lambda: ("events", "Reboot", "Scheduled", "1") in _told(agent))
+            told = _told(agent)
+            assert told["decisions_total", "all"] == 1
+            assert told["notice_given_seconds_count", "Reboot"] == 1
+            until(lambda: page(agent, "/healthz")[0] == 200)
+            until(lambda: numbers(file.read_text())["blind",] == 0)
+            program.kill()
+            until(lambda: page(agent, "/healthz")[0] == 503)
+            assert [*json.loads(page(agent, "/healthz")[1])["reasons"]] == ["blind"]
+            assert _told(agent)["blind",] == 1
+            until(lambda: numbers(file.read_text())["blind",] == 1)
+            assert agent.stop() == 0
+            assert numbers(file.read_text())["up",] == 0
+        until(lambda: heard[-1] == b"STOPPING=1")
+        assert {*heard[1:-1]} == {b"WATCHDOG=1"}
+
+
+def _told(agent: Agent) -> Mapping[tuple[str, ...], float]:
+    status, text = page(agent, "/metrics")
+    assert status == 200
+    return numbers(text)
+
+
+def test_an_agent_whose_address_is_taken_does_not_start(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        text = f'[metrics]\nlisten = "{taken}"\n{RULE}'
+        with an_agent(tmp_path / "vm", "http://127.0.0.1:1", text) as agent:
+            assert agent.process.wait(20) == 1
+    assert agent.log == (
+        f"forewarn: metrics cannot be told at {taken}: Address already in use\n"
+    )
