@@ -23,7 +23,10 @@ from benchmarks.program import Running, resident, serving
 _SETTLING = 5.0  # seconds until the start is over
 _HOUR = 3_600.0  # seconds
 _IMPORTS = 10
-_IMPORTED = ("forewarn.client", "forewarn.agent.starting")
+_IMPORTED = {
+    "importing the client": "from forewarn.client.client import Client",
+    "importing the agent": "import forewarn.agent.starting",
+}
 
 #: How the agent asks, and what its file says.
 _WAYS = {"asking every second": "wait = false", "being held": "wait = true"}
@@ -42,7 +45,7 @@ name = "all"
 _IMPORT = """\
 from time import perf_counter, process_time
 wall, busy = perf_counter(), process_time()
-import {name}
+{code}
 print(perf_counter() - wall, process_time() - busy)
 """
 
@@ -64,13 +67,13 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="scripts/bench agent", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each way")
-    parser.add_argument(
-        "--program", nargs="+", help="what to run instead of `python -m forewarn`"
-    )
+    parser.add_argument("--archive", help="run what scripts/zipapp has made, alone")
     asked = parser.parse_args()
-    program = asked.program or [sys.executable, "-m", "forewarn"]
-    for name in _IMPORTED:
-        sys.stdout.write(line(f"import {name}", _import_time(name)))
+    program = [sys.executable, "-m", "forewarn"]
+    if asked.archive:
+        program = [sys.executable, "-I", "-S", asked.archive]
+    for what, code in _IMPORTED.items():
+        sys.stdout.write(line(what, _import_time(code)))
     for what, way in _WAYS.items():
         with tempfile.TemporaryDirectory() as folder:
             use = _measure(Path(folder), program, way, asked.seconds)
@@ -90,10 +93,10 @@ def _shown(use: Use) -> str:
 # --- imports -----------------------------------------------------------------
 
 
-def _import_time(name: str) -> str:
-    """Import `name` in fresh interpreters; leave out what these take by themselves."""
+def _import_time(code: str) -> str:
+    """Run `code` in fresh interpreters; leave out what these take by themselves."""
     said = [
-        subprocess.check_output([sys.executable, "-c", _IMPORT.format(name=name)])
+        subprocess.check_output([sys.executable, "-c", _IMPORT.format(code=code)])
         for _ in range(_IMPORTS)
     ]
     pairs = [[float(each) * 1000 for each in one.split()] for one in said]
