@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forewarn.agent.unit import NAME
-from forewarn.cli import agent_install, options
+from forewarn.cli import agent_install, main, options
 from forewarn.errors import Conflict
 
 
@@ -54,6 +54,13 @@ def test_the_file_is_named_so_that_it_is_found_from_anywhere(
     monkeypatch.chdir(tmp_path)
     install(tmp_path, "--config", "agent.toml")
     assert f"--config {tmp_path}/agent.toml\n" in (tmp_path / NAME).read_text()
+
+
+def test_the_file_may_be_named_before_the_word(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["agent", "--config", "/opt/a.toml", "install", "--print"]) == 0
+    assert "agent --config /opt/a.toml\n" in capsys.readouterr().out
 
 
 def test_printing_changes_nothing(
