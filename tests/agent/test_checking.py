@@ -125,7 +125,7 @@ def test_no_text_is_run(tmp_path: Path) -> None:
         ("json:JSONDecoder.decode", []),
         ("no_such_module:f", ["ModuleNotFoundError: No module named 'no_such_module'"]),
         ("json:no_such", ["AttributeError: module 'json' has no attribute 'no_such'"]),
-        ("json:__doc__", ["TypeError: it cannot be called"]),
+        ("json:__doc__", ["TypeError: json:__doc__ is not a function"]),
     ],
 )
 def test_a_function_is_looked_for_where_it_is_called(

@@ -101,7 +101,7 @@ def test_a_function_may_be_within_a_class(module: str) -> None:
     [
         ("no_such_module:f", "No module named 'no_such_module'"),
         ("my_hooks:no_such_function", "no attribute 'no_such_function'"),
-        ("my_hooks:not_a_function", "my_hooks:not_a_function cannot be called"),
+        ("my_hooks:not_a_function", "my_hooks:not_a_function is not a function"),
     ],
 )
 @pytest.mark.usefixtures("module")

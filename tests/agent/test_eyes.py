@@ -114,18 +114,32 @@ def test_who_does_not_want_to_be_held_does_not_ask_for_it() -> None:
 
 def test_after_a_change_that_was_waited_for_the_next_question_follows_at_once() -> None:
     eyes, _ = eyes_of(Script(a_reading(), a_reading(is_held=True)))
-    assert eyes.look() == 1.0
+    eyes.look()
     assert eyes.look() == 0.0
+
+
+def test_whether_questions_are_held_is_tried_at_once() -> None:
+    eyes, _ = eyes_of(Script(a_reading(), a_reading(is_news=False)))
+    assert eyes.look() == 0.0
+    assert eyes.look() == 1.0
+
+
+def test_who_does_not_want_to_be_held_pauses_from_the_first_question_on() -> None:
+    eyes, _ = eyes_of(Script(a_reading()), hold=None)
+    assert eyes.look() == 1.0
 
 
 def test_a_service_that_says_at_once_that_nothing_is_new_is_not_asked_at_once() -> None:
     leaving = a_reading(is_news=False, is_held=True)
-    eyes, _ = eyes_of(Script(leaving), poll=2.0)
+    eyes, _ = eyes_of(Script(a_reading(), leaving), poll=2.0)
+    eyes.look()
     assert eyes.look() == 2.0
 
 
 def test_where_nothing_is_held_the_pause_is_the_poll() -> None:
-    eyes, _ = eyes_of(Script(a_reading(), a_reading(is_news=False)), poll=3.0)
+    quiet = a_reading(is_news=False)
+    eyes, _ = eyes_of(Script(a_reading(), a_reading(), quiet), poll=3.0)
+    eyes.look()
     assert (eyes.look(), eyes.look()) == (3.0, 3.0)
 
 

@@ -44,6 +44,10 @@ class Agent:
         until(lambda: len(self.lines(what)) >= times, seconds)
         return self.lines(what)[-1]
 
+    def wait_until_it_reads(self) -> None:
+        """Wait until it has read a document."""
+        self.wait_for_log("documents are read from")
+
     def wait_for_log(self, text: str, seconds: float = 10.0) -> None:
         """Wait until something is logged."""
         until(lambda: text in self.log, seconds)

@@ -124,6 +124,7 @@ def test_a_reboot_whose_hook_fails_is_not_approved_and_starts_at_its_time(
     folder.mkdir()
     (folder / "code").write_text("3")
     with an_agent(folder, endpoint(fast, "failed"), HOOKS + RULE) as agent:
+        agent.wait_until_it_reads()
         made = fast.service.announce(vms=["failed"], **SOON)
         held = agent.wait_for("not-approved")
         agent.wait_for("started")
@@ -161,6 +162,7 @@ types = ["Preempt"]
 prepare = ["drain"]
 """
     with an_agent(tmp_path / "vm", endpoint(fast, "spot"), long) as agent:
+        agent.wait_until_it_reads()
         answer = fast.service.ask("POST", "/v1/vms/spot/evict")
         assert answer.status == 201
         (made,) = answer.json["maintenances"]
@@ -195,7 +197,8 @@ ready = "all-here"
     first = an_agent(tmp_path / "vm-0", endpoint(fast, f"{together}-0"), ready)
     second = an_agent(tmp_path / "vm-1", endpoint(fast, f"{together}-1"), ready)
     with first as one, second as two:
-        until(lambda: one.lines("began") != [] and two.lines("began") != [])
+        one.wait_until_it_reads()
+        two.wait_until_it_reads()
         fast.service.announce(host=together)
         started = [each.wait_for("started") for each in (one, two)]
         until(lambda: len(one.lines("approved") + two.lines("approved")) >= 1)
@@ -213,6 +216,7 @@ def test_a_dry_run_runs_nothing_and_approves_nothing(
     where = endpoint(fast, "dry")
     folder = tmp_path / "vm"
     with an_agent(folder, where, HOOKS + RULE, "--dry-run") as agent:
+        agent.wait_until_it_reads()
         fast.service.announce(vms=["dry"], **SOON)
         agent.wait_for("started")
         assert agent.stop() == 0

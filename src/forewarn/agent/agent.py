@@ -134,6 +134,7 @@ class Agent:
                 self._recording.lost(item.error)
             case Named():
                 hands.name = self._myself.learn(item.name)
+                self._recording.named(hands.name)
                 self._recording.name_fits(self._myself.mismatch(self._document))
             case HookEnded():
                 hands.forget(item.run.token)

@@ -7,10 +7,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from forewarn.agent.commands import command_of
 from forewarn.agent.plan import Hook, Plan
 from forewarn.agent.values import SHELL, address_of
 
@@ -19,15 +19,6 @@ _LONGEST_LINE = 256  # bytes of a script's first line that the kernel looks at
 _PATIENCE = 60.0  # seconds; a module may import a lot
 
 _FIND_WORD = 'command -v -- "$1"'
-_FIND_FUNCTION = """\
-import importlib, sys
-module, _, path = sys.argv[1].partition(":")
-found = importlib.import_module(module)
-for name in path.split("."):
-    found = getattr(found, name)
-if not callable(found):
-    raise TypeError("it cannot be called")
-"""
 
 
 def check(plan: Plan) -> list[str]:
@@ -45,7 +36,7 @@ def check(plan: Plan) -> list[str]:
 
 def _hook(hook: Hook) -> Iterator[str]:
     if hook.python is not None:
-        yield from _function(hook.python)
+        yield from _function(hook)
     elif hook.command[:2] == SHELL:
         yield from _shell(hook.command[2])
     else:
@@ -114,9 +105,9 @@ def _shell(text: str) -> Iterator[str]:
         yield f"{first[1]} is not found by {shell}"
 
 
-def _function(target: str) -> Iterator[str]:
-    # -P: no module is taken from the folder that the agent happens to be in
-    said = _said([sys.executable, "-P", "-c", _FIND_FUNCTION, target])
+def _function(hook: Hook) -> Iterator[str]:
+    *runs, target = command_of(hook)
+    said = _said([*runs, "--check", target])
     if said is not None:
         yield f"{target} cannot be called: {said}"
 

@@ -30,5 +30,5 @@ def find(target: str) -> Callable[[object], object]:
     for name in path.split("."):
         found = getattr(found, name)
     if not callable(found):
-        raise TypeError(f"{target} cannot be called")
+        raise TypeError(f"{target} is not a function")
     return found

@@ -78,7 +78,7 @@ class Eyes:
         self._source = source
         self._hand_on = hand_on
         self._poll = poll
-        self._hold = None if hold is None else max(1.0, min(hold, _LONGEST_WAIT))
+        self._hold = None if hold is None else min(hold, _LONGEST_WAIT)
         self._needs_name = needs_name
         self._name_due = 0.0  # on the monotonic clock; infinite once it is known
         self._tag: str | None = None
@@ -127,13 +127,15 @@ class Eyes:
         began = time.monotonic()
         reading = self._source.read(tag=self._tag, wait=wait)
         was_held = time.monotonic() - began > _NO_TIME
+        may_hold = wait is None and self._hold is not None and reading.tag is not None
         self._failures = 0
         self._tag = reading.tag
         reckoning = reading.reckoning
         self._is_moved_by_hand = reckoning is not None and not reckoning.rate
         self._hand_on(Saw(reading=reading))
         is_news = reading.document is not None
-        return 0.0 if reading.is_held and (was_held or is_news) else self._poll
+        is_soon = may_hold or (reading.is_held and (was_held or is_news))
+        return 0.0 if is_soon else self._poll
 
 
 def _pause(error: ForewarnError, failures: int) -> float:

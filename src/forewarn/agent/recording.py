@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
+from forewarn import __version__
 from forewarn.agent import counting
 from forewarn.agent.audit import Audit
 from forewarn.agent.clock import ServiceClock
@@ -32,9 +33,11 @@ class Recording:
         metrics: Metrics,
         conditions: Conditions,
         clock: ServiceClock,
+        endpoint: str,
         blind_after: float,
     ) -> None:
         """Be alarmed when no document was read for `blind_after` seconds."""
+        self._endpoint = endpoint
         self._audit = audit
         self._metrics = metrics
         self._conditions = conditions
@@ -66,6 +69,8 @@ class Recording:
 
     def saw(self, reading: Reading) -> None:
         """Take in that the service has answered."""
+        if not self._has_read:
+            _log.info("documents are read from %s", self._endpoint)
         self._has_read, self._has_failed = True, False
         self._blind(False)
         self._last = time.monotonic()
@@ -113,6 +118,10 @@ class Recording:
         self.write([note], lambda _: None)
 
     # --- the rest ---------------------------------------------------------------------
+
+    def named(self, name: str) -> None:
+        """Take in what this VM goes by."""
+        self._metrics.replace("info", {(__version__, name, self._endpoint): 1.0})
 
     def name_fits(self, trouble: str | None) -> None:
         """Take in whether events of this VM may be missed because of its name."""

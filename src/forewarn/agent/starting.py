@@ -69,6 +69,7 @@ class _Running:
             metrics=self._metrics,
             conditions=self._conditions,
             clock=self._clock,
+            endpoint=self._client.endpoint,
             blind_after=plan.blind_after,
         )
         self._memory = Memory(keeping, self._recording.disk)
@@ -94,7 +95,7 @@ class _Running:
             self._client,
             agent.inbox.put,
             poll=plan.poll,
-            hold=plan.blind_after / 2 if plan.wait else None,
+            hold=_hold(plan),
             needs_name=plan.name is None,
         )
         self._begin(complaints)
@@ -146,13 +147,7 @@ class _Running:
     def _begin(self, complaints: Sequence[str]) -> None:
         self._metrics.set("up", 1.0)
         self._metrics.set("dry_run", float(self._is_dry))
-        self._metrics.set(
-            "info",
-            1.0,
-            version=__version__,
-            name=self._plan.name or "",
-            endpoint=self._client.endpoint,
-        )
+        self._recording.named(self._plan.name or "")
         self._note(
             "began",
             version=__version__,
@@ -177,6 +172,12 @@ class _Running:
     def _note(self, what: str, **said: object) -> None:
         note = Note(at=self._clock.now(), what=what, said=said)
         self._recording.write([note], self._memory.find)
+
+
+def _hold(plan: Plan) -> float | None:
+    """Say how long to be held: shorter than what is taken for blindness."""
+    seconds = plan.blind_after / 2
+    return seconds if plan.wait and seconds >= 1 else None
 
 
 def _textfile(plan: Plan, metrics: Metrics, conditions: Conditions) -> Textfile | None:

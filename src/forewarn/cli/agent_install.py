@@ -5,8 +5,8 @@ import os
 import sys
 from pathlib import Path
 
-from forewarn.agent import config
 from forewarn.agent.unit import NAME, program, unit
+from forewarn.cli.agent_options import CONFIG
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.tables import complain, write, write_json
 from forewarn.errors import Conflict
@@ -16,15 +16,8 @@ Write the unit of a service that runs the agent from every start of this VM on,
 restarts it when it ends or hangs, and lets it end its hooks when it is stopped.
 A unit that was changed by hand is not overwritten."""
 
-_CONFIG = Option(
-    flag="--config",
-    metavar="FILE",
-    default=str(config.DEFAULT),
-    stand_in=config.VARIABLE,
-    help="the agent's file",
-)
 _OPTIONS = (
-    _CONFIG,
+    CONFIG,
     Option(flag="--print", switch=True, help="write the unit to the terminal alone"),
     Option(flag="--force", switch=True, help="overwrite a unit that is different"),
     Option(
