@@ -52,8 +52,9 @@ class _Json(_Lines):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if hasattr(record, "condition"):
-            line["condition"] = record.condition
+        for name in ("condition", "event"):
+            if getattr(record, name, None) is not None:
+                line[name] = getattr(record, name)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line)

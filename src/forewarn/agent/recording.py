@@ -15,10 +15,14 @@ from forewarn.agent.lives import Life
 from forewarn.agent.logs import Conditions
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.notes import Note
+from forewarn.agent.remarks import Remark
+from forewarn.agent.story import sentence
 from forewarn.client.reading import Reading
 from forewarn.errors import ForewarnError, Refused, Unavailable
 
 _FIRST_ANSWER = 130.0  # seconds that the first one may take
+
+_SHORT = 8  # characters of an id that tell events apart
 
 _log = logging.getLogger("forewarn.agent")
 
@@ -53,8 +57,9 @@ class Recording:
     def write(self, notes: Iterable[Note], find: Callable[[str], Life | None]) -> None:
         """Write notes down; a record that cannot be written is no reason to stop."""
         for note in notes:
-            counting.count(note, find(note.event or ""), self._metrics)
-            _log.info("%s", sentence(note))
+            life = find(note.event or "")
+            counting.count(note, life, self._metrics)
+            _log.info("%s", _line(note, life), extra={"event": note.event})
             try:
                 self._audit.write(note.line())
             except Unavailable as error:
@@ -150,25 +155,10 @@ class Recording:
         self._metrics.set("hook_running", float(running))
 
 
-def sentence(note: Note) -> str:
-    """Write a note in one line, for the log."""
-    shown = ", ".join(
-        f"{name} {_short(value)}"
-        for name, value in note.said.items()
-        if value not in (None, "", (), {}) and name not in ("event_as_shown", "output")
-    )
-    about = f"{note.event} " if note.event else ""
-    return f"{about}{note.what}: {shown}" if shown else f"{about}{note.what}"
-
-
-def _short(value: object) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case tuple():
-            return "; ".join(map(str, value))
-        case dict():
-            inner = (f"{name} {_short(each)}" for name, each in value.items())
-            return f"({', '.join(inner)})"
-        case _:
-            return str(value)
+def _line(note: Note, life: Life | None) -> str:
+    """Say a note in one line, for the log."""
+    said = sentence(Remark(note.line()))
+    if life is None:
+        return said
+    name = life.id if note.what == "seen" else life.id[:_SHORT]
+    return f"{life.event.type} {name}: {said}"

@@ -61,7 +61,7 @@ class Remark:
     def names(self, name: str) -> tuple[str, ...]:
         """Read a list of texts."""
         value = self.plain.get(name)
-        return tuple(map(str, value)) if isinstance(value, list) else ()
+        return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
 
     def part(self, name: str) -> "Remark":
         """Read an object."""
