@@ -164,3 +164,9 @@ def test_what_is_felt_is_added_to_every_event_that_is_there() -> None:
     assert once.impact == Impact(seconds=3.0, total=4.0)
     twice = see(known(once), shown(SCHEDULED), felt).lives[0]
     assert twice.impact == Impact(seconds=3.0, total=8.0)
+
+
+def test_what_is_felt_is_counted_as_durations_are_announced() -> None:
+    felt = Impact(boots=1, seconds=2.0, total=3.0)
+    assert felt.scaled(60.0) == Impact(boots=1, seconds=120.0, total=180.0)
+    assert felt.scaled(0.0) == felt

@@ -153,7 +153,7 @@ class Agent:
         if reading.reckoning is not None:
             self._clock.hear(reading.reckoning)
             felt = self._ahead.heard(reading.reckoning, felt)
-        self._felt += felt
+        self._felt += felt.scaled(self._clock.rate)  # as durations are announced
         self._recording.saw(reading)
         self._blanks = self._blanks + 1 if reading.is_blank else 0
         if 0 < self._blanks < _BLANKS and any(self._memory.live()):

@@ -20,7 +20,9 @@ _BLIND_PAUSE = 2.0  # seconds between two questions while nobody answers: not lo
 # because a Preempt leaves no more than thirty
 _REFUSED_PAUSE = 5.0  # seconds, where the question itself was refused
 _NO_TIME = 0.1  # seconds: who says that nothing is new sooner does not hold us
-_ASK_AGAIN = 60.0  # seconds until a name that could not be learned is asked for again
+#: Seconds until a name that could not be learned is asked for again: longer each time,
+#: because nothing is read meanwhile.
+_ASK_AGAIN, _ASK_SELDOM = 60.0, 3600.0
 
 
 class Source(Protocol):
@@ -80,6 +82,7 @@ class Eyes:
         self._poll = poll
         self._hold = None if hold is None else min(hold, _LONGEST_WAIT)
         self._needs_name = needs_name
+        self._name_pause = _ASK_AGAIN
         self._name_due = 0.0  # on the monotonic clock; infinite once it is known
         self._tag: str | None = None
         self._is_moved_by_hand = False
@@ -115,7 +118,9 @@ class Eyes:
             if self._needs_name:
                 raise
             name = None
-        self._name_due = time.monotonic() + _ASK_AGAIN if name is None else float("inf")
+        pause = self._name_pause if name is None else float("inf")
+        self._name_due = time.monotonic() + pause
+        self._name_pause = min(self._name_pause * 2, _ASK_SELDOM)
         self._needs_name = False
         self._hand_on(Named(name=name))
 

@@ -74,6 +74,14 @@ class Impact:
     seconds: float = 0.0  # the longest time in which nothing ran
     total: float = 0.0  # all such times together
 
+    def scaled(self, rate: float) -> "Impact":
+        """Count in seconds of a clock that is `rate` times as fast; 0: of no clock."""
+        if not rate:
+            return self
+        return Impact(
+            boots=self.boots, seconds=self.seconds * rate, total=self.total * rate
+        )
+
     def __add__(self, more: "Impact") -> "Impact":
         """Add what was felt later."""
         return Impact(
