@@ -128,3 +128,11 @@ def test_all_that_is_wrong_with_the_agents_file_is_told_line_by_line(
         f"forewarn: {file}, line 1:",
         f"forewarn: {file}, line 2:",
     ]
+
+
+@pytest.mark.parametrize("option", ["--log-format", "--log-level"])
+def test_an_agent_does_not_start_with_a_log_that_there_is_not(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["agent", option, "xml", "--config", "/no/such/file"]) == 2
+    assert "'xml' is none of " in capsys.readouterr().err

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from forewarn.cli.agent_options import CONFIG, NAME, plan_of
 from forewarn.cli.options import Option, Subcommands, add
+from forewarn.cli.values import one_of
 from forewarn.errors import CannotStart
 
 #: Each in a module of its own, and in the order in which one needs them.
@@ -33,8 +34,18 @@ OPTIONS = (
         switch=True,
         help="say what would be done; run no hook, approve nothing",
     ),
-    Option(flag="--log-format", metavar="FORMAT", help="text or json"),
-    Option(flag="--log-level", metavar="LEVEL", help="debug, info, warning or error"),
+    Option(
+        flag="--log-format",
+        metavar="FORMAT",
+        read=one_of("text", "json"),
+        help="text or json",
+    ),
+    Option(
+        flag="--log-level",
+        metavar="LEVEL",
+        read=one_of("debug", "info", "warning", "error"),
+        help="debug, info, warning or error",
+    ),
 )
 
 

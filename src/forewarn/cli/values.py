@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from urllib.parse import SplitResult, urlsplit
 
@@ -37,6 +37,17 @@ def read_truth(text: str) -> bool:
             f"{text!r} is neither 1, true, yes, on nor 0, false, no, off"
         )
     return found
+
+
+def one_of(*known: str) -> Callable[[str], str]:
+    """Make a reader of one of the words `known`, in any case."""
+
+    def read(text: str) -> str:
+        if text.lower() in known:
+            return text.lower()
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
+
+    return read
 
 
 def read_number(text: str) -> int:
