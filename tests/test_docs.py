@@ -132,18 +132,37 @@ def test_every_link_between_documents_leads_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-#: What a page lets its reader type, but for `forewarn serve`.
-TYPED = sorted(
+#: What a page lets its reader type, but for what would change this machine.
+ALL_TYPED = sorted(
     {
         typed
         for page in PAGES
         for typed in re.findall(
-            r"^\$ (?:\.venv/bin/)?forewarn (?!serve)(.+)",
+            r"^\$ (?:\.venv/bin/)?forewarn (?!serve|agent install)(.+)",
             page.read_text(),
             re.MULTILINE,
         )
     }
 )
+
+
+OF_AGENTS = [each for each in ALL_TYPED if each.startswith("agent ")]
+TYPED = [each for each in ALL_TYPED if each not in OF_AGENTS]
+
+
+@pytest.mark.parametrize("typed", OF_AGENTS)
+def test_the_program_knows_every_command_of_agents_that_the_pages_show(
+    typed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOREWARN_AGENT_CONFIG", str(tmp_path / "agent.toml"))
+    assert main(shlex.split(typed, comments=True)) == 1
+    said = capsys.readouterr().err
+    assert ".toml" in said  # there is no such file
+    assert "usage:" not in said
 
 
 @pytest.mark.parametrize("typed", TYPED)
