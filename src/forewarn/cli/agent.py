@@ -11,7 +11,7 @@ from forewarn.cli.values import one_of
 from forewarn.errors import CannotStart
 
 #: Each in a module of its own, and in the order in which one needs them.
-COMMANDS: tuple[str, ...] = ("explain", "report", "install")
+COMMANDS: tuple[str, ...] = ("check", "explain", "report", "install")
 
 _DESCRIPTION = """\
 Watch the events of this VM: run hooks when one is announced, has started, or is
