@@ -1,4 +1,4 @@
-"""`forewarn agent check`: whether the agent would start, and what is odd in its file."""
+"""`forewarn agent check`: whether the agent would start, and what is odd."""
 
 import argparse
 
