@@ -15,14 +15,11 @@ from forewarn.agent.lives import Life
 from forewarn.agent.logs import Conditions
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.notes import Note
-from forewarn.agent.remarks import Remark
-from forewarn.agent.story import sentence
+from forewarn.agent.saying import say
 from forewarn.client.reading import Reading
 from forewarn.errors import ForewarnError, Refused, Unavailable
 
 _FIRST_ANSWER = 130.0  # seconds that the first one may take
-
-_SHORT = 8  # characters of an id that tell events apart
 
 _log = logging.getLogger("forewarn.agent")
 
@@ -48,6 +45,7 @@ class Recording:
         self._clock = clock
         self._blind_after = blind_after
         self._last = time.monotonic()  # when a document was last read
+        self._name = ""  # empty: not known yet
         self._has_read = False
         self._has_failed = False
         self._is_blind = False
@@ -59,7 +57,8 @@ class Recording:
         for note in notes:
             life = find(note.event or "")
             counting.count(note, life, self._metrics)
-            _log.info("%s", _line(note, life), extra={"event": note.event})
+            if (saying := say(note, life)) is not None:
+                _log.log(saying.level, "%s", saying.text, extra={"event": note.event})
             try:
                 self._audit.write(note.line())
             except Unavailable as error:
@@ -126,6 +125,9 @@ class Recording:
 
     def named(self, name: str) -> None:
         """Take in what this VM goes by."""
+        if name and name != self._name:
+            _log.info("this VM is %s", name)
+        self._name = name
         self._metrics.replace("info", {(__version__, name, self._endpoint): 1.0})
 
     def name_fits(self, trouble: str | None) -> None:
@@ -153,12 +155,3 @@ class Recording:
         """Show what there is now."""
         counting.show(lives, self._metrics)
         self._metrics.set("hook_running", float(running))
-
-
-def _line(note: Note, life: Life | None) -> str:
-    """Say a note in one line, for the log."""
-    said = sentence(Remark(note.line()))
-    if life is None:
-        return said
-    name = life.id if note.what == "seen" else life.id[:_SHORT]
-    return f"{life.event.type} {name}: {said}"

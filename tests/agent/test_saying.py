@@ -1,0 +1,96 @@
+"""The log tells what is written down to somebody who is woken at night."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+from tests.agent.kept import read, shown
+from tests.agent.lives import NOON, a_life, a_run
+
+from forewarn.agent.lives import Life, Outcome
+from forewarn.agent.notes import Note, ended, note
+from forewarn.agent.plan import Step
+from forewarn.agent.saying import Saying, say
+
+EVENT = read(shown(EventSource="Platform", Description="Host server is maintained."))
+ABOUT = f"Reboot {EVENT.id[:8]}"
+
+
+def a_reboot() -> Life:
+    return a_life(event=EVENT)
+
+
+def said(a_note: Note, life: Life | None) -> str:
+    saying = say(a_note, life)
+    assert saying is not None
+    return saying.text
+
+
+def test_the_first_line_on_an_event_has_all_that_one_asks_first() -> None:
+    sight = {"event_as_shown": EVENT.raw, "notice_seconds": 900.0, "leader": True}
+    assert said(note("seen", a_reboot(), NOON, **sight), a_reboot()) == (
+        f"Reboot {EVENT.id}: first seen: Scheduled, with 15 min of notice; it names"
+        " this VM first (web-0; not before 2026-11-15T12:15:00Z; Platform: Host server"
+        " is maintained.)"
+    )
+
+
+def test_a_decision_is_told_with_its_reasons() -> None:
+    hooks = {Step.PREPARE: ("drain",)}
+    decided = note("decided", a_reboot(), NOON, rule="all", why=("so",), hooks=hooks)
+    assert said(decided, a_reboot()) == (
+        f'{ABOUT}: rule "all" matches: so; so: prepare by drain'
+    )
+
+
+@pytest.mark.parametrize(
+    ("is_mine", "text"),
+    [(True, "no rule matches: it is a Reboot"), (False, "no rule matches")],
+)
+def test_why_no_rule_matches_is_told_if_this_vm_is_named(
+    is_mine: bool, text: str
+) -> None:
+    life = replace(a_reboot(), course=None, is_mine=is_mine)
+    why = ["it is a Reboot"]
+    assert said(note("decided", life, NOON, rule=None, why=why), life) == (
+        f"{ABOUT}: {text}"
+    )
+    assert say(note("not-approved", life, NOON, reason="no rule matches"), life) is None
+
+
+def test_a_hook_that_failed_is_a_warning_with_its_last_words() -> None:
+    run = replace(
+        a_run(outcome=Outcome.FAILED),
+        ended_at=NOON,
+        code=3,
+        output="draining\nno such node\n\n",
+    )
+    assert say(ended(a_reboot(), run, NOON), a_reboot()) == Saying(
+        level=logging.WARNING,
+        text=f"{ABOUT}: prepare: drain failed after 0 s: exit code 3; it wrote last:"
+        " no such node",
+    )
+
+
+def test_a_hook_that_succeeded_is_no_warning() -> None:
+    run = replace(a_run(), ended_at=NOON, output="drained\n", code=0)
+    assert say(ended(a_reboot(), run, NOON), a_reboot()) == Saying(
+        level=logging.INFO, text=f"{ABOUT}: prepare: drain succeeded after 0 s"
+    )
+
+
+def test_an_approval_that_was_not_taken_is_a_warning() -> None:
+    refused = note("approval-failed", a_reboot(), NOON, reason="nobody answers")
+    assert say(refused, a_reboot()) == Saying(
+        level=logging.WARNING,
+        text=f"{ABOUT}: the approval was not taken: nobody answers",
+    )
+
+
+@pytest.mark.parametrize("what", ["blind", "sees-again", "name-mismatch"])
+def test_what_is_told_as_a_condition_is_not_told_twice(what: str) -> None:
+    assert say(Note(at=NOON, what=what), None) is None
+
+
+def test_what_is_about_the_agent_names_no_event() -> None:
+    assert said(Note(at=NOON, what="ended"), None) == "the agent was stopped"
