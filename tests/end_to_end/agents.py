@@ -20,6 +20,7 @@ class Agent:
     """`forewarn agent`, running."""
 
     folder: Path
+    state: Path
     process: subprocess.Popen[bytes]
 
     @property
@@ -29,7 +30,7 @@ class Agent:
 
     def lines(self, *what: str) -> list[Mapping[str, Any]]:
         """What its record has of `what`, or all of it."""
-        path = self.folder / "state" / "audit.jsonl"
+        path = self.state / "audit.jsonl"
         if not path.exists():
             return []
         whole = [json.loads(each) for each in path.read_text().splitlines() if each]
@@ -90,7 +91,9 @@ def an_agent(
             stderr=log,
         )
     try:
-        yield Agent(folder=folder, process=process)
+        below = "dry-run" if "--dry-run" in options else ""
+        state = folder / "state" / below
+        yield Agent(folder=folder, state=state, process=process)
     finally:
         process.kill()
         process.wait(_DEADLINE)

@@ -10,7 +10,7 @@ from tests.end_to_end.agents import an_agent
 from tests.end_to_end.program import Program, serving, until
 
 #: A VM, or a group of two on one host, for each test.
-VMS = ("done", "failed", "canceled", "dry", "other", "stopped", "second")
+VMS = ("done", "failed", "canceled", "dry", "tried", "other", "stopped", "second")
 PAIRS = ("leader", "each", "when-ready")
 FLEET = "".join(
     [
@@ -223,6 +223,18 @@ def test_a_dry_run_runs_nothing_and_approves_nothing(
     assert agent.lines("hook-began", "approved") == []
     assert not (folder / "drain").exists()
     assert approvals(fast, "dry") == []
+
+
+def test_what_a_dry_run_has_decided_binds_no_agent_after_it(
+    fast: Program, tmp_path: Path
+) -> None:
+    where, folder = endpoint(fast, "tried"), tmp_path / "vm"
+    never = HOOKS + RULE + 'approve = "never"\n'
+    fast.service.announce(vms=["tried"])
+    with an_agent(folder, where, never, "--dry-run") as tried:
+        assert tried.wait_for("not-approved")["reason"] == 'rule "all" says never'
+    with an_agent(folder, where, HOOKS + RULE) as agent:
+        agent.wait_for("approved")
 
 
 def test_what_another_approves_is_noticed(fast: Program, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from os import urandom
 
 from forewarn import __version__
@@ -32,13 +33,22 @@ from forewarn.agent.textfile import Textfile
 from forewarn.client.client import Client
 from forewarn.errors import FaultyFile
 
+#: Where a dry run keeps what it knows, below the folder of the agent.
+DRY_RUN = "dry-run"
+
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _log = logging.getLogger("forewarn.agent")
 
 
 def run(plan: Plan, *, is_dry: bool) -> None:
-    """Run an agent until a signal ends it."""
+    """Run an agent until a signal ends it.
+
+    What a dry run sees is kept apart: else the rules that it tries would be those of
+    the agent that comes after it, for all events that it has seen.
+    """
+    if is_dry:
+        plan = replace(plan, state=plan.state / DRY_RUN)
     if complaints := check(plan):
         raise FaultyFile("\n".join(complaints))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody knows how hooks end
