@@ -35,6 +35,21 @@ def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
     assert found(tmp_path, missing) == [f"{missing} does not exist"]
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("drain --now", 'in a list each word stands for itself: ["drain", "--now"]'),
+        ("~/drain", "only a shell knows ~ and $: write a text instead of a list"),
+        ("$HOME/drain", "only a shell knows ~ and $: write a text instead of a list"),
+    ],
+)
+def test_what_only_a_shell_understands_is_told(
+    tmp_path: Path, name: str, hint: str
+) -> None:
+    missing = f"{tmp_path}/{name}"
+    assert found(tmp_path, missing) == [f"{missing} does not exist; {hint}"]
+
+
 def test_a_command_that_is_a_directory_is_told(tmp_path: Path) -> None:
     assert found(tmp_path, str(tmp_path)) == [f"{tmp_path} is a directory"]
 
@@ -158,7 +173,10 @@ def test_a_state_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
     (said,) = check(Plan(state=tmp_path / "f"))
     assert said.startswith(f"state: {tmp_path}/f is not a folder")
     (below,) = check(Plan(state=tmp_path / "f" / "x"))
-    assert below == f"state: {tmp_path}/f/x cannot be made in {tmp_path}/f"
+    assert below == (
+        f"state: {tmp_path}/f/x cannot be made in {tmp_path}/f by this user; `state` in"
+        " the file names another folder"
+    )
 
 
 def test_a_folder_in_which_nobody_writes_is_told() -> None:

@@ -288,9 +288,14 @@ def test_a_file_of_windows_is_read(file: Path) -> None:
             ' not "2021-01-01"; did you mean "2019-01-01"?',
         ),
         (
+            "[metrics]\nlisten = 9254\n",
+            "line 2: listen in [metrics]: expected an address to listen on such as"
+            ' "127.0.0.1:9254", not 9254',
+        ),
+        (
             '[metrics]\nlisten = "9254"\n',
             "line 2: listen in [metrics]: expected an address to listen on such as"
-            ' 127.0.0.1:9254, not "9254"',
+            ' "127.0.0.1:9254", not "9254"',
         ),
         ("metrics = 1\n", "line 1: [metrics]: expected a table, not 1"),
         # rules
@@ -339,7 +344,13 @@ def test_a_file_of_windows_is_read(file: Path) -> None:
         ),
         (
             f"{RULE}notice_seconds = 9\n",
-            'line 4: notice_seconds in [[rules]] "r": expected a table, not 9',
+            'line 4: notice_seconds in [[rules]] "r": expected a range such as'
+            " {min = 0, max = 9}, not 9",
+        ),
+        (
+            f'{RULE}window = "22:00-06:00"\n',
+            'line 4: window in [[rules]] "r": expected a window such as'
+            ' {from = "22:00", to = "06:00"}, not "22:00-06:00"',
         ),
         (
             f"{RULE}notice_seconds = {{}}\n",
@@ -404,6 +415,11 @@ def test_a_file_of_windows_is_read(file: Path) -> None:
         (
             f'{HOOK}{RULE}together = "when-ready"\nready = "x"\n',
             'line 7: ready in [[rules]] "r": there is no hook "x"',
+        ),
+        (
+            f'{HOOK}{RULE}prepare = ["/opt/drain"]\n',
+            'line 6: prepare in [[rules]] "r": there is no hook "/opt/drain"; write'
+            " [hooks.NAME] with this as its command, and NAME here",
         ),
         (
             f'{HOOK}{RULE}undo = ["drain", "drain"]\n',
@@ -483,7 +499,7 @@ def test_a_file_that_is_no_text_is_refused_at_its_line(file: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_told(file: Path, tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="cannot be read: no such file or directory"):
+    with pytest.raises(CannotStart, match="no such file or directory; write it, or"):
         config.read(file)
     with pytest.raises(CannotStart, match="cannot be read: is a directory"):
         config.read(tmp_path)

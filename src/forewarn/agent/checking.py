@@ -58,11 +58,20 @@ def _file(path: str) -> Iterator[str]:
     if os.path.isdir(path):
         yield f"{path} is a directory"
     elif not os.path.exists(path):
-        yield f"{path} does not exist"
+        yield f"{path} does not exist{_taken_literally(path)}"
     elif not os.access(path, os.X_OK):
         yield f"{path} is not executable by this user; `chmod +x` may make it so"
     else:
         yield from _interpreter(path)
+
+
+def _taken_literally(path: str) -> str:
+    """Say what only a shell would have understood."""
+    if re.search(r"\s", path):
+        return '; in a list each word stands for itself: ["drain", "--now"]'
+    if "$" in path or "~" in path:
+        return "; only a shell knows ~ and $: write a text instead of a list"
+    return ""
 
 
 def _interpreter(path: str) -> Iterator[str]:
@@ -141,7 +150,10 @@ def _folders(plan: Plan) -> Iterator[str]:
     if not plan.state.exists():
         above = next(each for each in plan.state.absolute().parents if each.exists())
         if not _can_write(above):
-            yield f"state: {plan.state} cannot be made in {above}"
+            yield (
+                f"state: {plan.state} cannot be made in {above} by this user; `state`"
+                " in the file names another folder"
+            )
     elif not _can_write(plan.state):
         yield f"state: {plan.state} is not a folder that this user can write"
     if plan.textfile is not None and not _can_write(plan.textfile.parent):

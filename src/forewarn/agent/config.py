@@ -23,6 +23,7 @@ VARIABLE = "FOREWARN_AGENT_CONFIG"
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_TO_BEGIN_WITH = "; write it, or name another with --config"
 _PARTS = ("metrics", "hooks", "rules")
 
 
@@ -48,7 +49,8 @@ def _text(path: Path) -> str:
         content = path.read_bytes()
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise CannotStart(f"{path} cannot be read: {why}") from error
+        more = _TO_BEGIN_WITH if isinstance(error, FileNotFoundError) else ""
+        raise CannotStart(f"{path} cannot be read: {why}{more}") from error
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -183,12 +185,19 @@ def _rule(table: object, number: int, place: Place, hooks: Mapping[str, Hook]) -
     )
     for used, at in _used_hooks(rule, place):
         if used not in hooks:
-            at.refuse(f'there is no hook "{used}"{meant(used, hooks)}')
+            at.refuse(f'there is no hook "{used}"{_instead(used, hooks)}')
     if rule.together is Together.WHEN_READY and rule.ready is None:
         place.key("together").refuse(
             '"when-ready" needs a key `ready`, the hook that tells whether all are'
         )
     return rule
+
+
+def _instead(used: str, hooks: Mapping[str, Hook]) -> str:
+    """Tell the hook that was meant, or how what is no name becomes one."""
+    if _NAME.fullmatch(used):
+        return meant(used, hooks)
+    return "; write [hooks.NAME] with this as its command, and NAME here"
 
 
 def _used_hooks(rule: Rule, place: Place) -> Iterator[tuple[str, Place]]:

@@ -30,6 +30,8 @@ from forewarn.errors import InvalidInput
 
 _DAY = 86_400
 _YEAR = 366 * _DAY
+_A_RANGE = "a range such as {min = 0, max = 9}"
+_A_WINDOW = 'a window such as {from = "22:00", to = "06:00"}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,12 @@ WINDOW: Keys = MappingProxyType(
 )
 
 
-def fields(table: object, keys: Keys, place: Place) -> dict[str, Any]:
+def fields(
+    table: object, keys: Keys, place: Place, *, expected: str = "a table"
+) -> dict[str, Any]:
     """Read what a table says; complain of all that it should not say."""
     if not isinstance(table, dict):
-        raise wrong("a table", table)
+        raise wrong(expected, table)
     found = {}
     for name, value in table.items():
         key = keys.get(name)
@@ -89,7 +93,7 @@ def _unknown(name: str, keys: Keys, place: Place) -> str:
 
 
 def _read_range(value: object, place: Place) -> Range:
-    bounds = Range(**fields(value, RANGE, place))
+    bounds = Range(**fields(value, RANGE, place, expected=_A_RANGE))
     if bounds.least is not None and bounds.most is not None:
         if bounds.least > bounds.most:
             raise InvalidInput(
@@ -101,7 +105,7 @@ def _read_range(value: object, place: Place) -> Range:
 
 
 def _read_window(value: object, place: Place) -> Window:
-    return Window(**fields(value, WINDOW, place))
+    return Window(**fields(value, WINDOW, place, expected=_A_WINDOW))
 
 
 TOP: Keys = MappingProxyType(

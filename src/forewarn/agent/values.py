@@ -172,10 +172,9 @@ def read_endpoint(value: object, place: Place) -> str:
 
 def read_address(value: object, place: Place) -> str:
     """Read an address to listen on."""
-    text = read_text(value, place)
-    if address_of(text) is None:
-        raise wrong("an address to listen on such as 127.0.0.1:9254", value)
-    return text
+    if not isinstance(value, str) or address_of(value) is None:
+        raise wrong('an address to listen on such as "127.0.0.1:9254"', value)
+    return value
 
 
 def address_of(text: str) -> tuple[str, int] | None:
