@@ -22,6 +22,7 @@ VM. Linux only."""
 _EXAMPLE = """\
 example:
   forewarn agent --config /etc/forewarn/agent.toml
+  forewarn agent check
   forewarn agent --dry-run
   forewarn agent explain document.json"""
 
