@@ -19,7 +19,7 @@ PAGES = {
 
 
 def test_every_recipe_has_a_page() -> None:
-    assert {each.name for each in RECIPES.iterdir()} == PAGES.keys()
+    assert {each.name for each in RECIPES.iterdir() if each.is_dir()} == PAGES.keys()
 
 
 @pytest.mark.parametrize("recipe", PAGES)
