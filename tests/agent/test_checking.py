@@ -50,6 +50,16 @@ def test_what_only_a_shell_understands_is_told(
     assert found(tmp_path, missing) == [f"{missing} does not exist; {hint}"]
 
 
+def test_what_env_is_to_run_is_looked_at_too(tmp_path: Path) -> None:
+    missing = str(tmp_path / "drain")
+    assert found(tmp_path, "env", "A=1", "B=/x", missing) == [
+        f"{missing} does not exist"
+    ]
+    assert found(tmp_path, "/usr/bin/env", "A=1", "sh", "-c", "true") == []
+    assert found(tmp_path, "env", "-i", missing) == []
+    assert found(tmp_path, "env", "A=1") == []
+
+
 def test_a_command_that_is_a_directory_is_told(tmp_path: Path) -> None:
     assert found(tmp_path, str(tmp_path)) == [f"{tmp_path} is a directory"]
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 from pathlib import Path
 
 from forewarn.agent.commands import command_of
@@ -52,6 +53,15 @@ def _command(command: Sequence[str]) -> Iterator[str]:
     else:
         found = shutil.which(name)
         yield from [f"{name} is not in $PATH"] if found is None else _file(found)
+    if os.path.basename(name) == "env":
+        yield from _after_env(command[1:])
+
+
+def _after_env(words: Sequence[str]) -> Iterator[str]:
+    """Look at what `env` is to run; behind its options anything may stand."""
+    rest = [*dropwhile(lambda word: "=" in word, words)]
+    if rest and not rest[0].startswith("-"):
+        yield from _command(rest)
 
 
 def _file(path: str) -> Iterator[str]:
