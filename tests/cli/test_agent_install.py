@@ -135,5 +135,7 @@ def test_whoever_is_not_root_is_told_so(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(Conflict, match="no such file or directory"):
+    with pytest.raises(
+        Conflict, match="gone does not exist, so systemd hardly runs here"
+    ):
         install(tmp_path / "gone")

@@ -82,6 +82,11 @@ def _install(path: Path, text: str, *, force: bool) -> bool:
         raise Conflict(
             f"{path} cannot be written by you; try it as root, or use --print"
         ) from error
+    except FileNotFoundError as error:
+        raise Conflict(
+            f"{path.parent} does not exist, so systemd hardly runs here; what starts"
+            " services instead can run `forewarn agent`, which ends at TERM"
+        ) from error
     except OSError as error:
         why = error.strerror or str(error)
         raise Conflict(f"{path} cannot be written: {why.lower()}") from error
