@@ -113,6 +113,7 @@ def test_html_is_said_once_and_once_when_it_is_over(odd: Odd, agent: Agent) -> N
     odd.body = NOTHING
     seen = agent.wait_for("sees-again")
     assert seen["seconds"] >= 1
+    agent.wait_for_log("documents can be read again")
     said = [line for line in agent.log.splitlines() if " no document" in line]
     assert len([line for line in said if "no document:" in line]) == 1, agent.log
     assert agent.log.count("documents can be read again") == 1
