@@ -157,7 +157,6 @@ class _Running:
     def _begin(self, complaints: Sequence[str]) -> None:
         self._metrics.set("up", 1.0)
         self._metrics.set("dry_run", float(self._is_dry))
-        self._recording.named(self._plan.name or "")
         self._note(
             "began",
             version=__version__,
@@ -166,6 +165,7 @@ class _Running:
             recovered=[life.id for life in self._memory.unfinished()],
             complaints=complaints,
         )
+        self._recording.named(self._plan.name or "")
         self._systemd.ready(f"watching {self._client.endpoint}")
 
     def _beat(self) -> float:
