@@ -144,6 +144,28 @@ def test_only_the_first_question_for_events_may_take_minutes() -> None:
     assert [each.timeout for each in stage.asked] == [130, 130, 10, 40]
 
 
+def test_a_service_that_is_not_up_yet_has_not_been_asked_for_the_first_time() -> None:
+    stage = Stage()
+    stage.play(stage.talks.document(), an_answer(status=503), an_answer())
+    assert [each.timeout for each in stage.asked] == [130, 130]
+
+
+def test_an_approval_that_is_the_first_question_may_take_minutes() -> None:
+    stage = Stage()
+    stage.play(stage.talks.approve(["A"]), an_answer(b""))
+    stage.play(stage.talks.approve(["A"]), an_answer(b""))
+    stage.play(stage.talks.read(), an_answer())
+    assert [each.timeout for each in stage.asked] == [130, 10, 10]
+
+
+def test_a_question_after_a_day_of_silence_is_a_first_one() -> None:
+    stage = Stage()
+    stage.play(stage.talks.read(), an_answer())
+    stage.now += 86_400
+    stage.play(stage.talks.read(), an_answer())
+    assert [each.timeout for each in stage.asked] == [130, 130]
+
+
 # --- watching ----------------------------------------------------------------
 
 

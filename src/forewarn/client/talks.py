@@ -26,6 +26,7 @@ from forewarn.protocol.types import Document, ScheduledEvent
 #: Seconds for which a service is asked to hold a question; one that has died silently
 #: is noticed after that and a timeout.
 HOLD = 30.0
+_SLEEP = 86_400.0  # seconds without a question after which a service is off again
 _BLANKS = 2  # bodies without a byte that it takes to believe that events are gone
 
 
@@ -71,20 +72,18 @@ class Talks:
         self._manner = manner
         self._lock = Lock()
         self._reckoning: Reckoning | None = None
-        self._is_awake = False  # the service has answered for events before
+        self._heard: float | None = None  # when it last told events; None: never
 
     # --- questions -----------------------------------------------------------
 
     def read(self, tag: str | None = None, wait: float | None = None) -> Talk[Reading]:
         """Ask for the document, once."""
         manner = self._manner
-        seconds = manner.timeout if self._is_awake else manner.first_timeout
         question = asking.for_document(
-            manner.api_version, tag=tag, wait=wait, timeout=seconds
+            manner.api_version, tag=tag, wait=wait, timeout=self._timeout()
         )
-        answer = yield from self._ask(question)
-        self._is_awake = True
-        reading = reading_of(answer, manner.endpoint)
+        reading = reading_of((yield from self._ask(question)), manner.endpoint)
+        self._heard = manner.monotonic()
         if reading.document is not None:
             return reading
         if tag is None:
@@ -103,12 +102,13 @@ class Talks:
     def approve(self, events: Sequence[ScheduledEvent | str]) -> Talk[None]:
         """Approve `events`; what is refused is not tried again."""
         manner = self._manner
-        question = asking.for_approval(
-            manner.api_version, events, timeout=manner.timeout
-        )
 
         def once() -> Talk[None]:
+            question = asking.for_approval(
+                manner.api_version, events, timeout=self._timeout()
+            )
             check((yield from self._ask(question)), manner.endpoint)
+            self._heard = manner.monotonic()
 
         yield from self._patiently(once)
 
@@ -142,6 +142,12 @@ class Talks:
                 # A service that holds questions has let that time pass already.
                 passed = self._manner.monotonic() - asked_at
                 yield Pause(seconds=max(0.0, poll - passed))
+
+    def _timeout(self) -> float:
+        """Say how long a question for events may take."""
+        manner, heard = self._manner, self._heard
+        is_awake = heard is not None and manner.monotonic() - heard < _SLEEP
+        return manner.timeout if is_awake else manner.first_timeout
 
     def _ask(self, question: Ask) -> Talk[Answer]:
         answer = yield question
