@@ -47,11 +47,16 @@ def parse(text: str) -> Endpoint:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise InvalidInput(f"{text!r} has no port that exists; {_EXAMPLE}") from error
-    if not host or port == 0:
+    if not host or port == 0 or not _can_be_looked_up(host):
         raise InvalidInput(f"{text!r} is not the address of a service; {_EXAMPLE}")
     if parts.username is not None:
         raise InvalidInput("the address of a metadata service takes no user")
     return Endpoint(host=host, port=port or 80, prefix=_prefix(parts.path))
+
+
+def _can_be_looked_up(host: str) -> bool:
+    """Whether no part of a name is missing or longer than names can be."""
+    return all(0 < len(part) < 64 for part in host.removesuffix(".").split("."))
 
 
 def _split(text: str) -> SplitResult:
