@@ -374,22 +374,3 @@ def test_an_instance_without_a_name_is_not_understood() -> None:
         pytest.raises(Misunderstood, match=r"compute\.name"),
     ):
         client.instance()
-
-
-# --- what makes no sense -----------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"timeout": 0}, {"first_timeout": -1}, {"patience": -1}, {"patience": "nan"}],
-)
-def test_numbers_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
-    numbers = {name: float(value) for name, value in options.items()}
-    with pytest.raises(InvalidInput):
-        Client("http://127.0.0.1:1", **numbers)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("version", ["", "2020-07-01&x=1", "a b", "a\r\nb"])
-def test_a_version_that_would_break_the_question_is_refused(version: str) -> None:
-    with pytest.raises(InvalidInput):
-        Client("http://127.0.0.1:1", api_version=version)

@@ -1,5 +1,6 @@
 """What is asked, in which order and after which pauses; no time passes here."""
 
+import math
 from collections.abc import Generator
 from datetime import timedelta
 from typing import Any
@@ -247,10 +248,18 @@ def test_a_watch_that_is_blind_for_too_long_raises() -> None:
         stage.play(stage.talks.watch(1.0, None), an_answer(ONE), *[AWAY] * 20)
 
 
-def test_a_watch_has_to_leave_time_between_two_questions() -> None:
+@pytest.mark.parametrize("poll", [0.0, -1.0, math.nan, math.inf])
+def test_a_watch_has_to_leave_time_between_two_questions(poll: float) -> None:
     stage = Stage()
     with pytest.raises(InvalidInput):
-        stage.play(stage.talks.watch(0.0, None))
+        stage.play(stage.talks.watch(poll, None))
+
+
+@pytest.mark.parametrize("wait", [-1.0, math.nan, math.inf])
+def test_a_service_is_not_asked_to_wait_for_a_time_that_is_none(wait: float) -> None:
+    stage = Stage()
+    with pytest.raises(InvalidInput):
+        stage.play(stage.talks.read('"1"', wait))
 
 
 # --- time --------------------------------------------------------------------

@@ -8,6 +8,8 @@ from forewarn.errors import InvalidInput
 from forewarn.protocol.codec import encode_start_requests
 from forewarn.protocol.types import ScheduledEvent
 
+DAY = 86_400.0  # seconds; nobody waits longer, and sockets and locks cannot
+
 _EVENTS = "/metadata/scheduledevents"
 _INSTANCE = "/metadata/instance"
 
@@ -37,7 +39,9 @@ def for_document(
     if tag is not None:
         headers["If-None-Match"] = _printable(tag, "a tag")
     if wait is not None:
-        headers["Prefer"] = f"wait={max(0, round(wait))}"
+        if not 0 <= wait <= DAY:
+            raise InvalidInput("wait is a number of seconds, a day at most")
+        headers["Prefer"] = f"wait={round(wait)}"
     return Ask(
         method="GET",
         path=f"{_EVENTS}?api-version={checked_version(version)}",

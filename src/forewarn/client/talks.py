@@ -26,7 +26,7 @@ from forewarn.protocol.types import Document, ScheduledEvent
 #: Seconds for which a service is asked to hold a question; one that has died silently
 #: is noticed after that and a timeout.
 HOLD = 30.0
-_SLEEP = 86_400.0  # seconds without a question after which a service is off again
+_SILENCE = asking.DAY  # after which a service is off again
 _BLANKS = 2  # bodies without a byte that it takes to believe that events are gone
 
 
@@ -58,8 +58,12 @@ class Manner:
     def __post_init__(self) -> None:
         """Refuse what would only show when something is asked."""
         asking.checked_version(self.api_version)
-        if not (self.timeout > 0 and self.first_timeout > 0):
-            raise InvalidInput("a timeout is a number of seconds above 0")
+        if not all(
+            0 < each <= asking.DAY for each in (self.timeout, self.first_timeout)
+        ):
+            raise InvalidInput(
+                "a timeout is a number of seconds above 0, a day at most"
+            )
         if not self.patience >= 0:
             raise InvalidInput("patience is a number of seconds, or 0 for none")
 
@@ -124,8 +128,8 @@ class Talks:
 
     def watch(self, poll: float, since: Document | None) -> Watch:
         """Tell of every change, without end."""
-        if not poll > 0:
-            raise InvalidInput("poll is a number of seconds above 0")
+        if not 0 < poll <= asking.DAY:
+            raise InvalidInput("poll is a number of seconds above 0, a day at most")
         known = since
         tag: str | None = None
         blanks = 0
@@ -146,7 +150,7 @@ class Talks:
     def _timeout(self) -> float:
         """Say how long a question for events may take."""
         manner, heard = self._manner, self._heard
-        is_awake = heard is not None and manner.monotonic() - heard < _SLEEP
+        is_awake = heard is not None and manner.monotonic() - heard < _SILENCE
         return manner.timeout if is_awake else manner.first_timeout
 
     def _ask(self, question: Ask) -> Talk[Answer]:
