@@ -4,7 +4,7 @@ Rules of this file:
 
 1. A question has one deadline, from its first byte to the last byte of the answer.
 2. A connection that was kept and turns out dead is replaced once; nothing else is
-   asked twice.
+   asked twice. What was said before a question is not the answer to it.
 3. `close` ends what is on its way in other threads, too.
 """
 
@@ -109,11 +109,13 @@ class Connections:
         with self._lock:
             if self._is_closed:
                 raise Closed("this client was closed")
-            if not self._idle:
-                return None
-            kept = self._idle.pop()
-            self._busy.add(kept)
-            return kept
+            while self._idle:
+                kept = self._idle.pop()
+                if _is_quiet(kept):
+                    self._busy.add(kept)
+                    return kept
+                kept.close()
+        return None
 
     def _give_back(self, used: socket.socket, *, keep: bool) -> None:
         with self._lock:
@@ -126,6 +128,18 @@ class Connections:
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
             raise Closed("this client was closed")
+
+
+def _is_quiet(kept: socket.socket) -> bool:
+    """Whether nothing has come that nobody asked for, be it the end."""
+    kept.settimeout(0)
+    try:
+        kept.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _left(deadline: float) -> float:

@@ -59,14 +59,23 @@ class StreamConnections:
 
     async def _exchange(self, data: bytes) -> Answer:
         self._refuse_if_closed()
-        if self._idle:
+        kept = await self._take()
+        if kept is not None:
             incoming = Incoming()
             try:
-                return await self._talk(self._idle.pop(), data, incoming)
+                return await self._talk(kept, data, incoming)
             except (ConnectionError, Lost):
                 if incoming.has_begun:
                     raise
         return await self._talk(await self._open(), data, Incoming())
+
+    async def _take(self) -> _Streams | None:
+        while self._idle:
+            kept = self._idle.pop()
+            if await _is_quiet(*kept):
+                return kept
+            kept[1].transport.abort()
+        return None
 
     async def _open(self) -> _Streams:
         self._refuse_if_closed()
@@ -100,3 +109,19 @@ class StreamConnections:
     def _refuse_if_closed(self) -> None:
         if self._closing.is_set():
             raise Closed("this client was closed")
+
+
+async def _is_quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Whether nothing has come that nobody asked for, be it the end."""
+    try:
+        await asyncio.sleep(0)  # lets the loop take in what has come
+        async with asyncio.timeout(0):
+            await reader.read(1)
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+    except BaseException:
+        writer.transport.abort()
+        raise
+    return False

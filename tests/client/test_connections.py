@@ -1,0 +1,50 @@
+"""Connections that are kept: what may happen to them between two questions."""
+
+import asyncio
+import socket
+from threading import Event
+
+from tests.client.service import EMPTY, Act, a_service, says
+
+from forewarn.client import Client, aio
+
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
+
+
+def says_and_adds(more: bytes, when: Event, done: Event) -> Act:
+    """Answer well, and later say something that nobody has asked for."""
+    answer = says(EMPTY)
+
+    def act(connection: socket.socket) -> bool:
+        answer(connection)
+        assert when.wait(10)
+        connection.sendall(more)
+        done.set()
+        return False
+
+    return act
+
+
+def test_what_was_said_before_a_question_is_not_the_answer_to_it() -> None:
+    when, done = Event(), Event()
+    acts = says_and_adds(TOO_SLOW, when, done), says(EMPTY)
+    with a_service(*acts) as service, Client(service.url, patience=0) as client:
+        client.document()
+        when.set()
+        assert done.wait(10)
+        client.document()
+    assert service.connections == 2
+
+
+def test_it_is_not_for_those_who_await_either() -> None:
+    async def ask_twice(url: str, when: Event, done: Event) -> None:
+        async with aio.Client(url, patience=0) as client:
+            await client.document()
+            when.set()
+            assert await asyncio.to_thread(done.wait, 10)
+            await client.document()
+
+    when, done = Event(), Event()
+    with a_service(says_and_adds(TOO_SLOW, when, done), says(EMPTY)) as service:
+        asyncio.run(ask_twice(service.url, when, done))
+    assert service.connections == 2
