@@ -1,12 +1,19 @@
 """Connections that are kept: what may happen to them between two questions."""
 
 import asyncio
+import multiprocessing
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
+import pytest
 from tests.client.service import EMPTY, Act, a_service, says
 
 from forewarn.client import Client, aio
+
+needs_fork = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"
+)
 
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
 
@@ -48,3 +55,38 @@ def test_it_is_not_for_those_who_await_either() -> None:
     with a_service(says_and_adds(TOO_SLOW, when, done), says(EMPTY)) as service:
         asyncio.run(ask_twice(service.url, when, done))
     assert service.connections == 2
+
+
+@needs_fork
+def test_a_process_that_was_split_off_has_connections_of_its_own() -> None:
+    acts = [says(EMPTY)] * 3
+    with a_service(*acts) as service, Client(service.url, patience=0) as client:
+        client.document()
+        child = multiprocessing.get_context("fork").Process(target=client.document)
+        child.start()
+        child.join()
+        client.document()
+    assert child.exitcode == 0
+    assert service.connections == 2
+
+
+@needs_fork
+def test_a_process_that_was_split_off_closes_nothing_of_the_other() -> None:
+    answer = Event()
+
+    def act(connection: socket.socket) -> bool:
+        assert answer.wait(10)
+        return says(EMPTY)(connection)
+
+    with (
+        a_service(act) as service,
+        Client(service.url, patience=0) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        asked = pool.submit(client.document)
+        service.wait()
+        child = multiprocessing.get_context("fork").Process(target=client.close)
+        child.start()
+        child.join()
+        answer.set()
+        assert asked.result(10).events == ()

@@ -6,8 +6,10 @@ Rules of this file:
 2. A connection that was kept and turns out dead is replaced once; nothing else is
    asked twice. What was said before a question is not the answer to it.
 3. `close` ends what is on its way in other threads, too.
+4. No two processes ask over one connection.
 """
 
+import os
 import socket
 import time
 from threading import Lock
@@ -32,6 +34,7 @@ class Connections:
         self._idle: list[socket.socket] = []
         self._busy: set[socket.socket] = set()
         self._is_closed = False
+        self._process = os.getpid()
 
     def ask(self, ask: Ask) -> Answer:
         """Ask one question; every trouble becomes one of our errors."""
@@ -53,6 +56,7 @@ class Connections:
         """Close all of them, and let nobody open another."""
         with self._lock:
             self._is_closed = True
+            self._leave_to_others()
             idle, busy = self._idle, [*self._busy]
             self._idle = []
         for each in idle:
@@ -109,6 +113,7 @@ class Connections:
         with self._lock:
             if self._is_closed:
                 raise Closed("this client was closed")
+            self._leave_to_others()
             while self._idle:
                 kept = self._idle.pop()
                 if _is_quiet(kept):
@@ -124,6 +129,16 @@ class Connections:
                 self._idle.append(used)
                 return
         used.close()
+
+    def _leave_to_others(self) -> None:
+        """Let go of what belongs to the process that this one was split off from."""
+        if self._process == os.getpid():
+            return
+        for each in (*self._idle, *self._busy):
+            each.close()  # here only; it stays open there
+        self._idle.clear()
+        self._busy.clear()
+        self._process = os.getpid()
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
