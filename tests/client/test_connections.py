@@ -1,8 +1,10 @@
 """Connections that are kept: what may happen to them between two questions."""
 
 import asyncio
+import gc
 import multiprocessing
 import socket
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -90,3 +92,22 @@ def test_a_process_that_was_split_off_closes_nothing_of_the_other() -> None:
         child.join()
         answer.set()
         assert asked.result(10).events == ()
+
+
+def test_those_who_await_may_do_so_in_one_loop_after_the_other() -> None:
+    async def two_changes(client: aio.Client) -> None:
+        changes = client.watch(0.001)
+        await anext(changes)
+        await anext(changes)
+
+    one = {"DocumentIncarnation": 1, "Events": [{"EventId": "A"}]}
+    acts = [says(EMPTY), says(one)] * 2
+    with a_service(*acts) as service, warnings.catch_warnings():
+        # The connection of the first loop is dropped with it, as Python remarks.
+        warnings.simplefilter("ignore", ResourceWarning)
+        client = aio.Client(service.url, patience=0)
+        asyncio.run(two_changes(client))
+        asyncio.run(two_changes(client))
+        asyncio.run(client.close())
+        gc.collect()
+    assert service.connections == 2

@@ -24,9 +24,11 @@ class StreamConnections:
         self._idle: list[_Streams] = []
         self._busy: set[_Streams] = set()
         self._closing = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None  # None: not used yet
 
     async def ask(self, ask: Ask) -> Answer:
         """Ask one question; every trouble becomes one of our errors."""
+        self._settle()
         headers = {"Host": self._endpoint.authority, **ask.headers}
         target = f"{self._endpoint.prefix}{ask.path}"
         data = request(ask.method, target, headers, ask.body)
@@ -43,6 +45,7 @@ class StreamConnections:
 
     async def pause(self, seconds: float) -> Closed | None:
         """Wait, unless all is closed meanwhile."""
+        self._settle()
         try:
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
@@ -52,10 +55,19 @@ class StreamConnections:
 
     def close(self) -> None:
         """Close all of them, and let nobody open another."""
+        self._settle()
         self._closing.set()
         for _, writer in (*self._idle, *self._busy):
             writer.transport.abort()
         self._idle.clear()
+
+    def _settle(self) -> None:
+        """Leave behind what belongs to another loop, which may have ended."""
+        loop = asyncio.get_running_loop()
+        if self._loop not in (loop, None) and not self._closing.is_set():
+            self._idle, self._busy = [], set()
+            self._closing = asyncio.Event()
+        self._loop = loop
 
     async def _exchange(self, data: bytes) -> Answer:
         self._refuse_if_closed()
