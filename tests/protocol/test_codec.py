@@ -283,3 +283,10 @@ def test_dates_are_read_back(moment: datetime) -> None:
 def test_no_text_is_too_strange_to_be_no_date(text: str) -> None:
     found = parse_date(text)
     assert found is None or found.tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+)
+def test_a_date_that_utc_does_not_have_is_none(text: str) -> None:
+    assert parse_date(text) is None

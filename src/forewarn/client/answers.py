@@ -1,7 +1,7 @@
 """What a service answers, turned into values, or into errors that say what to do."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC
 
 from forewarn.client.http import Answer
 from forewarn.client.instance import Instance, instance_from
@@ -113,14 +113,7 @@ def reckoning_of(answer: Answer) -> Reckoning | None:
     if date is None:
         return None
     rate = _rate(answer.headers.get("forewarn-clock", "").strip().lower())
-    return Reckoning(date=_utc(date), at=answer.at, rate=rate)
-
-
-def _utc(moment: datetime) -> datetime:
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:  # at the very ends of the calendar
-        return moment.replace(tzinfo=UTC)
+    return Reckoning(date=date.astimezone(UTC), at=answer.at, rate=rate)
 
 
 def _rate(text: str) -> float:

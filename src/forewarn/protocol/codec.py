@@ -207,9 +207,11 @@ def parse_date(value: object) -> datetime | None:
     for parse in (_iso, _rfc1123, _email):
         try:
             moment = parse(text)
+            known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            known.astimezone(UTC)  # at the ends of the calendar UTC has no such time
         except (ValueError, OverflowError):
             continue
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return known
     return None
 
 
