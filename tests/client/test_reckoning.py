@@ -39,6 +39,15 @@ def test_a_clock_that_runs_otherwise_than_before_is_believed() -> None:
     assert tighter(heard(0, at=0.0), after) is after
 
 
+def test_a_clock_does_not_run_beyond_the_calendar() -> None:
+    last = reckoning_of(an_answer(date="Fri, 31 Dec 9999 23:59:59 GMT"))
+    assert last is not None
+    assert last.now(60.0).year == 9999
+    fast = reckoning_of(an_answer(date=DATE, forewarn_clock="999999999"))
+    assert fast is not None
+    assert fast.now(1e9).year == 9999
+
+
 @pytest.mark.parametrize(
     ("told", "rate"),
     [

@@ -6,7 +6,7 @@ service whose clock runs faster, or stands still, says so.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +18,11 @@ class Reckoning:
     rate: float = 1.0  # seconds of the service in a real one; 0: moved by hand
 
     def now(self, monotonic: float) -> datetime:
-        """Say what time it is for the service."""
-        return self.date + timedelta(seconds=(monotonic - self.at) * self.rate)
+        """Say what time it is for the service; the calendar ends at some point."""
+        try:
+            return self.date + timedelta(seconds=(monotonic - self.at) * self.rate)
+        except OverflowError:
+            return datetime.max.replace(tzinfo=UTC)
 
     def seconds_until(self, moment: datetime, monotonic: float) -> float:
         """Count the service's seconds until `moment`; negative if it has passed."""
