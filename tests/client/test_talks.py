@@ -221,6 +221,24 @@ def test_a_service_without_tags_is_asked_once_a_second_also_after_news() -> None
     assert stage.pauses == [1.0, 1.0]
 
 
+def test_a_service_that_holds_nothing_is_asked_once_a_second_also_after_news() -> None:
+    stage = Stage()
+    answers = [an_answer(each, etag=f'"{each[23]}"') for each in (ONE, EMPTY, ONE)]
+    stage.play(stage.talks.watch(1.0, None), *answers)
+    assert len(stage.changes) == 3
+    assert stage.pauses == [1.0, 1.0]
+
+
+def test_a_service_that_holds_is_asked_again_at_once_after_news() -> None:
+    stage = Stage()
+    answers = [
+        an_answer(each, etag=f'"{each[23]}"', preference_applied="wait=30")
+        for each in (ONE, EMPTY, ONE)
+    ]
+    stage.play(stage.talks.watch(1.0, None), *answers)
+    assert stage.pauses == []
+
+
 def test_one_blank_body_does_not_make_events_go() -> None:
     stage = Stage()
     answers = [an_answer(ONE), an_answer(b""), an_answer(ONE)]

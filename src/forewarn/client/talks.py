@@ -134,7 +134,7 @@ class Talks:
         tag: str | None = None
         blanks = 0
         while True:
-            asked_at = self._manner.monotonic()
+            asked_at, asked_with = self._manner.monotonic(), tag
             reading = yield from self._patiently(partial(self.read, tag, HOLD))
             blanks = blanks + 1 if reading.is_blank else 0
             change = _news(known, reading, blanks)
@@ -142,7 +142,8 @@ class Talks:
                 yield change
                 known = change
             tag = reading.tag
-            if tag is None or change is None:
+            may_hold = tag is not None and (asked_with is None or reading.is_held)
+            if change is None or not may_hold:
                 # A service that holds questions has let that time pass already.
                 passed = self._manner.monotonic() - asked_at
                 yield Pause(seconds=max(0.0, poll - passed))
