@@ -27,6 +27,7 @@ Every message is a sentence that can be shown to the person who caused it.
 """
 
 from datetime import datetime
+from functools import partial
 
 
 class ForewarnError(Exception):
@@ -113,6 +114,13 @@ class Refused(ForewarnError):
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after  # None: the service did not say
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep all that it carries when it is copied, or sent to another process."""
+        return partial(type(self), retry_after=self.retry_after), (
+            str(self),
+            self.status,
+        )
 
 
 class Unreachable(ForewarnError):
