@@ -48,3 +48,8 @@ def test_only_the_name_has_to_be_there() -> None:
 def test_what_has_no_name_is_no_instance(plain: object) -> None:
     with pytest.raises(Malformed):
         instance_from(plain)
+
+
+def test_an_instance_can_be_kept_in_a_set() -> None:
+    tagged = Instance(name="a", tags={"x": "1"})
+    assert len({tagged, Instance(name="a", tags={"x": "1"}), Instance(name="a")}) == 2

@@ -27,7 +27,7 @@ class Instance:
     fault_domain: str = ""
     size: str = ""
     priority: str = ""  # Spot, Regular
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
     addresses: tuple[str, ...] = ()  # private ones, IPv4 before IPv6
     raw: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
