@@ -341,7 +341,7 @@ def test_events_are_approved_by_id_or_as_they_were_read() -> None:
         assert service.headers()["metadata"] == "true"
 
 
-@pytest.mark.parametrize("ids", [[], [""], ["E0", ""]])
+@pytest.mark.parametrize("ids", [[], [""], ["E0", ""], ["\udcff"]])
 def test_approving_nothing_is_refused_here(ids: list[str]) -> None:
     with Client("http://127.0.0.1:1") as client, pytest.raises(InvalidInput):
         client.approve(*ids)

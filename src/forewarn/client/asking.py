@@ -57,6 +57,9 @@ def for_approval(
     ids = [each if isinstance(each, str) else each.id for each in events]
     if not ids or not all(ids):
         raise InvalidInput("name at least one event to approve, by its id")
+    for each in ids:
+        if not _can_be_sent(each):
+            raise InvalidInput(f"{each!r} is not the id of an event")
     return Ask(
         method="POST",
         path=f"{_EVENTS}?api-version={checked_version(version)}",
@@ -88,3 +91,12 @@ def _printable(text: str, what: str) -> str:
     if not (text.isascii() and text.isprintable()):
         raise InvalidInput(f"{what} has characters that no header has: {text!r}")
     return text
+
+
+def _can_be_sent(text: str) -> bool:
+    """Whether it is text; what a shell hands on may be other bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
