@@ -112,7 +112,9 @@ static class ScheduledEvents
     {
         Client.Timeout = Timeout.InfiniteTimeSpan; // each question has its own
         string tag = null;
-        var me = Ask<Instance>(InstanceUrl, First, ref tag).Compute.Name;
+        Instance instance; // an empty body happens here, too
+        while ((instance = Ask<Instance>(InstanceUrl, First, ref tag)) == null) Thread.Sleep(Pause);
+        var me = instance.Compute.Name;
         var seen = new Dictionary<string, string>();
         var seconds = First;
         for (tag = null; ; Thread.Sleep(Pause))

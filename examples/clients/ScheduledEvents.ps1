@@ -68,7 +68,11 @@ function Resolve-Event($scheduled, $me) {
     if ($named[0] -eq $me -and (Test-Approvable $scheduled)) { Approve-Event $scheduled.EventId }
 }
 
-$me = (Get-Answer $instance $null $null $first).Found.compute.name
+for ($me = $null; -not $me; Start-Sleep -Milliseconds $pause) {
+    $answer = Get-Answer $instance $null $null $first
+    if ($answer.Status -ne 200) { throw "the endpoint answers $($answer.Status)" }
+    $me = $answer.Found.compute.name # an empty body happens here, too
+}
 $seen = @{}
 $tag = $null
 $timeout = $first

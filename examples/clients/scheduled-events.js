@@ -72,9 +72,17 @@ async function act(event, me) {
   if (named[0] === me && mayBeApproved(event)) await approve(event.EventId);
 }
 
+/** Ask who this VM is; an empty body happens here, too. */
+async function myName() {
+  for (;; await pause()) {
+    const { status, text, found } = await ask(INSTANCE, { timeout: FIRST });
+    if (status !== 200) throw new Error(text);
+    if (found) return found.compute.name.toLowerCase();
+  }
+}
+
 async function main() {
-  const instance = await ask(INSTANCE, { timeout: FIRST });
-  const me = instance.found.compute.name.toLowerCase();
+  const me = await myName();
   let tag, timeout = FIRST, seen = new Map();
   for (;; await pause()) {
     const answer = await ask(EVENTS, { tag, timeout });

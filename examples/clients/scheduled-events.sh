@@ -66,8 +66,15 @@ act() { # event as JSON; the first VM that it names approves it
     fi
 }
 
-ask "$first" "$instance"
-me=$(jq -r '.compute.name | ascii_downcase' "$folder/body")
+me=''
+while :; do
+    ask "$first" "$instance"
+    [ "$status" = 200 ] || exit 1
+    me=$(jq -r '.compute.name | ascii_downcase' "$folder/body")
+    [ -z "$me" ] || break # an empty body happens here, too
+    sleep "$pause" &
+    wait $!
+done
 seen='{}' tag='' timeout=$first
 while :; do
     : >"$folder/body"

@@ -98,6 +98,21 @@ func act(e event, me string) {
 	}
 }
 
+// Asks who this VM is; an empty body happens here, too.
+func myName() string {
+	for ; ; time.Sleep(pause) {
+		var instance struct{ Compute struct{ Name string } }
+		status, _ := ask("/metadata/instance?api-version=2021-02-01", "", "", first, &instance)
+		if status != 200 {
+			fmt.Fprintln(os.Stderr, "the endpoint answers", status)
+			os.Exit(1)
+		}
+		if instance.Compute.Name != "" {
+			return instance.Compute.Name
+		}
+	}
+}
+
 func main() {
 	if given := os.Getenv("FOREWARN_ENDPOINT"); given != "" {
 		endpoint = given
@@ -105,8 +120,7 @@ func main() {
 	if given, err := strconv.ParseFloat(os.Getenv("POLL_SECONDS"), 64); err == nil {
 		pause = time.Duration(given * float64(time.Second))
 	}
-	var instance struct{ Compute struct{ Name string } }
-	ask("/metadata/instance?api-version=2021-02-01", "", "", first, &instance)
+	me := myName()
 	seen, tag, timeout := map[string]string{}, "", first
 	for ; ; time.Sleep(pause) {
 		var document struct{ Events *[]event }
@@ -125,7 +139,7 @@ func main() {
 			now[e.EventId] = e.EventStatus
 			if seen[e.EventId] != e.EventStatus {
 				fmt.Println(e.EventId, e.EventType, e.EventStatus)
-				act(e, instance.Compute.Name)
+				act(e, me)
 			}
 		}
 		for id := range seen {

@@ -74,10 +74,18 @@ def act(event, me):
         approve(event["EventId"])
 
 
+def my_name():
+    """Ask who this VM is; an empty body happens here, too."""
+    while True:
+        instance, _ = ask(INSTANCE, timeout=FIRST)
+        if instance:
+            return instance["compute"]["name"].lower()
+        time.sleep(PAUSE)
+
+
 def main():
     """Watch the document for ever."""
-    instance, _ = ask(INSTANCE, timeout=FIRST)
-    me = instance["compute"]["name"].lower()
+    me = my_name()
     tag, seen, timeout = None, {}, FIRST
     while True:
         document, tag = ask(EVENTS, tag=tag, timeout=timeout)

@@ -32,7 +32,7 @@ NOBODY = "http://127.0.0.1:9"  # discard; whoever believes in proxies learns not
 
 #: What goes wrong before it goes well.
 FAULTS: Mapping[str, Sequence[Fault]] = {
-    "GET instance": [(404, b"")],
+    "GET instance": [(404, b""), (200, b"")],
     "GET scheduledevents": [(200, b""), (500, b"<html>"), (404, b"")],
     "POST scheduledevents": [(503, b"")],
 }
