@@ -12,6 +12,7 @@ import pytest
 from tests.client.service import EMPTY, Act, a_service, says
 
 from forewarn.client import Client, aio
+from forewarn.errors import Closed, Refused
 
 needs_fork = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"
@@ -111,3 +112,41 @@ def test_those_who_await_may_do_so_in_one_loop_after_the_other() -> None:
         asyncio.run(client.close())
         gc.collect()
     assert service.connections == 2
+
+
+def test_an_answer_without_a_length_does_not_end_because_the_client_is_closed() -> None:
+    begun, closed = Event(), Event()
+
+    def act(connection: socket.socket) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        begun.set()
+        return not closed.wait(10)
+
+    with (
+        a_service(act) as service,
+        Client(service.url, patience=0) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        asked = pool.submit(client.document)
+        assert begun.wait(10)
+        client.close()
+        with pytest.raises(Closed):
+            asked.result(10)
+        closed.set()
+
+
+def test_a_service_that_has_heard_enough_is_heard() -> None:
+    def refuse(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(b"HTTP/1.1 413 Too Much\r\nContent-Length: 0\r\n\r\n")
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        pool.submit(refuse, listener)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with Client(url, patience=0) as client, pytest.raises(Refused, match="413"):
+            client.approve("E" * 10_000_000)

@@ -12,6 +12,7 @@ Rules of this file:
 import os
 import socket
 import time
+from contextlib import suppress
 from threading import Lock
 
 from forewarn.client.asking import Ask
@@ -81,10 +82,14 @@ class Connections:
     ) -> Answer:
         try:
             to.settimeout(_left(deadline))
-            to.sendall(data)
+            with suppress(ConnectionError):  # who has heard enough may have said why
+                to.sendall(data)
             while not incoming.is_complete:
                 to.settimeout(_left(deadline))
-                incoming.feed(to.recv(_PIECE))
+                part = to.recv(_PIECE)
+                if not part:
+                    self._refuse_if_closed()  # here, so that it is not an answer's end
+                incoming.feed(part)
             heard = time.monotonic()
         except BaseException:
             self._give_back(to, keep=False)

@@ -105,7 +105,10 @@ class StreamConnections:
             self._refuse_if_closed()
             writer.write(data)
             while not incoming.is_complete:
-                incoming.feed(await reader.read(_PIECE))
+                part = await reader.read(_PIECE)
+                if not part:
+                    self._refuse_if_closed()  # here, so that it is not an answer's end
+                incoming.feed(part)
             answer = incoming.answer(time.monotonic())
         except BaseException:
             writer.transport.abort()
