@@ -1,6 +1,7 @@
 """A document is seen."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 from tests.agent.lives import (
@@ -170,3 +171,9 @@ def test_what_is_felt_is_counted_as_durations_are_announced() -> None:
     felt = Impact(boots=1, seconds=2.0, total=3.0)
     assert felt.scaled(60.0) == Impact(boots=1, seconds=120.0, total=180.0)
     assert felt.scaled(0.0) == felt
+
+
+def test_a_time_at_the_beginning_of_the_calendar_is_in_the_past() -> None:
+    event = an_event(not_before=datetime.min.replace(tzinfo=UTC))
+    started = see(known(a_life(event=event)), shown(STARTED), a_sight())
+    assert not started.lives[0].approved_elsewhere

@@ -149,7 +149,7 @@ def _beginning(
 
 def _start(life: Life, event: ScheduledEvent, sight: Sight) -> _Step:
     due = life.event.not_before
-    is_early = due is not None and sight.now < due - _EARLY
+    is_early = due is not None and due - sight.now > _EARLY
     started = replace(
         _touched(life, sight),
         event=event,
