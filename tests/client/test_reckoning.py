@@ -67,6 +67,15 @@ def test_a_service_tells_how_fast_its_clock_runs(told: str, rate: float) -> None
     assert reckoning == Reckoning(date=NOON, at=5.0, rate=rate)
 
 
-@pytest.mark.parametrize("date", ["", "yesterday", "Sat, 99 Jan 2026 12:00:00 GMT"])
+@pytest.mark.parametrize(
+    "date",
+    [
+        "",
+        "yesterday",
+        "Sat, 99 Jan 2026 12:00:00 GMT",
+        "Mon, 01 Jan 0001 00:00:00 GMT",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+    ],
+)
 def test_a_date_that_is_none_tells_nothing(date: str) -> None:
     assert reckoning_of(an_answer(date=date)) is None

@@ -11,6 +11,7 @@ from forewarn.errors import Malformed, Misunderstood, Refused
 from forewarn.protocol.codec import decode, parse_date
 
 _NOT_MODIFIED = 304
+_YEARS = range(1970, 9000)  # of clocks that can be right; beyond, reckoning would fail
 
 #: What a person can do about an answer that says no.
 _ADVICE = {
@@ -110,7 +111,7 @@ def _tag(text: str | None) -> str | None:
 def reckoning_of(answer: Answer) -> Reckoning | None:
     """Learn from an answer what time it is for the service; None if it tells none."""
     date = parse_date(answer.headers.get("date"))
-    if date is None:
+    if date is None or date.year not in _YEARS:
         return None
     rate = _rate(answer.headers.get("forewarn-clock", "").strip().lower())
     return Reckoning(date=date.astimezone(UTC), at=answer.at, rate=rate)
