@@ -14,6 +14,11 @@ def test_approvals_are_written_in_the_form_that_is_documented() -> None:
     )
 
 
+def test_an_id_with_half_a_character_can_be_approved() -> None:
+    body = encode_start_requests(["X\ud800"])
+    assert decode_start_requests(body) == ("X\ud800",)
+
+
 def test_several_events_are_approved_in_the_order_given() -> None:
     body = b'{"StartRequests":[{"EventId":"B"},{"EventId":"A"}]}'
     assert decode_start_requests(body) == ("B", "A")
