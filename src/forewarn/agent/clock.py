@@ -3,7 +3,7 @@
 import time
 from datetime import UTC, datetime
 
-from forewarn.client.reckoning import Reckoning
+from forewarn.client.reckoning import Reckoning, tighter
 
 
 class ServiceClock:
@@ -16,10 +16,11 @@ class ServiceClock:
         """Begin with this machine's time."""
         here = datetime.now(UTC)  # noqa: TID251  # nobody has told a better one yet
         self._reckoning = Reckoning(date=here, at=time.monotonic())
+        self._heard: Reckoning | None = None  # None: nothing was told yet
 
     def hear(self, reckoning: Reckoning) -> None:
-        """Go on from what an answer has told."""
-        self._reckoning = reckoning
+        """Go on from what an answer has told, or from a former one that told more."""
+        self._reckoning = self._heard = tighter(self._heard, reckoning)
 
     @property
     def rate(self) -> float:
