@@ -40,7 +40,9 @@ class Approvals:
 
     def told(self, event: str, *, is_ready: bool, again_at: float) -> None:
         """Take in whether all are ready; if not, ask `again_at`."""
-        state = self._states.setdefault(event, _State())
+        state = self._states.get(event)
+        if state is None:
+            return  # it was forgotten meanwhile, and nobody would ever take it
         state.is_ready = is_ready
         state.due = 0.0 if is_ready else again_at
 
@@ -50,7 +52,9 @@ class Approvals:
 
     def refused(self, event: str, error: ForewarnError, now: float) -> None:
         """Take in that an approval was not taken."""
-        state = self._states.setdefault(event, _State())
+        state = self._states.get(event)
+        if state is None:
+            return
         pause = delay(error, state.failures)
         state.failures += 1
         state.due = now + (_RELUCTANT if pause is None else pause)
