@@ -202,7 +202,9 @@ class Agent:
         again_at = time.monotonic() + self._clock.real(self._plan.ready_every)
         self._approvals.told(key(item.event), is_ready=item.is_ready, again_at=again_at)
         life = self._memory.find(item.event)
-        if life is not None and not item.is_ready:
+        if self._stops or life is None or life.seen is not Seen.SCHEDULED:
+            return
+        if not item.is_ready:
             self._hold(life, f"not all are ready: {item.why}")
 
     # --- what follows -----------------------------------------------------------------
@@ -235,6 +237,7 @@ class Agent:
                     assert_never(order)
         if life.seen is not Seen.SCHEDULED:
             self._approvals.forget(key(life.id))
+            hands.ask_no_more(life.id, course.NEWS[life.seen])
         elif not step.orders and not running:
             self._hold(step.life, course.not_approved(step.life))
 

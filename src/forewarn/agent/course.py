@@ -23,7 +23,8 @@ from forewarn.agent.notes import Note, ended, note
 from forewarn.agent.plan import Approve, Step, Together
 
 _SHARE = 0.2  # of the time left that is kept in reserve at most
-_NEWS: Mapping[Seen, str] = {
+#: What ends the hooks of the step before.
+NEWS: Mapping[Seen, str] = {
     Seen.SCHEDULED: "the event was announced anew",
     Seen.STARTED: "the event has started",
     Seen.GONE: "the event is gone",
@@ -188,7 +189,7 @@ def _cuts(life: Life, about: Circumstances) -> Iterator[Cut]:
     """What runs and is not of this step, or of a life that this one follows."""
     wanted = {run.token for run in life.runs if run.step is _step(life)}
     for token in sorted(about.running - wanted):
-        yield Cut(token=token, reason=_NEWS[life.seen])
+        yield Cut(token=token, reason=NEWS[life.seen])
 
 
 def _begun(life: Life, course: Course, about: Circumstances) -> Iterator[Run]:

@@ -4,6 +4,7 @@ Each in a thread of its own; what came of it is handed on.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -73,6 +74,7 @@ class Hands:
         self._clock = clock
         self._hand_on = hand_on
         self._running: dict[str, tuple[str, Cut]] = {}  # by token: event, cut
+        self._questions: dict[str, Cut] = {}  # whether all are ready, by event
         self._threads: set[threading.Thread] = set()
 
     def running(self, event: str) -> frozenset[str]:
@@ -109,14 +111,22 @@ class Hands:
 
     def ask_ready(self, life: Life, order: Begin) -> None:
         """Run the hook that tells whether all are ready."""
-        self._start(self._ask, life, order.run.hook, self._call(life, order, Cut()))
+        cut = self._questions[key(life.id)] = Cut()
+        self._start(self._ask, life, order.run.hook, self._call(life, order, cut))
 
-    def stop(self) -> None:
-        """End every hook, and wait a little for that."""
-        for _, cut in [*self._running.values()]:
+    def ask_no_more(self, event: str, reason: str) -> None:
+        """End the hook that tells whether all are ready, if it is running."""
+        if cut := self._questions.pop(key(event), None):
+            cut.cut(reason)
+
+    def stop(self, patience: float = _LAST_WAIT) -> None:
+        """End every hook, and wait `patience` seconds for all of that."""
+        running = [cut for _, cut in self._running.values()]
+        for cut in (*running, *self._questions.values()):
             cut.cut("the agent is stopping")
+        until = time.monotonic() + patience
         for thread in [*self._threads]:
-            thread.join(_LAST_WAIT)
+            thread.join(max(0.0, until - time.monotonic()))
 
     # --- in other threads -------------------------------------------------------------
 
