@@ -94,12 +94,21 @@ class _Running:
 
     def run(self) -> None:
         """Remember, then look, decide and act until it is told to stop."""
-        plan, complaints = self._plan, self._memory.recall()
+        complaints = self._memory.recall()
         for complaint in complaints:
             _log.warning("%s", complaint)
-        self._end_leftovers()
-        boot = boot_id()
-        agent = self._agent(boot)
+        agent = self._agent(boot_id())
+        with _signals(agent):  # to the end: a second one must not cut the first short
+            self._end_leftovers()
+            self._begin(complaints)
+            self._work(agent)
+            self._note("ended")
+            self._metrics.set("up", 0.0)
+            if self._textfile is not None:
+                self._textfile.write(time.monotonic(), is_news=True)
+
+    def _work(self, agent: Agent) -> None:
+        plan = self._plan
         hands = Hands(plan, self._client, self._clock, agent.inbox.put)
         eyes = Eyes(
             self._client,
@@ -108,18 +117,12 @@ class _Running:
             hold=_hold(plan),
             needs_name=plan.name is None,
         )
-        self._begin(complaints)
-        with _signals(agent):
-            threading.Thread(target=eyes.run, name="eyes", daemon=True).start()
-            agent.run(hands)
+        threading.Thread(target=eyes.run, name="eyes", daemon=True).start()
+        agent.run(hands)
         self._systemd.stopping()
         eyes.stop()
         hands.stop()
         agent.turn(hands)  # what has ended by itself meanwhile is kept
-        self._note("ended")
-        self._metrics.set("up", 0.0)
-        if self._textfile is not None:
-            self._textfile.write(time.monotonic(), is_news=True)
 
     def _agent(self, boot: str) -> Agent:
         return Agent(

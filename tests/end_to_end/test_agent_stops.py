@@ -1,0 +1,82 @@
+"""The real agent is told to stop, or an event ends, while a hook does not."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.agents import an_agent
+from tests.end_to_end.program import Program, serving, until
+
+FLEET = '[[vms]]\nname = "busy"\n[[vms]]\nname = "asking"\n'
+
+STUBBORN = """
+[hooks.drain]
+command = "trap 'echo told > told' TERM; echo $$ > pid; while :; do sleep 0.05; done"
+[[rules]]
+name = "all"
+prepare = ["drain"]
+"""
+ASKING = """
+[hooks.drain]
+command = "true"
+[hooks.ready]
+command = "echo $$ > pid; exec sleep 60"
+[[rules]]
+name = "all"
+prepare = ["drain"]
+together = "when-ready"
+ready = "ready"
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    folder = tmp_path_factory.mktemp("service")
+    fleet = folder / "fleet.toml"
+    fleet.write_text(FLEET)
+    with serving(folder, "--store", "memory", fleet=fleet) as program:
+        yield program
+
+
+def endpoint(program: Program, vm: str) -> str:
+    return f"{program.metadata[0]}/vm/{vm}"
+
+
+def process(folder: Path) -> Path:
+    """Where the hook that wrote down its number is, while it is."""
+    path = folder / "pid"
+    until(lambda: path.exists() and bool(path.read_text().strip()))
+    return Path("/proc") / path.read_text().strip()
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_second_signal_does_not_keep_the_agent_from_ending_its_hooks(
+    program: Program, tmp_path: Path, second: signal.Signals
+) -> None:
+    folder, top = tmp_path / "vm", {"kill_after_seconds": 0.5}
+    with an_agent(folder, endpoint(program, "busy"), STUBBORN, top=top) as agent:
+        made = program.service.announce(vms=["busy"])
+        hook = process(folder)
+        agent.process.send_signal(signal.SIGTERM)
+        until((folder / "told").exists)
+        agent.process.send_signal(second)
+        assert agent.process.wait(10) == 0
+    assert not hook.exists()
+    assert agent.lines("ended") != []
+    path = f"/v1/maintenances/{made['id']}/cancel"
+    program.service.ask("POST", path, {"reason": "the next one"})
+
+
+def test_the_question_whether_all_are_ready_ends_with_the_event(
+    program: Program, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vm"
+    with an_agent(folder, endpoint(program, "asking"), ASKING) as agent:
+        made = program.service.announce(vms=["asking"])
+        hook = process(folder)
+        path = f"/v1/maintenances/{made['id']}/cancel"
+        program.service.ask("POST", path, {"reason": "a test"})
+        agent.wait_for("over")
+        until(lambda: not hook.exists())
+        assert agent.lines("not-approved") == []
