@@ -1,6 +1,7 @@
 """A document is seen."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -177,3 +178,17 @@ def test_a_time_at_the_beginning_of_the_calendar_is_in_the_past() -> None:
     event = an_event(not_before=datetime.min.replace(tzinfo=UTC))
     started = see(known(a_life(event=event)), shown(STARTED), a_sight())
     assert not started.lives[0].approved_elsewhere
+
+
+def test_an_event_that_names_this_vm_after_all_is_decided_anew() -> None:
+    (other,) = see({}, shown(SCHEDULED), a_sight(name="host")).lives
+    assert not other.is_mine
+    sighted = see(known(other), shown(SCHEDULED), a_sight())
+    assert sighted.lives[0].is_mine
+    assert said(sighted) == ["seen", "decided"]
+
+
+def test_an_event_for_which_something_was_done_is_not_decided_anew() -> None:
+    (other,) = see({}, shown(SCHEDULED), a_sight(name="host")).lives
+    touched = replace(other, runs=(a_run(),))
+    assert see(known(touched), shown(SCHEDULED), a_sight()) == Sighted()

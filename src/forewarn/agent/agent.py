@@ -136,6 +136,8 @@ class Agent:
                 hands.name = self._myself.learn(item.name)
                 self._recording.named(hands.name)
                 self._recording.name_fits(self._myself.mismatch(self._document))
+                if self._document is not None:
+                    self._see(self._document)  # it may name this VM after all
             case HookEnded():
                 hands.forget(item.run.token)
                 self._ended(item)

@@ -4,7 +4,8 @@ Rules of this file:
 
 1. Ids tell events apart, not the counter of the document: that restarts.
 2. An event never goes back: what was seen as Started stays so until it is gone.
-3. What to do about an event is decided once, at first sight, and kept.
+3. What to do about an event is decided once, at first sight, and kept; but decided anew
+   if it turns out to name this VM, whose name may be learned late.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,11 +89,18 @@ def _see(
         return _NOTHING  # a word of a later version: nothing that we know how to take
     if life is None or life.seen is Seen.GONE:
         return _begin(life, event, incarnation, sight)
+    if _is_mine_after_all(life, event, sight):
+        return _begin(None, event, incarnation, sight)
     if life.seen is Seen.SCHEDULED and event.status == EventStatus.STARTED:
         return _start(life, event, sight)
     known = event if event.status == life.seen else life.event
     changed = replace(_touched(life, sight), event=known)
     return (None if changed == life else changed), ()
+
+
+def _is_mine_after_all(life: Life, event: ScheduledEvent, sight: Sight) -> bool:
+    is_untouched = not life.is_mine and not life.runs and life.posted_at is None
+    return is_untouched and sight.position(event.resources) is not None
 
 
 def _begin(
