@@ -150,12 +150,17 @@ def test_a_service_that_is_away_is_no_end_of_an_event(odd: Odd, agent: Agent) ->
     assert agent.lines("hook-began")[-1]["step"] == "prepare"
 
 
-def test_an_approval_that_is_not_taken_is_sent_again(odd: Odd, agent: Agent) -> None:
+def test_an_approval_that_is_not_taken_is_said_once_and_sent_again(
+    odd: Odd, agent: Agent
+) -> None:
     odd.post_status = 503
     odd.body = SOMETHING
+    until(lambda: len(odd.posted) >= 3)
+    odd.post_status = 500
     agent.wait_for("approval-failed", times=2)
     odd.post_status = 200
     agent.wait_for("approved")
+    assert len(agent.lines("approval-failed")) == 2  # once for each reason
     assert odd.posted[-1] == {"StartRequests": [{"EventId": EVENT["EventId"]}]}
     assert (agent.folder / "drain").read_text() == "prepare\n"
 

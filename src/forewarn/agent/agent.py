@@ -188,17 +188,16 @@ class Agent:
         self._put(course.end(life, item.run, self._clock.now()))
 
     def _answered(self, item: Answered) -> None:
-        life, now = self._memory.find(item.event), self._clock.now()
+        life = self._memory.find(item.event)
         if life is None:
             return
         if item.error is None:
             self._approvals.forget(key(item.event))
-            self._put(course.approve(life, "200", now))
+            self._put(course.approve(life, "200", self._clock.now()))
             return
         self._approvals.refused(key(item.event), item.error, time.monotonic())
-        reason = str(item.error)
         self._recording.not_taken(item.error)
-        self._write([note("approval-failed", life, now, reason=reason)])
+        self._hold(life, str(item.error), what="approval-failed")
 
     def _told(self, item: ReadyTold) -> None:
         again_at = time.monotonic() + self._clock.real(self._plan.ready_every)
@@ -262,13 +261,12 @@ class Agent:
         else:
             self._approvals.again(name)
 
-    def _hold(self, life: Life, reason: str | None) -> None:
+    def _hold(self, life: Life, reason: str | None, what: str = "not-approved") -> None:
         """Write down why an event is not approved, once for each reason."""
         name = key(life.id)
         if life.approved_at is None and reason and self._held.get(name) != reason:
             self._held[name] = reason
-            said = note("not-approved", life, self._clock.now(), reason=reason)
-            self._write([said])
+            self._write([note(what, life, self._clock.now(), reason=reason)])
 
     def _put(self, step: Advance) -> None:
         self._memory.keep(step.life)
