@@ -133,11 +133,7 @@ class Agent:
                 self._was_away = True
                 self._recording.lost(item.error)
             case Named():
-                hands.name = self._myself.learn(item.name)
-                self._recording.named(hands.name)
-                self._recording.name_fits(self._myself.mismatch(self._document))
-                if self._document is not None:
-                    self._see(self._document)  # it may name this VM after all
+                hands.name = self._named(item)
             case HookEnded():
                 hands.forget(item.run.token)
                 self._ended(item)
@@ -149,6 +145,14 @@ class Agent:
                 self._stops = True
             case _:
                 assert_never(item)
+
+    def _named(self, item: Named) -> str:
+        name = self._myself.learn(item.name)
+        self._recording.named(name)
+        self._recording.name_fits(self._myself.mismatch(self._document))
+        if self._document is not None:
+            self._see(self._document)  # it may name this VM after all
+        return name
 
     def _saw(self, saw: Saw) -> None:
         reading, felt = saw.reading, self._pulse.taken()

@@ -16,7 +16,7 @@ from forewarn.agent.hooks import Ended, run
 from forewarn.agent.lives import Life, Outcome, Run
 from forewarn.agent.plan import Hook, Plan
 from forewarn.agent.sighting import key
-from forewarn.errors import ForewarnError
+from forewarn.errors import ForewarnError, Unreachable
 
 _LAST_WAIT = 5.0  # seconds for hooks to end when the agent does
 
@@ -94,7 +94,12 @@ class Hands:
         cut = Cut()
         call = self._call(life, order, cut)
         self._running[order.run.token] = (key(life.id), cut)
-        self._start(self._run, life, order.run, call)
+
+        def without(why: str) -> Report:
+            failed = Ended(outcome=Outcome.FAILED, reason=f"it cannot be run: {why}")
+            return self._ended(life, order.run, failed)
+
+        self._start(lambda: self._run(life, order.run, call), without)
 
     def cut(self, token: str, reason: str) -> None:
         """End a hook that is running."""
@@ -107,12 +112,21 @@ class Hands:
 
     def post(self, life: Life) -> None:
         """Approve the event."""
-        self._start(self._post, life)
+
+        def without(why: str) -> Report:
+            return Answered(event=life.id, error=Unreachable(why))
+
+        self._start(lambda: self._post(life), without)
 
     def ask_ready(self, life: Life, order: Begin) -> None:
         """Run the hook that tells whether all are ready."""
         cut = self._questions[key(life.id)] = Cut()
-        self._start(self._ask, life, order.run.hook, self._call(life, order, cut))
+        hook, call = order.run.hook, self._call(life, order, cut)
+
+        def without(why: str) -> Report:
+            return ReadyTold(event=life.id, is_ready=False, why=why)
+
+        self._start(lambda: self._ask(life, hook, call), without)
 
     def ask_no_more(self, event: str, reason: str) -> None:
         """End the hook that tells whether all are ready, if it is running."""
@@ -130,8 +144,10 @@ class Hands:
 
     # --- in other threads -------------------------------------------------------------
 
-    def _run(self, life: Life, begun: Run, call: Call) -> None:
-        done = self._carry_out(begun.hook, call)
+    def _run(self, life: Life, begun: Run, call: Call) -> Report:
+        return self._ended(life, begun, self._carry_out(begun.hook, call))
+
+    def _ended(self, life: Life, begun: Run, done: Ended) -> Report:
         ended = replace(
             begun,
             outcome=done.outcome,
@@ -141,13 +157,13 @@ class Hands:
             output=done.output,
             reason=done.reason,
         )
-        self._hand_on(HookEnded(event=life.id, run=ended))
+        return HookEnded(event=life.id, run=ended)
 
-    def _ask(self, life: Life, hook: str, call: Call) -> None:
+    def _ask(self, life: Life, hook: str, call: Call) -> Report:
         done = self._carry_out(hook, call)
         is_ready = done.outcome is Outcome.DONE
         why = done.reason or done.output.strip()
-        self._hand_on(ReadyTold(event=life.id, is_ready=is_ready, why=why))
+        return ReadyTold(event=life.id, is_ready=is_ready, why=why)
 
     def _carry_out(self, name: str, call: Call) -> Ended:
         hook: Hook | None = self._plan.hooks.get(name)
@@ -157,13 +173,13 @@ class Hands:
         kill_after = self._clock.real(self._plan.kill_after)
         return run(hook, call, kill_after=kill_after)
 
-    def _post(self, life: Life) -> None:
+    def _post(self, life: Life) -> Report:
         error: ForewarnError | None = None
         try:
             self._approver.approve(life.id)
         except ForewarnError as refused:
             error = refused
-        self._hand_on(Answered(event=life.id, error=error))
+        return Answered(event=life.id, error=error)
 
     def _call(self, life: Life, order: Begin, cut: Cut) -> Call:
         deadline, clock = order.deadline, self._clock
@@ -182,13 +198,21 @@ class Hands:
             cut=cut,
         )
 
-    def _start(self, do: Callable[..., None], *given: object) -> None:
+    def _start(
+        self, do: Callable[[], Report], otherwise: Callable[[str], Report]
+    ) -> None:
+        """Do it in a thread, and hand on what it tells; `otherwise`, without one."""
+
         def work() -> None:
             try:
-                do(*given)
+                self._hand_on(do())
             finally:
                 self._threads.discard(thread)
 
         thread = threading.Thread(target=work, daemon=True)
         self._threads.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:  # no memory, or too many tasks
+            self._threads.discard(thread)
+            self._hand_on(otherwise(str(error)))

@@ -92,8 +92,13 @@ class Pulse:
         self._alive.touch()
         self._last, self._felt = self._look(), Impact()
         self._resting.clear()
-        self._thread = threading.Thread(target=self._tick, name="pulse", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._tick, name="pulse", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no memory, or too many tasks: again next time
+            self._last = None
+        else:
+            self._thread = thread
 
     def rest(self) -> None:
         """Stop ticking."""
