@@ -598,6 +598,11 @@ def test_any_file_is_a_plan_or_a_list_of_complaints(
             f'api_version = "2017-08-01"\n{RULE}types = ["Preempt", "Freeze"]\n',
             'line 2: rule "r" is for Preempt, which 2017-08-01 does not show',
         ),
+        (
+            f"blind_after_seconds = 5\npoll_seconds = 3\n{RULE}",
+            "line 2: a document is read every 3 s, and after 5 s without one there is"
+            " an alarm; that will come and go",
+        ),
     ],
 )
 def test_what_is_hardly_meant_is_warned_of(file: Path, text: str, said: str) -> None:

@@ -20,6 +20,12 @@ def warn_of_oddities(plan: Plan, top: Place, *, of_file: int) -> None:
     for name in plan.hooks:
         if name not in used:
             top.below("hooks").below(name).warn(f'no rule uses the hook "{name}"')
+    if plan.blind_after < 2 * plan.poll:
+        top.below("poll_seconds").warn(
+            f"a document is read every {plan.poll:g} s, and after"
+            f" {plan.blind_after:g} s without one there is an alarm; that will come"
+            " and go"
+        )
 
 
 def hooks_of(rule: Rule) -> Iterator[str]:
