@@ -133,6 +133,13 @@ def test_a_not_before_is_read_in_every_form_that_was_seen(not_before: str) -> No
     assert read_event(NotBefore=not_before).not_before == MOMENT
 
 
+@pytest.mark.parametrize(
+    "not_before", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"]
+)
+def test_a_not_before_in_a_year_that_is_none_in_utc_is_none(not_before: str) -> None:
+    assert read_event(NotBefore=not_before).not_before is None
+
+
 @pytest.mark.parametrize("not_before", ["", "  ", None, "soon", 1474309787, [], {}])
 def test_a_blank_or_strange_not_before_is_none(not_before: object) -> None:
     assert read_event(NotBefore=not_before).not_before is None
