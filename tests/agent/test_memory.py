@@ -1,7 +1,5 @@
 """All lives, in memory and on disk."""
 
-import errno
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -9,24 +7,13 @@ from pathlib import Path
 
 import pytest
 from tests.agent.lives import NOON, a_life, an_event
+from tests.agent.space import Space
 
 from forewarn.agent.disk import Disk
 from forewarn.agent.keeping import Keeping
 from forewarn.agent.lives import Seen
 from forewarn.agent.memory import Memory
 from forewarn.errors import Unavailable
-
-
-class Space:
-    """A disk that takes nothing while it is full."""
-
-    def __init__(self) -> None:
-        self.is_full = False
-
-    def write(self, number: int, content: bytes) -> int:
-        if self.is_full:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return os.write(number, content)
 
 
 @pytest.fixture

@@ -83,6 +83,7 @@ class Agent:
         self._blanks = 0
         self._was_away = True  # before it began
         self._document: Document | None = None  # None: none was seen yet
+        self._has_looked = False  # or has waited long enough for that
         self._stops = False
         self.inbox: SimpleQueue[Item] = SimpleQueue()
 
@@ -93,8 +94,11 @@ class Agent:
 
     def turn(self, hands: Hands, pause: float = 0.0) -> None:
         """Wait for something at most `pause` seconds, and do what follows from it."""
-        for item in self._taken(pause):
+        items = self._taken(pause)
+        for item in items:
             self._take(item, hands)
+        if not items or any(isinstance(each, Saw | Lost) for each in items):
+            self._has_looked = True
         self._memory.save_again()
         if self._stops:
             return
@@ -215,9 +219,12 @@ class Agent:
     # --- what follows -----------------------------------------------------------------
 
     def _may_go_on(self, life: Life) -> bool:
-        """Before a document was seen, nothing is done for what may be over."""
+        """Before a document was seen, nothing is done for what may be over.
+
+        Nor for anything, until an answer has set the clock or nobody gives one.
+        """
         is_awaited = life.boot == self._boot and life.seen is Seen.SCHEDULED
-        return self._document is not None or is_awaited
+        return self._document is not None or (self._has_looked and is_awaited)
 
     def _go_on(self, life: Life, hands: Hands) -> None:
         running = hands.running(life.id)

@@ -1,0 +1,16 @@
+"""A disk that a test fills."""
+
+import errno
+import os
+
+
+class Space:
+    """A disk that takes nothing while it is full."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+
+    def write(self, number: int, content: bytes) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return os.write(number, content)
