@@ -1,117 +1,132 @@
-"""What the agent has begun, and its end."""
+"""What takes time is done by other threads, and reported."""
 
-import threading
 import time
-from collections.abc import Iterator
-from itertools import count
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Event
 
 import pytest
-from tests.agent.lives import MINUTE, NOON, a_life, a_run, an_event
+from tests.agent.hook_builders import LONG, Word, sh
+from tests.agent.lives import MINUTE, NOON, a_life, a_run
+from tests.agent.loop import Approver, going_on
 
 from forewarn.agent.clock import ServiceClock
 from forewarn.agent.course import Begin
 from forewarn.agent.hands import Answered, Hands, HookEnded, ReadyTold, Report
-from forewarn.agent.impact import Alive, Pulse, Tick
-from forewarn.agent.lives import UNTOUCHED, Outcome
-from forewarn.agent.plan import Hook, Plan
-from forewarn.errors import Unreachable
-
-PLAN = Plan(
-    state=Path("unused"),
-    hooks={"sleep": Hook(name="sleep", command=("sleep", "60"))},
-)
+from forewarn.agent.lives import Outcome
+from forewarn.agent.plan import Plan
+from forewarn.client.reckoning import Reckoning
+from forewarn.errors import Refused
 
 
-class Deaf:
-    """A service that does not answer until it is told to."""
+class Grip:
+    """Hands, and what they report."""
 
-    def __init__(self) -> None:
-        self.answers = Event()
+    def __init__(self, text: str) -> None:
+        self.approver = Approver()
+        self._reports: SimpleQueue[Report] = SimpleQueue()
+        clock = ServiceClock()
+        clock.hear(Reckoning(date=NOON, at=time.monotonic(), rate=0.0))
+        plan = Plan(state=Path(), name="web-0", hooks={"drain": sh(text)})
+        self.hands = Hands(plan, self.approver, clock, self._reports.put)
 
-    def approve(self, *events: str) -> None:
-        self.answers.wait()
+    def begin(self, hook: str = "drain") -> None:
+        run = a_run(hook, outcome=Outcome.RUNNING)
+        self.hands.begin(a_life(), Begin(run=run, deadline=NOON + MINUTE))
 
+    def ask(self) -> None:
+        run = a_run(outcome=Outcome.RUNNING)
+        self.hands.ask_ready(a_life(), Begin(run=run, deadline=NOON + MINUTE))
 
-@pytest.fixture
-def deaf() -> Iterator[Deaf]:
-    deaf = Deaf()
-    yield deaf
-    deaf.answers.set()
-
-
-@pytest.fixture
-def reports() -> SimpleQueue[Report]:
-    return SimpleQueue()
-
-
-@pytest.fixture
-def hands(deaf: Deaf, reports: SimpleQueue[Report]) -> Hands:
-    return Hands(PLAN, deaf, ServiceClock(), reports.put)
+    def report(self) -> Report:
+        return self._reports.get(timeout=LONG)
 
 
-def test_a_stop_waits_no_longer_for_many_than_for_one(hands: Hands) -> None:
-    for number in range(10):
-        hands.post(a_life(event=an_event(f"E{number}")))
-    began = time.monotonic()
-    hands.stop(patience=0.1)
-    assert 0.1 <= time.monotonic() - began < 0.9
-
-
-@pytest.mark.parametrize("is_stop", [True, False])
-def test_the_question_whether_all_are_ready_is_ended(
-    hands: Hands, reports: SimpleQueue[Report], *, is_stop: bool
-) -> None:
-    question = Begin(run=a_run("sleep"), deadline=NOON.replace(year=2999) + MINUTE)
-    hands.ask_ready(a_life(), question)
-    if is_stop:
-        hands.stop()
-    else:
-        hands.ask_no_more("e1", "the event is gone")
-    told = reports.get(timeout=5)
-    assert isinstance(told, ReadyTold)
-    why = "the agent is stopping" if is_stop else "the event is gone"
-    assert (told.is_ready, told.why) == (False, why)
-
-
-@pytest.fixture
-def no_threads() -> Iterator[None]:
-    """Threads that would take more memory than there is."""
-    before = threading.stack_size(2**46)
-    yield
-    threading.stack_size(before)
-
-
-@pytest.mark.usefixtures("no_threads")
-def test_what_no_thread_can_be_had_for_has_failed(
-    hands: Hands, reports: SimpleQueue[Report]
-) -> None:
-    order = Begin(run=a_run("sleep", outcome=Outcome.RUNNING), deadline=None)
-    hands.begin(a_life(), order)
-    ended = reports.get_nowait()
-    assert isinstance(ended, HookEnded)
-    assert (ended.run.outcome, ended.run.code) == (Outcome.FAILED, None)
-    assert ended.run.reason == "it cannot be run: can't start new thread"
-    hands.ask_ready(a_life(), order)
-    told = reports.get_nowait()
-    assert isinstance(told, ReadyTold)
-    assert not told.is_ready
-    hands.post(a_life())
-    answered = reports.get_nowait()
-    assert isinstance(answered, Answered)
-    assert isinstance(answered.error, Unreachable)
-
-
-@pytest.mark.usefixtures("no_threads")
-def test_without_a_thread_nothing_is_measured_and_nothing_breaks(
-    tmp_path: Path,
-) -> None:
-    hours = count(step=3600.0)
-    pulse = Pulse(
-        Alive(tmp_path / "alive"), lambda: Tick(monotonic=next(hours), boottime=0.0)
+def test_a_hook_is_running_until_its_end_is_heard() -> None:
+    grip = Grip("echo drained; exit 3")
+    grip.begin()
+    assert grip.hands.running("e1") == {"run-0"}
+    assert grip.hands.running("E2") == frozenset()
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert (report.event, report.run.outcome, report.run.code, report.run.tries) == (
+        "E1",
+        Outcome.FAILED,
+        3,
+        1,
     )
-    pulse.watch()
-    assert pulse.taken() == UNTOUCHED
-    pulse.rest()
+    assert report.run.output.strip() == "drained"
+    assert report.run.ended_at == NOON
+    assert grip.hands.count == 1
+    grip.hands.forget("run-0")
+    assert grip.hands.count == 0
+
+
+def test_a_hook_is_told_the_rule_the_name_and_the_time_left() -> None:
+    grip = Grip("echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT")
+    grip.begin()
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert report.run.output.split() == ["all", "web-0", "60"]
+
+
+def test_a_hook_that_is_no_longer_in_the_file_has_failed() -> None:
+    grip = Grip("exit 0")
+    grip.begin("flush")
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert report.run.outcome is Outcome.FAILED
+    assert "there is no hook flush" in report.run.reason
+
+
+def test_a_hook_is_cut_for_a_reason(word: Word) -> None:
+    grip = Grip(going_on(word))
+    grip.begin()
+    word.hear()
+    grip.hands.cut("run-of-another", "not this one")
+    grip.hands.cut("run-0", "the event has started")
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert report.run.outcome is Outcome.CUT
+    assert "the event has started" in report.run.reason
+
+
+def test_stopping_ends_every_hook_and_has_waited_for_it(word: Word) -> None:
+    grip = Grip(going_on(word))
+    grip.begin()
+    word.hear()
+    grip.hands.stop()
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert "the agent is stopping" in report.run.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "is_ready", "why"),
+    [("echo all drained", True, "all drained"), ("echo no; exit 1", False, "1")],
+)
+def test_the_question_whether_all_are_ready_is_no_hook_of_a_step(
+    text: str, is_ready: bool, why: str
+) -> None:
+    grip = Grip(text)
+    grip.ask()
+    assert grip.hands.count == 0
+    report = grip.report()
+    assert isinstance(report, ReadyTold)
+    assert (report.event, report.is_ready) == ("E1", is_ready)
+    assert why in report.why
+
+
+def test_an_approval_is_answered() -> None:
+    grip = Grip("exit 0")
+    grip.hands.post(a_life())
+    assert grip.report() == Answered(event="E1", error=None)
+    assert grip.approver.approved == ["E1"]
+
+
+def test_an_approval_that_is_refused_is_answered_too() -> None:
+    grip = Grip("exit 0")
+    refused = Refused("no such event", status=400)
+    grip.approver.refusals = [refused]
+    grip.hands.post(replace(a_life()))
+    assert grip.report() == Answered(event="E1", error=refused)

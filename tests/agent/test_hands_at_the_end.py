@@ -1,0 +1,117 @@
+"""What the agent has begun, and its end."""
+
+import threading
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
+
+import pytest
+from tests.agent.lives import MINUTE, NOON, a_life, a_run, an_event
+
+from forewarn.agent.clock import ServiceClock
+from forewarn.agent.course import Begin
+from forewarn.agent.hands import Answered, Hands, HookEnded, ReadyTold, Report
+from forewarn.agent.impact import Alive, Pulse, Tick
+from forewarn.agent.lives import UNTOUCHED, Outcome
+from forewarn.agent.plan import Hook, Plan
+from forewarn.errors import Unreachable
+
+PLAN = Plan(
+    state=Path("unused"),
+    hooks={"sleep": Hook(name="sleep", command=("sleep", "60"))},
+)
+
+
+class Deaf:
+    """A service that does not answer until it is told to."""
+
+    def __init__(self) -> None:
+        self.answers = Event()
+
+    def approve(self, *events: str) -> None:
+        self.answers.wait()
+
+
+@pytest.fixture
+def deaf() -> Iterator[Deaf]:
+    deaf = Deaf()
+    yield deaf
+    deaf.answers.set()
+
+
+@pytest.fixture
+def reports() -> SimpleQueue[Report]:
+    return SimpleQueue()
+
+
+@pytest.fixture
+def hands(deaf: Deaf, reports: SimpleQueue[Report]) -> Hands:
+    return Hands(PLAN, deaf, ServiceClock(), reports.put)
+
+
+def test_a_stop_waits_no_longer_for_many_than_for_one(hands: Hands) -> None:
+    for number in range(10):
+        hands.post(a_life(event=an_event(f"E{number}")))
+    began = time.monotonic()
+    hands.stop(patience=0.1)
+    assert 0.1 <= time.monotonic() - began < 0.9
+
+
+@pytest.mark.parametrize("is_stop", [True, False])
+def test_the_question_whether_all_are_ready_is_ended(
+    hands: Hands, reports: SimpleQueue[Report], *, is_stop: bool
+) -> None:
+    question = Begin(run=a_run("sleep"), deadline=NOON.replace(year=2999) + MINUTE)
+    hands.ask_ready(a_life(), question)
+    if is_stop:
+        hands.stop()
+    else:
+        hands.ask_no_more("e1", "the event is gone")
+    told = reports.get(timeout=5)
+    assert isinstance(told, ReadyTold)
+    why = "the agent is stopping" if is_stop else "the event is gone"
+    assert (told.is_ready, told.why) == (False, why)
+
+
+@pytest.fixture
+def no_threads() -> Iterator[None]:
+    """Threads that would take more memory than there is."""
+    before = threading.stack_size(2**46)
+    yield
+    threading.stack_size(before)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_what_no_thread_can_be_had_for_has_failed(
+    hands: Hands, reports: SimpleQueue[Report]
+) -> None:
+    order = Begin(run=a_run("sleep", outcome=Outcome.RUNNING), deadline=None)
+    hands.begin(a_life(), order)
+    ended = reports.get_nowait()
+    assert isinstance(ended, HookEnded)
+    assert (ended.run.outcome, ended.run.code) == (Outcome.FAILED, None)
+    assert ended.run.reason == "it cannot be run: can't start new thread"
+    hands.ask_ready(a_life(), order)
+    told = reports.get_nowait()
+    assert isinstance(told, ReadyTold)
+    assert not told.is_ready
+    hands.post(a_life())
+    answered = reports.get_nowait()
+    assert isinstance(answered, Answered)
+    assert isinstance(answered.error, Unreachable)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_without_a_thread_nothing_is_measured_and_nothing_breaks(
+    tmp_path: Path,
+) -> None:
+    hours = count(step=3600.0)
+    pulse = Pulse(
+        Alive(tmp_path / "alive"), lambda: Tick(monotonic=next(hours), boottime=0.0)
+    )
+    pulse.watch()
+    assert pulse.taken() == UNTOUCHED
+    pulse.rest()

@@ -1,0 +1,82 @@
+"""Who this VM is, and what its rules say about an event."""
+
+import time
+from pathlib import Path
+
+from tests.agent.lives import NOON, an_event
+
+from forewarn.agent.clock import ServiceClock
+from forewarn.agent.myself import Myself
+from forewarn.agent.plan import Approve, Concerns, Plan, Rule, Step, Together
+from forewarn.client.reckoning import Reckoning
+from forewarn.protocol.types import Document
+
+RULE = Rule(
+    name="mine",
+    hooks={Step.PREPARE: ("drain",)},
+    parallel=True,
+    approve=Approve.AT_ONCE,
+    together=Together.WHEN_READY,
+    ready="all",
+)
+
+
+def me(*, name: str | None = None, rules: tuple[Rule, ...] = (RULE,)) -> Myself:
+    clock = ServiceClock()
+    clock.hear(Reckoning(date=NOON, at=time.monotonic(), rate=0.0))
+    return Myself(Plan(state=Path(), name=name, rules=rules), clock, "host-0")
+
+
+def test_the_name_given_wins_over_the_one_learned_and_that_over_the_hosts() -> None:
+    assert me().name == "host-0"
+    assert me().learn("web-0") == "web-0"
+    assert me(name="db-0").learn("web-0") == "db-0"
+
+
+def test_a_name_once_learned_is_kept_though_the_service_does_not_tell_it() -> None:
+    myself = me()
+    myself.learn("web-0")
+    assert myself.learn(None) == "web-0"
+
+
+def test_a_position_is_that_of_the_name_it_goes_by() -> None:
+    myself = me()
+    myself.learn("web-0")
+    assert myself.position(["web-1", "WEB-0"]) == 1
+    assert myself.position(["host-0"]) is None
+
+
+def test_a_rule_becomes_the_course_of_an_event() -> None:
+    decision = me().judge(an_event(), True, 900.0)
+    course = decision.course
+    assert course is not None
+    assert (course.rule, course.hooks, course.parallel) == ("mine", RULE.hooks, True)
+    assert (course.approve, course.together, course.ready) == (
+        Approve.AT_ONCE,
+        Together.WHEN_READY,
+        "all",
+    )
+    assert decision.why == ("it names this VM",)
+
+
+def test_no_rule_is_no_course() -> None:
+    others = Rule(name="others", concerns=Concerns.OTHERS)
+    decision = me(rules=(others,)).judge(an_event(), True, 900.0)
+    assert decision.course is None
+    assert decision.why == ("rule others does not match: it names this VM",)
+
+
+def test_names_that_do_not_fit_are_told_by_what_is_known() -> None:
+    myself = me()
+    assert "does not tell" in (myself.mismatch(None) or "")
+    myself.learn("web-0")
+    assert myself.mismatch(None) is None
+    named = Document(incarnation=1, events=(an_event(resources=["host-0"]),))
+    assert "host name" in (myself.mismatch(named) or "")
+    assert "the name given is db-0" in (_given("db-0").mismatch(None) or "")
+
+
+def _given(name: str) -> Myself:
+    myself = me(name=name)
+    myself.learn("web-0")
+    return myself
