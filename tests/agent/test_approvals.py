@@ -39,6 +39,16 @@ def test_who_is_not_ready_is_asked_again_and_who_is_is_believed() -> None:
     assert approvals.take("E1", 5.1)
 
 
+def test_an_answer_to_what_is_forgotten_makes_nothing_due() -> None:
+    approvals = Approvals()
+    approvals.take("E1", 0.0)
+    approvals.forget("E1")
+    approvals.refused("E1", Unreachable("nobody is there"), 0.0)
+    approvals.told("E1", is_ready=True, again_at=0.0)
+    assert approvals.next_due == float("inf")
+    assert not approvals.is_ready("E1")
+
+
 def test_what_is_forgotten_is_due_never() -> None:
     approvals = Approvals()
     approvals.take("E1", 0.0)
