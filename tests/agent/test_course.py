@@ -171,6 +171,22 @@ def test_of_little_time_no_more_than_a_fifth_is_kept_in_reserve() -> None:
     assert order.deadline == NOON + 8 * SECOND
 
 
+def test_where_no_time_is_left_the_deadline_has_come() -> None:
+    late = about(now=NOON + 20 * MINUTE, reserve=30)
+    order = advance(a_life(), late).orders[0]
+    assert isinstance(order, Begin)
+    assert order.deadline == NOON + 15 * MINUTE
+
+
+def test_a_hook_that_no_time_is_told_for_has_an_hour() -> None:
+    untold = a_life(event=an_event(not_before=None))
+    started = a_life(seen=Seen.STARTED, started_at=NOON)
+    for life in (untold, started):
+        order = advance(life, about()).orders[0]
+        assert isinstance(order, Begin)
+        assert order.deadline == NOON + timedelta(hours=1)
+
+
 def test_a_start_cuts_what_is_being_prepared_and_only_then_goes_on() -> None:
     running = a_run(outcome=Outcome.RUNNING)
     life = a_life(seen=Seen.STARTED, started_at=NOON + MINUTE, runs=(running,))
@@ -249,3 +265,4 @@ def test_an_event_is_near_in_its_last_twenty_minutes_and_until_it_is_gone() -> N
     assert course.is_near(replace(far, posted_at=NOON), NOON)
     assert course.is_near(replace(far, seen=Seen.STARTED), NOON)
     assert not course.is_near(replace(far, seen=Seen.GONE, posted_at=NOON), NOON)
+    assert not course.is_near(a_life(event=an_event(not_before=None)), NOON)

@@ -67,6 +67,11 @@ def test_the_same_document_changes_nothing() -> None:
     assert see(known(a_life()), shown(SCHEDULED), a_sight()) == Sighted()
 
 
+def test_a_counter_that_begins_anew_changes_nothing() -> None:
+    anew = Document(incarnation=1, events=(SCHEDULED,))
+    assert see(known(a_life()), anew, a_sight()) == Sighted()
+
+
 def test_ids_are_the_same_whatever_their_case() -> None:
     sighted = see(known(a_life()), shown(an_event("e1")), a_sight())
     assert said(sighted) == []
