@@ -1,10 +1,15 @@
 """What the agent makes of what it sees, turn by turn."""
 
+import json
+
+import pytest
 from tests.agent.lives import MINUTE, NOON, SECOND, an_event
 from tests.agent.loop import AWAY, BLANK, STARTED, Staging, seeing
 
 from forewarn.agent.eyes import Named
 from forewarn.agent.lives import Impact, Seen
+from forewarn.agent.plan import Approve
+from forewarn.protocol.codec import decode
 
 
 def test_only_the_third_answer_without_a_byte_ends_an_event(stage: Staging) -> None:
@@ -130,3 +135,34 @@ def test_names_are_compared_again_with_every_document(stage: Staging) -> None:
     assert now.metrics.value("name_mismatch") == 0
     now.turn(seeing(an_event(resources=["web-0"])))
     assert now.metrics.value("name_mismatch") == 1
+
+
+@pytest.mark.parametrize(
+    "not_before",
+    [
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59Z",
+        "9999-12-31T23:59:59-14:00",
+        "Mon, 01 Jan 0001 00:00:00 GMT",
+    ],
+)
+def test_a_time_at_the_end_of_the_calendar_is_lived_through(
+    stage: Staging, not_before: str
+) -> None:
+    now = stage(approve=Approve.NEVER)
+    shown = {
+        "EventId": "E1",
+        "EventType": "Reboot",
+        "EventStatus": "Scheduled",
+        "Resources": ["web-0"],
+        "NotBefore": not_before,
+    }
+    (event,) = decode(json.dumps({"Events": [shown]}).encode()).events
+    now.turn(seeing(event))
+    now.turn()
+    now.turn(seeing(STARTED, at=NOON + MINUTE))
+    now.turn()
+    now.turn(seeing(at=NOON + 2 * MINUTE))
+    now.turn()
+    assert now.life().over_at is not None
