@@ -47,15 +47,20 @@ HOOKS: Mapping[Step, tuple[str, ...]] = {
 }
 
 
-def seeing(*events: ScheduledEvent, at: datetime = NOON, is_blank: bool = False) -> Saw:
-    """A document that was read at `at` by the service's clock."""
+def seeing(
+    *events: ScheduledEvent,
+    at: datetime = NOON,
+    rate: float = 0.0,
+    is_blank: bool = False,
+) -> Saw:
+    """A document that was read at `at` by the service's clock, which stands still."""
     return Saw(
         reading=Reading(
             document=Document(incarnation=7, events=events),
             tag='"7"',
             is_held=False,
             is_blank=is_blank,
-            reckoning=Reckoning(date=at, at=time.monotonic(), rate=0.0),
+            reckoning=Reckoning(date=at, at=time.monotonic(), rate=rate),
         )
     )
 

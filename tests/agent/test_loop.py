@@ -163,3 +163,15 @@ def test_it_is_approved_when_the_disk_takes_it(stage: Staging) -> None:
     now.turn()
     assert now.approver.approved == ["E1"]
     assert now.conditions.are_there() == {}
+
+
+def test_what_is_over_is_kept_when_the_disk_takes_it(stage: Staging) -> None:
+    now = stage(steps={}, approve=Approve.NEVER)
+    now.turn(seeing(an_event()))
+    now.space.is_full = True
+    now.turn(seeing())
+    assert now.life().over_at is not None
+    assert "state-unwritable" in now.conditions.are_there()
+    now.space.is_full = False
+    now.turn(seeing())
+    assert now.conditions.are_there() == {}

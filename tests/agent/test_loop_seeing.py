@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from tests.agent.hook_builders import Word
 from tests.agent.lives import MINUTE, NOON, SECOND, an_event
-from tests.agent.loop import AWAY, BLANK, STARTED, Staging, seeing
+from tests.agent.loop import AWAY, BLANK, STARTED, Staging, going_on, seeing
 
 from forewarn.agent.eyes import Named
 from forewarn.agent.lives import Impact, Seen
@@ -30,16 +31,17 @@ def test_answers_without_a_byte_are_counted_from_the_last_that_had_some(
 
 
 def test_an_answer_without_a_byte_is_no_events_where_none_is_known(
-    stage: Staging,
+    stage: Staging, word: Word
 ) -> None:
+    before = stage(hooks={"resume": going_on(word)})
+    before.turn(seeing(an_event()))
+    before.turn()
+    before.turn(seeing(at=NOON + MINUTE))
+    word.hear()
     now = stage()
     now.turn(BLANK)
-    assert now.metrics.value("events", type="Reboot", status="Scheduled", mine="1") in (
-        None,
-        0,
-    )
-    now.turn(seeing(an_event()))
-    assert now.life().seen is Seen.SCHEDULED
+    now.turn()
+    assert now.runs() == [("drain", "done", 1), ("resume", "done", 2)]
 
 
 def test_what_went_before_the_eyes_of_the_agent_did_not_take_place(
@@ -80,6 +82,24 @@ def test_what_was_felt_is_told_of_the_event_and_counted_once(stage: Staging) -> 
     assert now.life().impact == Impact(seconds=9.0, total=9.0)
     assert now.lines("gone")[0]["impact"] == {"boots": 0, "seconds": 9, "total": 9}
     assert "forewarn_agent_impact_seconds_sum" in now.metrics.render()
+
+
+def test_what_was_felt_is_counted_as_durations_are_announced(stage: Staging) -> None:
+    now = stage()
+    now.turn(seeing(an_event(), rate=60.0))
+    now.clocks.seconds += 9.25
+    now.turn(seeing(an_event(), at=NOON + MINUTE, rate=60.0))
+    assert now.life().impact.seconds == 540.0
+
+
+def test_a_service_that_is_ahead_tells_that_this_vm_stood_still(
+    stage: Staging,
+) -> None:
+    now = stage()
+    for _ in range(3):
+        now.turn(seeing(an_event(), rate=1.0))
+    now.turn(seeing(an_event(), at=NOON + MINUTE, rate=1.0))
+    assert now.life().impact.seconds == pytest.approx(60, abs=5)
 
 
 def test_far_from_every_event_nothing_is_measured(stage: Staging) -> None:

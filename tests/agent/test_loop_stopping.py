@@ -1,6 +1,7 @@
 """How the agent stops, goes on, and comes to the end of an event, turn by turn."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from tests.agent.hook_builders import Word
@@ -124,6 +125,14 @@ def test_what_is_announced_anew_is_prepared_for_and_approved_anew(
     now.turn()
     assert now.approver.approved == ["E1", "E1"]
     assert len(now.lines("came-back")) == 1
+
+
+def test_what_was_over_a_week_ago_is_forgotten(stage: Staging) -> None:
+    now = stage(steps={}, approve=Approve.NEVER)
+    now.turn(seeing(an_event()))
+    now.turn(seeing())
+    now.turn(seeing(at=NOON + timedelta(days=8)))
+    assert now.memory.find("E1") is None
 
 
 def test_running_ends_when_it_is_told_to_stop(stage: Staging) -> None:

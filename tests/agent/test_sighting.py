@@ -8,6 +8,7 @@ import pytest
 from tests.agent.lives import (
     MINUTE,
     NOON,
+    SECOND,
     a_life,
     a_run,
     a_sight,
@@ -91,6 +92,44 @@ def test_a_start_before_its_time_that_we_did_not_approve_was_approved_elsewhere(
     assert not see(known(ours), shown(STARTED), a_sight()).lives[0].approved_elsewhere
     late = see(known(a_life()), shown(STARTED), a_sight(now=NOON + 15 * MINUTE))
     assert not late.lives[0].approved_elsewhere
+
+
+@pytest.mark.parametrize(("seconds", "is_early"), [(3, True), (1, False)])
+def test_a_start_is_early_by_more_than_dates_are_exact(
+    seconds: int, is_early: bool
+) -> None:
+    now = NOON + 15 * MINUTE - seconds * SECOND
+    started = see(known(a_life()), shown(STARTED), a_sight(now=now))
+    assert started.lives[0].approved_elsewhere is is_early
+
+
+def test_what_has_started_leaves_no_notice_though_it_tells_a_time() -> None:
+    event = replace(STARTED, not_before=NOON + 15 * MINUTE)
+    assert see({}, shown(event), a_sight()).lives[0].notice is None
+
+
+def test_what_this_vm_was_not_part_of_has_happened_if_its_time_had_come() -> None:
+    life = replace(a_life(), is_mine=False)
+    sighted = see(known(life), shown(), a_sight(now=NOON + 16 * MINUTE))
+    assert sighted.lives[0].started_at is not None
+
+
+@pytest.mark.parametrize(
+    ("type", "is_lived_through"),
+    [
+        (EventType.FREEZE, True),
+        (EventType.REBOOT, False),
+        (EventType.REDEPLOY, False),
+        (EventType.PREEMPT, False),
+        (EventType.TERMINATE, False),
+    ],
+)
+def test_what_restarts_a_vm_has_not_happened_to_one_that_runs_on(
+    type: EventType, is_lived_through: bool
+) -> None:
+    life = a_life(event=an_event(type=type), posted_at=NOON)
+    sighted = see(known(life), shown(), a_sight(now=NOON + 16 * MINUTE))
+    assert (sighted.lives[0].started_at is not None) is is_lived_through
 
 
 def test_what_is_gone_after_its_start_has_happened() -> None:

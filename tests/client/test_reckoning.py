@@ -13,6 +13,22 @@ def heard(seconds: float, at: float, rate: float = 1.0) -> Reckoning:
     return Reckoning(date=NOON + timedelta(seconds=seconds), at=at, rate=rate)
 
 
+@pytest.mark.parametrize(("rate", "real"), [(1.0, 60.0), (60.0, 1.0), (0.0, None)])
+def test_the_wait_for_a_moment_is_counted_in_real_seconds(
+    rate: float, real: float | None
+) -> None:
+    reckoning = heard(0, at=0.0, rate=rate)
+    assert reckoning.wait_until(NOON + timedelta(minutes=1), 0.0) == real
+    assert reckoning.wait_until(NOON - timedelta(minutes=1), 0.0) == 0.0
+
+
+def test_an_answer_may_be_late_by_its_way_and_by_what_a_date_does_not_tell() -> None:
+    known = heard(0, at=0.0)
+    assert tighter(known, heard(8.1, at=10.0)) is known
+    set_back = heard(7.9, at=10.0)
+    assert tighter(known, set_back) is set_back
+
+
 def test_a_date_that_was_cut_off_less_is_kept() -> None:
     exact, late = heard(10, at=10.0), heard(10, at=10.9)
     assert tighter(exact, late) is exact

@@ -41,6 +41,10 @@ def test_a_new_number_alone_is_no_news() -> None:
     assert not compare(before, a_document(SCHEDULED, incarnation=1)).is_news
 
 
+def test_an_event_that_is_under_way_has_not_started_again() -> None:
+    assert not compare(a_document(STARTED), a_document(STARTED)).is_news
+
+
 def test_another_content_is_news_though_the_number_is_the_same() -> None:
     other = an_event(id="B")
     change = compare(a_document(SCHEDULED), a_document(other))

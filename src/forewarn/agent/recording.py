@@ -36,20 +36,22 @@ class Recording:
         clock: ServiceClock,
         endpoint: str,
         blind_after: float,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Be alarmed when no document was read for `blind_after` seconds."""
+        self._monotonic = monotonic
         self._endpoint = endpoint
         self._audit = audit
         self._metrics = metrics
         self._conditions = conditions
         self._clock = clock
         self._blind_after = blind_after
-        self._last = time.monotonic()  # when a document was last read
+        self._last = self._monotonic()  # when a document was last read
         self._name = ""  # empty: not known yet
         self._has_read = False
         self._has_failed = False
         self._is_blind = False
-        metrics.set("blind_seconds", lambda: time.monotonic() - self._last)
+        metrics.set("blind_seconds", lambda: self._monotonic() - self._last)
         metrics.set("blind", lambda: float(self._is_blind))
 
     def write(self, notes: Iterable[Note], find: Callable[[str], Life | None]) -> None:
@@ -75,9 +77,9 @@ class Recording:
         """Take in that the service has answered."""
         if not self._has_read:
             _log.info("documents are read from %s", self._endpoint)
-        self._has_read, self._has_failed = True, False
+        self._has_read = True
         self._blind(False)
-        self._last = time.monotonic()
+        self._last = self._monotonic()
         document = reading.document
         result = "unchanged" if document is None else "document"
         self._metrics.add(
@@ -103,7 +105,7 @@ class Recording:
         patience = self._blind_after
         if not self._has_read and not self._has_failed:
             patience = max(patience, _FIRST_ANSWER)
-        left = self._last + patience - time.monotonic()
+        left = self._last + patience - self._monotonic()
         if left <= 0:
             self._blind(True)
         return left if left > 0 else self._blind_after
@@ -112,7 +114,7 @@ class Recording:
         if is_blind == self._is_blind:
             return
         self._is_blind = is_blind
-        seconds = time.monotonic() - self._last
+        seconds = self._monotonic() - self._last
         text = f"no document could be read for {seconds:.0f} s: events would be missed"
         self._conditions.say("blind", is_blind, text if is_blind else "no longer blind")
         what = "blind" if is_blind else "sees-again"
