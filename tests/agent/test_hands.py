@@ -101,6 +101,16 @@ def test_stopping_ends_every_hook_and_has_waited_for_it(word: Word) -> None:
     assert "the agent is stopping" in report.run.reason
 
 
+def test_stopping_ends_the_question_whether_all_are_ready(word: Word) -> None:
+    grip = Grip(going_on(word))
+    grip.ask()
+    word.hear()
+    grip.hands.stop()
+    report = grip.report()
+    assert isinstance(report, ReadyTold)
+    assert (report.is_ready, report.why) == (False, "the agent is stopping")
+
+
 @pytest.mark.parametrize(
     ("text", "is_ready", "why"),
     [("echo all drained", True, "all drained"), ("echo no; exit 1", False, "1")],

@@ -49,6 +49,16 @@ def test_a_failed_hook_leaves_it_unapproved_and_that_is_said_once(
     assert now.metrics.value("hooks_total", step="prepare", outcome="failed") == 1
 
 
+def test_while_a_hook_runs_nothing_is_said_of_the_approval(
+    stage: Staging, word: Word
+) -> None:
+    now = stage(hooks={"drain": going_on(word)})
+    now.turn(seeing(an_event()))
+    word.hear()
+    now.turn(seeing(an_event()))
+    assert now.lines("not-approved") == []
+
+
 def test_at_once_is_before_the_hook_has_ended(stage: Staging, word: Word) -> None:
     now = stage(approve=Approve.AT_ONCE, hooks={"drain": going_on(word)})
     now.turn(seeing(an_event()))
@@ -175,3 +185,34 @@ def test_what_is_over_is_kept_when_the_disk_takes_it(stage: Staging) -> None:
     now.space.is_full = False
     now.turn(seeing())
     assert now.conditions.are_there() == {}
+
+
+def test_whether_all_are_ready_is_not_asked_for_what_is_not_on_disk(
+    stage: Staging, tmp_path: Path
+) -> None:
+    asked = tmp_path / "asked"
+    now = stage(
+        together=Together.WHEN_READY, ready="all", hooks={"all": f"touch {asked}"}
+    )
+    now.space.is_full = True
+    now.turn(seeing(an_event()))
+    now.turn()
+    now.hands.stop()
+    assert now.runs() == [("drain", "done", 1)]
+    assert not asked.exists()
+
+
+def test_an_approval_that_the_disk_does_not_know_of_is_not_sent_until_it_does(
+    stage: Staging,
+) -> None:
+    now = stage(together=Together.WHEN_READY, ready="all")
+    now.turn(seeing(an_event()))
+    now.turn()  # drain has ended; all are asked
+    now.space.is_full = True
+    now.turn()  # they are ready
+    now.hands.stop()
+    assert now.approver.approved == []
+    now.space.is_full = False
+    now.turn(seeing(an_event()))
+    now.turn()
+    assert now.approver.approved == ["E1"]

@@ -12,7 +12,8 @@ from forewarn.agent.agent import Stop
 from forewarn.agent.eyes import Named
 from forewarn.agent.hands import HookEnded
 from forewarn.agent.lives import Outcome, Seen
-from forewarn.agent.plan import Approve, Step
+from forewarn.agent.plan import Approve, Step, Together
+from forewarn.errors import Refused
 
 
 def test_a_hook_that_is_cut_because_the_agent_stops_is_run_again(
@@ -88,6 +89,35 @@ def test_after_a_restart_of_the_vm_a_document_is_waited_for(
     assert now.runs() == [("drain", "cut", 1), ("fill", "done", 1)]
 
 
+def test_what_has_started_may_be_over_so_a_document_is_waited_for(
+    stage: Staging, word: Word
+) -> None:
+    before = stage(hooks={"tell": going_on(word)})
+    before.turn(seeing(an_event()))
+    before.turn()
+    before.turn()
+    before.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
+    word.hear()
+    now = stage()
+    now.turn(AWAY)
+    assert now.runs() == [("drain", "done", 1), ("tell", "running", 1)]
+
+
+def test_a_question_that_is_cut_because_the_agent_stops_says_nothing_of_the_others(
+    stage: Staging, word: Word
+) -> None:
+    now = stage(
+        together=Together.WHEN_READY, ready="all", hooks={"all": going_on(word)}
+    )
+    now.turn(seeing(an_event()))
+    now.turn()
+    word.hear()
+    now.turn(Stop())
+    now.hands.stop()
+    now.turn()
+    assert now.lines("not-approved") == []
+
+
 def test_a_start_cuts_the_preparation_and_then_runs_its_own_hook(
     stage: Staging, word: Word
 ) -> None:
@@ -125,6 +155,32 @@ def test_what_is_announced_anew_is_prepared_for_and_approved_anew(
     now.turn()
     assert now.approver.approved == ["E1", "E1"]
     assert len(now.lines("came-back")) == 1
+
+
+def test_what_is_announced_anew_does_not_wait_for_the_former_approval(
+    stage: Staging, word: Word
+) -> None:
+    now = stage(hooks={"resume": going_on(word)})
+    now.approver.refusals = [Refused("no such event", status=400)]
+    now.turn(seeing(an_event()))
+    now.turn()
+    now.turn()
+    now.turn(seeing(at=NOON + MINUTE))
+    word.hear()
+    now.turn(seeing(an_event(), at=NOON + 2 * MINUTE))  # resume is cut
+    now.turn()
+    now.turn()
+    now.turn()
+    assert now.approver.approved == ["E1"]
+
+
+def test_what_is_announced_anew_and_fails_anew_is_said_anew(stage: Staging) -> None:
+    now = stage(hooks={"drain": "exit 3"}, steps={Step.PREPARE: ("drain",)})
+    for minute in (0, 2):
+        now.turn(seeing(an_event(), at=NOON + minute * MINUTE))
+        now.turn()
+        now.turn(seeing(at=NOON + (minute + 1) * MINUTE))
+    assert len(now.lines("not-approved")) == 2
 
 
 def test_what_was_over_a_week_ago_is_forgotten(stage: Staging) -> None:
