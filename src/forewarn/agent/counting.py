@@ -11,11 +11,11 @@ from forewarn.errors import ForewarnError, Refused
 
 def count(note: Note, life: Life | None, metrics: Metrics) -> None:
     """Count what a note tells."""
-    said, kind = note.said, "" if life is None else str(life.event.type)
+    said, event_type = note.said, "" if life is None else str(life.event.type)
     match note.what:
         case "decided":
             metrics.add("decisions_total", rule=str(said["rule"] or "none"))
-            _observe(metrics, "notice_given_seconds", life and life.notice, kind)
+            _observe(metrics, "notice_given_seconds", life and life.notice, event_type)
         case "hook-ended":
             step, outcome = str(said["step"]), str(said["outcome"])
             metrics.add("hooks_total", step=step, outcome=outcome)
@@ -24,17 +24,19 @@ def count(note: Note, life: Life | None, metrics: Metrics) -> None:
                 metrics.observe("hook_seconds", seconds, step=step)
         case "approved":
             metrics.add("approvals_total", answer="200")
-            _observe(metrics, "notice_used_seconds", said["notice_seconds_used"], kind)
+            _observe(
+                metrics, "notice_used_seconds", said["notice_seconds_used"], event_type
+            )
         case "started" if said["approved_elsewhere"]:
             metrics.add("approved_elsewhere_total")
         case "gone" if said["after_start"] and life is not None:
             metrics.add("boots_total", float(life.impact.boots))
-            _observe(metrics, "impact_seconds", life.impact.seconds, kind)
+            _observe(metrics, "impact_seconds", life.impact.seconds, event_type)
 
 
-def _observe(metrics: Metrics, name: str, value: object, kind: str) -> None:
+def _observe(metrics: Metrics, name: str, value: object, event_type: str) -> None:
     if isinstance(value, int | float):
-        metrics.observe(name, float(value), type=kind)
+        metrics.observe(name, float(value), type=event_type)
 
 
 def count_refusal(error: ForewarnError, metrics: Metrics) -> None:

@@ -55,15 +55,17 @@ def find(folder: Path, place: Place) -> Scripts:
 
 
 def _rules(by_step: Mapping[tuple[EventType, Step], str]) -> Iterator[Rule]:
-    for kind in EventType:
+    for event_type in EventType:
         hooks = {
-            step: (by_step[kind, step],) for step in Step if (kind, step) in by_step
+            step: (by_step[event_type, step],)
+            for step in Step
+            if (event_type, step) in by_step
         }
         if hooks:
             prepares = Step.PREPARE in hooks
             yield Rule(
-                name=f"on{kind}.sh",
-                types=frozenset({kind.value}),
+                name=f"on{event_type}.sh",
+                types=frozenset({event_type.value}),
                 hooks=hooks,
                 approve=Approve.AFTER_HOOKS if prepares else Approve.NEVER,
                 together=Together.LEADER,
@@ -75,14 +77,16 @@ def _meaning(name: str) -> tuple[EventType, Step] | None:
     found = _SCRIPT.fullmatch(name)
     if found is None:
         return None
-    kind = _TYPES.get(found[1].lower())
+    event_type = _TYPES.get(found[1].lower())
     step = _STEPS.get((found[2] or "").lower())
-    return None if kind is None or step is None else (kind, step)
+    return None if event_type is None or step is None else (event_type, step)
 
 
 def _meant(name: str) -> str:
     ends = ("", *(f".{step}" for step in Step))
-    near = nearest(name, [f"on{kind}{end}.sh" for kind in EventType for end in ends])
+    near = nearest(
+        name, [f"on{event_type}{end}.sh" for event_type in EventType for end in ends]
+    )
     if near is None:
         return "; scripts are called on<Type>.sh or on<Type>.<step>.sh"
     return f'; did you mean "{near}"?'
