@@ -1,4 +1,4 @@
-"""An agent turn by turn, and a word from its hooks."""
+"""An agent turn by turn, a word from its hooks, and where its file may be."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,3 +29,8 @@ def word(tmp_path: Path) -> Iterator[Word]:
     word = Word(tmp_path)
     yield word
     word.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "agent.toml"
