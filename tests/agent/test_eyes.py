@@ -171,3 +171,14 @@ def test_a_service_that_asks_for_patience_gets_it() -> None:
     busy = Refused("asked too often", status=429, retry_after=30.0)
     eyes, _ = eyes_of(Script(busy))
     assert eyes.look() == 30.0
+
+
+def test_a_failure_that_nobody_has_thought_of_does_not_blind_for_good() -> None:
+    class Broken(Script):
+        def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
+            eyes.stop()  # so that it pauses no longer
+            raise RecursionError("nobody has thought of that")
+
+    eyes, looks = eyes_of(Broken())
+    eyes.run()
+    assert looks == [Named(name="web-0")]

@@ -4,6 +4,7 @@ What it sees is handed on; what to make of it is decided elsewhere. It first fin
 what this VM is called, because a document says nothing without that.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -23,6 +24,8 @@ _NO_TIME = 0.1  # seconds: who says that nothing is new sooner does not hold us
 #: Seconds until a name that could not be learned is asked for again: longer each time,
 #: because nothing is read meanwhile.
 _ASK_AGAIN, _ASK_SELDOM = 60.0, 3600.0
+
+_log = logging.getLogger("forewarn.agent")
 
 
 class Source(Protocol):
@@ -96,7 +99,12 @@ class Eyes:
     def run(self) -> None:
         """Ask, hand on, pause; again and again."""
         while not self._stopped.is_set():
-            self._stopped.wait(self.look())
+            try:
+                pause = self.look()
+            except Exception:  # whatever it is, an agent that is blind is worse
+                _log.exception("nothing could be made of what was read; again")
+                pause = _REFUSED_PAUSE
+            self._stopped.wait(pause)
 
     def look(self) -> float:
         """Ask once; answer how many seconds to pause."""
