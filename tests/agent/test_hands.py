@@ -27,11 +27,16 @@ class Grip:
         self._reports: SimpleQueue[Report] = SimpleQueue()
         clock = ServiceClock()
         clock.hear(Reckoning(date=NOON, at=time.monotonic(), rate=0.0))
-        plan = Plan(state=Path(), name="web-0", hooks={"drain": sh(text)})
+        plan = Plan(
+            state=Path(),
+            name="web-0",
+            endpoint="http://127.0.0.1:1",
+            hooks={"drain": sh(text)},
+        )
         self.hands = Hands(plan, self.approver, clock, self._reports.put)
 
-    def begin(self, hook: str = "drain") -> None:
-        run = a_run(hook, outcome=Outcome.RUNNING)
+    def begin(self, hook: str = "drain", times: int = 1) -> None:
+        run = a_run(hook, outcome=Outcome.RUNNING, times=times)
         self.hands.begin(a_life(), Begin(run=run, deadline=NOON + MINUTE))
 
     def ask(self) -> None:
@@ -68,6 +73,14 @@ def test_a_hook_is_told_the_rule_the_name_and_the_time_left() -> None:
     report = grip.report()
     assert isinstance(report, HookEnded)
     assert report.run.output.split() == ["all", "web-0", "60"]
+
+
+def test_a_hook_is_told_where_the_service_is_and_that_it_runs_again() -> None:
+    grip = Grip("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
+    grip.begin(times=2)
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert report.run.output.split() == ["http://127.0.0.1:1", "1"]
 
 
 def test_a_hook_that_is_no_longer_in_the_file_has_failed() -> None:

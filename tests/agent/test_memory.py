@@ -84,3 +84,20 @@ def test_what_has_been_over_for_a_week_is_forgotten(keeping: Keeping) -> None:
     memory.forget_old(NOON + timedelta(days=7, seconds=1))
     assert memory.find("E1") is None
     assert keeping.load().lives == {}
+
+
+def test_all_is_well_only_when_the_disk_has_taken_everything(
+    keeping: Keeping, space: Space
+) -> None:
+    complaints: list[Unavailable | None] = []
+    memory = Memory(keeping, complaints.append)
+    space.is_full = True
+    memory.keep(a_life())
+    memory.keep(a_life(event=an_event("E2")))
+    space.is_full = False
+    memory.keep(a_life())
+    assert None not in complaints
+    assert memory.is_safe(a_life())
+    assert memory.is_full
+    memory.save_again()
+    assert complaints[-1] is None

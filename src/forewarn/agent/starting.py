@@ -109,7 +109,8 @@ class _Running:
 
     def _work(self, agent: Agent) -> None:
         plan = self._plan
-        hands = Hands(plan, self._client, self._clock, agent.inbox.put)
+        found = replace(plan, endpoint=self._client.endpoint)  # as hooks are told
+        hands = Hands(found, self._client, self._clock, agent.inbox.put)
         eyes = Eyes(
             self._client,
             agent.inbox.put,
