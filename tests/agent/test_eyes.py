@@ -182,3 +182,26 @@ def test_a_failure_that_nobody_has_thought_of_does_not_blind_for_good() -> None:
     eyes, looks = eyes_of(Broken())
     eyes.run()
     assert looks == [Named(name="web-0")]
+
+
+def test_a_name_that_is_not_told_is_not_asked_for_with_every_question() -> None:
+    nobody = Refused("there is no such page", status=404)
+    eyes, _ = eyes_of(script := Script(a_reading(), a_reading(), instances=[nobody]))
+    eyes.look()
+    eyes.look()
+    assert script.names_asked == 1
+
+
+def test_no_service_is_asked_to_hold_for_more_than_a_minute() -> None:
+    eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=900.0)
+    eyes.look()
+    eyes.look()
+    assert script.asked[1] == ('"1"', 60.0)
+
+
+def test_pauses_begin_anew_after_an_answer() -> None:
+    away = Unreachable("nobody is there")
+    script = Script(away, away, away, a_reading(), away)
+    eyes, _ = eyes_of(script, poll=0.1)
+    pauses = [eyes.look() for _ in range(5)]
+    assert pauses[4] == pauses[0] < pauses[2]

@@ -101,3 +101,16 @@ def test_all_is_well_only_when_the_disk_has_taken_everything(
     assert memory.is_full
     memory.save_again()
     assert complaints[-1] is None
+
+
+def test_what_is_forgotten_is_not_offered_to_the_disk_any_more(
+    keeping: Keeping, space: Space
+) -> None:
+    complaints: list[Unavailable | None] = []
+    memory = Memory(keeping, complaints.append)
+    space.is_full = True
+    memory.keep(replace(a_life(), seen=Seen.GONE, over_at=NOON))
+    memory.forget_old(NOON + timedelta(days=8))
+    assert not memory.is_full
+    memory.save_again()
+    assert memory.find("E1") is None
