@@ -187,21 +187,6 @@ def test_what_is_over_is_kept_when_the_disk_takes_it(stage: Staging) -> None:
     assert now.conditions.are_there() == {}
 
 
-def test_whether_all_are_ready_is_not_asked_for_what_is_not_on_disk(
-    stage: Staging, tmp_path: Path
-) -> None:
-    asked = tmp_path / "asked"
-    now = stage(
-        together=Together.WHEN_READY, ready="all", hooks={"all": f"touch {asked}"}
-    )
-    now.space.is_full = True
-    now.turn(seeing(an_event()))
-    now.turn()
-    now.hands.stop()
-    assert now.runs() == [("drain", "done", 1)]
-    assert not asked.exists()
-
-
 def test_an_approval_that_the_disk_does_not_know_of_is_not_sent_until_it_does(
     stage: Staging,
 ) -> None:
