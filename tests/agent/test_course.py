@@ -143,9 +143,11 @@ def test_what_is_approved_is_not_approved_again() -> None:
 
 
 def test_when_it_is_first_sent_is_remembered() -> None:
-    posted = course.post(a_life(), NOON)
+    sent = course.post(a_life(), NOON)
+    posted = sent.life
+    assert said(sent) == ["approval-sent"]
     assert posted.posted_at == NOON
-    assert course.post(posted, NOON + MINUTE) == posted
+    assert course.post(posted, NOON + MINUTE) == Advance(life=posted)
 
 
 def test_an_approval_tells_how_much_of_the_notice_was_used() -> None:
@@ -159,9 +161,11 @@ def test_an_approval_tells_how_much_of_the_notice_was_used() -> None:
 
 
 def test_hooks_get_the_time_to_not_before_less_the_reserve() -> None:
-    order = advance(a_life(), about(reserve=30)).orders[0]
+    step = advance(a_life(), about(reserve=30))
+    order = step.orders[0]
     assert isinstance(order, Begin)
     assert order.deadline == NOON + 15 * MINUTE - timedelta(seconds=30)
+    assert step.notes[0].said["seconds_left"] == 870.0
 
 
 def test_of_little_time_no_more_than_a_fifth_is_kept_in_reserve() -> None:

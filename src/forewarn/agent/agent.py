@@ -265,10 +265,10 @@ class Agent:
         if isinstance(order, AskReady) and not self._approvals.is_ready(name):
             hands.ask_ready(life, course.question(life, order.hook, about))
             return
-        life = course.post(life, about.now)
-        self._memory.keep(life)
-        if self._memory.is_safe(life):
-            hands.post(life)
+        step = course.post(life, about.now)
+        self._put(step)
+        if self._memory.is_safe(step.life):
+            hands.post(step.life)
         else:
             self._approvals.again(name)
 

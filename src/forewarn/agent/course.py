@@ -109,9 +109,12 @@ def end(life: Life, run: Run, now: datetime) -> Advance:
     return Advance(life=changed, notes=(ended(changed, run, now),))
 
 
-def post(life: Life, now: datetime) -> Life:
-    """Take in that an approval is about to be sent."""
-    return life if life.posted_at is not None else replace(life, posted_at=now)
+def post(life: Life, now: datetime) -> Advance:
+    """Take in that an approval is about to be sent, for the first time or again."""
+    if life.posted_at is not None:
+        return Advance(life=life)
+    posted = replace(life, posted_at=now)
+    return Advance(life=posted, notes=(note("approval-sent", posted, now),))
 
 
 def approve(life: Life, answer: str, now: datetime) -> Advance:
@@ -231,12 +234,15 @@ def _begin(
     kept = tuple(run for run in life.runs if (run.step, run.hook) not in names)
     life = replace(life, runs=(*kept, *begun))
     orders = tuple(Begin(run=run, deadline=_deadline(life, about)) for run in begun)
-    return life, orders, tuple(_began(life, run) for run in begun)
+    return life, orders, tuple(_began(life, order) for order in orders)
 
 
-def _began(life: Life, run: Run) -> Note:
+def _began(life: Life, order: Begin) -> Note:
+    run, left = order.run, None
+    if order.deadline is not None:
+        left = round((order.deadline - run.begun_at).total_seconds(), 3)
     said = {"step": run.step, "hook": run.hook, "times": run.times}
-    return note("hook-began", life, run.begun_at, **said)
+    return note("hook-began", life, run.begun_at, **said, seconds_left=left)
 
 
 def _deadline(life: Life, about: Circumstances) -> datetime:

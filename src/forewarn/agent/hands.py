@@ -3,6 +3,7 @@
 Each in a thread of its own; what came of it is handed on.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from forewarn.agent.lives import Life, Outcome, Run
 from forewarn.agent.plan import Hook, Plan
 from forewarn.agent.sighting import key
 from forewarn.errors import ForewarnError, Unreachable
+
+_log = logging.getLogger("forewarn.agent")
 
 _LAST_WAIT = 5.0  # seconds for hooks to end when the agent does
 
@@ -201,11 +204,14 @@ class Hands:
     def _start(
         self, do: Callable[[], Report], otherwise: Callable[[str], Report]
     ) -> None:
-        """Do it in a thread, and hand on what it tells; `otherwise`, without one."""
+        """Do it in a thread, and hand on what it tells; `otherwise`, if it cannot."""
 
         def work() -> None:
             try:
                 self._hand_on(do())
+            except Exception as error:  # the top of the thread
+                _log.exception("this should not have happened")
+                self._hand_on(otherwise(str(error)))
             finally:
                 self._threads.discard(thread)
 

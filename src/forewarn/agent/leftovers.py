@@ -12,6 +12,7 @@ from forewarn.agent import processes
 _VARIABLE = "FOREWARN_RUN"
 _AFTER_KILL = 1.0  # seconds until what cannot be killed is left alone
 _ROUNDS = 3  # what is killed may have started something meanwhile
+_BLINK = 0.05  # seconds in which one shows nothing that becomes another program
 _MOST = 256  # processes at a time; each takes a file
 
 
@@ -24,12 +25,21 @@ def end(token: str, *, kill_after: float) -> int:
         return 0
     ended: set[int] = set()
     for number, seconds in _steps(kill_after):
-        with _found(token) as found:
-            if not found:
-                break
-            ended.update(found)
-            _signal(found, number, seconds)
+        found = _end(token, number, seconds)
+        if not found:
+            time.sleep(_BLINK)
+            found = _end(token, number, seconds)
+        if not found:
+            break
+        ended.update(found)
     return len(ended)
+
+
+def _end(token: str, number: int, seconds: float) -> set[int]:
+    """Send a signal to all that is found, and wait for its end; say to whom."""
+    with _found(token) as found:
+        _signal(found, number, seconds)
+        return set(found)
 
 
 def _steps(kill_after: float) -> Iterator[tuple[int, float]]:

@@ -122,7 +122,9 @@ def _orders(remark: Remark) -> str:
 def _hook_began(remark: Remark) -> str:
     again = int(remark.number("times") or 1)
     suffix = f" again (time {again}): the agent had died" if again > 1 else ""
-    return f"{_hook(remark)} begins{suffix}"
+    left = remark.number("seconds_left")
+    time = "" if left is None else f", with {span(max(left, 0.0))} to do it"
+    return f"{_hook(remark)} begins{suffix}{time}"
 
 
 def _hook_ended(remark: Remark) -> str:
@@ -196,6 +198,7 @@ _SAY: Mapping[str, Callable[[Remark], str]] = {
     "decided": _decided,
     "hook-began": _hook_began,
     "hook-ended": _hook_ended,
+    "approval-sent": _reasoned("the approval is sent"),
     "approved": _approved,
     "approval-failed": _reasoned("the approval was not taken"),
     "not-approved": _reasoned("not approved"),
