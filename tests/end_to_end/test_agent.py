@@ -100,6 +100,7 @@ def test_a_reboot_is_approved_when_its_hook_has_succeeded(
             "decided",
             "hook-began",
             "hook-ended",
+            "approval-sent",
             "started",
             "gone",
             "hook-began",
