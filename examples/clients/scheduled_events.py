@@ -24,9 +24,9 @@ def get_ready(event):
 
 def may_be_approved(event):
     """Say yes to what our own people asked for, and to a short pause."""
-    duration = event.get("DurationInSeconds", -1)
-    is_short = event.get("EventType") == "Freeze" and 0 <= duration < 10
-    return event.get("EventSource") == "User" or is_short
+    is_short = event.get("DurationInSeconds") in range(10)
+    is_short_freeze = event.get("EventType") == "Freeze" and is_short
+    return event.get("EventSource") == "User" or is_short_freeze
 
 
 def ask(url, body=None, tag=None, timeout=10):

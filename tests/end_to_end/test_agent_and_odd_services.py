@@ -125,8 +125,9 @@ def test_an_answer_without_a_byte_does_not_end_an_event_until_it_is_repeated(
 ) -> None:
     odd.body = SOMETHING
     agent.wait_for("approved")
-    odd.body = b""
+    before, odd.body = odd.asked, b""
     gone = agent.wait_for("gone")
+    assert odd.asked - before >= 3
     assert gone["canceled"] is True
     agent.wait_for("over")
     assert (agent.folder / "undo").read_text() == "undo\n"

@@ -22,7 +22,7 @@ from forewarn.agent.course import Advance, AskReady, Begin, Circumstances, Cut, 
 from forewarn.agent.eyes import Look, Lost, Named, Saw
 from forewarn.agent.hands import Answered, Hands, HookEnded, ReadyTold, Report
 from forewarn.agent.impact import Ahead, Pulse
-from forewarn.agent.lives import UNTOUCHED, Impact, Life, Outcome, Seen
+from forewarn.agent.lives import UNTOUCHED, Impact, Life, Outcome
 from forewarn.agent.memory import Memory
 from forewarn.agent.myself import Myself
 from forewarn.agent.notes import Note, note
@@ -153,8 +153,9 @@ class Agent:
     def _named(self, item: Named) -> str:
         name = self._myself.learn(item.name)
         self._recording.named(name)
-        self._recording.name_fits(self._myself.mismatch(self._document))
-        if self._document is not None:
+        if self._document is None:
+            self._recording.name_fits(self._myself.mismatch(None))
+        else:
             self._see(self._document)  # it may name this VM after all
         return name
 
@@ -211,9 +212,9 @@ class Agent:
         again_at = time.monotonic() + self._clock.real(self._plan.ready_every)
         self._approvals.told(key(item.event), is_ready=item.is_ready, again_at=again_at)
         life = self._memory.find(item.event)
-        if self._stops or life is None or life.seen is not Seen.SCHEDULED:
+        if self._stops or life is None or item.is_ready:
             return
-        if not item.is_ready:
+        if course.is_awaited(life):
             self._hold(life, f"not all are ready: {item.why}")
 
     # --- what follows -----------------------------------------------------------------
@@ -223,8 +224,8 @@ class Agent:
 
         Nor for anything, until an answer has set the clock or nobody gives one.
         """
-        is_awaited = life.boot == self._boot and life.seen is Seen.SCHEDULED
-        return self._document is not None or (self._has_looked and is_awaited)
+        may_wait = life.boot == self._boot and course.is_awaited(life)
+        return self._document is not None or (self._has_looked and may_wait)
 
     def _go_on(self, life: Life, hands: Hands) -> None:
         running = hands.running(life.id)
@@ -247,7 +248,7 @@ class Agent:
                     self._approve(step.life, order, about, hands)
                 case _:
                     assert_never(order)
-        if life.seen is not Seen.SCHEDULED:
+        if not course.is_awaited(life):
             self._approvals.forget(key(life.id))
             hands.ask_no_more(life.id, course.NEWS[life.seen])
         elif not step.orders and not running:

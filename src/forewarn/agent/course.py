@@ -139,6 +139,11 @@ def question(life: Life, hook: str, about: Circumstances) -> Begin:
     return Begin(run=run, deadline=_deadline(life, about))
 
 
+def is_awaited(life: Life) -> bool:
+    """Say whether the event has yet to begin: until then it can be approved."""
+    return life.seen is Seen.SCHEDULED
+
+
 def is_near(life: Life, now: datetime) -> bool:
     """Say whether the event may touch this VM soon, or does so now."""
     if life.seen is not Seen.SCHEDULED or life.posted_at is not None:
@@ -254,8 +259,9 @@ def _deadline(life: Life, about: Circumstances) -> datetime:
 
 
 def _approvals(life: Life) -> Iterator[Order]:
-    is_awaited = life.seen is Seen.SCHEDULED and life.approved_at is None
-    if not is_awaited or not_approved(life) is not None:
+    if not is_awaited(life) or life.approved_at is not None:
+        return
+    if not_approved(life) is not None:
         return
     course = life.course
     if course is not None and course.together is Together.WHEN_READY and course.ready:

@@ -37,18 +37,20 @@ def compare(before: Document | None, after: Document) -> Change:
     old = {event.id: event for event in before.events} if before else {}
     new = {event.id: event for event in after.events}
     gone = [event for event in old.values() if event.id not in new]
-    started = [each for each in new.values() if _has_started(old.get(each.id), each)]
+    started = {
+        name: each for name, each in new.items() if _has_started(old.get(name), each)
+    }
     return Change(
         incarnation=after.incarnation,
         events=after.events,
         appeared=tuple(each for each in new.values() if each.id not in old),
-        started=tuple(started),
+        started=tuple(started.values()),
         completed=tuple(each for each in gone if _is_started(each)),
         canceled=tuple(each for each in gone if not _is_started(each)),
         changed=tuple(
             each
-            for each in new.values()
-            if each.id in old and each not in started and _differs(old[each.id], each)
+            for name, each in new.items()
+            if name in old and name not in started and _differs(old[name], each)
         ),
     )
 
