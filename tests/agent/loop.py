@@ -36,7 +36,7 @@ from forewarn.agent.plan import Approve, Hook, Plan, Rule, Step, Together
 from forewarn.agent.recording import Recording
 from forewarn.client.reading import Reading
 from forewarn.client.reckoning import Reckoning
-from forewarn.errors import ForewarnError, Unreachable
+from forewarn.errors import Unreachable
 from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
 
 HOOKS: Mapping[Step, tuple[str, ...]] = {
@@ -80,7 +80,7 @@ class Approver:
 
     def __init__(self) -> None:
         self.approved: list[str] = []
-        self.refusals: list[ForewarnError] = []
+        self.refusals: list[Exception] = []
 
     def approve(self, *events: str) -> None:
         if self.refusals:

@@ -153,3 +153,15 @@ def test_an_approval_that_is_refused_is_answered_too() -> None:
     grip.approver.refusals = [refused]
     grip.hands.post(replace(a_life()))
     assert grip.report() == Answered(event="E1", error=refused)
+
+
+def test_what_nobody_foresaw_is_answered_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    grip = Grip("exit 0")
+    grip.approver.refusals = [ZeroDivisionError("of all things")]
+    grip.hands.post(a_life())
+    report = grip.report()
+    assert isinstance(report, Answered)
+    assert str(report.error) == "of all things"
+    assert "this should not have happened" in caplog.text

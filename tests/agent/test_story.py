@@ -53,6 +53,15 @@ def test_a_story_tells_what_happened_to_the_event_and_meanwhile_to_the_agent() -
     ]
 
 
+def test_a_hook_is_told_to_begin_with_the_time_that_it_has() -> None:
+    line = a_line("hook-began", step="prepare", hook="drain", seconds_left=895.0)
+    assert sentence(Remark(line)) == "prepare: drain begins, with 14 min 55 s to do it"
+
+
+def test_an_approval_is_told_when_it_is_sent() -> None:
+    assert sentence(Remark(a_line("approval-sent"))) == "the approval is sent"
+
+
 def test_a_story_tells_when_and_how_long_after_first_sight() -> None:
     story = told(A_REBOOT)
     assert story.entries[0].at == NOON
