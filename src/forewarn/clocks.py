@@ -72,6 +72,11 @@ class ManualClock:
             raise InvalidInput("a clock is never set back")
         self._now = moment
 
+    def leap_to(self, moment: datetime) -> None:
+        """Stand at `moment`, as if nobody had been there until then."""
+        self.move_to(moment)
+        self.start = moment
+
     def wait(self, bell: Bell, until: datetime | None) -> None:
         """Wait for `bell`; moving this clock is the business of whoever moves it."""
         if until is None or until > self._now:

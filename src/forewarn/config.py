@@ -55,6 +55,7 @@ class Config:
     not_before_2017_03_01: DateForm
     latest: bool  # a version, as in the preview
     first_call_delay: float  # seconds
+    seed: int | None  # None: ids and jitter are others every time
     state_directory: Path
 
     @property
@@ -85,6 +86,11 @@ def load(sources: Sources) -> Config:
     values["store"] = values["store"] or f"sqlite:///{directory / 'forewarn.db'}"
     config = Config(**values, shown=shown, state_directory=directory)
     _check_control(config)
+    if config.seed is not None and config.store != "memory":
+        raise InvalidInput(
+            "--seed makes the same ids again, which a store that is kept may know"
+            " already; give --store memory with it"
+        )
     return config
 
 

@@ -374,4 +374,13 @@ SETTINGS: tuple[Setting, ...] = (
         " 120 at most.",
         shown_default="0: at once",
     ),
+    Setting(
+        name="seed",
+        key="rehearsal.seed",
+        default=None,
+        read=a_number("a seed", 0, 2**53, is_whole=True),
+        metavar="NUMBER",
+        help="Make the same ids, jitter and faults every time; with --store memory.",
+        shown_default="others every time",
+    ),
 )

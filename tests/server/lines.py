@@ -15,6 +15,7 @@ from forewarn.server.identity import Waiter
 from forewarn.server.limits import Connections, Verdict
 from forewarn.server.metadata import Deferred
 from forewarn.server.wire import Wire
+from forewarn.server.witness import Witness
 
 
 class Socket(asyncio.Transport):
@@ -121,6 +122,7 @@ class Plane:
         self.loop = Loop()
         self.alarm = Alarm(self.loop)
         self.first_calls = FirstCalls(self.loop, self.desk, self._wake)
+        self.witness: Witness | None = None
         self.second = 0
         self.limit = Connections(per_vm=per_vm, total=total)
         self.wires: set[Wire] = set()

@@ -30,15 +30,15 @@ class Readers:
         works: Works,
         counting: Counting,
         notifying: Notifying,
-        streams: Callable[[], None],
     ) -> None:
-        """Wake each when `engine` has committed; `streams` wakes those who listen."""
+        """Wake each when `engine` has committed."""
         self._engine = engine
         self._tokens = tokens
         self._documents = documents
         self._works = works
         self._notifying = notifying
-        self._streams = streams
+        #: Who else is told, in this thread, how far the journal goes.
+        self.told: list[Callable[[int], None]] = []
         self._of_documents = Follower("documents", documents.catch_up)
         self._of_works = Follower("works", works.catch_up, works.wait)
         self._of_counting = Follower(
@@ -60,7 +60,8 @@ class Readers:
         self._try("documents", lambda: self._documents.catch_up(position))
         self._of_works.ring()
         self.timers.ring()
-        self._streams()
+        for each in self.told:
+            each(position)
         self._notifying.ring()
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:

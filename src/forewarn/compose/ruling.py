@@ -4,13 +4,17 @@ import hashlib
 import logging
 import os
 import tomllib
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from random import Random
+from uuid import UUID
 
 from forewarn.config import Config
 from forewarn.core import fleet_file
 from forewarn.core.policy import Rules
 from forewarn.drivers.choice import Choice
+from forewarn.engine.engine import new_id
 from forewarn.engine.fleets import Fleets
 from forewarn.errors import CannotStart, Conflict
 from forewarn.ports import Clock
@@ -36,6 +40,14 @@ def rules(config: Config, clock: Clock) -> Rules:
         user_operations=config.user_operations_limit or None,
         host_failure=config.host_failure_type,
     )
+
+
+def ids(seed: int | None) -> Callable[[], str]:
+    """Make what makes ids: with a `seed` always the same ones, in the same order."""
+    if seed is None:
+        return new_id
+    draw = Random(f"{seed} ids")
+    return lambda: str(UUID(int=draw.getrandbits(128), version=4)).upper()
 
 
 def driver_of(config: Config) -> Choice:

@@ -7,14 +7,22 @@ import ssl
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
+from random import Random
 from types import TracebackType
 
 from forewarn.clocks import SystemClock
 from forewarn.compose.keeping import clock_of, open_store, store_bytes
 from forewarn.compose.readers import Readers
-from forewarn.compose.ruling import apply_fleet, driver_of, rules, warn_of_default
+from forewarn.compose.ruling import (
+    apply_fleet,
+    driver_of,
+    ids,
+    rules,
+    warn_of_default,
+)
 from forewarn.compose.sockets import bound, control_connections, limit, listen, rate
 from forewarn.config import Config
+from forewarn.core.fleet import Fleet
 from forewarn.drivers.choice import IN_PLACE, make_driver, open_driver
 from forewarn.engine.causes import Causes
 from forewarn.engine.counting import Counting
@@ -38,20 +46,37 @@ from forewarn.server.responses import Stamp
 
 _log = logging.getLogger(__name__)
 
-_COUNT = 5.0  # seconds between two looks of `counting`; a scrape does not wait for it
-
 
 class System:
     """The whole service in one process."""
 
-    def __init__(self, config: Config, token: str) -> None:
-        """Be what `config` says; `open` starts it."""
+    engine: Engine  # these, once it is open
+    fleets: Fleets
+    causes: Causes
+    advance: Advance
+    plane: MetadataPlane
+    readers: Readers
+
+    def __init__(
+        self,
+        config: Config,
+        token: str,
+        *,
+        is_guest: bool = False,
+        fleet: Fleet | None = None,
+    ) -> None:
+        """Be what `config` says, and serve `fleet` if it is given; `open` starts it.
+
+        A guest shares its process with others: it leaves their garbage alone, and has
+        no control plane until `open_control`.
+        """
+        self._fleet = fleet
         self._config = config
         self._token = token
-        self._tls: ssl.SSLContext | None = None  # None: plain HTTP
+        self._is_guest = is_guest
         self._cleanup = ExitStack()
         self.metadata: Sequence[str] = ()
-        self.control = ""
+        self.control = ""  # empty: there is no control plane
 
     def __enter__(self) -> "System":
         """Start."""
@@ -72,61 +97,109 @@ class System:
         self._cleanup.close()
 
     def open(self) -> None:
-        """Start both planes; return when they answer."""
+        """Start; return when VMs are answered, and operators, unless it is a guest."""
         with ExitStack() as cleanup:
             self._open(cleanup)
             self._cleanup = cleanup.pop_all()
 
+    def open_control(self) -> None:
+        """Start the control plane of a guest."""
+        with ExitStack() as cleanup:
+            controlling = listen(self._config.control, cleanup)
+            self._open_control(cleanup, controlling, self._tls())
+            self._cleanup.push(cleanup.pop_all())
+
     def _open(self, cleanup: ExitStack) -> None:
-        config = self._config
-        if config.tls_cert and config.tls_key:
-            self._tls = tls_context(config.tls_cert, config.tls_key)
+        config, tls = self._config, self._tls()
         listening = [listen(each, cleanup) for each in config.metadata]
-        controlling = listen(config.control, cleanup)
-        store = open_store(config.store)
-        cleanup.callback(store.close)
-        clock = clock_of(config, store)
-        notes = Notes()
-        engine = Engine(store, clock, rules=rules(config, clock), notes=notes)
-        engine.beat()
-        fleets = Fleets(engine)
-        if config.fleet is not None:
-            apply_fleet(fleets, config.fleet)
+        controlling = None if self._is_guest else listen(config.control, cleanup)
+        self._open_engine(cleanup)
+        engine = self.engine
         directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
+        clock = engine.clock
         desk = Desk(
             directory,
-            notes,
+            engine.notes,
             Stamp(clock.now(), clock.name),
             date_form=config.not_before_2017_03_01,
             rate=rate(config.requests_per_second),
             first_call_delay=config.first_call_delay,
             takes_latest=config.latest,
         )
-        plane = MetadataPlane(listening, desk, engine, clock, limit(config))
-        documents = Documents(store, plane.hand_over)
-        documents.open()
+        self.plane = MetadataPlane(listening, desk, engine, clock, limit(config))
+        self._documents = Documents(engine.store, self.plane.hand_over)
+        self._documents.open()
         warn_of_default(directory, config)
-        gc.collect()
-        gc.freeze()  # a collection over a large fleet would pause every answer
-        cleanup.callback(gc.unfreeze)
-        plane.start()
-        cleanup.callback(plane.stop)
-        self._open_control(cleanup, controlling, engine, fleets, documents, plane)
-        cleanup.callback(store.leave)  # first of all, so that nobody hangs on it
+        if not self._is_guest:
+            gc.collect()
+            gc.freeze()  # a collection over a large fleet would pause every answer
+            cleanup.callback(gc.unfreeze)
+        self.plane.start()
+        cleanup.callback(self.plane.stop)
+        self._open_readers(cleanup)
+        if controlling is not None:
+            self._open_control(cleanup, controlling, tls)
+        cleanup.callback(self.advance.stop)
+        cleanup.callback(self._works.leave)
+        cleanup.callback(self._store.leave)  # first of all, so that nobody hangs on it
         self.metadata = [f"http://{bound(each)}" for each in listening]
-        self.control = f"{'https' if self._tls else 'http'}://{bound(controlling)}"
+
+    def _tls(self) -> ssl.SSLContext | None:
+        """What the control plane proves itself with; None: it speaks plain HTTP."""
+        config = self._config
+        if config.tls_cert and config.tls_key:
+            return tls_context(config.tls_cert, config.tls_key)
+        return None
+
+    def _open_engine(self, cleanup: ExitStack) -> None:
+        config = self._config
+        store = self._store = open_store(config.store)
+        cleanup.callback(store.close)
+        clock = clock_of(config, store)
+        self.engine = Engine(
+            store,
+            clock,
+            rules=rules(config, clock),
+            notes=Notes(),
+            new_id=ids(config.seed),
+        )
+        self.engine.beat()
+        self.fleets = Fleets(self.engine)
+        self.causes = Causes(self.engine)
+        if self._fleet is not None:
+            self.fleets.apply(self._fleet, by="rehearsal", remove=True)
+        elif config.fleet is not None:
+            apply_fleet(self.fleets, config.fleet)
+
+    def _open_readers(self, cleanup: ExitStack) -> None:
+        engine, documents = self.engine, self._documents
+        self._works = self._open_works(cleanup, engine, documents)
+        self._notifying = self._open_notifying(cleanup, engine)
+        self._counting = Counting(engine.store)
+        self._counting.open()
+        self._tokens = Tokens(engine, self._token)
+        self._tokens.reload()
+        self.readers = Readers(
+            engine,
+            tokens=self._tokens,
+            documents=documents,
+            works=self._works,
+            counting=self._counting,
+            notifying=self._notifying,
+        )
+        read_to_end = partial(self.readers.read_to_end, self.plane.restamp)
+        self.advance = Advance(engine, read_to_end)
+        for each in self.readers.threads:
+            each.start()
+            cleanup.callback(each.stop)
+        self._notifying.start()
 
     def _open_control(
         self,
         cleanup: ExitStack,
         controlling: socket.socket,
-        engine: Engine,
-        fleets: Fleets,
-        documents: Documents,
-        plane: MetadataPlane,
+        tls: ssl.SSLContext | None,
     ) -> None:
-        works = self._open_works(cleanup, engine, documents)
-        notifying = self._open_notifying(cleanup, engine)
         # Imported late: FastAPI takes half a second, and VMs can be answered by now.
         from forewarn.server.control.app import in_public, make_app
         from forewarn.server.control.asked import Parts
@@ -135,39 +208,25 @@ class System:
         from forewarn.server.control.runner import ControlPlane
         from forewarn.server.metrics.sources import sources_of
 
-        counting = Counting(engine.store)
-        counting.open()
-        tokens = Tokens(engine, self._token)
-        tokens.reload()
         streams = Streams()
-        readers = Readers(
-            engine,
-            tokens=tokens,
-            documents=documents,
-            works=works,
-            counting=counting,
-            notifying=notifying,
-            streams=streams.ring,
-        )
-
-        advance = Advance(engine, partial(readers.read_to_end, plane.restamp))
+        self.readers.told.append(lambda position: streams.ring())
         parts = Parts(
-            engine=engine,
-            fleets=fleets,
-            causes=Causes(engine),
-            advance=advance,
-            tokens=tokens,
-            documents_position=lambda: documents.position,
-            notifying=notifying,
+            engine=self.engine,
+            fleets=self.fleets,
+            causes=self.causes,
+            advance=self.advance,
+            tokens=self._tokens,
+            documents_position=lambda: self._documents.position,
+            notifying=self._notifying,
             sources=sources_of(
-                counting,
-                engine=engine,
-                documents=documents,
-                works=works,
-                timers=readers.timers,
-                plane=plane,
+                self._counting,
+                engine=self.engine,
+                documents=self._documents,
+                works=self._works,
+                timers=self.readers.timers,
+                plane=self.plane,
                 store_bytes=partial(store_bytes, self._config.store),
-                targets=notifying.targets,
+                targets=self._notifying.targets,
             ),
         )
         app = make_app(parts, streams)
@@ -178,15 +237,12 @@ class System:
             in_public(app, names),
             streams,
             connections=control_connections(),
-            tls=self._tls,
+            tls=tls,
             is_proxied=bool(self._config.control_host),
         )
-        for each in (*readers.threads, control):
-            each.start()
-            cleanup.callback(each.stop)
-        notifying.start()
-        cleanup.callback(advance.stop)
-        cleanup.callback(works.leave)
+        control.start()
+        cleanup.callback(control.stop)
+        self.control = f"{'https' if tls else 'http'}://{bound(controlling)}"
 
     def _open_works(
         self, cleanup: ExitStack, engine: Engine, documents: Documents
@@ -206,7 +262,8 @@ class System:
 
     def _open_notifying(self, cleanup: ExitStack, engine: Engine) -> Notifying:
         config = self._config
-        pace = Pace(longest_backoff=config.notify_longest_backoff)
+        chance = Random(config.seed).random  # unless there is one, another every time
+        pace = Pace(longest_backoff=config.notify_longest_backoff, chance=chance)
         deliveries = []
         for target in config.notify_targets:
             notifier = make_notifier(

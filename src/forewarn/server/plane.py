@@ -26,6 +26,7 @@ from forewarn.server.limits import Connections, Verdict
 from forewarn.server.metadata import Approve, Deferred, Desk, Listen
 from forewarn.server.responses import Stamp
 from forewarn.server.wire import Wire
+from forewarn.server.witness import Witness
 
 _LAST_ANSWERS = 1.5  # seconds that a stop waits for answers under way
 _POOL = 4
@@ -59,6 +60,7 @@ class MetadataPlane:
         """Answer from `desk`; send what writes to `commands`."""
         self.desk = desk
         self.memo = Memo()
+        self.witness: Witness | None = None  # of a rehearsal; None: nobody watches
         self.second = 0  # counted by the sweep, not by a clock
         self._sockets = sockets
         self._commands = commands

@@ -13,6 +13,7 @@ from forewarn.server.limits import Verdict
 from forewarn.server.metadata import Deferred, Delay, Desk, Hold
 from forewarn.server.requests import Request
 from forewarn.server.responses import Response, error
+from forewarn.server.witness import Witness, asked
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Plane(Protocol):
     memo: Memo
     alarm: Alarm
     first_calls: FirstCalls
+    witness: Witness | None  # None: nobody watches
     second: int  # counted by the sweep, not by a clock
 
     def admit(self, wire: "Wire", caller: str | None) -> Verdict:
@@ -86,6 +88,29 @@ class Wire(asyncio.Protocol):
 
     def answer(self, request: Request, body: bytes) -> bytes | Deferred:
         """Answer for the address of this connection."""
+        if self._plane.witness is not None:
+            return self._answer_watched(self._plane.witness, request, body)
+        return self._answer(request, body)
+
+    def _answer_watched(
+        self, witness: Witness, request: Request, body: bytes
+    ) -> bytes | Deferred:
+        response = witness.take(request, body)
+        if response is not None:
+            return self._plane.desk.write(request, response)
+        answer = self._answer(request, body)
+        if isinstance(answer, bytes):
+            self._report(witness, request, body, answer)
+        return answer
+
+    def _report(
+        self, witness: Witness, request: Request, body: bytes, answer: bytes
+    ) -> None:
+        directory = self._plane.desk.directory
+        found = asked(request, body, answer, directory, self._address)
+        witness.answered(found)
+
+    def _answer(self, request: Request, body: bytes) -> bytes | Deferred:
         desk = self._plane.desk
         answer = desk.answer(request, body, self._address)
         if self._is_leaving and isinstance(answer, Hold | Delay):
@@ -255,6 +280,9 @@ class Wire(asyncio.Protocol):
 
     def _resume(self, answer: bytes | Deferred) -> None:
         self._let_go()
+        witness, connection = self._plane.witness, self._connection
+        if witness is not None and isinstance(answer, bytes):
+            self._report(witness, connection.request, connection.body, answer)
         self._since = self._plane.second
         self._write(self._connection.resume(answer))
 

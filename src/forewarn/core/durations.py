@@ -1,0 +1,39 @@
+"""Durations as people write them: 14m, 1h30m, 90s, 250ms, 90."""
+
+import re
+from datetime import timedelta
+
+from forewarn.errors import InvalidInput
+
+_WRITTEN = re.compile(
+    "".join(rf"(?:([0-9]{{1,9}}){unit})?" for unit in ("d", "h", "m(?!s)", "s", "ms")),
+    re.IGNORECASE,
+)
+_MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
+_PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
+
+
+def duration_of(written: str | float | timedelta) -> timedelta:
+    """Read a duration; a number is one of seconds."""
+    if isinstance(written, timedelta):
+        return written
+    text = str(written).strip()
+    if _PLAIN.fullmatch(text):
+        return timedelta(seconds=float(text))
+    found = _WRITTEN.fullmatch(text)
+    if not text or found is None:
+        raise InvalidInput(
+            f"{text!r} is not a duration; write 90, 90s, 20m, 1h30m, 1d or 250ms"
+        )
+    parts = zip(found.groups(), _MILLISECONDS, strict=True)
+    return timedelta(milliseconds=sum(int(n or 0) * unit for n, unit in parts))
+
+
+def written(duration: timedelta) -> str:
+    """Write `duration` as it can be read again: 1h30m."""
+    left, parts = round(duration / timedelta(milliseconds=1)), []
+    for size, unit in zip(_MILLISECONDS, ("d", "h", "m", "s", "ms"), strict=True):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

@@ -1,0 +1,52 @@
+"""Which VMs there are in a rehearsal: the demo fleet, a file, or a few names."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TypeAlias
+
+from forewarn.core import fleet_file
+from forewarn.core.fleet import Fleet
+from forewarn.errors import InvalidInput
+
+#: A file, or tables as in one; None: the demo fleet.
+FleetSource: TypeAlias = "str | Path | Mapping[str, object] | None"
+
+_DEMO = "demo.toml"
+
+
+def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
+    """Read the fleet that `source` is; or make one group of `vms`, which listens."""
+    if vms:
+        if source is not None:
+            raise InvalidInput("give a fleet or vms, not both")
+        return fleet_file.read_fleet(_group_of(vms), "vms")
+    if isinstance(source, Mapping):
+        return fleet_file.read_fleet(source, "fleet")
+    return _from_file(source)
+
+
+def _from_file(source: str | Path | None) -> Fleet:
+    name = _DEMO if source is None else str(source)
+    try:
+        if source is None:
+            text = resources.files("forewarn").joinpath(_DEMO).read_text()
+        else:
+            text = Path(source).read_text()
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"{name} is not valid TOML: {error}") from error
+    return fleet_file.read_fleet(data, name)
+
+
+def _group_of(vms: Sequence[str]) -> Mapping[str, object]:
+    hosts = [{"name": f"host-{number}"} for number, _ in enumerate(vms)]
+    group = {"name": "vms", "kind": "availability-set", "listening": "always"}
+    placed = [
+        {"name": name, "group": "vms", "host": host["name"], "update_domain": number}
+        for number, (name, host) in enumerate(zip(vms, hosts, strict=True))
+    ]
+    return {"hosts": hosts, "groups": [group], "vms": placed}

@@ -1,0 +1,57 @@
+"""What a test wants announced, as it writes it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TypedDict
+
+from forewarn.core.announcing import Order
+from forewarn.core.durations import duration_of
+from forewarn.errors import InvalidInput
+from forewarn.protocol.types import EventSource, EventType
+
+
+class Options(TypedDict, total=False):
+    """What can be said of an announcement beside its type and its VMs."""
+
+    host: str
+    group: str
+    notice: str | float | timedelta
+    duration: str | float | timedelta
+    description: str
+    source: str
+    reason: str
+    emergency: bool
+    ignore_gates: bool
+
+
+def order_of(kind: EventType | str, vms: Sequence[str], options: Options) -> Order:
+    """Read what is to be announced."""
+    notice, duration = options.get("notice"), options.get("duration")
+    source = options.get("source")
+    return Order(
+        type=_type(kind),
+        vms=tuple(vms),
+        host=options.get("host"),
+        group=options.get("group"),
+        notice=None if notice is None else duration_of(notice),
+        duration=None
+        if duration is None
+        else int(duration_of(duration).total_seconds()),
+        description=options.get("description"),
+        source=None if source is None else EventSource(source.capitalize()),
+        reason=options.get("reason"),
+        emergency=options.get("emergency", False),
+        ignore_gates=options.get("ignore_gates", False),
+    )
+
+
+def _type(kind: EventType | str) -> EventType:
+    try:
+        return EventType(kind.capitalize())
+    except ValueError:
+        known = ", ".join(EventType)
+        raise InvalidInput(f"{kind!r} is no type of event; there are {known}") from None
+
+
+def _seconds(duration: str | float | timedelta) -> int:
+    return int(duration_of(duration).total_seconds())

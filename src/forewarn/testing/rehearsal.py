@@ -1,0 +1,268 @@
+"""A private service in this process, with a clock that is moved by hand."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Unpack
+
+from forewarn.clocks import ManualClock
+from forewarn.compose import System
+from forewarn.config import Sources, load
+from forewarn.core.announcing import Order
+from forewarn.core.causes import Operation
+from forewarn.core.durations import duration_of
+from forewarn.core.facts import Entry
+from forewarn.core.fleet import Fleet
+from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.errors import Conflict, InvalidInput, NotFound
+from forewarn.protocol.types import EventType
+from forewarn.server.witness import Asked
+from forewarn.testing.events import Event
+from forewarn.testing.fleets import FleetSource, fleet_of
+from forewarn.testing.orders import Options, order_of
+from forewarn.testing.watching import MARKS, Mark, Watching
+
+#: Whose doing the journal says it is.
+BY = "rehearsal"
+
+_MOST_STEPS = 10_000  # of time, until something must have started
+
+
+class Rehearsal:
+    """A private service; what a test does to a program, and sees of it.
+
+    Times of the service (`advance`, notice, duration) are its clock's, which stands
+    still until it is moved. Times that a program takes (`within`) are real.
+    """
+
+    def __init__(
+        self,
+        *,
+        fleet: FleetSource = None,
+        vms: Sequence[str] = (),
+        vm: str | None = None,
+        seed: int | None = None,
+        metadata: str = "127.0.0.1:0",
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        """Serve `fleet` or a group of `vms`; the program speaks for `vm`.
+
+        Without them it is web-0 of the demo fleet. `settings` are those of the service.
+        """
+        self.fleet: Fleet = fleet_of(fleet, vms)
+        self.vm: str = self._named(vm)
+        self.seed = seed
+        self.watching = Watching()
+        self._token = secrets.token_urlsafe(24)
+        given = {
+            "metadata": [metadata],
+            "control": "127.0.0.1:0",
+            "store": "memory",
+            "clock": "manual",
+            "default_vm": self.vm,
+            "open": True,
+            "seed": seed,
+            **(settings or {}),
+        }
+        config = load(Sources(flags=given))
+        self.system = System(config, self._token, is_guest=True, fleet=self.fleet)
+
+    def _named(self, vm: str | None) -> str:
+        known = {name.lower(): name for name in self.fleet.vms}
+        if vm is None:
+            return next(iter(self.fleet.vms), "")
+        if vm.lower() not in known:
+            names = ", ".join(self.fleet.vms)
+            raise NotFound(f"there is no VM {vm} in the fleet; there are {names}")
+        return known[vm.lower()]
+
+    # --- its life ------------------------------------------------------------
+
+    def __enter__(self) -> "Rehearsal":
+        """Start."""
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.close()
+
+    def open(self) -> None:
+        """Start; return when VMs are answered."""
+        self.system.open()
+        self.system.plane.witness = self.watching
+        self.system.readers.told.append(self.watching.committed)
+
+    def close(self) -> None:
+        """Stop."""
+        self.system.close()
+
+    # --- where it is ---------------------------------------------------------
+
+    @property
+    def base(self) -> str:
+        """The address of the metadata plane; whoever asks there is `vm`."""
+        return self.system.metadata[0]
+
+    @property
+    def endpoint(self) -> str:
+        """Where the program under test asks."""
+        return self.endpoint_of(self.vm)
+
+    def endpoint_of(self, vm: str) -> str:
+        """Where `vm` asks."""
+        return f"{self.base}/vm/{self._named(vm)}"
+
+    @property
+    def mark_url(self) -> str:
+        """Where a program POSTs what it has done."""
+        return f"{self.base}{MARKS}"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a program under test finds in its environment."""
+        return {"FOREWARN_ENDPOINT": self.endpoint, "FOREWARN_MARK_URL": self.mark_url}
+
+    @property
+    def control(self) -> str:
+        """The address of the control API, which starts when it is first asked for."""
+        if not self.system.control:
+            self.system.open_control()
+        return self.system.control
+
+    @property
+    def token(self) -> str:
+        """What the control API is asked with."""
+        return self._token
+
+    # --- the clock -----------------------------------------------------------
+
+    @property
+    def now(self) -> datetime:
+        """The service's time."""
+        return self.system.engine.clock.now()
+
+    def advance(self, by: str | float | timedelta) -> datetime:
+        """Move the clock on; everything that falls due on the way happens."""
+        return self.system.advance.by(duration_of(by))
+
+    def advance_to_start(self, event: Event) -> datetime:
+        """Move the clock on until the maintenance behind `event` starts."""
+        self.system.advance.to(max(self.now, event.maintenance.not_before))
+        return self._advance_while(event, Phase.SCHEDULED)
+
+    def advance_to_end(self, event: Event) -> datetime:
+        """Move the clock on until the maintenance behind `event` is over."""
+        self.advance_to_start(event)
+        return self._advance_while(event, Phase.STARTED)
+
+    def _advance_while(self, event: Event, phase: Phase) -> datetime:
+        for _ in range(_MOST_STEPS):
+            if event.maintenance.phase is not phase:
+                break
+            moment = self.system.engine.next_moment()
+            if moment is None:
+                raise Conflict(
+                    f"time alone does not move {event.id} on: {event.explain()}"
+                )
+            self.system.advance.to(max(moment, self.now))
+        return self.now
+
+    def outage(self, lasts: str | float | timedelta) -> datetime:
+        """Let the service have been away for that long by its clock."""
+        clock = self.system.engine.clock
+        if not isinstance(clock, ManualClock):
+            raise TypeError("a rehearsal has a manual clock")
+        self.system.engine.beat()
+        clock.leap_to(clock.now() + duration_of(lasts))
+        self.system.engine.beat()
+        self.system.advance.to(clock.now())
+        return clock.now()
+
+    # --- what happens --------------------------------------------------------
+
+    def announce(
+        self, kind: EventType | str, *vms: str, **options: Unpack[Options]
+    ) -> Sequence[Event]:
+        """Announce a maintenance of `vms`, a host or a group; answer every event."""
+        order = order_of(kind, vms, options)
+        return self._events(self.system.engine.announce(order, by=BY))
+
+    def operate(self, operation: Operation | str, vm: str) -> Event:
+        """Restart, redeploy, reimage, evict or delete `vm`."""
+        order = Order(type=EventType.REBOOT, vms=(vm,))
+        operation = Operation(operation)
+        return self._seen(
+            self._events(self.system.causes.operate(operation, order, by=BY))
+        )
+
+    def freeze(self, vm: str | None = None, **options: Unpack[Options]) -> Event:
+        """Announce a Freeze of `vm`, a host or a group."""
+        return self._one(EventType.FREEZE, vm, options)
+
+    def reboot(self, vm: str | None = None, **options: Unpack[Options]) -> Event:
+        """Announce a Reboot of `vm`, a host or a group."""
+        return self._one(EventType.REBOOT, vm, options)
+
+    def redeploy(self, vm: str | None = None, **options: Unpack[Options]) -> Event:
+        """Announce a Redeploy of `vm`, a host or a group."""
+        return self._one(EventType.REDEPLOY, vm, options)
+
+    def preempt(self, vm: str | None = None, **options: Unpack[Options]) -> Event:
+        """Announce a Preempt of `vm`, a host or a group."""
+        return self._one(EventType.PREEMPT, vm, options)
+
+    def terminate(self, vm: str | None = None, **options: Unpack[Options]) -> Event:
+        """Announce a Terminate of `vm`, a host or a group."""
+        return self._one(EventType.TERMINATE, vm, options)
+
+    def _one(self, kind: EventType, vm: str | None, options: Options) -> Event:
+        targets = "host" in options or "group" in options
+        vms = () if vm is None and targets else (vm or self.vm,)
+        return self._seen(self.announce(kind, *vms, **options))
+
+    def _events(self, made: Sequence[Maintenance]) -> Sequence[Event]:
+        return [
+            Event(self.system.engine, self.watching, maintenance.id, event.id)
+            for maintenance in made
+            for event in maintenance.events
+        ]
+
+    def _seen(self, events: Sequence[Event]) -> Event:
+        """Choose the event that the VM of the program sees, if there is one."""
+        if not events:
+            raise InvalidInput("nothing was announced")
+        group = self.fleet.vms[self.vm].group if self.vm else ""
+        return next((each for each in events if each.group == group), events[0])
+
+    # --- what was seen -------------------------------------------------------
+
+    def mark(self, name: str) -> None:
+        """Take down that `name` was done."""
+        self.watching.mark(name)
+
+    @property
+    def marks(self) -> Sequence[Mark]:
+        """Every mark so far."""
+        return self.watching.marks
+
+    @property
+    def requests(self) -> Sequence[Asked]:
+        """Every request to the metadata plane so far."""
+        return self.watching.asked
+
+    def journal(self) -> Sequence[Entry]:
+        """Every fact so far."""
+        self.system.engine.write_notes()
+        found: list[Entry] = []
+        while page := self.system.engine.store.facts(
+            found[-1].position if found else 0, 1000
+        ):
+            found += page
+        return found

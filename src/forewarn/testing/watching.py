@@ -1,0 +1,115 @@
+"""Watches a rehearsal: what was asked and answered, marked and committed, and when.
+
+Times are monotonic. Whoever waits is woken by each of them, and looks for himself:
+never while he holds the lock, as the metadata loop must not wait for a store.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Condition
+
+from forewarn.server.requests import Request
+from forewarn.server.responses import TEXT, Response, error
+from forewarn.server.witness import Asked
+
+#: Where programs say what they have done.
+MARKS = "/rehearsal/marks"
+
+_LONGEST_MARK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Something that the program, or the test, has done."""
+
+    name: str
+    at: float
+
+
+class Watching:
+    """All that a rehearsal has seen."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Go by `monotonic`."""
+        self._monotonic = monotonic
+        self._changed = Condition()
+        self._changes = 0
+        self._asked: list[Asked] = []
+        self._marks: list[Mark] = []
+        self._commits: list[tuple[int, float]] = []
+
+    # --- what is seen --------------------------------------------------------
+
+    def take(self, request: Request, body: bytes) -> Response | None:
+        """Take a mark; None: the request is for the VM."""
+        if request.path.rstrip("/") != MARKS:
+            return None
+        if request.method != "POST":
+            return error(405, "Method not allowed; POST a mark", Allow="POST")
+        name = body.decode(errors="replace").strip()
+        if not 0 < len(name) <= _LONGEST_MARK:
+            text = f"Bad request. The body is the mark: 1 to {_LONGEST_MARK} characters"
+            return error(400, text)
+        self.mark(name)
+        return Response(200, b"", TEXT)
+
+    def answered(self, asked: Asked) -> None:
+        """Take down a request."""
+        with self._changed:
+            self._asked.append(asked)
+            self._ring()
+
+    def mark(self, name: str) -> None:
+        """Take down that `name` was done."""
+        with self._changed:
+            self._marks.append(Mark(name=name, at=self._monotonic()))
+            self._ring()
+
+    def committed(self, position: int) -> None:
+        """Take down that the journal goes to `position`."""
+        with self._changed:
+            self._commits.append((position, self._monotonic()))
+            self._ring()
+
+    def ring(self) -> None:
+        """Let those who wait look again."""
+        with self._changed:
+            self._ring()
+
+    def _ring(self) -> None:
+        self._changes += 1
+        self._changed.notify_all()
+
+    # --- what was seen -------------------------------------------------------
+
+    @property
+    def asked(self) -> Sequence[Asked]:
+        """Every request so far."""
+        with self._changed:
+            return (*self._asked,)
+
+    @property
+    def marks(self) -> Sequence[Mark]:
+        """Every mark so far."""
+        with self._changed:
+            return (*self._marks,)
+
+    def committed_at(self, position: int) -> float:
+        """When the fact at `position` was committed."""
+        with self._changed:
+            return next((at for to, at in self._commits if to >= position), 0.0)
+
+    def wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
+        """Wait until `is_so`, for `seconds` of real time; answer whether it is."""
+        deadline = self._monotonic() + seconds
+        while True:
+            with self._changed:
+                known = self._changes
+            if is_so():
+                return True
+            left = deadline - self._monotonic()
+            if left <= 0:
+                return False
+            with self._changed:
+                self._changed.wait_for(lambda k=known: self._changes != k, left)  # type: ignore[misc]  # mypy cannot infer a lambda with a default
