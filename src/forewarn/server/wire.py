@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from typing import Protocol, cast
 
 from forewarn.errors import ForewarnError, Unavailable
@@ -13,7 +14,7 @@ from forewarn.server.limits import Verdict
 from forewarn.server.metadata import Deferred, Delay, Desk, Hold
 from forewarn.server.requests import Request
 from forewarn.server.responses import Response, error
-from forewarn.server.witness import Witness, asked
+from forewarn.server.witness import Witness, asked, caller
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class Wire(asyncio.Protocol):
     __slots__ = (
         "_address",
         "_caller",
+        "_came",
         "_connection",
         "_drained",
         "_held",
@@ -76,6 +78,7 @@ class Wire(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._caller: str | None = None
+        self._came = 0.0  # monotonic, when the present request did, if it is watched
         self._verdict = Verdict.DROPPED
         self._connection: Connection[Deferred] = Connection(self, plane.memo)
         self._since = plane.second  # when the present state began
@@ -98,17 +101,21 @@ class Wire(asyncio.Protocol):
         response = witness.take(request, body)
         if response is not None:
             return self._plane.desk.write(request, response)
-        answer = self._answer(request, body)
+        self._came = time.monotonic()
+        answer = self._answer(request, body)  # which finds out what is asked for
+        witness.came(self._asker(request), self._came)
         if isinstance(answer, bytes):
             self._report(witness, request, body, answer)
         return answer
 
+    def _asker(self, request: Request) -> str | None:
+        return caller(request, self._plane.desk.directory, self._address)
+
     def _report(
         self, witness: Witness, request: Request, body: bytes, answer: bytes
     ) -> None:
-        directory = self._plane.desk.directory
-        found = asked(request, body, answer, directory, self._address)
-        witness.answered(found)
+        vm = self._asker(request)
+        witness.answered(asked(request, body, answer, vm, self._came))
 
     def _answer(self, request: Request, body: bytes) -> bytes | Deferred:
         desk = self._plane.desk

@@ -24,6 +24,7 @@ class Asked:
     status: int  # 0: the connection was broken off instead
     events: tuple[str, ...] = ()  # that it wanted approved, as they were written
     fault: str | None = None  # what was done to it on purpose; None: nothing
+    since: float = 0.0  # monotonic, when it came; one that is held is answered later
 
 
 class Witness(Protocol):
@@ -32,20 +33,28 @@ class Witness(Protocol):
     def take(self, request: Request, body: bytes) -> Response | None:
         """Answer what is meant for the rehearsal itself; None: it is for the VM."""
 
+    def came(self, vm: str | None, at: float) -> None:
+        """Hear that a request came, which may be held for a while."""
+
     def answered(self, asked: Asked) -> None:
         """Hear how a request was answered."""
 
 
+def caller(request: Request, directory: Directory, address: str) -> str | None:
+    """Name the VM that asks; None: nobody that is known."""
+    seat = directory.seat(address, getattr(request.route, "vm", None))
+    return None if seat is None else seat.vm.name
+
+
 def asked(
-    request: Request, body: bytes, answer: bytes, directory: Directory, address: str
+    request: Request, body: bytes, answer: bytes, vm: str | None, since: float
 ) -> Asked:
-    """Tell how `request`, which came from `address`, was answered."""
-    named = getattr(request.route, "vm", None)
-    seat = directory.seat(address, named)
+    """Tell how `request`, which came from `vm`, was answered."""
     given = [value for name, value in request.query if name.lower() == "api-version"]
     return Asked(
         at=time.monotonic(),
-        vm=None if seat is None else seat.vm.name,
+        since=since,
+        vm=vm,
         method=request.method,
         path=request.path,
         version=given[0] if given else "",

@@ -36,6 +36,7 @@ class Watching:
         self._changed = Condition()
         self._changes = 0
         self._asked: list[Asked] = []
+        self._came: list[tuple[str | None, float]] = []
         self._marks: list[Mark] = []
         self._commits: list[tuple[int, float]] = []
 
@@ -53,6 +54,12 @@ class Watching:
             return error(400, text)
         self.mark(name)
         return Response(200, b"", TEXT)
+
+    def came(self, vm: str | None, at: float) -> None:
+        """Take down that `vm` asks."""
+        with self._changed:
+            self._came.append((vm, at))
+            self._ring()
 
     def answered(self, asked: Asked) -> None:
         """Take down a request."""
@@ -88,6 +95,11 @@ class Watching:
         """Every request so far."""
         with self._changed:
             return (*self._asked,)
+
+    def came_at(self, vm: str) -> Sequence[float]:
+        """When `vm` asked, whether it was answered yet or not."""
+        with self._changed:
+            return [at for who, at in self._came if who == vm]
 
     @property
     def marks(self) -> Sequence[Mark]:

@@ -1,0 +1,131 @@
+"""The program under test: a process, and all that it starts."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from threading import Thread
+from types import TracebackType
+from typing import IO
+
+from forewarn.errors import CannotStart
+
+_GRACE = 3.0  # seconds between TERM and KILL
+_TAIL = 4000  # bytes
+
+
+class Program:
+    """A process in a session of its own, so that what it starts ends with it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        output: str | None = None,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run `command` with `environment` added; call `on_end` when it has ended.
+
+        What it writes goes to the file `output`; None: to one that goes with it.
+        """
+        self._command = command
+        self._environment = environment
+        self._output = output
+        self._on_end = on_end
+        self._file: IO[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread: Thread | None = None
+        self.began = 0.0  # monotonic
+        self.ended: float | None = None  # monotonic; None: it has not
+        self.code: int | None = None  # minus a signal's number; None: it has not ended
+
+    def __enter__(self) -> "Program":
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+        if self._file is not None:
+            self._file.close()
+
+    def start(self) -> None:
+        """Start it."""
+        self._file = self._open_output()
+        try:
+            self._process = subprocess.Popen(
+                self._command,
+                env={**os.environ, **self._environment},
+                stdin=subprocess.DEVNULL,
+                stdout=self._file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            self._file.close()
+            reason = getattr(error, "strerror", None) or error
+            raise CannotStart(
+                f"{self._command[0]} cannot be started: {reason}"
+            ) from error
+        self.began = time.monotonic()
+        self._thread = Thread(target=self._wait, name="program", daemon=True)
+        self._thread.start()
+
+    def _open_output(self) -> IO[bytes]:
+        if self._output is None:
+            return tempfile.TemporaryFile()
+        try:
+            return open(self._output, "w+b")
+        except OSError as error:
+            raise CannotStart(
+                f"{self._output} cannot be written: {error.strerror}"
+            ) from error
+
+    def _wait(self) -> None:
+        """Wait until it has ended, but keep its number: nobody else may get it yet."""
+        assert self._process is not None
+        end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        assert end is not None
+        was_killed = end.si_code != os.CLD_EXITED
+        self.code = -end.si_status if was_killed else end.si_status
+        self.ended = time.monotonic()
+        self._on_end()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has been started and has not ended."""
+        return self._process is not None and self.ended is None
+
+    def stop(self) -> None:
+        """End it, and all that it has started."""
+        if self._process is None or self._thread is None:
+            return
+        self._signal(signal.SIGTERM)
+        self._thread.join(_GRACE)
+        self._signal(signal.SIGKILL)  # also those who outlive their parent
+        self._process.wait()
+        self._thread.join()
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def tail(self) -> str:
+        """Read the end of what it has written."""
+        if self._file is None or self._file.closed:
+            return ""
+        number = self._file.fileno()
+        size = os.fstat(number).st_size  # to seek would move where the program writes
+        data = os.pread(number, _TAIL, max(0, size - _TAIL))
+        return data.decode(errors="replace").strip()
