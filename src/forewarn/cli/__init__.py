@@ -33,7 +33,11 @@ COMMANDS = (
     "watch",
     "approve",
     "agent",
+    "rehearse",
 )
+
+#: Those that run a program: what follows `--` is its own.
+_RUN_A_PROGRAM = ("rehearse",)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,13 +69,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    words, after = _split(words)
     try:
         args = _parser(words).parse_args(words)
     except SystemExit as done:  # argparse has said why
         return done.code if isinstance(done.code, int) else 1
+    args.after = after
     options.settle(args)
     code: int = args.run(args)
     return code
+
+
+def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Part our own words from those of a program that is to be run."""
+    if words[:1] and words[0] in _RUN_A_PROGRAM and "--" in words:
+        cut = words.index("--")
+        return words[:cut], words[cut + 1 :]
+    return words, ()
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

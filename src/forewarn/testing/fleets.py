@@ -10,8 +10,8 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import Fleet
 from forewarn.errors import InvalidInput
 
-#: A file, or tables as in one; None: the demo fleet.
-FleetSource: TypeAlias = "str | Path | Mapping[str, object] | None"
+#: A fleet, a file, or tables as in one; None: the demo fleet.
+FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
 
 _DEMO = "demo.toml"
 
@@ -22,6 +22,8 @@ def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
         if source is not None:
             raise InvalidInput("give a fleet or vms, not both")
         return fleet_file.read_fleet(_group_of(vms), "vms")
+    if isinstance(source, Fleet):
+        return source
     if isinstance(source, Mapping):
         return fleet_file.read_fleet(source, "fleet")
     return _from_file(source)

@@ -39,6 +39,7 @@ class Program:
         self._file: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: Thread | None = None
+        self.written = ""  # the end of it, once it was stopped
         self.began = 0.0  # monotonic
         self.ended: float | None = None  # monotonic; None: it has not
         self.code: int | None = None  # minus a signal's number; None: it has not ended
@@ -57,6 +58,7 @@ class Program:
         """Stop."""
         self.stop()
         if self._file is not None:
+            self.written = _tail(self._file)
             self._file.close()
 
     def start(self) -> None:
@@ -121,11 +123,9 @@ class Program:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    def tail(self) -> str:
-        """Read the end of what it has written."""
-        if self._file is None or self._file.closed:
-            return ""
-        number = self._file.fileno()
-        size = os.fstat(number).st_size  # to seek would move where the program writes
-        data = os.pread(number, _TAIL, max(0, size - _TAIL))
-        return data.decode(errors="replace").strip()
+
+def _tail(file: IO[bytes]) -> str:
+    number = file.fileno()
+    size = os.fstat(number).st_size  # to seek would move where the program writes
+    data = os.pread(number, _TAIL, max(0, size - _TAIL))
+    return data.decode(errors="replace").strip()

@@ -17,6 +17,7 @@ from forewarn.core.fleet import Fleet
 from forewarn.core.maintenance import Maintenance, Phase
 from forewarn.errors import Conflict, InvalidInput, NotFound
 from forewarn.protocol.types import EventType
+from forewarn.server.faults import Fault
 from forewarn.server.witness import Asked
 from forewarn.testing.events import Event
 from forewarn.testing.fleets import FleetSource, fleet_of
@@ -192,14 +193,14 @@ class Rehearsal:
     ) -> Sequence[Event]:
         """Announce a maintenance of `vms`, a host or a group; answer every event."""
         order = order_of(kind, vms, options)
-        return self._events(self.system.engine.announce(order, by=BY))
+        return self.events_of(self.system.engine.announce(order, by=BY))
 
     def operate(self, operation: Operation | str, vm: str) -> Event:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         order = Order(type=EventType.REBOOT, vms=(vm,))
         operation = Operation(operation)
-        return self._seen(
-            self._events(self.system.causes.operate(operation, order, by=BY))
+        return self.seen_of(
+            self.events_of(self.system.causes.operate(operation, order, by=BY))
         )
 
     def freeze(self, vm: str | None = None, **options: Unpack[Options]) -> Event:
@@ -225,21 +226,29 @@ class Rehearsal:
     def _one(self, kind: EventType, vm: str | None, options: Options) -> Event:
         targets = "host" in options or "group" in options
         vms = () if vm is None and targets else (vm or self.vm,)
-        return self._seen(self.announce(kind, *vms, **options))
+        return self.seen_of(self.announce(kind, *vms, **options))
 
-    def _events(self, made: Sequence[Maintenance]) -> Sequence[Event]:
+    def events_of(self, made: Sequence[Maintenance]) -> Sequence[Event]:
+        """Every event of the maintenances `made`."""
         return [
             Event(self.system.engine, self.watching, maintenance.id, event.id)
             for maintenance in made
             for event in maintenance.events
         ]
 
-    def _seen(self, events: Sequence[Event]) -> Event:
+    def seen_of(self, events: Sequence[Event]) -> Event:
         """Choose the event that the VM of the program sees, if there is one."""
         if not events:
             raise InvalidInput("nothing was announced")
         group = self.fleet.vms[self.vm].group if self.vm else ""
         return next((each for each in events if each.group == group), events[0])
+
+    def set_fault(self, fault: Fault) -> None:
+        """Let the metadata plane misbehave."""
+        raise Conflict(f"there are no faults yet: {fault.kind}")
+
+    def clear_faults(self) -> None:
+        """Let the metadata plane behave again."""
 
     # --- what was seen -------------------------------------------------------
 

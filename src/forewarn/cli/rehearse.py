@@ -1,0 +1,217 @@
+"""`forewarn rehearse`: play a scenario to a program, and judge what it does."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NoReturn
+
+from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
+from forewarn.cli.rehearse_progress import Screen, Silence, screen_on
+from forewarn.cli.tables import clean, paragraph, table, write, write_json
+from forewarn.cli.values import read_duration, read_number
+from forewarn.errors import CannotStart, WrongUsage
+
+if TYPE_CHECKING:
+    from forewarn.testing.scenario import Scenario
+    from forewarn.testing.verdicts import Played
+
+_DESCRIPTION = """\
+Start a service of its own, run COMMAND with $FOREWARN_ENDPOINT set to it, play a
+scenario to it as fast as it allows, and say whether it did what is expected.
+SCENARIO is a file, or the name of one of those that come with forewarn (--list).
+Exit code 0: it did; 1: it did not; 2: it was not asked for properly."""
+
+_MODES = ("check", "list", "show", "schema", "lint")
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `rehearse`."""
+    parser = add_command(
+        subcommands,
+        "rehearse",
+        rehearse,
+        summary="test how a program takes a reboot, and other scenarios",
+        description=_DESCRIPTION,
+        example="forewarn rehearse user-reboot -- python3 handler.py",
+        common=(JSON,),
+    )
+    parser.usage = "forewarn rehearse [options] [SCENARIO] [-- COMMAND...]"
+    parser.add_argument(
+        "scenario", nargs="?", metavar="SCENARIO", help="a file, or a name of --list"
+    )
+    add(
+        parser,
+        Option(
+            flag="--check",
+            metavar="FILE",
+            repeated=True,
+            help="say whether these scenario files can be played, and play nothing",
+        ),
+        Option(flag="--list", switch=True, help="list the scenarios that come along"),
+        Option(
+            flag="--show",
+            metavar="NAME",
+            help="print a scenario that comes along, to begin one's own with",
+        ),
+        Option(
+            flag="--schema",
+            switch=True,
+            help="print the JSON Schema of scenario files, for editors",
+        ),
+        Option(
+            flag="--lint",
+            switch=True,
+            help="play nothing in particular: report what would hurt on Azure",
+        ),
+        Option(flag="--strict", switch=True, help="with --lint, let warnings fail it"),
+        *PRODUCTION,
+    )
+
+
+#: How a scenario is played, and where its verdict is written.
+PRODUCTION = (
+    Option(
+        flag="--seed",
+        metavar="NUMBER",
+        read=read_number,
+        help="make the same ids and faults every time",
+    ),
+    Option(flag="--junit", metavar="FILE", help="write the verdict as JUnit's XML"),
+    Option(
+        flag="--transcript",
+        metavar="FILE",
+        help="write every fact as a line of JSON, without real times: with the"
+        " same --seed it is the same, byte for byte",
+    ),
+    Option(
+        flag="--output",
+        metavar="FILE",
+        help="write what the program writes here; its end is shown if it fails",
+    ),
+    Option(
+        flag="--metadata",
+        metavar="HOST:PORT",
+        default="127.0.0.1:0",
+        help="where the program asks; port 0: any free one",
+    ),
+    Option(
+        flag="--timeout",
+        metavar="DURATION",
+        read=read_duration,
+        default=300,
+        help="how long all of it may take at the most",
+    ),
+    Option(flag="--quiet", switch=True, help="show the verdict alone, no progress"),
+)
+
+
+def rehearse(args: argparse.Namespace) -> int:
+    """Play a scenario, or tell about scenarios."""
+    asked = [mode for mode in _MODES if getattr(args, mode)]
+    if len(asked) > 1:
+        names = " and ".join(f"--{mode}" for mode in asked)
+        raise WrongUsage(f"{names} exclude each other; give one of them")
+    if asked and asked != ["lint"]:
+        raise WrongUsage(f"--{asked[0]} is not there yet")
+    command: Sequence[str] = args.after
+    if not command:
+        raise WrongUsage("say which program to run: forewarn rehearse ... -- COMMAND")
+    if args.scenario is None:
+        raise WrongUsage("say which scenario to play; `forewarn rehearse --list`")
+    return _play(args, _scenario(args.scenario), command)
+
+
+def _scenario(name: str) -> "Scenario":
+    raise WrongUsage(f"there is no scenario {name}; see `forewarn rehearse --list`")
+
+
+def _play(
+    args: argparse.Namespace, scenario: "Scenario", command: Sequence[str]
+) -> int:
+    try:
+        from forewarn.testing.playing import Production, play
+        from forewarn.testing.reports import as_junit
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from error
+    production = Production(
+        command=command,
+        seed=args.seed,
+        metadata=args.metadata,
+        timeout=float(args.timeout),
+        output=args.output,
+    )
+    with ExitStack() as cleanup:
+        junit = open_for(args.junit, cleanup)  # first: it would be a pity later
+        transcript = open_for(args.transcript, cleanup)
+        end_on_signals()
+        screen = screen_of(args, len(scenario.steps))
+        with closing(screen):
+            played = play(scenario, production, screen)
+        if junit is not None:
+            junit.write(as_junit(played))
+        if transcript is not None:
+            transcript.writelines(f"{line}\n" for line in played.transcript)
+    _tell(played, as_json=bool(args.json))
+    return 0 if played.has_passed else 1
+
+
+def screen_of(args: argparse.Namespace, steps: int) -> Screen:
+    """Show progress, unless nobody wants to see it."""
+    return Silence() if args.quiet else screen_on(sys.stderr, steps)
+
+
+def needs_extra(error: ModuleNotFoundError) -> CannotStart:
+    """Say what a rehearsal needs."""
+    return CannotStart(
+        f"a rehearsal needs the server extra ({error.name} is missing):"
+        " pip install 'forewarn[server]'"
+    )
+
+
+def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
+    """Open the file `name` to be written, if there is one."""
+    if name is None:
+        return None
+    try:
+        return cleanup.enter_context(Path(name).open("w", encoding="utf-8"))
+    except OSError as error:
+        raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
+
+
+def end_on_signals() -> None:
+    """Leave in order when told to end, so that the program is ended, too."""
+
+    def leave(number: int, frame: object) -> NoReturn:
+        del frame
+        raise SystemExit(128 + number)
+
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, leave)
+
+
+def _tell(played: "Played", *, as_json: bool) -> None:
+    from forewarn.testing import reports
+
+    if as_json:
+        write_json(reports.as_json(played))
+        return
+    write(f"{played.scenario.name}: {played.scenario.title}")
+    write(table(reports.HEADER, [reports.row(each) for each in played.results]))
+    write("")
+    for reason in reports.reasons(played):
+        write(paragraph(reason, indent=2))
+    if not played.has_passed:
+        _write_part("what happened", played.timeline)
+        _write_part("the program wrote, last", played.output.splitlines()[-20:])
+    write(reports.summary(played))
+
+
+def _write_part(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        write(f"{title}:")
+        for line in lines:
+            write(f"  {clean(line)}")

@@ -1,0 +1,118 @@
+"""Waits until the program does what a step demands; says why, if it does not."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from forewarn.testing import judging
+from forewarn.testing.scenario import Demand, Expect
+from forewarn.testing.stage import Stage
+
+#: Waits until something is so, for seconds of real time at the most.
+Wait: TypeAlias = Callable[[Callable[[], bool], float], bool]
+
+
+def demand(stage: Stage, step: Expect, wait: Wait) -> str | None:
+    """Wait for what `step` demands; answer why it is not so, or None if it is."""
+    return _DEMANDS[step.demand](stage, step, wait)
+
+
+def _until(stage: Stage, is_so: Callable[[], bool]) -> Callable[[], bool]:
+    """Wait no longer when the program has ended: nothing more will come."""
+    return lambda: is_so() or not stage.program.is_running
+
+
+def _seen(stage: Stage, step: Expect, wait: Wait) -> str | None:
+    event = stage.event(step.event or "")
+    since = stage.acted
+
+    def is_so() -> bool:
+        return stage.vm in event.seen_by
+
+    wait(_until(stage, is_so), step.seconds)
+    return None if is_so() else judging.unseen(stage.conduct(), since)
+
+
+def _approved(stage: Stage, step: Expect, wait: Wait) -> str | None:
+    event = stage.event(step.event or "")
+    since = stage.acted
+
+    def is_so() -> bool:
+        return event.approved_at() is not None
+
+    wait(_until(stage, is_so), step.seconds)
+    if not is_so():
+        is_seen = stage.vm in event.seen_by
+        return judging.unapproved(
+            stage.conduct(), step.event or "", is_seen=is_seen, since=since
+        )
+    by = event.approved_by
+    if step.by is not None and (by or "").lower() != step.by.lower():
+        return f"{step.event} was approved by {by or 'nobody'}, not by {step.by}"
+    return _too_early(stage, step)
+
+
+def _too_early(stage: Stage, step: Expect) -> str | None:
+    name, approved = step.after_mark, stage.event(step.event or "").approved_at()
+    if name is None or approved is None:
+        return None
+    made = [mark.at for mark in stage.watching.marks if mark.name == name]
+    if made and made[0] <= approved:
+        return None
+    if not made:
+        return f"it was approved, but the program has not marked {name!r}"
+    return f"it was approved {made[0] - approved:.3f} s before the mark {name!r}"
+
+
+def _not_approved(stage: Stage, step: Expect, wait: Wait) -> str | None:
+    event = stage.event(step.event or "")
+    if wait(lambda: event.approved_at() is not None, step.seconds):
+        return f"{step.event} was approved by {event.approved_by or 'a rule'}"
+    return None
+
+
+def _polled(stage: Stage, step: Expect, wait: Wait) -> str | None:
+    since = stage.acted
+
+    def is_so() -> bool:
+        came = sum(at > since for at in stage.watching.came_at(stage.vm))
+        return came >= step.times and stage.is_shown_the_present()
+
+    wait(_until(stage, is_so), step.seconds)
+    return None if is_so() else judging.unseen(stage.conduct(), since)
+
+
+def _marked(stage: Stage, step: Expect, wait: Wait) -> str | None:
+    def is_so() -> bool:
+        return any(mark.name == step.mark for mark in stage.watching.marks)
+
+    wait(_until(stage, is_so), step.seconds)
+    if is_so():
+        return None
+    made = ", ".join(repr(mark.name) for mark in stage.watching.marks)
+    return f"the program has marked {made}" if made else "the program has made no mark"
+
+
+def _running(stage: Stage, step: Expect, wait: Wait) -> str | None:
+    del step, wait
+    if stage.program.is_running:
+        return None
+    return f"the program {judging.ending(stage.program.code)}"
+
+
+def _ended(stage: Stage, step: Expect, wait: Wait) -> str | None:
+    if not wait(lambda: not stage.program.is_running, step.seconds):
+        return "the program is still running"
+    if step.code is None or stage.program.code == step.code:
+        return None
+    return f"the program {judging.ending(stage.program.code)}, not with {step.code}"
+
+
+_DEMANDS: Mapping[Demand, Callable[[Stage, Expect, Wait], str | None]] = {
+    Demand.SEEN: _seen,
+    Demand.APPROVED: _approved,
+    Demand.NOT_APPROVED: _not_approved,
+    Demand.POLLED: _polled,
+    Demand.MARKED: _marked,
+    Demand.RUNNING: _running,
+    Demand.ENDED: _ended,
+}

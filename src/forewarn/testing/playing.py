@@ -1,0 +1,164 @@
+"""Plays a scenario to a program, as fast as the program allows.
+
+The clock of the service stands still while the program is waited for, so that every
+rehearsal goes the same way however fast the machine is. Only faults may come before
+the program's first request; every other step waits for that.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
+from typing import Protocol
+
+from forewarn.errors import ForewarnError
+from forewarn.testing import scenario as s
+from forewarn.testing.acting import act
+from forewarn.testing.demanding import demand
+from forewarn.testing.judging import judge, unseen
+from forewarn.testing.programs import Program
+from forewarn.testing.rehearsal import Rehearsal
+from forewarn.testing.stage import Stage
+from forewarn.testing.telling import tell
+from forewarn.testing.transcript import transcript
+from forewarn.testing.verdicts import Played, Result, Verdict
+
+_FIRST_REQUEST = 30.0  # seconds of real time that a program may take to begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Production:
+    """How a scenario is played."""
+
+    command: Sequence[str]
+    seed: int | None = None
+    metadata: str = "127.0.0.1:0"
+    timeout: float = 300.0  # seconds of real time for all of it
+    output: str | None = None  # where the program's output goes; None: it is kept
+
+
+class Progress(Protocol):
+    """Who is told how it goes."""
+
+    def begin(self, number: int, what: str) -> None:
+        """Hear that a step begins."""
+
+    def end(self, result: Result) -> None:
+        """Hear what came of a step."""
+
+
+def play(scenario: s.Scenario, production: Production, progress: Progress) -> Played:
+    """Play `scenario` to the end, or to the first thing that goes wrong."""
+    began = time.monotonic()
+    with Rehearsal(
+        fleet=scenario.fleet,
+        vm=scenario.vm,
+        seed=production.seed,
+        metadata=production.metadata,
+    ) as rehearsal:
+        program = Program(
+            production.command,
+            rehearsal.environment,
+            output=production.output,
+            on_end=rehearsal.watching.ring,
+        )
+        start = rehearsal.now
+        stage = Stage(rehearsal, program)
+        player = _Player(stage, began + production.timeout, progress)
+        results = player.play(scenario)
+        entries = rehearsal.journal()
+    return Played(
+        scenario=scenario,
+        results=results,
+        seconds=time.monotonic() - began,
+        output=program.written,
+        transcript=[
+            *transcript(scenario.name, production.seed, results, entries, start)
+        ],
+    )
+
+
+class _Player:
+    def __init__(self, stage: Stage, deadline: float, progress: Progress) -> None:
+        self._stage = stage
+        self._deadline = deadline
+        self._progress = progress
+        self._results: list[Result] = []
+        self._has_failed = False
+
+    def play(self, scenario: s.Scenario) -> Sequence[Result]:
+        steps = [*enumerate(scenario.steps, start=1)]
+        early = [*takewhile(lambda each: isinstance(each[1], s.SetFault), steps)]
+        for number, step in early:
+            self._step(number, step)
+        with self._stage.program:
+            if not early:
+                what = f"{self._stage.vm} asks for the first time"
+                self._do(0, what, Verdict.PASSED, self._first_request)
+            for number, step in steps[len(early) :]:
+                self._step(number, step)
+            conduct = self._stage.conduct()
+        for each in judge(scenario.throughout, conduct):
+            self._end(self._as_far_as_it_went(each))
+        return [*self._results]
+
+    def _as_far_as_it_went(self, result: Result) -> Result:
+        """Call nothing passed that was not there to the end."""
+        if self._has_failed and result.verdict is Verdict.PASSED:
+            return replace(result, verdict=Verdict.NOT_REACHED)
+        return result
+
+    def _step(self, number: int, step: s.Step) -> None:
+        what = tell(step, self._stage.vm)
+        if isinstance(step, s.Expect):
+            met = partial(demand, self._stage, step, self._wait)
+            self._do(number, what, Verdict.PASSED, met)
+        else:
+            done = partial(act, self._stage, step, self._pause)
+            self._do(number, what, Verdict.DONE, done)
+
+    def _do(
+        self, number: int, what: str, good: Verdict, work: Callable[[], str | None]
+    ) -> None:
+        if self._has_failed:
+            self._end(Result(number=number, what=what, verdict=Verdict.NOT_REACHED))
+            return
+        self._progress.begin(number, what)
+        began = time.monotonic()
+        try:
+            reason = work()
+        except ForewarnError as error:
+            reason = str(error)
+        if time.monotonic() > self._deadline:
+            reason = f"there was no more time for the rehearsal; {reason or 'so far'}"
+        self._has_failed = reason is not None
+        self._end(
+            Result(
+                number=number,
+                what=what,
+                verdict=good if reason is None else Verdict.FAILED,
+                reason=reason,
+                seconds=time.monotonic() - began,
+            )
+        )
+
+    def _end(self, result: Result) -> None:
+        self._results.append(result)
+        self._progress.end(result)
+
+    def _first_request(self) -> str | None:
+        stage = self._stage
+
+        def is_so() -> bool:
+            return bool(stage.watching.came_at(stage.vm))
+
+        self._wait(lambda: is_so() or not stage.program.is_running, _FIRST_REQUEST)
+        return None if is_so() else unseen(stage.conduct(), stage.program.began)
+
+    def _wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
+        left = max(0.0, self._deadline - time.monotonic())
+        return self._stage.watching.wait(is_so, min(seconds, left))
+
+    def _pause(self, seconds: float) -> None:
+        self._wait(lambda: not self._stage.program.is_running, seconds)

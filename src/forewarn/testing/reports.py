@@ -1,0 +1,107 @@
+"""The verdict of a rehearsal for people, for CI and for programs; pure."""
+
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree as xml
+
+from forewarn.testing.verdicts import Played, Result, Verdict
+
+Json = dict[str, object]
+
+
+def row(result: Result) -> Sequence[str]:
+    """Write one line of the verdict table."""
+    number = "" if result.number is None else str(result.number)
+    shown = result.verdict.value
+    if result.verdict is Verdict.FAILED:
+        shown = shown.upper()
+    reached = result.verdict is not Verdict.NOT_REACHED and result.number is not None
+    return (number, result.what, shown, f"{result.seconds:.1f} s" if reached else "")
+
+
+HEADER = ("step", "what", "verdict", "took")
+
+
+def summary(played: Played) -> str:
+    """Say in a sentence how it went."""
+    name, took = played.scenario.name, f"{played.seconds:.1f} s"
+    expected = len(played.expected)
+    if played.has_passed:
+        noun = "expectation" if expected == 1 else "expectations"
+        return f"PASSED {name}: {expected} {noun} met in {took}"
+    return f"FAILED {name} after {took}"
+
+
+def reasons(played: Played) -> Iterator[str]:
+    """Say what went wrong, and where."""
+    for each in played.failed:
+        where = "throughout" if each.number is None else f"step {each.number}"
+        yield f"{where}: {each.what}: {each.reason}"
+
+
+def as_json(played: Played) -> Json:
+    """Write all of it for programs."""
+    return {
+        "scenario": played.scenario.name,
+        "title": played.scenario.title,
+        "vm": played.scenario.vm,
+        "passed": played.has_passed,
+        "seconds": round(played.seconds, 3),
+        "results": [
+            {
+                "step": each.number,
+                "what": each.what,
+                "verdict": each.verdict.value,
+                "reason": each.reason,
+                "seconds": round(each.seconds, 3),
+            }
+            for each in played.results
+        ],
+        "timeline": [*played.timeline],
+        "output": played.output,
+    }
+
+
+def as_junit(played: Played) -> str:
+    """Write what was expected as JUnit's XML, which every CI can show."""
+    expected = played.expected
+    skipped = [each for each in expected if each.verdict is Verdict.NOT_REACHED]
+    suite = xml.Element(
+        "testsuite",
+        name=f"forewarn.{played.scenario.name}",
+        tests=str(len(expected)),
+        failures=str(len(played.failed)),
+        errors="0",
+        skipped=str(len(skipped)),
+        time=f"{played.seconds:.3f}",
+    )
+    for each in expected:
+        suite.append(_case(played, each))
+    if not played.has_passed:
+        output = xml.SubElement(suite, "system-out")
+        output.text = _xml_text("\n".join([*played.timeline, "", played.output]))
+    whole = xml.Element("testsuites")
+    whole.append(suite)
+    xml.indent(whole)
+    text: str = xml.tostring(whole, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def _case(played: Played, result: Result) -> xml.Element:
+    number = "throughout" if result.number is None else f"{result.number:02}"
+    case = xml.Element(
+        "testcase",
+        classname=f"forewarn.{played.scenario.name}",
+        name=_xml_text(f"{number} {result.what}"),
+        time=f"{result.seconds:.3f}",
+    )
+    if result.verdict is Verdict.FAILED:
+        reason = _xml_text(result.reason or "")
+        xml.SubElement(case, "failure", message=reason).text = reason
+    elif result.verdict is Verdict.NOT_REACHED:
+        xml.SubElement(case, "skipped", message="an earlier step failed")
+    return case
+
+
+def _xml_text(text: str) -> str:
+    """Leave out what XML cannot hold."""
+    return "".join(each for each in text if each in "\n\t" or each.isprintable())
