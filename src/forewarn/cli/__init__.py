@@ -69,12 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    words, after = _split(words)
+    words, program = _split(words)
     try:
         args = _parser(words).parse_args(words)
     except SystemExit as done:  # argparse has said why
         return done.code if isinstance(done.code, int) else 1
-    args.after = after
+    args.program = program
     options.settle(args)
     code: int = args.run(args)
     return code

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from forewarn.testing.verdicts import Played
 
 _DESCRIPTION = """\
-Start a service of its own, run COMMAND with $FOREWARN_ENDPOINT set to it, play a
-scenario to it as fast as it allows, and say whether it did what is expected.
-SCENARIO is a file, or the name of one of those that come with forewarn (--list).
-Exit code 0: it did; 1: it did not; 2: it was not asked for properly."""
+Start a service of its own, run COMMAND with $FOREWARN_ENDPOINT set to it, play
+a scenario to it as fast as it allows, and say whether it did what is expected.
+SCENARIO is a file, or the name of one that comes with forewarn (--list). Exit
+code 0: it did; 1: it did not; 2: it was not asked for properly."""
 
 _MODES = ("check", "list", "show", "schema", "lint")
 
@@ -116,7 +116,7 @@ def rehearse(args: argparse.Namespace) -> int:
         raise WrongUsage(f"{names} exclude each other; give one of them")
     if asked and asked != ["lint"]:
         raise WrongUsage(f"--{asked[0]} is not there yet")
-    command: Sequence[str] = args.after
+    command: Sequence[str] = args.program
     if not command:
         raise WrongUsage("say which program to run: forewarn rehearse ... -- COMMAND")
     if args.scenario is None:

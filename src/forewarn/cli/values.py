@@ -4,8 +4,10 @@ import argparse
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from math import nan
 from urllib.parse import SplitResult, urlsplit
 
+from forewarn.core.durations import duration_of
 from forewarn.core.months import month_named
 from forewarn.core.searching import kind_named
 from forewarn.errors import InvalidInput
@@ -22,10 +24,6 @@ _TRUTH: Mapping[str, bool] = {
     "off": False,
 }
 
-_DURATION = re.compile(
-    "".join(rf"(?:([0-9]{{1,9}}){unit})?" for unit in "dhms"), re.IGNORECASE
-)
-_SECONDS = (86_400, 3_600, 60, 1)
 _FOR_HOSTS = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
 
@@ -61,14 +59,15 @@ def read_duration(text: str) -> int:
     """Read a duration such as 20m, 1h30m or 90; answer whole seconds."""
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
-    found = _DURATION.fullmatch(text)
-    if not text or found is None:
+    try:
+        seconds = duration_of(text).total_seconds()
+    except InvalidInput:
+        seconds = nan
+    if not seconds.is_integer():
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a duration; write 90, 90s, 20m, 1h30m or 1d"
         )
-    return sum(
-        int(n or 0) * unit for n, unit in zip(found.groups(), _SECONDS, strict=True)
-    )
+    return int(seconds)
 
 
 def read_time(text: str) -> datetime:
