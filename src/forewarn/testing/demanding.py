@@ -37,7 +37,7 @@ def _approved(stage: Stage, step: Expect, wait: Wait) -> str | None:
     since = stage.acted
 
     def is_so() -> bool:
-        return event.approved_at() is not None
+        return bool(event.approved_at())  # it is told right after the commit
 
     wait(_until(stage, is_so), step.seconds)
     if not is_so():
@@ -53,7 +53,7 @@ def _approved(stage: Stage, step: Expect, wait: Wait) -> str | None:
 
 def _too_early(stage: Stage, step: Expect) -> str | None:
     name, approved = step.after_mark, stage.event(step.event or "").approved_at()
-    if name is None or approved is None:
+    if name is None or not approved:
         return None
     made = [mark.at for mark in stage.watching.marks if mark.name == name]
     if made and made[0] <= approved:
@@ -65,7 +65,7 @@ def _too_early(stage: Stage, step: Expect) -> str | None:
 
 def _not_approved(stage: Stage, step: Expect, wait: Wait) -> str | None:
     event = stage.event(step.event or "")
-    if wait(lambda: event.approved_at() is not None, step.seconds):
+    if wait(lambda: bool(event.approved_at()), step.seconds):
         return f"{step.event} was approved by {event.approved_by or 'a rule'}"
     return None
 

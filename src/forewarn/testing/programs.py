@@ -13,7 +13,6 @@ from typing import IO
 
 from forewarn.errors import CannotStart
 
-_GRACE = 3.0  # seconds between TERM and KILL
 _TAIL = 4000  # bytes
 
 
@@ -27,15 +26,18 @@ class Program:
         *,
         output: str | None = None,
         on_end: Callable[[], None] = lambda: None,
+        grace: float = 3.0,
     ) -> None:
         """Run `command` with `environment` added; call `on_end` when it has ended.
 
-        What it writes goes to the file `output`; None: to one that goes with it.
+        What it writes goes to the file `output`; None: to one that goes with it. It is
+        told to end, and `grace` seconds later it is killed.
         """
         self._command = command
         self._environment = environment
         self._output = output
         self._on_end = on_end
+        self._grace = grace
         self._file: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: Thread | None = None
@@ -58,7 +60,7 @@ class Program:
         """Stop."""
         self.stop()
         if self._file is not None:
-            self.written = _tail(self._file)
+            self.written = self.tail()
             self._file.close()
 
     def start(self) -> None:
@@ -113,7 +115,7 @@ class Program:
         if self._process is None or self._thread is None:
             return
         self._signal(signal.SIGTERM)
-        self._thread.join(_GRACE)
+        self._thread.join(self._grace)
         self._signal(signal.SIGKILL)  # also those who outlive their parent
         self._process.wait()
         self._thread.join()
@@ -123,9 +125,11 @@ class Program:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-
-def _tail(file: IO[bytes]) -> str:
-    number = file.fileno()
-    size = os.fstat(number).st_size  # to seek would move where the program writes
-    data = os.pread(number, _TAIL, max(0, size - _TAIL))
-    return data.decode(errors="replace").strip()
+    def tail(self) -> str:
+        """Read the end of what it has written so far."""
+        if self._file is None or self._file.closed:
+            return self.written
+        number = self._file.fileno()
+        size = os.fstat(number).st_size  # to seek would move where the program writes
+        data = os.pread(number, _TAIL, max(0, size - _TAIL))
+        return data.decode(errors="replace").strip()

@@ -1,0 +1,42 @@
+"""Durations are read as people write them, and written so that they can be read."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forewarn.core.durations import duration_of, written
+from forewarn.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("14m", 840),
+        ("1h30m", 5400),
+        ("90s", 90),
+        ("90", 90),
+        ("0.5", 0.5),
+        ("250ms", 0.25),
+        ("1s500ms", 1.5),
+        ("1d", 86_400),
+        (" 2H ", 7200),
+        (3, 3),
+        (timedelta(minutes=2), 120),
+    ],
+)
+def test_what_people_write_is_read(text: str | float, seconds: float) -> None:
+    assert duration_of(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["", "m", "soon", "-5m", "5 minutes", "1m1h", "1e3"])
+def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(InvalidInput, match="1h30m"):
+        duration_of(text)
+
+
+@given(st.integers(min_value=0, max_value=10**12))
+def test_what_is_written_is_read_again(milliseconds: int) -> None:
+    duration = timedelta(milliseconds=milliseconds)
+    assert duration_of(written(duration)) == duration

@@ -1,0 +1,59 @@
+"""Builders of what a program did."""
+
+from collections.abc import Sequence
+
+from forewarn.server.witness import Asked
+from forewarn.testing.judging import Approval, Conduct
+
+
+def an_asked(
+    at: float = 1.0,
+    *,
+    method: str = "GET",
+    status: int = 200,
+    is_marked: bool = True,
+    version: str = "2020-07-01",
+    events: tuple[str, ...] = (),
+    since: float | None = None,
+) -> Asked:
+    return Asked(
+        at=at,
+        since=at if since is None else since,
+        vm="web-0",
+        method=method,
+        path="/metadata/scheduledevents",
+        version=version,
+        is_marked=is_marked,
+        status=status,
+        events=events,
+    )
+
+
+def a_conduct(
+    *,
+    came: Sequence[float] | None = None,
+    asked: Sequence[Asked] = (),
+    until: float = 10.0,
+    away: Sequence[tuple[float, float]] = (),
+    approvals: Sequence[Approval] = (),
+    has_ended: bool = False,
+    code: int | None = None,
+) -> Conduct:
+    """A program that began at 0."""
+    return Conduct(
+        vm="web-0",
+        began=0.0,
+        until=until,
+        away=away,
+        came=[each.since for each in asked] if came is None else came,
+        asked=asked,
+        approvals=approvals,
+        has_ended=has_ended,
+        code=code,
+    )
+
+
+def an_approval(
+    called: str | None = "reboot", resources: tuple[str, ...] = ("web-0",)
+) -> Approval:
+    return Approval(event="E0", called=called, resources=resources)
