@@ -42,7 +42,10 @@ def written(value: object) -> str:
         return "a list"
     if isinstance(value, str | bool):
         return json.dumps(value, ensure_ascii=False)
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:  # more digits than Python writes
+        return "an endless number"
 
 
 # --- text and words ----------------------------------------------------------
