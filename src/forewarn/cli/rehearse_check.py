@@ -1,0 +1,103 @@
+"""What `forewarn rehearse` tells about scenarios without playing them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from forewarn.cli.tables import clean, count, table, write, write_json
+from forewarn.errors import FaultyFile
+from forewarn.testing import shipped
+from forewarn.testing.reading import read
+from forewarn.testing.scenario import Expect, Scenario, Throughout
+from forewarn.testing.schema import schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    file: str
+    scenario: Scenario | None = None
+    wrong: tuple[str, ...] = ()
+
+
+def check(given: Sequence[str], *, as_json: bool) -> int:
+    """Say whether scenarios, files or shipped ones, can be played; 1: not all can."""
+    checked = [_check(each) for each in given]
+    if as_json:
+        write_json({"files": [_plain(each) for each in checked]})
+    else:
+        for each in checked:
+            _tell(each)
+    return 1 if any(each.wrong for each in checked) else 0
+
+
+def _check(given: str) -> _Checked:
+    path = shipped.find(given)
+    try:
+        return _Checked(file=given, scenario=read(path))
+    except FaultyFile as error:
+        return _Checked(file=given, wrong=tuple(str(error).splitlines()))
+
+
+def _tell(checked: _Checked) -> None:
+    for sentence in checked.wrong:
+        write(clean(sentence))
+    if checked.scenario is not None:
+        steps = count(len(checked.scenario.steps), "step")
+        demands = count(expectations(checked.scenario), "expectation")
+        write(f"{clean(checked.file)}: ok, {steps}, {demands}")
+
+
+def _plain(checked: _Checked) -> dict[str, object]:
+    plain: dict[str, object] = {
+        "file": checked.file,
+        "ok": not checked.wrong,
+        "wrong": [*checked.wrong],
+    }
+    if checked.scenario is not None:
+        plain |= _counted(checked.scenario)
+    return plain
+
+
+def _counted(scenario: Scenario) -> dict[str, object]:
+    return {
+        "name": scenario.name,
+        "title": scenario.title,
+        "steps": len(scenario.steps),
+        "expectations": expectations(scenario),
+    }
+
+
+def expectations(scenario: Scenario) -> int:
+    """Count what is expected: by steps, and all the time."""
+    always = scenario.throughout
+    nothing = Throughout(keeps_running=False)
+    demanded = [
+        name
+        for name in Throughout.__dataclass_fields__
+        if getattr(always, name) != getattr(nothing, name)
+    ]
+    return sum(isinstance(step, Expect) for step in scenario.steps) + len(demanded)
+
+
+def list_shipped(*, as_json: bool) -> int:
+    """List the scenarios that come along."""
+    found = [shipped.load(name) for name in shipped.names()]
+    if as_json:
+        write_json({"scenarios": [_counted(each) for each in found]})
+    else:
+        rows = [(each.name, each.title) for each in found]
+        write(table(("scenario", "what happens"), rows))
+    return 0
+
+
+def show(name: str) -> int:
+    """Print a scenario that comes along, to begin one's own with."""
+    write(Path(shipped.shipped(name)).read_text(encoding="utf-8").rstrip("\n"))
+    return 0
+
+
+def show_schema() -> int:
+    """Print the JSON Schema of scenario files."""
+    write(json.dumps(schema(), indent=2))
+    return 0

@@ -1,0 +1,80 @@
+"""The JSON Schema of scenario files, made of the tables that they are read by."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from forewarn.testing import demands, reading, steps
+from forewarn.testing.fleet_shape import FLEET
+from forewarn.testing.keys import Form, Key
+from forewarn.testing.kinds import Schema
+
+
+def schema() -> Mapping[str, object]:
+    """Describe a scenario file in JSON Schema, 2020-12."""
+    forms = {_name(each): each for each in _forms()}
+    parts: Mapping[str, Schema] = {
+        "fleet": {"anyOf": [{"type": "string", "pattern": r"\S"}, _ref("fleet")]},
+        "throughout": _table(demands.THROUGHOUT),
+        "steps": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"oneOf": [_ref(name) for name in forms]},
+        },
+    }
+    top = {"properties": _properties(reading.TOP, parts), **_needed(reading.TOP)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A scenario of forewarn",
+        "description": "What happens to a program under test, and what it must do",
+        "type": "object",
+        **top,
+        "additionalProperties": False,
+        "$defs": {
+            "fleet": FLEET,
+            **{name: _form(form) for name, form in forms.items()},
+        },
+    }
+
+
+def _forms() -> Iterable[Form]:
+    for choices in steps.forms(0.0).values():
+        yield from choices
+
+
+def _name(form: Form) -> str:
+    """Name a form: by its verb, and by the first of its words if others share it."""
+    verb = form.verb.name
+    is_shared = len(steps.forms(0.0)[verb]) > 1
+    return f"{verb}-{form.verb.kind.words[0]}" if is_shared else verb
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _form(form: Form) -> Schema:
+    choice = [{"required": [key.name]} for key in form.one_of]
+    described = {"description": form.verb.help, **_table(form.all_keys)}
+    return {**described, "oneOf": choice} if choice else described
+
+
+def _table(keys: Sequence[Key[object]]) -> Schema:
+    return {
+        "type": "object",
+        "properties": _properties(keys, {}),
+        **_needed(keys),
+        "additionalProperties": False,
+    }
+
+
+def _properties(
+    keys: Sequence[Key[object]], parts: Mapping[str, Schema]
+) -> Mapping[str, Schema]:
+    return {
+        key.name: {"description": key.help, **parts.get(key.name, key.kind.schema)}
+        for key in keys
+    }
+
+
+def _needed(keys: Sequence[Key[object]]) -> Mapping[str, object]:
+    needed = [key.name for key in keys if key.is_needed]
+    return {"required": needed} if needed else {}
