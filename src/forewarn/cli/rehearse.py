@@ -114,18 +114,33 @@ def rehearse(args: argparse.Namespace) -> int:
     if len(asked) > 1:
         names = " and ".join(f"--{mode}" for mode in asked)
         raise WrongUsage(f"{names} exclude each other; give one of them")
+    if asked and (args.scenario or (args.program and asked != ["lint"])):
+        raise WrongUsage(f"--{asked[0]} plays no scenario; leave it away")
     if asked and asked != ["lint"]:
-        raise WrongUsage(f"--{asked[0]} is not there yet")
-    command: Sequence[str] = args.program
-    if not command:
-        raise WrongUsage("say which program to run: forewarn rehearse ... -- COMMAND")
+        return _tell_about(args)
+    if not args.program:
+        raise WrongUsage(
+            "say which program to run: forewarn rehearse SCENARIO -- COMMAND..."
+        )
     if args.scenario is None:
-        raise WrongUsage("say which scenario to play; `forewarn rehearse --list`")
-    return _play(args, _scenario(args.scenario), command)
+        raise WrongUsage(
+            "say which scenario to play; `forewarn rehearse --list` names some"
+        )
+    from forewarn.testing import shipped
+
+    return _play(args, shipped.load(args.scenario), args.program)
 
 
-def _scenario(name: str) -> "Scenario":
-    raise WrongUsage(f"there is no scenario {name}; see `forewarn rehearse --list`")
+def _tell_about(args: argparse.Namespace) -> int:
+    from forewarn.cli import rehearse_check
+
+    if args.check:
+        return rehearse_check.check(args.check, as_json=bool(args.json))
+    if args.list:
+        return rehearse_check.list_shipped(as_json=bool(args.json))
+    if args.schema:
+        return rehearse_check.show_schema()
+    return rehearse_check.show(args.show)
 
 
 def _play(
