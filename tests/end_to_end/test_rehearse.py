@@ -1,0 +1,199 @@
+"""`forewarn rehearse` as people and CI run it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from select import select
+from xml.etree import ElementTree
+
+import pytest
+from tests.end_to_end.program import FOREWARN, environment_of, run
+from tests.testing.actors import EAGER, IDLE, an_actor
+
+SHORT = """\
+title = "A restart"
+patience = "500ms"
+[[steps]]
+restart = "web-0"
+as = "restart"
+[[steps]]
+expect = "seen"
+event = "restart"
+within = "10s"
+[[steps]]
+expect = "approved"
+event = "restart"
+"""
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> str:
+    """A scenario that is over soon."""
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+    return str(path)
+
+
+def test_a_good_program_passes_with_a_table_and_code_0(
+    tmp_path: Path, short: str
+) -> None:
+    done = run(tmp_path, "rehearse", short, "--", *EAGER)
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "short: A restart"
+    assert lines[1].split() == ["step", "what", "verdict", "took"]
+    assert lines[-1].startswith("PASSED short: 4 expectations met in ")
+    assert max(map(len, lines)) <= 80
+    assert "step 3 of 3: passed: restart is approved" in done.err
+
+
+def test_a_bad_program_fails_with_the_reason_and_code_1(
+    tmp_path: Path, short: str
+) -> None:
+    program = an_actor("print('I do nothing', flush=True)\nforever(lambda e: None)")
+    done = run(tmp_path, "rehearse", short, "--quiet", "--", *program)
+    assert done.code == 1
+    told = " ".join(done.out.split())
+    assert "step 3: restart is approved within 500ms: web-0 was shown it" in told
+    assert "it posted no approval" in told
+    assert "I do nothing" in done.out
+    assert done.out.splitlines()[-1].startswith("FAILED short after ")
+    assert done.err == ""
+
+
+def test_every_report_is_written(tmp_path: Path, short: str) -> None:
+    words = ("--json", "--junit", "r.xml", "--transcript", "t.jsonl", "--output", "o")
+    program = an_actor("print('hello', flush=True)\nforever(approve)")
+    done = run(tmp_path, "rehearse", short, *words, "--", *program)
+    assert done.code == 0
+    told = json.loads(done.out)
+    assert told["passed"] is True
+    assert [each["verdict"] for each in told["results"]] == [
+        "passed",
+        "done",
+        "passed",
+        "passed",
+        "passed",
+    ]
+    suites = ElementTree.parse(tmp_path / "r.xml").getroot()
+    assert suites.find("testsuite[@tests='4'][@failures='0']") is not None
+    lines = (tmp_path / "t.jsonl").read_text().splitlines()
+    facts = [json.loads(line) for line in lines]
+    assert "Approved" in [each.get("fact") for each in facts]
+    assert (tmp_path / "o").read_text() == "hello\n"
+
+
+def test_the_same_seed_makes_the_same_transcript(tmp_path: Path, short: str) -> None:
+    for name in ("one", "two"):
+        words = ("--seed", "7", "--transcript", name)
+        assert run(tmp_path, "rehearse", short, *words, "--", *EAGER).code == 0
+    one, two = (tmp_path / name for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_options_can_come_from_the_environment(tmp_path: Path, short: str) -> None:
+    done = run(
+        tmp_path,
+        "rehearse",
+        short,
+        "--",
+        *EAGER,
+        FOREWARN_JUNIT="r.xml",
+        FOREWARN_QUIET="1",
+    )
+    assert done.code == 0
+    assert done.err == ""
+    assert (tmp_path / "r.xml").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("user-reboot",), "say which program to run"),
+        (("--", "true"), "say which scenario to play"),
+        (("--list", "--schema"), "exclude each other"),
+        (("--list", "user-reboot"), "plays no scenario"),
+        (("user-reboot", "--seed", "x", "--", "true"), "not a whole number"),
+    ],
+)
+def test_wrong_usage_is_a_sentence_and_code_2(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = run(tmp_path, "rehearse", *words)
+    assert done.code == 2
+    assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("no-such", "--", "true"), "there is no scenario no-such"),
+        (("user-reboot", "--", "no-such"), "no-such cannot be started"),
+        (("user-reboot", "--junit", "x/y", "--", "true"), "x/y cannot be written"),
+        (("user-reboot", "--metadata", "192.0.2.1:80", "--", "true"), "192.0.2.1"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence_and_code_1(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = run(tmp_path, "rehearse", *words)
+    assert done.code == 1
+    assert said in done.err
+    assert "Traceback" not in done.err + done.out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_ends_the_rehearsal_ends_the_program(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    note = tmp_path / "pid"
+    program = an_actor(
+        f"open({str(note)!r} + '.new', 'w').write(str(os.getpid()))\n"
+        f"os.rename({str(note)!r} + '.new', {str(note)!r})\nforever(lambda e: None)"
+    )
+    scenario = tmp_path / "long.toml"
+    scenario.write_text('title = "Long"\n[[steps]]\nwait = "60s"\n')
+    process = subprocess.Popen(
+        [*FOREWARN, "rehearse", str(scenario), "--", *program],
+        cwd=tmp_path,
+        env=environment_of(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stderr is not None
+        assert b"step 0 of 1" in process.stderr.readline()
+        child = os.pidfd_open(int(note.read_text()))
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+        assert select([child], [], [], 10)[0]
+        os.close(child)
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_program_with_options_of_its_own_keeps_them(
+    tmp_path: Path, short: str
+) -> None:
+    code = "import sys; print(sys.argv[1:])"
+    program = (sys.executable, "-c", code, "--json", "--", "-x")
+    done = run(tmp_path, "rehearse", short, "--output", "o", "--", *program)
+    assert done.code == 1  # it never asks
+    assert (tmp_path / "o").read_text() == "['--json', '--', '-x']\n"
+
+
+def test_a_program_that_is_slow_to_begin_is_waited_for(
+    tmp_path: Path, short: str
+) -> None:
+    slow = an_actor("time.sleep(0.6)\nforever(approve)")
+    assert run(tmp_path, "rehearse", short, "--", *slow).code == 0
+
+
+def test_a_rehearsal_ends_when_its_time_is_over(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text('title = "Long"\n[[steps]]\nwait = "60s"\n')
+    done = run(tmp_path, "rehearse", str(path), "--timeout", "1", "--", *IDLE)
+    assert done.code == 1
+    assert "no more time for the rehearsal" in done.out
