@@ -325,3 +325,18 @@ def test_names_of_the_control_plane_are_read_in_any_case() -> None:
 def test_what_is_no_name_of_the_control_plane_is_refused(name: object) -> None:
     with pytest.raises(InvalidInput, match="--control-host: expected a name such as"):
         from_flags(control_host=[name])
+
+
+# --- rehearsals --------------------------------------------------------------
+
+
+def test_a_seed_is_taken_with_a_store_in_memory_alone() -> None:
+    assert from_flags().seed is None
+    assert from_flags(seed="7", store="memory").seed == 7
+    with pytest.raises(InvalidInput, match="give --store memory"):
+        from_flags(seed="7")
+
+
+def test_a_seed_is_a_whole_number() -> None:
+    with pytest.raises(InvalidInput, match="--seed: expected a number of a seed"):
+        from_flags(seed="1.5", store="memory")

@@ -82,6 +82,22 @@ def test_the_agent_is_there(installed: Path, tmp_path: Path) -> None:
     assert done.stdout.startswith("usage: forewarn agent ")
 
 
+def test_scenarios_can_be_checked_without_the_service(
+    installed: Path, tmp_path: Path
+) -> None:
+    words = ("rehearse", "--check", "user-reboot")
+    done = run(installed / "bin/forewarn", *words, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("user-reboot: ok, ")
+
+
+def test_a_rehearsal_says_what_it_needs(installed: Path, tmp_path: Path) -> None:
+    words = ("rehearse", "user-reboot", "--", "true")
+    done = run(installed / "bin/forewarn", *words, folder=tmp_path)
+    assert done.returncode == 1
+    assert "pip install 'forewarn[server]'" in done.stderr
+
+
 # --- one file ----------------------------------------------------------------
 
 
@@ -125,11 +141,12 @@ def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
     assert "forewarn/agent/plan.py" in names
     assert "LICENSE" in names
     assert not [name for name in names if name.startswith(SERVER_SIDE)]
-    words = ("-I", "-S", archive, "serve", "--store", "memory")
-    done = run(sys.executable, *words, folder=archive.parent)
-    assert done.returncode == 1
-    assert "pip install 'forewarn[server]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    for words in (("serve", "--store", "memory"), ("rehearse", "--list")):
+        command = (sys.executable, "-I", "-S", archive, *words)
+        done = run(*command, folder=archive.parent)
+        assert done.returncode == 1
+        assert "pip install 'forewarn[server]'" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_the_same_sources_give_the_same_bytes(archive: Path, tmp_path: Path) -> None:

@@ -216,3 +216,22 @@ def test_a_default_vm_that_there_is_not_is_warned_of(
 ) -> None:
     with a_service(tmp_path, default_vm="nobody"):
         assert "there is no VM nobody" in caplog.text
+
+
+# --- rehearsals --------------------------------------------------------------
+
+
+def test_with_a_seed_ids_are_the_same_every_time(tmp_path: Path) -> None:
+    ids = []
+    for seed in (7, 7, 8):
+        with a_service(tmp_path, seed=seed) as service:
+            ids.append(service.announce(vms=["web-0"])["events"][0]["id"])
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_guest_has_no_control_plane_until_it_is_asked_for(tmp_path: Path) -> None:
+    with System(a_config(tmp_path), TOKEN, is_guest=True) as system:
+        assert system.control == ""
+        assert ask("GET", f"{system.metadata[0]}{EVENTS}", Metadata="true").status
+        system.open_control()
+        assert ask("GET", f"{system.control}/readyz").status == 200

@@ -126,14 +126,22 @@ def rehearse(args: argparse.Namespace) -> int:
         raise WrongUsage(
             "say which scenario to play; `forewarn rehearse --list` names some"
         )
-    from forewarn.testing import shipped
+    return _play(args, _scenario(args.scenario), args.program)
 
-    return _play(args, shipped.load(args.scenario), args.program)
+
+def _scenario(name: str) -> "Scenario":
+    try:
+        from forewarn.testing import shipped
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from error
+    return shipped.load(name)
 
 
 def _tell_about(args: argparse.Namespace) -> int:
-    from forewarn.cli import rehearse_check
-
+    try:
+        from forewarn.cli import rehearse_check
+    except ImportError as error:  # in the file that holds what runs in a VM
+        raise needs_extra(error) from error
     if args.check:
         return rehearse_check.check(args.check, as_json=bool(args.json))
     if args.list:
@@ -178,7 +186,7 @@ def screen_of(args: argparse.Namespace, steps: int) -> Screen:
     return Silence() if args.quiet else screen_on(sys.stderr, steps)
 
 
-def needs_extra(error: ModuleNotFoundError) -> CannotStart:
+def needs_extra(error: ImportError) -> CannotStart:
     """Say what a rehearsal needs."""
     return CannotStart(
         f"a rehearsal needs the server extra ({error.name} is missing):"
