@@ -34,6 +34,8 @@ COMMANDS = (
     "approve",
     "agent",
     "rehearse",
+    "record",
+    "replay",
 )
 
 #: Those that run a program: what follows `--` is its own.

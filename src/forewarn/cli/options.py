@@ -34,6 +34,7 @@ class Option:
     repeated: bool = False  # takes several values and may be given several times
     default: object = None
     stand_in: str | None = None  # its variable, if that is not called like the flag
+    short: str | None = None  # as -o; None: it is only ever written in full
 
     @property
     def name(self) -> str:
@@ -157,14 +158,15 @@ def _add(
 ) -> None:
     default = "" if option.default is None else f"; {option.default} if not given"
     text = f"{option.help} [${option.variable}{default}]".replace("%", "%%")
+    flags = [option.flag] if option.short is None else [option.short, option.flag]
     unset = argparse.SUPPRESS  # else a word that follows undoes what came before it
     if option.switch:
         parser.add_argument(
-            option.flag, action="store_const", const=True, default=unset, help=text
+            *flags, action="store_const", const=True, default=unset, help=text
         )
     elif option.repeated:
         parser.add_argument(
-            option.flag,
+            *flags,
             nargs="+",
             action="extend",
             type=option.read,
@@ -174,7 +176,7 @@ def _add(
         )
     else:
         parser.add_argument(
-            option.flag,
+            *flags,
             type=option.read,
             metavar=option.metavar,
             default=unset,

@@ -5,7 +5,6 @@ import json
 import logging
 import os
 import resource
-import signal
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from forewarn.cli import options
+from forewarn.cli.ending import end_of_program
 from forewarn.cli.tables import drop_output
 from forewarn.config import Config, Sources, load
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
@@ -30,9 +30,6 @@ in the file that --config names.
 """
 
 _log = logging.getLogger(__name__)
-
-#: What tells the program to end, unless its caller wants it ignored, as nohup does.
-_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def register(
@@ -116,7 +113,7 @@ def _serve(config: Config, *, as_json: bool) -> None:
             f"serve needs the server extra ({error.name} is missing):"
             " pip install 'forewarn[server]'"
         ) from error
-    end = _end()
+    end = end_of_program()
     _allow_many_files()
     token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))
     if not config.control.is_loopback:
@@ -131,21 +128,6 @@ def _leave() -> NoReturn:
     logging.shutdown()
     sys.stdout.flush()
     os._exit(0)
-
-
-def _end() -> int:
-    """Make a file that can be read as soon as the program is told to end.
-
-    Not even a signal that comes just before it is waited for is missed, which an
-    `Event` cannot promise; nor does a second one find a lock that the first one holds.
-    """
-    end, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    for each in _ENDING:
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, lambda number, frame: None)
-    return end
 
 
 def _allow_many_files() -> None:

@@ -70,6 +70,14 @@ def read_duration(text: str) -> int:
     return int(seconds)
 
 
+def read_real_duration(text: str) -> float:
+    """Read a duration that may be short, such as 250ms; answer seconds."""
+    try:
+        return duration_of(text).total_seconds()
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def read_time(text: str) -> datetime:
     """Read a time with its zone."""
     try:

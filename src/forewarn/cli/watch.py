@@ -56,6 +56,14 @@ ENDPOINT = Option(
     help="where the metadata service of this VM answers",
 )
 
+POLL = Option(
+    flag="--poll",
+    metavar="SECONDS",
+    read=_read_poll,
+    default=1.0,
+    help="how long to wait between two questions to a service that holds none",
+)
+
 #: What a change consists of, in the order in which it is shown.
 _KINDS = ("appeared", "started", "changed", "completed", "canceled")
 
@@ -73,13 +81,7 @@ def register(subcommands: Subcommands) -> None:
     )
     add(
         parser,
-        Option(
-            flag="--poll",
-            metavar="SECONDS",
-            read=_read_poll,
-            default=1.0,
-            help="how long to wait between two questions to a service that holds none",
-        ),
+        POLL,
         Option(flag="--once", switch=True, help="show what is there, and end"),
     )
 

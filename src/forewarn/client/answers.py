@@ -47,6 +47,7 @@ def reading_of(answer: Answer, endpoint: str) -> Reading:
         is_held="wait" in answer.headers.get("preference-applied", "").lower(),
         is_blank=is_blank,
         reckoning=reckoning_of(answer),
+        answer=answer,
     )
 
 

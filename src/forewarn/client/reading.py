@@ -1,7 +1,8 @@
 """One answer to the question for the document."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from forewarn.client.http import Answer
 from forewarn.client.reckoning import Reckoning
 from forewarn.protocol.types import Document
 
@@ -15,3 +16,5 @@ class Reading:
     is_held: bool  # the service lets those wait who ask it to
     is_blank: bool = False  # a body without a byte: no event, or no news
     reckoning: Reckoning | None = None  # None: the answer bore no date
+    # As it came: status, headers and body; None: nobody was asked.
+    answer: Answer | None = field(default=None, compare=False, repr=False)

@@ -1,7 +1,7 @@
 """The reader that keeps each audience's document current on the metadata plane."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import assert_never
 
@@ -26,6 +26,8 @@ class Shown:
     audience: Audience
     group: Group
     document: Document
+    #: The document's bytes by api-version, where they are not to be made from it.
+    bodies: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,9 @@ class Shelf:
         self.document: Document = shown.document
         self.tag: str = f"{audience.epoch}.{audience.incarnation}"
         self.not_modified: bytes = not_modified_tail(self.tag)
-        self.tails: dict[str, bytes] = {}
+        self.tails: dict[str, bytes] = {
+            version: tail(self.tag, body) for version, body in shown.bodies.items()
+        }
 
     def tail(self, version: ApiVersion, date_form: DateForm | None) -> bytes:
         """The document's bytes in `version`, made when they are first asked for."""

@@ -25,6 +25,7 @@ _REASONS: Mapping[int, str] = {
     404: "Not Found",
     405: "Method Not Allowed",
     408: "Request Timeout",
+    410: "Gone",
     413: "Content Too Large",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",

@@ -1,0 +1,142 @@
+"""Takes out of a tape whatever tells whose it is.
+
+Rules of this file:
+
+1. What is kept is named here; all else is left out, also what nobody knows yet.
+2. The same name has the same fake wherever it occurs on one tape, and so has an id.
+3. The tape begins at a date that is always the same; every span of time stays.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import assert_never
+
+from forewarn.client.shifting import shifted_time
+from forewarn.client.tapes import End, Header, Line, Resumed, Showing, Trouble
+from forewarn.protocol.versions import NEWEST, VERSIONS
+
+#: When every scrubbed tape begins.
+BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
+
+#: Descriptions that are the same for everybody; any other may tell something.
+DESCRIPTIONS = frozenset(
+    {
+        "",
+        "Host server is undergoing maintenance.",
+        "Host Server infrastructure is undergoing maintenance.",
+        "Host server is undergoing an emergency repair.",
+        "Virtual machine is being paused because of a memory-preserving Live Migration"
+        " operation.",
+        "Virtual machine is going to be restarted as requested by authorized user.",
+        "Virtual machine is going to be redeployed as requested by authorized user.",
+        "Virtual machine has encountered a failure.",
+    }
+)
+#: What stands in for all others.
+NO_DESCRIPTION = "Scrubbed."
+
+_HEADERS = frozenset({"content-type", "forewarn-clock", "preference-applied"})
+_HEADER_TEXT = re.compile(r"[a-z0-9/=;., -]{1,60}", re.IGNORECASE)
+_GUID = re.compile(r"[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}", re.IGNORECASE)
+_NAME = re.compile(r"(_?)(.*?)((?:_[0-9]{1,6})?)", re.DOTALL)
+_TROUBLE = re.compile(r"[0-9]{3}|lost|unreachable|misunderstood")
+_WORD = re.compile(r"[A-Za-z]{1,20}")
+_WORDS = ("EventStatus", "EventType", "ResourceType", "EventSource")
+
+
+class Scrubber:
+    """Scrubs one tape, line by line, in their order."""
+
+    def __init__(self, header: Header) -> None:
+        """Begin with the tape that has this `header`."""
+        self._shift = BEGAN - header.began
+        self._names: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
+        is_known = header.api_version in VERSIONS
+        self.header = replace(
+            header,
+            began=BEGAN,
+            api_version=header.api_version if is_known else NEWEST.name,
+            recorded_with="forewarn",
+            endpoint=None,
+            vm=None if header.vm is None else self._name(header.vm),
+            is_scrubbed=True,
+        )
+
+    def line(self, line: Line) -> Line:
+        """Scrub the next line."""
+        match line:
+            case Showing():
+                headers = {
+                    name: text
+                    for name, text in line.headers.items()
+                    if name.lower() in _HEADERS and _HEADER_TEXT.fullmatch(text)
+                }
+                document = line.document and self._document(line.document)
+                return replace(line, headers=headers, document=document)
+            case Trouble():
+                is_known = line.what is None or _TROUBLE.fullmatch(line.what)
+                return replace(line, what=line.what if is_known else "lost", says="")
+            case Resumed() | End():
+                return line
+            case _:
+                assert_never(line)
+
+    def _document(self, plain: Mapping[str, object]) -> Mapping[str, object]:
+        listed = plain.get("Events")
+        events = listed if isinstance(listed, list) else []
+        return {
+            "DocumentIncarnation": _number(plain.get("DocumentIncarnation")) or 0,
+            "Events": [self._event(each) for each in events if isinstance(each, dict)],
+        }
+
+    def _event(self, plain: Mapping[str, object]) -> Mapping[str, object]:
+        kept: dict[str, object] = {}
+        for name, value in plain.items():
+            scrubbed = self._value(name, value)
+            if scrubbed is not None:
+                kept[name] = scrubbed
+        return kept
+
+    def _value(self, name: str, value: object) -> object:
+        """Scrub what is called `name`; None: it is left out."""
+        if name in _WORDS:
+            return value if isinstance(value, str) and _WORD.fullmatch(value) else None
+        match name:
+            case "EventId":
+                return self._id(str(value))
+            case "Resources":
+                names = value if isinstance(value, list) else []
+                return [self._name(str(each)) for each in names]
+            case "NotBefore":
+                return shifted_time(value, self._shift) or ""
+            case "Description":
+                is_known = isinstance(value, str) and value in DESCRIPTIONS
+                return value if is_known else NO_DESCRIPTION
+            case "DurationInSeconds":
+                return _number(value)
+            case _:
+                return None
+
+    def _name(self, name: str) -> str:
+        """Give a name its fake; what only says which of several it is stays."""
+        found = _NAME.fullmatch(name)
+        assert found is not None  # it takes any text
+        underscore, base, number = found.groups()
+        fake = self._names.setdefault(base.lower(), f"vm-{len(self._names)}")
+        return f"{underscore}{fake}{number}"
+
+    def _id(self, id_: str) -> str:
+        """Give an id its fake, of the same form."""
+        number = len(self._ids)
+        is_guid = _GUID.fullmatch(id_)
+        fake = f"00000000-0000-4000-8000-{number:012X}" if is_guid else f"E{number}"
+        return self._ids.setdefault(id_.upper(), fake)
+
+
+def _number(value: object) -> int | None:
+    """Keep a whole number; old services write some as text."""
+    text = str(value)
+    return int(text) if re.fullmatch(r"-?[0-9]{1,12}", text) else None

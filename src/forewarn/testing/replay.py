@@ -1,0 +1,209 @@
+"""Serves a tape: what was answered once is answered again, in the same order."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
+
+from forewarn.client.tape_file import read_tape
+from forewarn.client.tapes import Line, Showing, Tape, Trouble
+from forewarn.compose.sockets import bound, limit, listen
+from forewarn.config import Sources, load
+from forewarn.core.fleet import VM
+from forewarn.engine.documents import Shown, Update
+from forewarn.engine.notes import Notes
+from forewarn.errors import InvalidInput
+from forewarn.protocol.types import ScheduledEvent
+from forewarn.server.identity import Directory
+from forewarn.server.metadata import Desk
+from forewarn.server.plane import MetadataPlane
+from forewarn.server.requests import Request
+from forewarn.server.responses import Response, Stamp, error
+from forewarn.server.witness import Asked
+from forewarn.testing.projecting import project, vms_of
+from forewarn.testing.reel import Frame, reel_of
+from forewarn.testing.tape_clock import TapeClock
+from forewarn.testing.tape_events import Approval, TapeEvents
+
+_EVENTS = "/metadata/scheduledevents"
+#: The troubles that are answered as they were; in all others the service is away.
+_STATUSES = frozenset({"404", "410", "429", "500"})
+_AWAY = "503"
+
+
+class Replay:
+    """A metadata service that plays a tape; use it in a `with` block."""
+
+    def __init__(
+        self,
+        tape: Tape | Path | str,
+        *,
+        speed: float = 1.0,
+        shown: float = 1.0,
+        metadata: str = "127.0.0.1:0",
+        vm: str | None = None,
+        is_looped: bool = False,
+        is_eager: bool = False,
+        on_line: Callable[[Line, datetime], None] = lambda line, at: None,
+        on_approval: Callable[[Approval], None] = lambda approval: None,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Play `tape` at `speed`; whoever asks is `vm`, or the VM it was recorded in.
+
+        It begins with the first question, or if it `is_eager` at once. Each document
+        is shown for at least `shown` real seconds.
+        """
+        self.tape = tape if isinstance(tape, Tape) else read_tape(Path(tape))
+        self.reel = reel_of(self.tape, speed=speed, shown=shown)
+        self.vms = vms_of(self.tape, vm)
+        self.is_over = Event()
+        self.base = ""  # the address, once it is open
+        self._first = self._find_first()
+        self._config = load(Sources(flags={"metadata": [metadata], "store": "memory"}))
+        self._is_looped = is_looped
+        self._is_eager = is_eager
+        self._on_line = on_line
+        self._on_approval = on_approval
+        self._on_end = on_end
+        self._clock = TapeClock(self.reel)
+        self._notes = Notes()
+        self._events = TapeEvents()
+        self._begun = Event()
+        self._closing = Event()
+        self._turn = 0
+        self._by = timedelta()  # how much later than it was recorded
+        self._trouble: str | None = None  # what is wrong now; None: nothing
+        self._cleanup = ExitStack()
+
+    # --- its life ------------------------------------------------------------
+
+    def open(self) -> None:
+        """Begin to answer."""
+        with ExitStack() as cleanup:
+            sockets = [listen(each, cleanup) for each in self._config.metadata]
+            directory = Directory(is_open=True, default_vm=self.vms[0].name)
+            clock, most = self._clock, limit(self._config)
+            desk = Desk(directory, self._notes, Stamp(clock.now(), clock.name))
+            self._plane = MetadataPlane(sockets, desk, self, clock, most)
+            self._plane.witness = self
+            directory.update(_update(self._project(*self._first), self.vms))
+            if self._is_eager:
+                self._begin()
+            self._plane.start()
+            cleanup.callback(self._plane.stop)
+            thread = Thread(target=self._play, name="tape", daemon=True)
+            thread.start()
+            cleanup.callback(thread.join)
+            cleanup.callback(self._begun.set)
+            cleanup.callback(self._closing.set)
+            self.base = f"http://{bound(sockets[0])}"
+            self._cleanup = cleanup.pop_all()
+
+    def close(self) -> None:
+        """End."""
+        self._cleanup.close()
+
+    def __enter__(self) -> Self:
+        """Begin to answer."""
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End."""
+        self.close()
+
+    def endpoint_of(self, vm: str) -> str:
+        """Where `vm` asks; at `base` whoever asks is the first of `vms`."""
+        return f"{self.base}/vm/{vm}"
+
+    @property
+    def unapproved(self) -> Sequence[ScheduledEvent]:
+        """Events that have waited for approval, and did not get it in time."""
+        return self._events.unapproved
+
+    # --- the tape runs -------------------------------------------------------
+
+    def _play(self) -> None:
+        self._begun.wait()
+        while not self._closing.is_set():
+            for number, frame in enumerate(self.reel.frames):
+                if self._closing.wait(frame.starts - self._clock.elapsed()):
+                    return
+                self._show(number, frame)
+            if self._closing.wait(self.reel.ends - self._clock.elapsed()):
+                return
+            self.is_over.set()
+            self._on_end()
+            if not self._is_looped:
+                return
+            self._turn += 1
+            self._begin_turn()
+
+    def _begin_turn(self) -> None:
+        self._by = self._clock.begin() - self.tape.header.began
+
+    def _show(self, number: int, frame: Frame) -> None:
+        line = frame.line
+        if isinstance(line, Trouble):
+            self._trouble = line.what
+        elif isinstance(line, Showing):
+            shown = self._project(number, line)
+            self._events.show(shown.document)
+            self._plane.hand_over(_update(shown))
+        self._on_line(line, self._clock.now())
+
+    def _project(self, number: int, line: Showing) -> Shown:
+        return project(line, self.tape, number=number, turn=self._turn, by=self._by)
+
+    def _find_first(self) -> tuple[int, Showing]:
+        for number, frame in enumerate(self.reel.frames):
+            if isinstance(frame.line, Showing):
+                return number, frame.line
+        raise InvalidInput("there is no document on this tape; nothing can be shown")
+
+    # --- asked by the metadata plane -----------------------------------------
+
+    def take(self, request: Request, body: bytes) -> Response | None:
+        """Let the tape begin, and answer for it while it tells of trouble."""
+        del body
+        if not request.path.rstrip("/").lower().endswith(_EVENTS):
+            return None
+        if not self._begun.is_set():
+            self._begin()
+        if self._trouble is None:
+            return None
+        status = self._trouble if self._trouble in _STATUSES else _AWAY
+        return error(int(status), f"The tape tells of trouble: {self._trouble}")
+
+    def _begin(self) -> None:
+        """Begin the first turn, so that the present question is answered from it."""
+        self._begin_turn()
+        desk, clock = self._plane.desk, self._clock
+        desk.stamp = Stamp(clock.now(), clock.name)
+        desk.directory.update(_update(self._project(*self._first)))
+        self._begun.set()
+
+    def answered(self, asked: Asked) -> None:
+        """Forget who has asked: nobody writes it down."""
+        del asked
+        self._notes.take()
+
+    def listen(self, groups: Sequence[str]) -> None:
+        """Do nothing: the group of a tape always listens."""
+
+    def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
+        """Take down an approval; the tape takes its course all the same."""
+        for each in self._events.approve(vm_name, event_ids, self._clock.now()):
+            self._on_approval(each)
+
+
+def _update(shown: Shown, placed: Sequence[VM] = ()) -> Update:
+    return Update(position=0, shown=[shown], placed=placed)
