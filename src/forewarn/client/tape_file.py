@@ -32,7 +32,7 @@ class TapeFile:
     @classmethod
     def make(cls, path: Path, header: Header) -> Self:
         """Begin a new tape; one that is there is left alone."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         try:
             made = cls(path, os.open(path, flags, 0o600), header)
         except FileExistsError as error:
@@ -42,14 +42,19 @@ class TapeFile:
             ) from error
         except OSError as error:
             raise CannotStart(f"{path} cannot be made: {error.strerror}") from error
-        made.put(write_header(header))
+        try:
+            made.put(write_header(header))
+        except Unavailable:
+            made.close()
+            path.unlink()  # it has nothing on it, and would be in the way
+            raise
         return made
 
     @classmethod
     def go_on(cls, path: Path, tape: Tape) -> Self:
         """Go on with `tape`, which is at `path`, behind its last whole line."""
         try:
-            number = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            number = os.open(path, os.O_RDWR)
             made = cls(path, number, tape.header)
             made._mend(is_cut=tape.is_cut)
         except OSError as error:
@@ -58,7 +63,7 @@ class TapeFile:
 
     def _mend(self, *, is_cut: bool) -> None:
         """Take out a line that breaks off, or give the last one its end."""
-        kept = os.pread(self._number, self._length, 0)
+        kept = self.path.read_bytes()
         if is_cut:
             self._length = kept.rfind(b"\n") + 1
             os.ftruncate(self._number, self._length)

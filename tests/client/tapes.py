@@ -1,0 +1,68 @@
+"""Tapes, with every argument optional."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from forewarn.client.tapes import Header, Line, Showing, Tape, Trouble, write_line
+from forewarn.client.tapes import write_header as write_header
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+QUARTER_PAST = "Sat, 31 Jan 2026 12:15:00 GMT"
+GUID = "C7061BAC-AFDC-4513-B24B-AA5F13A16123"
+
+
+def a_header(
+    api_version: str = "2020-07-01",
+    vm: str | None = None,
+    endpoint: str | None = None,
+    began: datetime = NOON,
+) -> Header:
+    return Header(
+        began=began,
+        api_version=api_version,
+        recorded_with="forewarn 1",
+        endpoint=endpoint,
+        vm=vm,
+    )
+
+
+def a_raw_event(**values: object) -> dict[str, object]:
+    return {
+        "EventId": GUID,
+        "EventStatus": "Scheduled",
+        "EventType": "Reboot",
+        "ResourceType": "VirtualMachine",
+        "Resources": ["web-0"],
+        "NotBefore": QUARTER_PAST,
+        "Description": "Host server is undergoing maintenance.",
+        "EventSource": "Platform",
+        "DurationInSeconds": -1,
+        **values,
+    }
+
+
+def a_raw_document(
+    *events: Mapping[str, object], incarnation: int = 1
+) -> dict[str, object]:
+    return {"DocumentIncarnation": incarnation, "Events": [*events]}
+
+
+def a_showing(
+    *events: Mapping[str, object], after: float = 0.0, incarnation: int = 1
+) -> Showing:
+    document = a_raw_document(*events, incarnation=incarnation)
+    return Showing(after=after, document=document)
+
+
+def a_trouble(what: str | None = "503", after: float = 0.0) -> Trouble:
+    return Trouble(after=after, what=what)
+
+
+def a_tape(*lines: Line, header: Header | None = None) -> Tape:
+    return Tape(header=header or a_header(), lines=lines or (a_showing(),))
+
+
+def written(tape: Tape) -> str:
+    """Write all of a tape."""
+    lines = [write_line(each, tape.header.began) for each in tape.lines]
+    return write_header(tape.header) + "".join(lines)

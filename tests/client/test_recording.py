@@ -1,0 +1,114 @@
+"""Only what is new is worth a line."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from tests.client.builders import an_answer
+from tests.client.tapes import (
+    NOON,
+    a_header,
+    a_raw_document,
+    a_raw_event,
+    a_showing,
+    a_tape,
+    a_trouble,
+)
+
+from forewarn.client.answers import reading_of
+from forewarn.client.reading import Reading
+from forewarn.client.recording import Recorder, trouble_of
+from forewarn.client.tapes import End, Resumed, Showing, Trouble
+from forewarn.errors import ForewarnError, Lost, Misunderstood, Refused, Unreachable
+
+
+def a_reading(*events: dict[str, object], incarnation: int = 1) -> Reading:
+    document = a_raw_document(*events, incarnation=incarnation)
+    return reading_of(an_answer(json.dumps(document).encode()), "http://x")
+
+
+def a_blank() -> Reading:
+    return reading_of(an_answer(b""), "http://x")
+
+
+def test_a_document_is_written_when_it_is_another_than_before() -> None:
+    recorder = Recorder(a_header())
+    later = NOON + timedelta(seconds=9.5)
+    assert recorder.heard(a_reading(), NOON) == [a_showing()]
+    assert recorder.heard(a_reading(), later) == []
+    shown = recorder.heard(a_reading(a_raw_event(), incarnation=2), later)
+    assert shown == [a_showing(a_raw_event(), after=9.5, incarnation=2)]
+    back = recorder.heard(a_reading(), later)
+    assert back == [a_showing(after=9.5)]  # the first one again, after another
+    assert recorder.documents == 3
+
+
+def test_a_new_number_alone_makes_another_document() -> None:
+    recorder = Recorder(a_header())
+    recorder.heard(a_reading(incarnation=1), NOON)
+    assert recorder.heard(a_reading(incarnation=0), NOON) == [a_showing(incarnation=0)]
+
+
+def test_a_document_is_kept_as_it_came_and_with_few_headers() -> None:
+    recorder = Recorder(a_header())
+    body = b'{"Events":[],"DocumentIncarnation":"7","Later":{"x":1.5}}'
+    answer = an_answer(body, server="IMDS", set_cookie="x")
+    (line,) = recorder.heard(reading_of(answer, "http://x"), NOON)
+    assert line == Showing(
+        after=0.0, document=json.loads(body), headers={"server": "IMDS"}
+    )
+
+
+def test_a_body_without_a_byte_is_written_once() -> None:
+    recorder = Recorder(a_header())
+    recorder.heard(a_reading(), NOON)
+    assert recorder.heard(a_blank(), NOON) == [Showing(after=0.0, document=None)]
+    assert recorder.heard(a_blank(), NOON) == []
+
+
+def test_an_answer_that_nothing_has_changed_is_no_line() -> None:
+    recorder = Recorder(a_header())
+    recorder.heard(a_reading(), NOON)
+    same = reading_of(an_answer(b"", 304), "http://x")
+    assert recorder.heard(same, NOON) == []
+
+
+def test_a_trouble_is_written_when_it_begins_changes_and_ends() -> None:
+    recorder = Recorder(a_header())
+    recorder.heard(a_reading(), NOON)
+    busy, gone = Refused("busy", 503), Unreachable("gone")
+    assert recorder.failed(busy, NOON) == [Trouble(after=0, what="503", says="busy")]
+    assert recorder.failed(busy, NOON) == ()
+    (other,) = recorder.failed(gone, NOON)
+    assert other == Trouble(after=0, what="unreachable", says="gone")
+    assert recorder.heard(a_reading(), NOON) == [a_trouble(None)]
+    assert recorder.heard(a_reading(), NOON) == []
+    assert recorder.troubles == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        (Refused("", 410), "410"),
+        (Lost(""), "lost"),
+        (Unreachable(""), "unreachable"),
+        (Misunderstood(""), "misunderstood"),
+    ],
+)
+def test_a_trouble_has_a_word(error: ForewarnError, word: str) -> None:
+    assert trouble_of(error) == word
+
+
+def test_a_clock_that_is_set_back_does_not_take_the_tape_back() -> None:
+    recorder = Recorder(a_header())
+    recorder.heard(a_reading(), NOON + timedelta(seconds=50))
+    assert recorder.end(NOON) == End(after=50.0)
+
+
+def test_a_tape_is_gone_on_with_where_it_ended() -> None:
+    tape = a_tape(a_showing(a_raw_event()), a_trouble("503", after=60.0))
+    recorder = Recorder(tape.header)
+    later = NOON + timedelta(hours=1)
+    assert recorder.resume(tape, later) == [Resumed(after=3600.0)]
+    lines = recorder.heard(a_reading(a_raw_event()), later)
+    assert lines == [a_trouble(None, after=3600.0)]  # it was known, but for the trouble

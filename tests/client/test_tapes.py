@@ -1,0 +1,108 @@
+"""A tape is read as it was written, and says which line makes no sense."""
+
+import json
+
+import pytest
+from tests.client.tapes import (
+    NOON,
+    a_header,
+    a_raw_event,
+    a_showing,
+    a_tape,
+    a_trouble,
+    written,
+)
+
+from forewarn.client.tape_reading import read
+from forewarn.client.tapes import End, Resumed, Showing, write_line
+from forewarn.errors import FaultyFile
+
+WHOLE = a_tape(
+    a_showing(after=0.25, incarnation=0),
+    a_trouble(after=3.0),
+    a_trouble(None, after=4.5),
+    a_showing(a_raw_event(), after=60.0),
+    Showing(after=61.0, document=None, headers={"server": "IMDS"}),
+    End(after=62.0),
+    Resumed(after=90.0),
+    header=a_header(vm="web-0", endpoint="http://169.254.169.254"),
+)
+
+
+def test_a_tape_is_read_as_it_was_written() -> None:
+    found = read(written(WHOLE), "tape.jsonl")
+    assert found.header == WHOLE.header
+    assert [*found.lines] == [*WHOLE.lines]
+
+
+def test_every_line_is_json_and_tells_its_time_twice() -> None:
+    header, first, *_ = map(json.loads, written(WHOLE).splitlines())
+    assert header["tape"] == 1
+    assert header["began"] == "2026-01-31T12:00:00Z"
+    assert first["after_seconds"] == 0.25
+    assert first["date"] == "2026-01-31T12:00:00.250Z"
+    assert first["document"] == {"DocumentIncarnation": 0, "Events": []}
+
+
+@pytest.mark.parametrize("missing", [2, 10, 40])
+def test_a_last_line_that_breaks_off_is_passed_over(missing: int) -> None:
+    text = written(a_tape(a_showing(), a_showing(a_raw_event(), after=1.0)))
+    tape = read(text[:-missing], "tape.jsonl")
+    assert tape.is_cut
+    assert tape.lines == [a_showing()]
+
+
+def test_a_last_line_may_lack_its_end() -> None:
+    tape = read(written(a_tape()).rstrip("\n"), "tape.jsonl")
+    assert not tape.is_cut
+    assert tape.lines == [a_showing()]
+
+
+def test_halves_of_characters_and_blank_lines_are_no_trouble() -> None:
+    odd = a_tape(a_showing(a_raw_event(Description="\ud800 half")))
+    assert read(written(odd) + "\n\n", "tape.jsonl").lines == [*odd.lines]
+
+
+def test_lines_and_keys_of_later_versions_are_passed_over() -> None:
+    text = written(a_tape())
+    later = '{"after_seconds":5,"weather":"fine"}\n{"after_seconds":6,"end":1,"x":2}\n'
+    assert read(text + later, "t").lines == [a_showing(), End(after=6.0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("nonsense", "not a line of JSON"),
+        ("[" * 100_000, "not a line of JSON"),
+        ("[]", "not a JSON object"),
+        ('{"after_seconds":-1,"end":true}', "after_seconds is not a number"),
+        ('{"after_seconds":NaN,"end":true}', "after_seconds is not a number"),
+        ('{"after_seconds":true,"end":true}', "after_seconds is not a number"),
+        ('{"after_seconds":1e99,"end":true}', "after_seconds is not a number"),
+        ('{"after_seconds":1,"end":true}', "goes back in time"),
+        ('{"after_seconds":9,"document":[]}', "neither an object nor null"),
+        ('{"after_seconds":9,"document":{"Events":[{}]}}', "has no EventId"),
+        ('{"after_seconds":9,"trouble":503}', "trouble is not text"),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_named(line: str, sentence: str) -> None:
+    text = written(a_tape(a_showing(after=2.0)))
+    end = write_line(End(after=100.0), NOON)
+    with pytest.raises(FaultyFile, match=f"^tape.jsonl:3: .*{sentence}"):
+        read(f"{text}{line}\n{end}", "tape.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "not a line of JSON"),
+        ('{"Events":[]}\n', 'begins with {"tape": 1}'),
+        ('{"tape":2}\n', "of a version that this forewarn knows"),
+        ('{"tape":1}\n', "began is not a time"),
+        ('{"tape":1,"began":"2026-01-31T12:00:00"}\n', "began is not a time"),
+        ('{"tape":1,"began":"0001-01-01T00:00:00Z"}\n', "began is not a time"),
+    ],
+)
+def test_what_is_no_tape_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(FaultyFile, match=f"^x:1: .*{sentence}"):
+        read(text, "x")
