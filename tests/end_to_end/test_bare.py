@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.client.tapes import a_raw_event, a_showing, a_tape, written
 
 from forewarn import cli
 
@@ -147,6 +148,18 @@ def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
         assert done.returncode == 1
         assert "pip install 'forewarn[server]'" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_one_file_records_but_does_not_replay(archive: Path, tmp_path: Path) -> None:
+    tape = tmp_path / "tape.jsonl"
+    tape.write_text(written(a_tape(a_showing(a_raw_event()))))
+    scrubbed = tmp_path / "scrubbed.jsonl"
+    alone(archive, "record", "--scrub", "--tape", str(tape), "-o", str(scrubbed))
+    assert "web-0" not in scrubbed.read_text()
+    words = ("-I", "-S", archive, "replay", tape)
+    done = run(sys.executable, *words, folder=archive.parent)
+    assert done.returncode == 1
+    assert "replay needs the server extra" in done.stderr
 
 
 def test_the_same_sources_give_the_same_bytes(archive: Path, tmp_path: Path) -> None:

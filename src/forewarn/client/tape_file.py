@@ -85,6 +85,7 @@ class TapeFile:
             os.fsync(self._number)
         except OSError as error:
             os.ftruncate(self._number, self._length)
+            os.lseek(self._number, self._length, os.SEEK_SET)  # else a gap follows
             raise Unavailable(
                 f"{self.path} cannot be written: {error.strerror}; what was recorded"
                 " so far is on it"

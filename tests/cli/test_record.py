@@ -1,0 +1,243 @@
+"""`forewarn record`, against a service that answers as a test wants it to."""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.client.service import DATE, EMPTY, Act, a_service, hangs_up, says
+from tests.client.tapes import (
+    GUID,
+    NOON,
+    a_header,
+    a_raw_document,
+    a_raw_event,
+    a_showing,
+    a_tape,
+    written,
+)
+
+from forewarn import cli
+from forewarn.client.tape_file import read_tape
+from forewarn.client.tapes import End, Line, Resumed, Showing, Trouble
+
+Capture = pytest.CaptureFixture[str]
+
+INSTANCE = says({"compute": {"name": "web-0"}})
+SCHEDULED = a_raw_document(a_raw_event())
+
+
+def says_then(document: object) -> Act:
+    return says(document, Date=DATE, Forewarn_Clock="manual")
+
+
+def is_ended_by(number: signal.Signals) -> Act:
+    """Send this process a signal, and never answer."""
+
+    def act(connection: socket.socket) -> bool:
+        os.kill(os.getpid(), number)
+        connection.settimeout(10)
+        return bool(connection.recv(1))
+
+    return act
+
+
+ENDS = is_ended_by(signal.SIGTERM)
+
+
+def record(path: Path, acts: Sequence[Act], *words: str) -> int:
+    """Record what a service does; it is asked who the VM is after the first answer."""
+    with a_service(*acts) as service:
+        more = ["--endpoint", service.url, "--poll", "0.001", *words]
+        return cli.main(["record", "-o", str(path), *more])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "tape.jsonl"
+
+
+def documents(path: Path) -> list[object]:
+    return [each.document for each in read_tape(path).showings]
+
+
+def kinds(lines: Sequence[Line]) -> list[type]:
+    return [type(each) for each in lines]
+
+
+# --- recording ---------------------------------------------------------------
+
+
+def test_every_document_that_differs_is_on_the_tape(
+    path: Path, capsys: Capture
+) -> None:
+    acts = [
+        says_then(EMPTY),
+        INSTANCE,
+        says_then(EMPTY),
+        says_then(SCHEDULED),
+        says_then(SCHEDULED),
+        says_then(EMPTY),
+        ENDS,
+    ]
+    assert record(path, acts) == 0
+    assert documents(path) == [EMPTY, SCHEDULED, EMPTY]
+    tape = read_tape(path)
+    assert kinds(tape.lines) == [Showing, Showing, Showing, End]
+    assert tape.header.vm == "web-0"
+    assert tape.header.began == NOON
+    out = capsys.readouterr().out
+    assert out == (
+        "2026-01-31 12:00:00Z  document 0  nothing is coming\n"
+        "2026-01-31 12:00:00Z  document 1  Reboot Scheduled web-0\n"
+        "2026-01-31 12:00:00Z  document 0  nothing is coming\n"
+        "2026-01-31 12:00:00Z  recording has ended\n"
+        f"{path}: 3 documents in 0s\n"
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_tape_well(
+    path: Path, number: signal.Signals, capsys: Capture
+) -> None:
+    before = signal.getsignal(number)
+    acts = [says_then(EMPTY), INSTANCE, is_ended_by(number)]
+    assert record(path, acts, "--json") == 0
+    assert kinds(read_tape(path).lines) == [Showing, End]
+    summary = json.loads(capsys.readouterr().out)
+    assert summary == {
+        "tape": str(path),
+        "documents": 1,
+        "troubles": 0,
+        "seconds": summary["seconds"],
+    }
+    assert signal.getsignal(number) is before
+
+
+def test_it_ends_by_itself_after_its_time(path: Path) -> None:
+    acts = [says_then(EMPTY), INSTANCE]
+    assert record(path, acts, "--duration", "1ms") == 0
+    assert kinds(read_tape(path).lines)[-1] is End
+
+
+def test_a_service_that_does_not_know_the_vm_is_recorded_all_the_same(
+    path: Path,
+) -> None:
+    acts = [says_then(EMPTY), says({"error": "no"}, 404), ENDS]
+    assert record(path, acts) == 0
+    assert read_tape(path).header.vm is None
+
+
+def test_what_is_refused_for_good_ends_it_and_what_was_written_stays(
+    path: Path, capsys: Capture
+) -> None:
+    acts = [says_then(EMPTY), INSTANCE, says({"error": "enough"}, 400)]
+    assert record(path, acts) == 1
+    assert "enough" in capsys.readouterr().err
+    assert kinds(read_tape(path).lines) == [Showing, Trouble]
+
+
+def test_nobody_there_is_said_and_no_tape_is_left(path: Path, capsys: Capture) -> None:
+    assert record(path, [hangs_up, hangs_up]) == 1
+    assert "was lost" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_another_version_is_asked_for_and_written_down(path: Path) -> None:
+    with a_service(says_then(EMPTY), INSTANCE, ENDS) as service:
+        words = ["--endpoint", service.url, "--api-version", "2017-03-01"]
+        assert cli.main(["record", "--output", str(path), *words]) == 0
+        assert "api-version=2017-03-01" in service.line(0)
+    assert read_tape(path).header.api_version == "2017-03-01"
+
+
+def test_nothing_is_ever_approved(path: Path) -> None:
+    with a_service(says_then(SCHEDULED), INSTANCE, ENDS) as service:
+        words = ["record", "-o", str(path), "--endpoint", service.url]
+        assert cli.main(words) == 0
+        assert {each.partition(b" ")[0] for each in service.asked} == {b"GET"}
+
+
+# --- tapes that are there ----------------------------------------------------
+
+
+def test_a_tape_that_is_there_is_not_written_over(path: Path, capsys: Capture) -> None:
+    path.write_text("dear")
+    assert record(path, []) == 1
+    assert "--append goes on with it" in capsys.readouterr().err
+    assert path.read_text() == "dear"
+
+
+def test_a_tape_is_gone_on_with_and_what_is_known_is_not_repeated(path: Path) -> None:
+    header = a_header(api_version="2019-08-01")
+    text = written(a_tape(a_showing(a_raw_event()), header=header))
+    path.write_text(f'{text}{{"after_sec')  # whoever recorded was killed
+    with a_service(says_then(SCHEDULED), says_then(EMPTY), ENDS) as service:
+        words = ["--append", "--endpoint", service.url, "--poll", "0.001"]
+        assert cli.main(["record", "-o", str(path), *words]) == 0
+        assert "api-version=2019-08-01" in service.line(0)
+    tape = read_tape(path)
+    assert kinds(tape.lines) == [Showing, Resumed, Showing, End]
+    assert documents(path) == [SCHEDULED, EMPTY]
+
+
+def test_a_tape_to_go_on_with_need_not_be_there(path: Path) -> None:
+    assert record(path, [says_then(EMPTY), INSTANCE, ENDS], "--append") == 0
+    assert documents(path) == [EMPTY]
+
+
+def test_nothing_is_appended_to_a_scrubbed_tape(path: Path, capsys: Capture) -> None:
+    acts = [says_then(EMPTY), INSTANCE, ENDS]
+    assert record(path, acts, "--scrub") == 0
+    before = path.read_text()
+    assert record(path, [], "--append") == 1
+    assert "is scrubbed" in capsys.readouterr().err
+    assert path.read_text() == before
+    assert record(path, [], "--append", "--scrub") == 2
+
+
+# --- scrubbing ---------------------------------------------------------------
+
+
+def test_a_tape_is_scrubbed_as_it_is_written(path: Path, capsys: Capture) -> None:
+    secret = a_raw_document(a_raw_event(Resources=["contoso"], Description="contoso"))
+    acts = [says_then(secret), says({"compute": {"name": "Contoso"}}), ENDS]
+    assert record(path, acts, "--scrub") == 0
+    for text in (path.read_text(), capsys.readouterr().out):
+        assert "contoso" not in text.lower()
+        assert GUID not in text
+        assert "127.0.0.1" not in text
+        assert "2026" not in text
+
+
+def test_a_finished_tape_is_scrubbed_like_one_that_is_being_written(
+    path: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    path.write_text(written(a_tape(a_showing(a_raw_event()), End(after=90.0))) + "{")
+    made = tmp_path / "scrubbed.jsonl"
+    words = ["record", "--scrub", "--tape", str(path), "-o", str(made)]
+    assert cli.main(words) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{made}: 1 document in 1m 30s, scrubbed\n"
+    assert "breaks off" in said.err
+    assert read_tape(made).header.is_scrubbed
+    assert "web-0" not in made.read_text()
+    assert cli.main(words) == 1  # it is there now
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "name the tape"),
+        (["-o", "x", "--tape", "y"], "add --scrub"),
+        (["-o", "x", "--append", "--scrub"], "scrub it later"),
+        (["-o", "x", "--duration", "soon"], "'soon' is not a duration"),
+        (["-o", "x", "--api-version", "a/b"], "is not an api-version"),
+    ],
+)
+def test_wrong_usage_is_said(words: list[str], sentence: str, capsys: Capture) -> None:
+    assert cli.main(["record", *words]) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())

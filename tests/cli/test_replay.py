@@ -1,0 +1,95 @@
+"""`forewarn replay`: what it prints, and how it ends."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.client.tapes import GUID, a_raw_event, a_showing, a_tape, a_trouble, written
+
+from forewarn import cli
+
+Capture = pytest.CaptureFixture[str]
+
+ALL = ("--at-once", "--once", "--metadata", "127.0.0.1:0", "--shown", "0")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "tape.jsonl"
+    tape = a_tape(
+        a_showing(),
+        a_showing(a_raw_event(), after=60.0, incarnation=2),
+        a_trouble(after=120.0),
+        a_trouble(None, after=121.0),
+        a_showing(after=180.0, incarnation=3),
+    )
+    path.write_text(written(tape))
+    return path
+
+
+def test_a_tape_is_told_line_by_line(path: Path, capsys: Capture) -> None:
+    assert cli.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
+    where, what, *lines, last = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"metadata  http://127\.0\.0\.1:\d+", where)
+    assert what == f"{path}: 3 documents in 3m, which takes 0s at speed 6000"
+    assert [each[22:] for each in lines] == [
+        "document 1  nothing is coming",
+        "document 2  Reboot Scheduled web-0",
+        "trouble: 503",
+        "the trouble is over",
+        "document 3  nothing is coming",
+    ]
+    assert last == "the tape is over"
+
+
+def test_programs_are_told_in_json(path: Path, capsys: Capture) -> None:
+    assert cli.main(["replay", str(path), "--speed", "6000", "--json", *ALL]) == 0
+    first, *lines, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["documents"] == 3
+    assert first["metadata"][0].startswith("http://127.0.0.1:")
+    assert [*lines[0]] == ["at", "document"]
+    assert lines[2]["trouble"] == "503"
+    assert last == {"over": True}
+
+
+def test_an_event_that_nobody_approves_is_named_if_that_was_expected(
+    path: Path, capsys: Capture
+) -> None:
+    words = ["replay", str(path), "--speed", "6000", "--expect-approval", *ALL]
+    assert cli.main(words) == 1
+    said = capsys.readouterr().err
+    assert said == (
+        f"forewarn: Reboot {GUID} of web-0 was not approved while it was Scheduled\n"
+    )
+
+
+def test_a_line_that_breaks_off_is_left_out_with_a_warning(
+    path: Path, capsys: Capture
+) -> None:
+    path.write_text(path.read_text()[:-5])
+    assert cli.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
+    said = capsys.readouterr()
+    assert "breaks off" in said.err
+    assert "document 3" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["{tape}", "--speed", "0"], 2, "'0' is not a speed"),
+        (["{tape}", "--speed", "nan"], 2, "'nan' is not a speed"),
+        (["{tape}", "--once", "--loop"], 2, "not allowed with"),
+        (["{tape}", "--expect-approval", "--loop"], 2, "one run of the tape"),
+        (["{tape}", "--metadata", "here"], 2, "an address such as 127.0.0.1:8254"),
+        (["{tape}", "--metadata", "192.0.2.1:1"], 1, "cannot be listened on"),
+        (["no.jsonl"], 1, "no.jsonl cannot be read: No such file"),
+        (["/dev/null"], 1, "/dev/null:1: this is not a line of JSON"),
+    ],
+)
+def test_what_cannot_be_replayed_is_said(
+    path: Path, words: list[str], code: int, sentence: str, capsys: Capture
+) -> None:
+    given = [each.format(tape=path) for each in words]
+    assert cli.main(["replay", *given]) == code
+    assert sentence in " ".join(capsys.readouterr().err.split())

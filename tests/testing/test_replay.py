@@ -1,0 +1,245 @@
+"""A tape is served as a service would."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from tests.client.tapes import (
+    GUID,
+    a_header,
+    a_raw_event,
+    a_showing,
+    a_tape,
+    a_trouble,
+    written,
+)
+
+from forewarn.client import Client
+from forewarn.client.tapes import Line, Showing, Tape
+from forewarn.errors import InvalidInput, Refused
+from forewarn.testing.replay import Replay
+from forewarn.testing.tape_events import Approval
+
+_LONG = 10.0  # seconds; nothing here takes as long
+FAR = 1e6  # seconds on a tape; nothing comes after it
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a replay tells of itself."""
+
+    lines: list[Line] = field(default_factory=list)
+    approvals: list[Approval] = field(default_factory=list)
+    count: int = 0
+    is_enough: Event = field(default_factory=Event)
+
+    def line(self, line: Line, at: object) -> None:
+        del at
+        self.lines.append(line)
+        if len(self.lines) == self.count:
+            self.is_enough.set()
+
+
+@contextmanager
+def playing(
+    tape: Tape | Path, *, lines: int = 1, speed: float = 1.0, **options: bool | str
+) -> Iterator[tuple[Replay, Seen]]:
+    """Play `tape`; go on when so many `lines` were shown, if it begins at once."""
+    seen = Seen(count=lines)
+    replay = Replay(
+        tape,
+        speed=speed,
+        shown=0.0,
+        is_eager=bool(options.get("is_eager", True)),
+        is_looped=bool(options.get("is_looped")),
+        vm=str(options["vm"]) if "vm" in options else None,
+        on_line=seen.line,
+        on_approval=seen.approvals.append,
+    )
+    with replay:
+        if options.get("is_eager", True):
+            assert seen.is_enough.wait(_LONG)
+        yield replay, seen
+
+
+def ask(url: str, version: str = "2020-07-01", **headers: str) -> dict[str, object]:
+    named = {"Metadata": "true", **headers}
+    where = f"{url}/metadata/scheduledevents?api-version={version}"
+    with urlopen(Request(where, headers=named), timeout=_LONG) as answer:
+        return dict(json.load(answer))
+
+
+def test_the_first_document_is_there_at_once_and_is_the_recorded_one() -> None:
+    tape = a_tape(a_showing(a_raw_event(), incarnation=7))
+    with playing(tape) as (replay, _), Client(replay.base) as client:
+        document = client.document()
+    assert document.incarnation == 7
+    assert [each.id for each in document.events] == [GUID]
+
+
+def test_the_notice_is_as_long_as_it_was_by_the_clock_of_the_service() -> None:
+    line = a_showing(a_raw_event(), after=300.0)  # ten minutes before NotBefore
+    with (
+        playing(a_tape(line), speed=0.001) as (replay, _),
+        Client(replay.base) as client,
+    ):
+        (event,) = client.document().events
+        left = client.time_left(event)
+    assert left is not None
+    assert 598 <= left.total_seconds() <= 601
+
+
+def test_a_tape_begins_with_the_first_question_for_events() -> None:
+    lines = [a_showing(), a_showing(a_raw_event(), after=0.01, incarnation=2)]
+    with playing(a_tape(*lines), lines=2, is_eager=False) as (replay, seen):
+        with Client(replay.base) as client:
+            assert client.instance().name == "web-0"
+            assert seen.lines == []
+            assert client.document().incarnation == 1
+        assert seen.is_enough.wait(_LONG)
+    assert seen.lines == lines
+
+
+def test_whoever_waits_is_told_of_the_next_document() -> None:
+    lines = [a_showing(), a_showing(a_raw_event(), after=0.05, incarnation=2)]
+    with (
+        playing(a_tape(*lines), is_eager=False) as (replay, _),
+        Client(replay.base) as client,
+    ):
+        tag = client.read().tag
+        reading = client.read(tag=tag, wait=_LONG)
+    assert reading.document is not None
+    assert reading.document.incarnation == 2
+
+
+def test_a_document_with_the_number_of_the_one_before_is_told_all_the_same() -> None:
+    lines = [a_showing(), a_showing(a_raw_event(), after=0.05), a_showing(after=0.1)]
+    with playing(a_tape(*lines), lines=3) as (replay, _), Client(replay.base) as client:
+        old = client.read()
+        assert client.read(tag=old.tag).document is None
+    assert old.document is not None
+    assert old.document.events == ()
+    assert old.tag == '"0-2.1"'
+
+
+def test_every_version_can_be_asked_for_and_the_header_is_needed() -> None:
+    with playing(a_tape(a_showing(a_raw_event()))) as (replay, _):
+        (old,) = json.loads(json.dumps(ask(replay.base, "2017-03-01")["Events"]))
+        assert old["Resources"] == ["_web-0"]
+        with pytest.raises(HTTPError, match="400") as refusal:
+            ask(replay.base, Metadata="false")
+        refusal.value.close()
+
+
+def test_other_vms_of_the_tape_ask_by_their_names() -> None:
+    event = a_raw_event(Resources=["web-0", "web-1"])
+    with playing(a_tape(a_showing(event)), vm="db") as (replay, _):
+        for vm, endpoint in (("web-1", replay.endpoint_of("web-1")), ("db", "")):
+            with Client(endpoint or replay.base) as client:
+                assert client.instance().name == vm
+                assert len(client.document().events) == 1
+
+
+# --- approvals ---------------------------------------------------------------
+
+
+def test_an_approval_is_told_and_changes_nothing() -> None:
+    with playing(a_tape(a_showing(a_raw_event()))) as (replay, seen):
+        with Client(replay.endpoint_of("web-0")) as client:
+            assert [each.id for each in replay.unapproved] == [GUID]
+            client.approve(GUID.lower())
+            assert [each.status for each in client.document().events] == ["Scheduled"]
+        assert replay.unapproved == []
+    (approval,) = seen.approvals
+    assert (approval.vm, approval.event.id) == ("web-0", GUID)
+    assert approval.is_in_time
+
+
+def test_what_was_never_shown_cannot_be_approved() -> None:
+    later = a_raw_event(EventId="E2")
+    lines = [a_showing(a_raw_event()), a_showing(later, after=FAR)]
+    with playing(a_tape(*lines)) as (replay, seen), Client(replay.base) as client:
+        with pytest.raises(Refused, match="E2 is not an event of this VM") as refusal:
+            client.approve(GUID, "E2")
+        assert refusal.value.status == 400
+        assert seen.approvals == []
+        assert len(replay.unapproved) == 1
+
+
+@pytest.mark.parametrize("last", [[a_raw_event(EventStatus="Started")], []])
+def test_what_has_started_or_is_gone_is_approved_too_late(
+    last: list[dict[str, object]],
+) -> None:
+    lines = [a_showing(a_raw_event()), a_showing(*last, after=0.01)]
+    with playing(a_tape(*lines), lines=2) as (replay, seen):
+        with Client(replay.base) as client:
+            client.approve(GUID)
+        assert [each.is_in_time for each in seen.approvals] == [False]
+        assert [each.id for each in replay.unapproved] == [GUID]
+
+
+def test_what_began_as_started_needs_no_approval() -> None:
+    with playing(a_tape(a_showing(a_raw_event(EventStatus="Started")))) as (replay, _):
+        assert replay.unapproved == []
+
+
+# --- troubles and turns ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status"),
+    [("410", 410), ("429", 429), ("503", 503), ("unreachable", 503), ("418", 503)],
+)
+def test_a_trouble_is_answered_as_it_was_or_as_if_the_service_were_away(
+    trouble: str, status: int
+) -> None:
+    lines: list[Line] = [a_showing(), a_trouble(trouble, after=0.01)]
+    with (
+        playing(a_tape(*lines), lines=2) as (replay, _),
+        Client(replay.base, patience=0) as client,
+    ):
+        with pytest.raises(Refused) as refusal:
+            client.document()
+        assert refusal.value.status == status
+        assert client.instance().name == "vm-0"
+
+
+def test_when_the_trouble_is_over_the_document_is_back() -> None:
+    trouble = a_trouble(after=0.01), a_trouble(None, after=0.02)
+    lines: list[Line] = [a_showing(), *trouble]
+    with playing(a_tape(*lines), lines=3) as (replay, _), Client(replay.base) as client:
+        assert client.document().incarnation == 1
+
+
+def test_a_tape_that_is_looped_tells_of_other_events_in_its_next_turn() -> None:
+    tape = a_tape(a_showing(a_raw_event()), a_showing(after=0.01))
+    with playing(tape, lines=4, is_looped=True) as (replay, seen):
+        assert replay.is_over.is_set()
+        assert len(replay.unapproved) >= 2
+    assert len({each.id for each in replay.unapproved}) == len(replay.unapproved)
+    assert isinstance(seen.lines[2], Showing)
+
+
+def test_a_tape_is_over_when_its_last_document_was_shown() -> None:
+    with playing(a_tape(a_showing())) as (replay, _):
+        assert replay.is_over.wait(_LONG)
+        with Client(replay.base) as client:
+            assert client.document().incarnation == 1  # it is still there
+
+
+def test_a_tape_can_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    path.write_text(written(a_tape(header=a_header(vm="lone"))))
+    with playing(path) as (replay, _), Client(replay.base) as client:
+        assert client.instance().name == "lone"
+
+
+def test_a_tape_without_a_document_cannot_be_shown() -> None:
+    with pytest.raises(InvalidInput, match="no document on this tape"):
+        Replay(a_tape(a_trouble()))
