@@ -115,9 +115,9 @@ def test_what_was_recorded_of_a_whole_life_is_replayed_in_the_same_order(
     refused: set[int] = set()
     with Replay(tape, speed=10_000, shown=0.2) as replay, Client(replay.base) as client:
         tag: str | None = None
-        while not replay.is_over.is_set():
+        while not replay.is_over.wait(0.02):
             try:
-                reading = client.read(tag=tag, wait=1)
+                reading = client.read(tag=tag)
             except Refused as refusal:
                 refused.add(refusal.status)
                 continue

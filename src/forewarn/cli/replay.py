@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from forewarn.cli.ending import Ending, until_told
@@ -159,6 +159,7 @@ class _Stage:
         self._ending = ending
         self._as_json = as_json
         self._lock = Lock()
+        self._is_open = Event()
 
     def welcome(self, name: str, playing: "Replay") -> None:
         """Say where it is to be asked, and how long it takes."""
@@ -174,9 +175,11 @@ class _Stage:
                 "seconds": round(reel.ends, 3),
             },
         )
+        self._is_open.set()
 
     def show(self, line: Line, at: datetime) -> None:
-        """Tell what is answered from now on."""
+        """Tell what is answered from now on, but not before where to ask."""
+        self._is_open.wait()
         self._tell(told(line, at), {"at": at.isoformat(), **plain_line(line)})
 
     def approve(self, approval: "Approval") -> None:

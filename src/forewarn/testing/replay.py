@@ -188,8 +188,13 @@ class Replay:
         self._begin_turn()
         desk, clock = self._plane.desk, self._clock
         desk.stamp = Stamp(clock.now(), clock.name)
-        desk.directory.update(_update(self._project(*self._first)))
+        shown = self._project(*self._first)
+        self._events.show(shown.document)
+        desk.directory.update(_update(shown))
         self._begun.set()
+
+    def came(self, vm: str | None, at: float) -> None:
+        """Do nothing: who asks is no matter."""
 
     def answered(self, asked: Asked) -> None:
         """Forget who has asked: nobody writes it down."""
