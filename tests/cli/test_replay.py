@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,16 @@ def test_what_cannot_be_replayed_is_said(
     given = [each.format(tape=path) for each in words]
     assert cli.main(["replay", *given]) == code
     assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "record-and-replay.md"
+TYPED = re.findall(r"^forewarn (re.+?)(?: &)?$", PAGE.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_the_program_knows_what_the_page_lets_people_type(
+    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(shlex.split(typed)) == 1
+    assert "tape.jsonl cannot be read: No such file" in capsys.readouterr().err
