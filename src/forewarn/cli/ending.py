@@ -5,6 +5,7 @@ import select
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from threading import TIMEOUT_MAX
 
 #: What tells the program to end, unless its caller wants it ignored, as nohup does.
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -36,7 +37,8 @@ class Ending:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until it is time to end, `seconds` at most; answer whether it is."""
-        return bool(select.select([self._end], [], [], seconds)[0])
+        most = None if seconds is None else min(seconds, TIMEOUT_MAX)
+        return bool(select.select([self._end], [], [], most)[0])
 
 
 @contextmanager

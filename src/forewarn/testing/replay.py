@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
-from threading import Event, Thread
+from threading import TIMEOUT_MAX, Event, Thread
 from types import TracebackType
 from typing import Self
 
@@ -32,6 +32,7 @@ _EVENTS = "/metadata/scheduledevents"
 #: The troubles that are answered as they were; in all others the service is away.
 _STATUSES = frozenset({"404", "410", "429", "500"})
 _AWAY = "503"
+_SHORTEST_TURN = 0.01  # seconds; a tape with one line would be over at once
 
 
 class Replay:
@@ -62,7 +63,7 @@ class Replay:
         self.is_over = Event()
         self.base = ""  # the address, once it is open
         self._first = self._find_first()
-        self._config = load(Sources(flags={"metadata": [metadata], "store": "memory"}))
+        self._config = load(Sources(flags={"metadata": metadata, "store": "memory"}))
         self._is_looped = is_looped
         self._is_eager = is_eager
         self._on_line = on_line
@@ -135,10 +136,10 @@ class Replay:
         self._begun.wait()
         while not self._closing.is_set():
             for number, frame in enumerate(self.reel.frames):
-                if self._closing.wait(frame.starts - self._clock.elapsed()):
+                if self._waits_until(frame.starts):
                     return
                 self._show(number, frame)
-            if self._closing.wait(self.reel.ends - self._clock.elapsed()):
+            if self._waits_until(max(self.reel.ends, _SHORTEST_TURN)):
                 return
             self.is_over.set()
             self._on_end()
@@ -146,6 +147,11 @@ class Replay:
                 return
             self._turn += 1
             self._begin_turn()
+
+    def _waits_until(self, elapsed: float) -> bool:
+        """Wait until the turn has lasted so long; answer whether all has ended."""
+        seconds = elapsed - self._clock.elapsed()
+        return self._closing.wait(min(max(seconds, 0.0), TIMEOUT_MAX))
 
     def _begin_turn(self) -> None:
         self._by = self._clock.begin() - self.tape.header.began

@@ -3,7 +3,7 @@
 import time
 from datetime import datetime, timedelta
 
-from forewarn.clocks import SystemClock
+from forewarn.clocks import END, SystemClock
 from forewarn.ports import Bell
 from forewarn.testing.reel import Reel
 
@@ -33,8 +33,10 @@ class TapeClock:
         """Where the tape is, counted from the beginning of this turn."""
         if self._turn is None:
             return SystemClock().now()
-        position = self._reel.position(self.elapsed())
-        return self._turn[0] + timedelta(seconds=position)
+        start = self._turn[0]
+        longest = (END - start).total_seconds()
+        position = min(self._reel.position(self.elapsed()), longest)
+        return start + timedelta(seconds=position)
 
     def elapsed(self) -> float:
         """How many real seconds this turn has lasted."""
