@@ -40,3 +40,8 @@ def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
 def test_what_is_written_is_read_again(milliseconds: int) -> None:
     duration = timedelta(milliseconds=milliseconds)
     assert duration_of(written(duration)) == duration
+
+
+def test_what_is_longer_than_any_time_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="longer than time"):
+        duration_of("999999999d999999999h")

@@ -26,7 +26,10 @@ def duration_of(written: str | float | timedelta) -> timedelta:
             f"{text!r} is not a duration; write 90, 90s, 20m, 1h30m, 1d or 250ms"
         )
     parts = zip(found.groups(), _MILLISECONDS, strict=True)
-    return timedelta(milliseconds=sum(int(n or 0) * unit for n, unit in parts))
+    try:
+        return timedelta(milliseconds=sum(int(n or 0) * unit for n, unit in parts))
+    except OverflowError:
+        raise InvalidInput(f"{text!r} is longer than time itself") from None
 
 
 def written(duration: timedelta) -> str:

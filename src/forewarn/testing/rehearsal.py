@@ -154,8 +154,11 @@ class Rehearsal:
         return self.system.advance.by(duration_of(by))
 
     def advance_to_start(self, event: Event) -> datetime:
-        """Move the clock on until the maintenance behind `event` starts."""
-        self.system.advance.to(max(self.now, event.maintenance.not_before))
+        """Move the clock on until the maintenance behind `event` starts; if it has
+        started already, leave the clock alone.
+        """
+        if event.phase is Phase.SCHEDULED:
+            self.system.advance.to(max(self.now, event.maintenance.not_before))
         return self._advance_while(event, Phase.SCHEDULED)
 
     def advance_to_end(self, event: Event) -> datetime:
