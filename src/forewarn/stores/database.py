@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Protocol
 
 from sqlalchemy.engine import Dialect
@@ -60,22 +61,21 @@ class Texts:
     def __init__(self, dialect: Dialect) -> None:
         """Compile for `dialect`."""
         self._dialect = dialect
-        self._texts: dict[Executable, tuple[str, Parameters]] = {}
 
     def __getitem__(self, statement: Executable) -> tuple[str, Parameters]:
         """The text of `statement`, and the parameters that are always the same."""
-        known = self._texts.get(statement)
-        if known is None:
-            compiled = statement.compile(  # type: ignore[attr-defined]  # every Core statement has it
-                dialect=self._dialect, compile_kwargs={"render_postcompile": True}
-            )
-            fixed = {
-                name: value
-                for name, value in compiled.params.items()
-                if value is not None
-            }
-            known = self._texts[statement] = (str(compiled), fixed)
-        return known
+        return _compiled(self._dialect, statement)
+
+
+@cache  # for all stores of a process: tests open hundreds of them
+def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]:
+    compiled = statement.compile(  # type: ignore[attr-defined]  # every Core statement has it
+        dialect=dialect, compile_kwargs={"render_postcompile": True}
+    )
+    fixed = {
+        name: value for name, value in compiled.params.items() if value is not None
+    }
+    return str(compiled), fixed
 
 
 class Session:

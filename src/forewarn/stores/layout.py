@@ -1,6 +1,7 @@
 """The layout of a database: made where there is none, checked where there is one."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import cache
 
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
@@ -47,9 +48,24 @@ def check(cursor: Cursor, dialect: Dialect, place: str) -> None:
 
 
 def _make(cursor: Cursor, dialect: Dialect, *, but: Collection[str]) -> None:
-    for table in tables.metadata.sorted_tables:
-        if table.name in but:
-            continue
-        cursor.execute(str(CreateTable(table).compile(dialect=dialect)), {})
-        for index in sorted(table.indexes, key=lambda each: str(each.name)):
-            cursor.execute(str(CreateIndex(index).compile(dialect=dialect)), {})
+    for name, texts in _written(dialect):
+        for text in texts if name not in but else ():
+            cursor.execute(text, {})
+
+
+@cache  # for all stores of a process
+def _written(dialect: Dialect) -> Sequence[tuple[str, Sequence[str]]]:
+    """Write what makes each table and its indexes."""
+    return [
+        (
+            table.name,
+            [
+                str(CreateTable(table).compile(dialect=dialect)),
+                *(
+                    str(CreateIndex(index).compile(dialect=dialect))
+                    for index in sorted(table.indexes, key=lambda each: str(each.name))
+                ),
+            ],
+        )
+        for table in tables.metadata.sorted_tables
+    ]

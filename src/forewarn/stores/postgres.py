@@ -34,6 +34,8 @@ from forewarn.stores.postgres_connect import (
 )
 from forewarn.stores.postgres_errors import InUseElsewhere, Trouble, translated, what
 
+_DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy has not typed it
+
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"  # the counter's row makes it serial
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -65,7 +67,7 @@ class Postgres:
 
     def __init__(self, url: str, limits: Limits | None = None) -> None:
         """Use the database at `url`; `open` connects."""
-        self.dialect: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy has not typed it
+        self.dialect = _DIALECT
         self._target = read_url(url)
         self._limits = limits or Limits()
         self._patience = Patience()

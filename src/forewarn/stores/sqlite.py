@@ -20,6 +20,8 @@ Connect = Callable[[str], sqlite3.Connection]
 
 MEMORY = ":memory:"
 
+_DIALECT: Dialect = sqlite.dialect(paramstyle="named")
+
 
 def connect(path: str) -> sqlite3.Connection:
     """Connect to the database in `path`."""
@@ -42,7 +44,7 @@ class Sqlite:
 
     def __init__(self, path: str, connect: Connect = connect) -> None:
         """Use the file `path`, or `MEMORY`, by connections that `connect` makes."""
-        self.dialect: Dialect = sqlite.dialect(paramstyle="named")
+        self.dialect = _DIALECT
         self._path = path
         self._connect = connect
         self._lock = RLock()  # in memory there is one connection, also for readers

@@ -3,19 +3,32 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from forewarn.testing.events import Event
     from forewarn.testing.rehearsal import Rehearsal
+    from forewarn.testing.surroundings import scheduled_events
 
-__all__ = ["Rehearsal", "scheduled_events"]
+__all__ = ["Event", "Rehearsal", "scheduled_events"]
+
+_MODULES = {
+    "Event": "forewarn.testing.events",
+    "Rehearsal": "forewarn.testing.rehearsal",
+    "scheduled_events": "forewarn.testing.surroundings",
+}
 
 
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is: pytest imports this package every time."""
-    if name == "Rehearsal":
-        from forewarn.testing.rehearsal import Rehearsal
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return Rehearsal
-    if name == "scheduled_events":
-        from forewarn.testing.rehearsal import Rehearsal
-
-        return Rehearsal
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(_MODULES[name])
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "forewarn":
+            raise
+        raise ImportError(
+            f"a rehearsal needs the service, and {error.name} is missing:"
+            " pip install 'forewarn[server]'"
+        ) from None
+    return getattr(module, name)

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
@@ -18,30 +19,33 @@ _DEMO = "demo.toml"
 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
     """Read the fleet that `source` is; or make one group of `vms`, which listens."""
+    if vms and source is not None:
+        raise InvalidInput("give a fleet or vms, not both")
     if vms:
-        if source is not None:
-            raise InvalidInput("give a fleet or vms, not both")
         return fleet_file.read_fleet(_group_of(vms), "vms")
     if isinstance(source, Fleet):
         return source
+    if source is None:
+        return _demo()
     if isinstance(source, Mapping):
         return fleet_file.read_fleet(source, "fleet")
     return _from_file(source)
 
 
-def _from_file(source: str | Path | None) -> Fleet:
-    name = _DEMO if source is None else str(source)
+@cache  # every test of a run begins with it
+def _demo() -> Fleet:
+    text = resources.files("forewarn").joinpath(_DEMO).read_text()
+    return fleet_file.read_fleet(tomllib.loads(text), _DEMO)
+
+
+def _from_file(source: str | Path) -> Fleet:
     try:
-        if source is None:
-            text = resources.files("forewarn").joinpath(_DEMO).read_text()
-        else:
-            text = Path(source).read_text()
-        data = tomllib.loads(text)
+        data = tomllib.loads(Path(source).read_text())
     except OSError as error:
-        raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
+        raise InvalidInput(f"{source} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{name} is not valid TOML: {error}") from error
-    return fleet_file.read_fleet(data, name)
+        raise InvalidInput(f"{source} is not valid TOML: {error}") from error
+    return fleet_file.read_fleet(data, str(source))
 
 
 def _group_of(vms: Sequence[str]) -> Mapping[str, object]:

@@ -1,6 +1,11 @@
-"""The pytest plugin: the fixture `scheduled_events`."""
+"""The pytest plugin: the fixtures `scheduled_events` and `make_scheduled_events`.
 
-from collections.abc import Iterator
+pytest imports this in every run, so that all else is imported by who uses it.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,13 +13,109 @@ import pytest
 if TYPE_CHECKING:
     from forewarn.testing.rehearsal import Rehearsal
 
+_MARKER = "scheduled_events"
+_SECTION = "scheduled events"
+_ARGUMENTS = ("fleet", "vms", "vm", "seed", "metadata", "settings")
+_HELP = (
+    f"{_MARKER}(fleet=None, vms=(), vm=None, seed=None, settings=None): what the"
+    " fixture `scheduled_events` serves: a fleet (a file beside the test, or tables)"
+    " or the VMs of one group, the VM that the program speaks for, a seed for ids"
+)
+
+_running = pytest.StashKey[list["Rehearsal"]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", _HELP)
+
 
 @pytest.fixture
-def scheduled_events(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Rehearsal]":
-    """Give the test a service of its own, with a clock that the test moves."""
-    from forewarn.testing.rehearsal import Rehearsal
+def make_scheduled_events(
+    request: pytest.FixtureRequest,
+) -> "Iterator[Callable[..., Rehearsal]]":
+    """Give the test as many services as it makes; each ends with the test.
 
-    with Rehearsal() as rehearsal:
+    They take what the marker takes. The environment names none of them.
+    """
+    with ExitStack() as running:
+        yield lambda **arguments: _open(request, running, arguments)
+
+
+@pytest.fixture
+def scheduled_events(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> "Iterator[Rehearsal]":
+    """Give the test a service of its own, with a clock that the test moves.
+
+    FOREWARN_ENDPOINT says where it is; the marker `scheduled_events` what it serves.
+    """
+    marker = request.node.get_closest_marker(_MARKER)
+    if marker is not None and marker.args:
+        why = f"the marker {_MARKER} takes keywords alone, as in vms=['a', 'b']"
+        pytest.fail(why, pytrace=False)
+    with ExitStack() as running:
+        rehearsal = _open(request, running, marker.kwargs if marker else {})
         for name, value in rehearsal.environment.items():
             monkeypatch.setenv(name, value)
         yield rehearsal
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell of a test that failed what its services have seen."""
+    report = yield
+    rehearsals = item.stash.get(_running, None)
+    if rehearsals and report.failed and call.excinfo is not None:
+        _tell(report, rehearsals, str(call.excinfo.value))
+    return report
+
+
+def _tell(report: pytest.TestReport, rehearsals: "list[Rehearsal]", said: str) -> None:
+    from forewarn.errors import ForewarnError
+    from forewarn.testing.timeline import TITLE
+
+    if TITLE in said:
+        return
+    for each in rehearsals:
+        try:
+            report.sections.append((_SECTION, each.timeline()))
+        except ForewarnError:  # the store does not answer; the test's error counts
+            continue
+
+
+def _open(
+    request: pytest.FixtureRequest, running: ExitStack, arguments: dict[str, object]
+) -> "Rehearsal":
+    rehearsal = _made(request, running, arguments)
+    if isinstance(rehearsal, str):
+        pytest.fail(f"{_MARKER}: {rehearsal}", pytrace=False)
+    rehearsals = request.node.stash.setdefault(_running, [])
+    rehearsals.append(rehearsal)
+    running.callback(rehearsals.remove, rehearsal)
+    return rehearsal
+
+
+def _made(
+    request: pytest.FixtureRequest, running: ExitStack, arguments: dict[str, object]
+) -> "Rehearsal | str":
+    """Make a rehearsal and start it; or say why not."""
+    if unknown := sorted(arguments.keys() - set(_ARGUMENTS)):
+        known = ", ".join(_ARGUMENTS)
+        return f"there is no {', '.join(unknown)}; there are {known}"
+    fleet = arguments.get("fleet")
+    if isinstance(fleet, str | Path):
+        arguments = {**arguments, "fleet": request.path.parent / fleet}
+    try:
+        from forewarn.testing import Rehearsal
+    except ImportError as error:
+        return str(error)
+    from forewarn.errors import ForewarnError
+
+    try:
+        made = Rehearsal(**arguments)  # type: ignore[arg-type]  # from a marker it may be anything
+        return running.enter_context(made)
+    except ForewarnError as error:
+        return str(error)

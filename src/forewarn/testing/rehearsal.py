@@ -22,6 +22,8 @@ from forewarn.server.witness import Asked
 from forewarn.testing.events import Event
 from forewarn.testing.fleets import FleetSource, fleet_of
 from forewarn.testing.orders import Options, order_of
+from forewarn.testing.recalling import journal_of, tell
+from forewarn.testing.waiting import wait_marked, wait_polled
 from forewarn.testing.watching import MARKS, Mark, Watching
 
 #: Whose doing the journal says it is.
@@ -78,6 +80,11 @@ class Rehearsal:
             raise NotFound(f"there is no VM {vm} in the fleet; there are {names}")
         return known[vm.lower()]
 
+    def __repr__(self) -> str:
+        """Say where it is."""
+        where = self.endpoint if self.system.metadata else f"of {self.vm}, not open"
+        return f"<Rehearsal {where}>"
+
     # --- its life ------------------------------------------------------------
 
     def __enter__(self) -> "Rehearsal":
@@ -97,6 +104,7 @@ class Rehearsal:
     def open(self) -> None:
         """Start; return when VMs are answered."""
         self.system.open()
+        self.watching.clock = self.system.engine.clock.now
         self.system.plane.witness = self.watching
         self.system.readers.told.append(self.watching.committed)
 
@@ -154,16 +162,15 @@ class Rehearsal:
         return self.system.advance.by(duration_of(by))
 
     def advance_to_start(self, event: Event) -> datetime:
-        """Move the clock on until the maintenance behind `event` starts; if it has
-        started already, leave the clock alone.
-        """
+        """Move the clock on until the maintenance behind `event` starts."""
         if event.phase is Phase.SCHEDULED:
-            self.system.advance.to(max(self.now, event.maintenance.not_before))
+            self.system.advance.to(max(self.now, event.not_before))
         return self._advance_while(event, Phase.SCHEDULED)
 
     def advance_to_end(self, event: Event) -> datetime:
         """Move the clock on until the maintenance behind `event` is over."""
         self.advance_to_start(event)
+        self.system.advance.to(self.now)  # if it has just started, the driver acts
         return self._advance_while(event, Phase.STARTED)
 
     def _advance_while(self, event: Event, phase: Phase) -> datetime:
@@ -269,12 +276,29 @@ class Rehearsal:
         """Every request to the metadata plane so far."""
         return self.watching.asked
 
+    def wait_marked(
+        self, name: str, within: str | float | timedelta = "10s", *, times: int = 1
+    ) -> None:
+        """Wait, in real time, until `name` was marked, `times` in all."""
+        __tracebackhide__ = True
+        wait_marked(self.system.engine, self.watching, name, within, times)
+
+    def wait_polled(
+        self,
+        within: str | float | timedelta = "10s",
+        *,
+        by: str | None = None,
+        times: int = 1,
+    ) -> None:
+        """Wait, in real time, until `by`, or the program's VM, asks again."""
+        __tracebackhide__ = True
+        vm = self._named(by or self.vm)
+        wait_polled(self.system.engine, self.watching, vm, within, times)
+
     def journal(self) -> Sequence[Entry]:
         """Every fact so far."""
-        self.system.engine.write_notes()
-        found: list[Entry] = []
-        while page := self.system.engine.store.facts(
-            found[-1].position if found else 0, 1000
-        ):
-            found += page
-        return found
+        return journal_of(self.system.engine)
+
+    def timeline(self) -> str:
+        """Tell what happened so far in a few lines."""
+        return tell(self.system.engine, self.watching)

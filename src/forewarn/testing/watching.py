@@ -7,6 +7,7 @@ never while he holds the lock, as the metadata loop must not wait for a store.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Condition
 
 from forewarn.server.requests import Request
@@ -39,6 +40,9 @@ class Watching:
         self._came: list[tuple[str | None, float]] = []
         self._marks: list[Mark] = []
         self._commits: list[tuple[int, float]] = []
+        self._times: list[tuple[float, datetime]] = []
+        #: The service's clock, once there is one.
+        self.clock: Callable[[], datetime] | None = None
 
     # --- what is seen --------------------------------------------------------
 
@@ -65,28 +69,35 @@ class Watching:
         """Take down a request."""
         with self._changed:
             self._asked.append(asked)
-            self._ring()
+            self._ring(asked.at)
 
     def mark(self, name: str) -> None:
         """Take down that `name` was done."""
         with self._changed:
-            self._marks.append(Mark(name=name, at=self._monotonic()))
-            self._ring()
+            at = self._monotonic()
+            self._marks.append(Mark(name=name, at=at))
+            self._ring(at)
 
     def committed(self, position: int) -> None:
         """Take down that the journal goes to `position`."""
         with self._changed:
-            self._commits.append((position, self._monotonic()))
-            self._ring()
+            at = self._monotonic()
+            self._commits.append((position, at))
+            self._ring(at)
 
     def ring(self) -> None:
         """Let those who wait look again."""
         with self._changed:
             self._ring()
 
-    def _ring(self) -> None:
+    def _ring(self, at: float | None = None) -> None:
         self._changes += 1
         self._changed.notify_all()
+        if at is None or self.clock is None:
+            return
+        time = self.clock()
+        if not self._times or self._times[-1][1] != time:
+            self._times.append((at, time))
 
     # --- what was seen -------------------------------------------------------
 
@@ -102,6 +113,13 @@ class Watching:
             return [at for who, at in self._came if who == vm]
 
     @property
+    def unanswered(self) -> Sequence[tuple[str | None, float]]:
+        """Who asked, and when, and has no answer yet: he is held, or has gone."""
+        with self._changed:
+            answered = {each.since for each in self._asked}
+            return [each for each in self._came if each[1] not in answered]
+
+    @property
     def marks(self) -> Sequence[Mark]:
         """Every mark so far."""
         with self._changed:
@@ -111,6 +129,16 @@ class Watching:
         """When the fact at `position` was committed."""
         with self._changed:
             return next((at for to, at in self._commits if to >= position), 0.0)
+
+    def now(self) -> float:
+        """Read the real clock."""
+        return self._monotonic()
+
+    def time_at(self, at: float) -> datetime | None:
+        """What the service's clock showed then; None: that is not known."""
+        with self._changed:
+            known = [time for since, time in self._times if since <= at]
+        return known[-1] if known else None
 
     def wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
         """Wait until `is_so`, for `seconds` of real time; answer whether it is."""

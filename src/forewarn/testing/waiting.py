@@ -1,0 +1,69 @@
+"""Waits, in real time, for what a program does; tells a timeline if it does not."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from forewarn.core.durations import duration_of, written
+from forewarn.engine.engine import Engine
+from forewarn.testing.recalling import tell
+from forewarn.testing.watching import Watching
+
+
+def demand(
+    engine: Engine,
+    watching: Watching,
+    complaint: Callable[[], str | None],
+    is_settled: Callable[[], bool],
+    within: str | float | timedelta,
+) -> None:
+    """Wait until `is_settled`; raise the `complaint`, if there is one then."""
+    __tracebackhide__ = True  # a failure is shown where the test demands it
+    watching.wait(is_settled, duration_of(within).total_seconds())
+    said = complaint()
+    if said is not None:
+        raise AssertionError(f"{said}\n\n{tell(engine, watching)}")
+
+
+def wait_marked(
+    engine: Engine,
+    watching: Watching,
+    name: str,
+    within: str | float | timedelta,
+    times: int,
+) -> None:
+    """Wait until `name` was marked, `times` in all."""
+    __tracebackhide__ = True
+
+    def is_marked() -> bool:
+        return sum(1 for each in watching.marks if each.name == name) >= times
+
+    def complaint() -> str | None:
+        return None if is_marked() else f"there is no mark {name!r}{_often(times)}"
+
+    demand(engine, watching, complaint, is_marked, within)
+
+
+def wait_polled(
+    engine: Engine,
+    watching: Watching,
+    vm: str,
+    within: str | float | timedelta,
+    times: int,
+) -> None:
+    """Wait until `vm` has asked `times` more, from now on."""
+    __tracebackhide__ = True
+    before = len(watching.came_at(vm))
+
+    def is_asked() -> bool:
+        return len(watching.came_at(vm)) - before >= times
+
+    def complaint() -> str | None:
+        if is_asked():
+            return None
+        return f"{vm} did not ask within {written(duration_of(within))}{_often(times)}"
+
+    demand(engine, watching, complaint, is_asked, within)
+
+
+def _often(times: int) -> str:
+    return "" if times == 1 else f", {times} times"
