@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from forewarn.core.maintenance import Maintenance, Phase, Via
 from forewarn.core.sentences import few
-from forewarn.testing.words import named
 from forewarn.testing.watching import Mark
+from forewarn.testing.words import named
 
 #: Why nobody can approve any more.
 _OVER: Mapping[Phase, str] = {

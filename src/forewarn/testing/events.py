@@ -14,9 +14,9 @@ from forewarn.engine.telling import explain_maintenance
 from forewarn.errors import Unavailable
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.testing.approvals import not_approved_by, too_early, what_approved
-from forewarn.testing.words import named
 from forewarn.testing.waiting import demand
 from forewarn.testing.watching import Watching
+from forewarn.testing.words import named
 
 _WITHIN = "10s"  # of real time, for a program that polls every second
 _APPROVED_WITHIN = "30s"  # that also has something to do

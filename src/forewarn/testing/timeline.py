@@ -13,8 +13,8 @@ from forewarn.core import facts as f
 from forewarn.core.maintenance import Maintenance
 from forewarn.core.sentences import few
 from forewarn.server.witness import Asked
-from forewarn.testing.words import SHORT, named, offset, told
 from forewarn.testing.watching import Mark
+from forewarn.testing.words import SHORT, named, offset, told
 
 #: What a timeline begins with.
 TITLE = "scheduled events, by the service's clock:"
