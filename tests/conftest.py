@@ -7,6 +7,8 @@ from hypothesis import settings
 from tests.postgres import Server, a_server
 from tests.postgres_binaries import MISSING, binaries
 
+pytest_plugins = ["pytester"]
+
 # The same examples each time: a run says something about the change it is made for.
 settings.register_profile("steady", derandomize=True, database=None, deadline=None)
 settings.load_profile("steady")

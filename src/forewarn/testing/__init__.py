@@ -25,10 +25,11 @@ def __getattr__(name: str) -> object:
     try:
         module = import_module(_MODULES[name])
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "forewarn":
+        missing = (error.name or "").partition(".")[0]
+        if missing == "forewarn":
             raise
         raise ImportError(
-            f"a rehearsal needs the service, and {error.name} is missing:"
+            f"a rehearsal needs the service, and {missing} is missing:"
             " pip install 'forewarn[server]'"
         ) from None
     return getattr(module, name)

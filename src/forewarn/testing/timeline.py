@@ -178,13 +178,14 @@ def _asked(asked: Asked) -> str:
 
 
 def _remarks(asked: Asked) -> Iterator[str]:
-    if not asked.is_marked:
-        yield "without Metadata: true"
-    yield f"api-version {asked.version}" if asked.version else "no api-version"
+    """Tell what matters most first: a long line is cut."""
     if asked.status not in (200, 304):
         yield f"answered {asked.status}" if asked.status else "cut off"
     if asked.fault is not None:
         yield f"fault {asked.fault}"
+    if not asked.is_marked:
+        yield "without Metadata: true"
+    yield f"api-version {asked.version}" if asked.version else "no api-version"
 
 
 def _how_often(same: Sequence[_Moment], now: float) -> str:

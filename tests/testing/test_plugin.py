@@ -1,0 +1,192 @@
+"""The plugin, as pytest runs it in projects of other people."""
+
+import subprocess
+import sys
+
+import pytest
+
+#: Warnings are errors, so that nothing is left open.
+STRICT = "[pytest]\naddopts = --strict-markers\nfilterwarnings = error\n"
+
+PASSING = """
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from forewarn import Client
+from forewarn.client import aio
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    before = {*threading.enumerate()}
+    yield
+    assert {*threading.enumerate()} <= before
+
+
+def test_the_environment_leads_to_the_first_vm(scheduled_events):
+    assert os.environ["FOREWARN_ENDPOINT"] == scheduled_events.endpoint
+    event = scheduled_events.reboot()
+    with Client() as client:
+        client.approve(*client.document().events)
+    event.assert_approved(by="web-0")
+
+
+def test_the_environment_is_as_before():
+    assert "FOREWARN_ENDPOINT" not in os.environ
+    assert "FOREWARN_MARK_URL" not in os.environ
+
+
+@pytest.mark.scheduled_events(fleet="fleet.toml", vm="db-0", seed=7)
+def test_a_fleet_is_a_file_beside_the_test(scheduled_events):
+    assert [*scheduled_events.fleet.vms] == ["web-0", "db-0"]
+    assert scheduled_events.endpoint.endswith("/vm/db-0")
+
+
+@pytest.mark.scheduled_events(fleet={"vms": [{"name": "only"}]})
+def test_a_fleet_is_a_table(scheduled_events):
+    assert scheduled_events.vm == "only"
+
+
+def test_there_may_be_several(make_scheduled_events):
+    one, two = make_scheduled_events(vms=["a"]), make_scheduled_events(vms=["a"])
+    event = one.reboot()
+    with Client(two.endpoint) as client:
+        assert client.document().events == ()
+    with Client(one.endpoint) as client:
+        assert [each.id for each in client.document().events] == [event.id]
+
+
+def test_a_program_marks_what_it_has_done(scheduled_events):
+    code = "import os, urllib.request as r;"
+    code += "r.urlopen(os.environ['FOREWARN_MARK_URL'], b'hook done').close()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert [each.name for each in scheduled_events.marks] == ["hook done"]
+
+
+def test_a_program_of_coroutines(scheduled_events):
+    async def program():
+        async with aio.Client() as client:
+            await client.approve(*(await client.document()).events)
+
+    async def both(event):
+        demand = asyncio.to_thread(event.assert_approved, within="30s")
+        await asyncio.gather(program(), demand)
+
+    asyncio.run(both(scheduled_events.reboot()))
+
+
+def test_the_control_plane_is_there_when_it_is_asked_for(scheduled_events):
+    import json
+    from urllib.request import Request, urlopen
+
+    asked = Request(scheduled_events.control + "/v1/vms/web-0")
+    asked.add_header("Authorization", "Bearer " + scheduled_events.token)
+    with urlopen(asked) as answer:
+        assert json.load(answer)["name"] == "web-0"
+"""
+
+FAILING = """
+import pytest
+
+
+def test_of_something_else(scheduled_events):
+    scheduled_events.freeze("web-1")
+    assert 1 == 2
+
+
+def test_of_an_event(scheduled_events):
+    scheduled_events.reboot().assert_approved(within="10ms")
+
+
+@pytest.mark.scheduled_events(vms=["a"], vm="b")
+def test_vm(scheduled_events):
+    pass
+
+
+@pytest.mark.scheduled_events(size=3)
+def test_keyword(scheduled_events):
+    pass
+
+
+@pytest.mark.scheduled_events("fleet.toml")
+def test_position(scheduled_events):
+    pass
+"""
+
+FLEET = '[[vms]]\nname = "web-0"\n[[vms]]\nname = "db-0"\n'
+
+#: As if the server extra were not installed.
+WITHOUT_SERVER = "import sys\nsys.modules['sqlalchemy'] = None\n"
+
+
+def run_alone(pytester: pytest.Pytester) -> pytest.RunResult:
+    """Run pytest with this plugin and none of those that happen to be here."""
+    pytester.monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    return pytester.runpytest_subprocess("-q", "-p", "forewarn.testing.plugin")
+
+
+def test_a_project_with_warnings_as_errors_uses_all_of_it(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.monkeypatch.setenv(
+        "FOREWARN_CLOCK", "x60"
+    )  # is the service's, not a test's
+    pytester.makeini(STRICT)
+    pytester.makefile(".toml", fleet=FLEET)
+    pytester.makepyfile(PASSING)
+    run_alone(pytester).assert_outcomes(passed=8)
+
+
+def test_a_failure_is_told_with_a_timeline_once(pytester: pytest.Pytester) -> None:
+    pytester.makeini(STRICT)
+    pytester.makepyfile(FAILING)
+    result = pytester.runpytest_inprocess("-q", "-p", "no:schemathesis")
+    result.assert_outcomes(failed=2, errors=3)
+    result.stdout.fnmatch_lines(
+        [
+            "scheduled_events: there is no VM b in the fleet; there are a",
+            "scheduled_events: there is no size; there are fleet, vms, vm, seed, *",
+            "the marker scheduled_events takes keywords alone, as in vms=*",
+            ">       assert 1 == 2",
+            "*- scheduled events -*",
+            "  +0:00  announced Freeze * of web-1, not before +15:00",
+            "*nobody has asked: does the program ask at $FOREWARN_ENDPOINT?",
+            '>       scheduled_events.reboot().assert_approved(within="10ms")',
+            "E       AssertionError: Reboot * of web-0 was not approved within 10ms",
+            "E         +0:00  announced Reboot * of web-0, not before +15:00",
+            "*test_a_failure_is_told_with_a_timeline_once.py:10: AssertionError",
+        ]
+    )
+    assert str(result.stdout).count("scheduled events, by the service's clock") == 2
+
+
+def test_without_the_server_extra_the_fixture_says_what_to_install(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeconftest(WITHOUT_SERVER)
+    pytester.makepyfile(
+        "def test_other(): pass\ndef test_events(scheduled_events): pass\n"
+    )
+    result = run_alone(pytester)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*sqlalchemy is missing: pip install 'forewarn?server?'"]
+    )
+    assert "Traceback" not in str(result.stdout)
+
+
+def test_whoever_does_not_use_it_imports_next_to_nothing() -> None:
+    code = """
+import sys, pytest
+before = {*sys.modules}
+import forewarn.testing.plugin
+print(sorted({*sys.modules} - before))
+"""
+    said = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert said.strip() == str(
+        ["forewarn", "forewarn.testing", "forewarn.testing.plugin"]
+    )
