@@ -123,22 +123,22 @@ FLEET = '[[vms]]\nname = "web-0"\n[[vms]]\nname = "db-0"\n'
 WITHOUT_SERVER = "import sys\nsys.modules['sqlalchemy'] = None\n"
 
 
-def run_alone(pytester: pytest.Pytester) -> pytest.RunResult:
+def run_alone(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> pytest.RunResult:
     """Run pytest with this plugin and none of those that happen to be here."""
-    pytester.monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     return pytester.runpytest_subprocess("-q", "-p", "forewarn.testing.plugin")
 
 
 def test_a_project_with_warnings_as_errors_uses_all_of_it(
-    pytester: pytest.Pytester,
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytester.monkeypatch.setenv(
-        "FOREWARN_CLOCK", "x60"
-    )  # is the service's, not a test's
+    monkeypatch.setenv("FOREWARN_CLOCK", "x60")  # is the service's, not a test's
     pytester.makeini(STRICT)
     pytester.makefile(".toml", fleet=FLEET)
     pytester.makepyfile(PASSING)
-    run_alone(pytester).assert_outcomes(passed=8)
+    run_alone(pytester, monkeypatch).assert_outcomes(passed=8)
 
 
 def test_a_failure_is_told_with_a_timeline_once(pytester: pytest.Pytester) -> None:
@@ -165,13 +165,13 @@ def test_a_failure_is_told_with_a_timeline_once(pytester: pytest.Pytester) -> No
 
 
 def test_without_the_server_extra_the_fixture_says_what_to_install(
-    pytester: pytest.Pytester,
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeconftest(WITHOUT_SERVER)
     pytester.makepyfile(
         "def test_other(): pass\ndef test_events(scheduled_events): pass\n"
     )
-    result = run_alone(pytester)
+    result = run_alone(pytester, monkeypatch)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
         ["*sqlalchemy is missing: pip install 'forewarn?server?'"]

@@ -4,7 +4,7 @@ pytest imports this in every run, so that all else is imported by who uses it.
 """
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,9 @@ _HELP = (
     " fixture `scheduled_events` serves: a fleet (a file beside the test, or tables)"
     " or the VMs of one group, the VM that the program speaks for, a seed for ids"
 )
+
+#: How a program ends that is stopped when its block ends.
+_BY_US = (-15, -9)
 
 _running = pytest.StashKey[list["Rehearsal"]]()
 
@@ -77,13 +80,14 @@ def _tell(report: pytest.TestReport, rehearsals: "list[Rehearsal]", said: str) -
     from forewarn.errors import ForewarnError
     from forewarn.testing.timeline import TITLE
 
-    if TITLE in said:
-        return
     for each in rehearsals:
-        try:
-            report.sections.append((_SECTION, each.timeline()))
-        except ForewarnError:  # the store does not answer; the test's error counts
-            continue
+        with suppress(ForewarnError):  # no store: what has failed the test counts
+            if TITLE not in said:
+                report.sections.append((_SECTION, each.timeline()))
+        for program in each.programs:
+            end = "ended by the test" if program.code in _BY_US else "which had ended"
+            title = f"the program, {end} (code {program.code})"
+            report.sections.append((title, program.written or "(it wrote nothing)"))
 
 
 def _open(

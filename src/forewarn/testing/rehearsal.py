@@ -22,6 +22,7 @@ from forewarn.server.witness import Asked
 from forewarn.testing.events import Event
 from forewarn.testing.fleets import FleetSource, fleet_of
 from forewarn.testing.orders import Options, order_of
+from forewarn.testing.programs import Program
 from forewarn.testing.recalling import journal_of, tell
 from forewarn.testing.waiting import wait_marked, wait_polled
 from forewarn.testing.watching import MARKS, Mark, Watching
@@ -57,6 +58,7 @@ class Rehearsal:
         self.vm: str = self._named(vm)
         self.seed = seed
         self.watching = Watching()
+        self.programs: list[Program] = []
         self._token = secrets.token_urlsafe(24)
         given = {
             "metadata": [metadata],
@@ -137,6 +139,25 @@ class Rehearsal:
     def environment(self) -> Mapping[str, str]:
         """What a program under test finds in its environment."""
         return {"FOREWARN_ENDPOINT": self.endpoint, "FOREWARN_MARK_URL": self.mark_url}
+
+    def run(
+        self,
+        *command: str,
+        environment: Mapping[str, str] | None = None,
+        output: str | None = None,
+    ) -> Program:
+        """Run a program that finds the way here, until the `with` block ends.
+
+        Its output goes to the file `output`; None: it is shown if the test fails.
+        """
+        program = Program(
+            command,
+            {**self.environment, **(environment or {})},
+            output=output,
+            on_end=self.watching.ring,
+        )
+        self.programs.append(program)
+        return program
 
     @property
     def control(self) -> str:

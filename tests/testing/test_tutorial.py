@@ -1,0 +1,86 @@
+"""The tutorial does what it says: its blocks are run as they stand on the page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from forewarn.testing import Event, Rehearsal
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "tutorial" / "survive-a-reboot.md").read_text()
+
+#: Blocks that begin with the name of their file.
+FILES = {
+    name: f"# {name}\n{text}"
+    for name, text in re.findall(
+        r"^```\w+\n# ([\w.]+)\n(.+?)^```$", PAGE, re.MULTILINE | re.DOTALL
+    )
+}
+PLUGINS = ("-p", "forewarn.testing.plugin", "-p", "xdist.plugin")
+
+RIGHT = "            drain()\n            approve(event)\n"
+WRONG = "            approve(event)\n            drain()\n"
+
+
+@pytest.fixture
+def project(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> pytest.Pytester:
+    """The files of the page, and no plugin but this one and xdist."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makeini("[pytest]\nfilterwarnings = error\n")
+    for name, text in FILES.items():
+        (pytester.path / name).write_text(text)
+    return pytester
+
+
+def test_the_page_has_a_program_and_ten_lines_of_test() -> None:
+    assert sorted(FILES) == [
+        "handler.py",
+        "handler.sh",
+        "test_handler.py",
+        "test_more.py",
+        "test_shell.py",
+    ]
+    lines = FILES["test_handler.py"].splitlines()
+    assert len([line for line in lines if line and not line.startswith("#")]) <= 10
+
+
+def test_all_that_it_calls_is_there() -> None:
+    for name in re.findall(r"scheduled_events\.(\w+)\(", PAGE):
+        assert hasattr(Rehearsal, name) or name == "scheduled_events"
+    for name in re.findall(r"\bevent\.(\w+)\(", PAGE):
+        assert hasattr(Event, name)
+
+
+def test_the_tutorial_runs_alone(project: pytest.Pytester) -> None:
+    result = project.runpytest_inprocess(*PLUGINS, "-q")
+    result.assert_outcomes(passed=5)
+
+
+def test_the_tutorial_runs_four_at_a_time(project: pytest.Pytester) -> None:
+    result = project.runpytest_subprocess(*PLUGINS, "-n", "4")
+    result.assert_outcomes(passed=5)
+    result.stdout.fnmatch_lines(["*4 workers*"])
+
+
+def test_the_failure_that_it_shows_is_the_one_that_is_seen(
+    project: pytest.Pytester,
+) -> None:
+    handler = project.path / "handler.py"
+    text = handler.read_text()
+    assert RIGHT in text
+    handler.write_text(text.replace(RIGHT, WRONG))
+    result = project.runpytest_inprocess(*PLUGINS, "-q", "test_handler.py")
+    result.assert_outcomes(failed=1)
+    (shown,) = re.findall(r"^```text\n(.+?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    seen = [_plain(line) for line in result.outlines]
+    for line in map(_plain, shown.splitlines()):
+        assert line in seen
+
+
+def _plain(line: str) -> str:
+    """Leave out what is different each time: ids, how often, and how long ago."""
+    line = re.sub(r"Reboot [0-9A-F]{8}", "Reboot ID", line)
+    return re.sub(r"asked.* ago", "asked", line).rstrip()
