@@ -1,0 +1,120 @@
+"""What a test costs that has a service of its own.
+
+Run by `scripts/bench fixture`. pytest runs the same small test many times, one after
+the other: announce, read, approve, advance to the start. It runs it with this plugin
+and no other, and once more without any service, to see what pytest itself takes.
+"""
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.figures import line
+
+_IMPORTS = 10
+_BAR = 10.0  # seconds for 200 tests, on two cores
+
+_TEST = """\
+import pytest
+from forewarn import Client
+
+
+@pytest.mark.parametrize("number", range({tests}))
+def test_a_reboot(scheduled_events, number):
+    event = scheduled_events.reboot("web-0")
+    with Client() as client:
+        client.approve(*client.document().events)
+    event.assert_approved(within="30s", by="web-0")
+    scheduled_events.advance_to_start(event)
+    assert event.status == "Started"
+"""
+
+_EMPTY = """\
+import pytest
+
+
+@pytest.mark.parametrize("number", range({tests}))
+def test_nothing(number):
+    pass
+"""
+
+_IMPORT = """\
+import pytest
+from time import perf_counter
+begun = perf_counter()
+import forewarn.testing.plugin
+print(perf_counter() - begun)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of pytest."""
+
+    seconds: float  # the whole process
+    processor: float  # seconds
+    told: str  # what pytest said last
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="scripts/bench fixture", description=__doc__)
+    parser.add_argument("--tests", type=int, default=200)
+    asked = parser.parse_args()
+    sys.stdout.write(line("importing the plugin", _import_time()))
+    with tempfile.TemporaryDirectory() as folder:
+        empty = _run(Path(folder), _EMPTY.format(tests=asked.tests))
+        full = _run(Path(folder), _TEST.format(tests=asked.tests))
+    sys.stdout.write(line("tests of nothing", _shown(empty, asked.tests)))
+    sys.stdout.write(line("tests with a service", _shown(full, asked.tests)))
+    if asked.tests == 200 and full.seconds > _BAR:
+        sys.stdout.write(f"that is more than {_BAR:.0f} s\n")
+        sys.exit(1)
+
+
+def _import_time() -> str:
+    said = [
+        float(subprocess.check_output([sys.executable, "-c", _IMPORT]))
+        for _ in range(_IMPORTS)
+    ]
+    return f"p50 {statistics.median(said) * 1000:.1f} ms"
+
+
+def _run(folder: Path, text: str) -> Run:
+    (folder / "test_it.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    before, begun = os.times(), time.perf_counter()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "forewarn.testing.plugin"]
+    done = subprocess.run(
+        command, cwd=folder, env=alone, check=True, capture_output=True, text=True
+    )
+    seconds, after = time.perf_counter() - begun, os.times()
+    busy = after.children_user + after.children_system
+    return Run(
+        seconds=seconds,
+        processor=busy - before.children_user - before.children_system,
+        told=done.stdout.splitlines()[-1],
+    )
+
+
+def _shown(run: Run, tests: int) -> str:
+    found = re.match(r"(\d+) passed", run.told)
+    if found is None or int(found[1]) != tests:
+        raise RuntimeError(f"{tests} tests were to pass: {run.told}")
+    each = run.seconds / tests * 1000
+    return (
+        f"{tests} in {run.seconds:.1f} s   each {each:.1f} ms"
+        f"   of a processor {run.processor:.1f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
