@@ -68,4 +68,4 @@ def test_what_the_package_gives_is_what_it_says() -> None:
     for name in forewarn.testing.__all__:
         assert getattr(forewarn.testing, name)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = forewarn.testing.nothing  # type: ignore[attr-defined]  # there is none
+        _ = forewarn.testing.nothing

@@ -37,7 +37,9 @@ class Readers:
         self._documents = documents
         self._works = works
         self._notifying = notifying
-        #: Who else is told, in this thread, how far the journal goes.
+        #: Who is told how far the journal goes before VMs can see it.
+        self.told_first: list[Callable[[int], None]] = []
+        #: Who is told when they can; both in this thread.
         self.told: list[Callable[[int], None]] = []
         self._of_documents = Follower("documents", documents.catch_up)
         self._of_works = Follower("works", works.catch_up, works.wait)
@@ -56,6 +58,8 @@ class Readers:
 
     def wake(self, position: int) -> None:
         """Let the caller of a commit see what came of it, and all others hear of it."""
+        for first in self.told_first:
+            first(position)
         self._try("tokens", self._follow_tokens)
         self._try("documents", lambda: self._documents.catch_up(position))
         self._of_works.ring()

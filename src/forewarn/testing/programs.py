@@ -117,8 +117,8 @@ class Program:
         self._signal(signal.SIGTERM)
         self._thread.join(self._grace)
         self._signal(signal.SIGKILL)  # also those who outlive their parent
+        self._thread.join()  # before its number is given back: the thread asks by it
         self._process.wait()
-        self._thread.join()
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None

@@ -108,7 +108,8 @@ class Rehearsal:
         self.system.open()
         self.watching.clock = self.system.engine.clock.now
         self.system.plane.witness = self.watching
-        self.system.readers.told.append(self.watching.committed)
+        self.system.readers.told_first.append(self.watching.committed)
+        self.system.readers.told.append(lambda _: self.watching.ring())
 
     def close(self) -> None:
         """Stop."""

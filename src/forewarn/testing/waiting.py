@@ -38,7 +38,8 @@ def wait_marked(
         return sum(1 for each in watching.marks if each.name == name) >= times
 
     def complaint() -> str | None:
-        return None if is_marked() else f"there is no mark {name!r}{_often(times)}"
+        often = "" if times == 1 else f", {times} times"
+        return None if is_marked() else f"there is no mark {name!r}{often}"
 
     demand(engine, watching, complaint, is_marked, within)
 
@@ -60,10 +61,7 @@ def wait_polled(
     def complaint() -> str | None:
         if is_asked():
             return None
-        return f"{vm} did not ask within {written(duration_of(within))}{_often(times)}"
+        often = "" if times == 1 else f" {times} times"
+        return f"{vm} did not ask{often} within {written(duration_of(within))}"
 
     demand(engine, watching, complaint, is_asked, within)
-
-
-def _often(times: int) -> str:
-    return "" if times == 1 else f", {times} times"

@@ -79,11 +79,11 @@ class Watching:
             self._ring(at)
 
     def committed(self, position: int) -> None:
-        """Take down that the journal goes to `position`."""
+        """Take down that the journal goes to `position`, before VMs can see it."""
         with self._changed:
             at = self._monotonic()
             self._commits.append((position, at))
-            self._ring(at)
+            self._note(at)
 
     def ring(self) -> None:
         """Let those who wait look again."""
@@ -93,7 +93,12 @@ class Watching:
     def _ring(self, at: float | None = None) -> None:
         self._changes += 1
         self._changed.notify_all()
-        if at is None or self.clock is None:
+        if at is not None:
+            self._note(at)
+
+    def _note(self, at: float) -> None:
+        """Take down what the service's clock shows, if it was moved."""
+        if self.clock is None:
             return
         time = self.clock()
         if not self._times or self._times[-1][1] != time:
