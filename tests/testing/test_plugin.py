@@ -102,6 +102,17 @@ def test_of_an_event(scheduled_events):
     scheduled_events.reboot().assert_approved(within="10ms")
 
 
+def test_of_a_program(scheduled_events):
+    with scheduled_events.run("sh", "-c", "echo no disk; exit 3") as program:
+        scheduled_events.watching.wait(lambda: not program.is_running, 30)
+        scheduled_events.wait_marked("ready", within="10ms")
+
+
+@pytest.mark.scheduled_events(vms="a")
+def test_vms(scheduled_events):
+    pass
+
+
 @pytest.mark.scheduled_events(vms=["a"], vm="b")
 def test_vm(scheduled_events):
     pass
@@ -145,9 +156,10 @@ def test_a_failure_is_told_with_a_timeline_once(pytester: pytest.Pytester) -> No
     pytester.makeini(STRICT)
     pytester.makepyfile(FAILING)
     result = pytester.runpytest_inprocess("-q", "-p", "no:schemathesis")
-    result.assert_outcomes(failed=2, errors=3)
+    result.assert_outcomes(failed=3, errors=4)
     result.stdout.fnmatch_lines(
         [
+            "scheduled_events: vms is a list of names: ['a']",
             "scheduled_events: there is no VM b in the fleet; there are a",
             "scheduled_events: there is no size; there are fleet, vms, vm, seed, *",
             "the marker scheduled_events takes keywords alone, as in vms=*",
@@ -159,9 +171,12 @@ def test_a_failure_is_told_with_a_timeline_once(pytester: pytest.Pytester) -> No
             "E       AssertionError: Reboot * of web-0 was not approved within 10ms",
             "E         +0:00  announced Reboot * of web-0, not before +15:00",
             "*test_a_failure_is_told_with_a_timeline_once.py:10: AssertionError",
+            "E           AssertionError: there is no mark 'ready'",
+            "*- the program, which had ended (code 3) -*",
+            "no disk",
         ]
     )
-    assert str(result.stdout).count("scheduled events, by the service's clock") == 2
+    assert str(result.stdout).count("scheduled events, by the service's clock") == 3
 
 
 def test_without_the_server_extra_the_fixture_says_what_to_install(

@@ -19,6 +19,8 @@ _DEMO = "demo.toml"
 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
     """Read the fleet that `source` is; or make one group of `vms`, which listens."""
+    if isinstance(vms, str):
+        raise InvalidInput(f"vms is a list of names: [{vms!r}]")
     if vms and source is not None:
         raise InvalidInput("give a fleet or vms, not both")
     if vms:
