@@ -136,7 +136,9 @@ def test_an_ipv6_address_is_written_in_brackets() -> None:
 ADDRESSES = ("", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:http", "vm:65536")
 
 
-@pytest.mark.parametrize("text", [*ADDRESSES, "vm:-1", "vm:+1", "vm:8_0", "vm:²"])
+@pytest.mark.parametrize(
+    "text", [*ADDRESSES, "vm:-1", "vm:+1", "vm:8_0", "vm:²", "http://vm:80"]
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"--control: expected an address such as"):
         from_flags(control=text)

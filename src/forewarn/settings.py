@@ -222,7 +222,8 @@ SETTINGS: tuple[Setting, ...] = (
         default=None,
         read=read_text,
         metavar="FILE",
-        help="A fleet file to apply at the start if it has changed.",
+        help="A fleet file to apply at the start if it has changed; demo: the fleet"
+        " that comes with forewarn.",
         shown_default="the fleet in the store",
     ),
     Setting(

@@ -126,7 +126,8 @@ def read_address(value: object, place: str) -> Address:
     host, colon, port = str(value).rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     number = int(port) if port.isascii() and port.isdigit() else -1
-    if isinstance(value, str) and colon and host and 0 <= number <= 65535:
+    is_host = bool(host) and "/" not in host  # a URL is no address
+    if isinstance(value, str) and colon and is_host and 0 <= number <= 65535:
         return Address(host, number)
     raise _wrong(place, "an address such as 127.0.0.1:8254", value)
 

@@ -157,9 +157,18 @@ def test_either_names_or_all_are_given(words: list[str], capsys: Capture) -> Non
     assert "--all" in capsys.readouterr().err
 
 
-def test_no_environment_approves_everything(monkeypatch: Patch) -> None:
+def test_a_variable_that_lists_everything_approves_nothing(monkeypatch: Patch) -> None:
     monkeypatch.setenv("FOREWARN_ALL", "yes")
     assert cli.main(["approve"]) == 2
+
+
+def test_all_that_waits_is_approved_by_a_variable_that_says_so(
+    monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("FOREWARN_APPROVE_ALL", "yes")
+    with a_service(says(EMPTY)) as service:
+        assert cli.main(["approve", "--endpoint", service.url]) == 0
+    assert capsys.readouterr().out == "nothing waits for approval\n"
 
 
 def test_a_service_that_hangs_up_is_an_error(capsys: Capture) -> None:

@@ -29,6 +29,7 @@ COMMANDS = (
     "report",
     "notify",
     "clock",
+    "health",
     "token",
     "watch",
     "approve",
@@ -71,15 +72,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    words, program = _split(words)
     try:
-        args = _parser(words).parse_args(words)
+        args = parse(words)
     except SystemExit as done:  # argparse has said why
         return done.code if isinstance(done.code, int) else 1
-    args.program = program
-    options.settle(args)
     code: int = args.run(args)
     return code
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Read a command line and the environment; `SystemExit` if that is impossible."""
+    own, program = _split(words)
+    args = parser(own).parse_args(own)
+    args.program = program
+    options.settle(args)
+    return args
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -90,24 +97,22 @@ def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return words, ()
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Build the parser, with no more than is asked for."""
-    parser = argparse.ArgumentParser(
+def parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Build the parser, with no more than `words` ask for."""
+    made = argparse.ArgumentParser(
         prog="forewarn",
         description="Give every machine in a fleet fair warning before it is touched.",
         epilog="Every option can also be given in the environment: --url as"
         " FOREWARN_URL. `forewarn COMMAND --help` says more.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version", action="version", version=f"forewarn {__version__}"
-    )
-    subcommands = parser.add_subparsers(
+    made.add_argument("--version", action="version", version=f"forewarn {__version__}")
+    subcommands = made.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
     for name in _asked_for(words):
         import_module(f"forewarn.cli.{name}").register(subcommands)
-    return parser
+    return made
 
 
 def _asked_for(words: Sequence[str]) -> Sequence[str]:

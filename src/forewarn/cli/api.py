@@ -230,12 +230,12 @@ def _kept_token() -> str | None:
 
 
 def _said(error: HTTPError) -> str | None:
-    """Find the sentence in a problem of RFC 9457."""
+    """Find the sentence in a problem of RFC 9457, or in what /readyz says."""
     try:
         plain = json.loads(error.read())
     except (OSError, HTTPException, ValueError):
         return None
     if not isinstance(plain, dict):
         return None
-    said = plain.get("detail") or plain.get("title")
+    said = plain.get("detail") or plain.get("reason") or plain.get("title")
     return said if isinstance(said, str) else None

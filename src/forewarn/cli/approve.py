@@ -2,7 +2,7 @@
 
 import argparse
 
-from forewarn.cli.options import JSON, Subcommands, add_command
+from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.tables import write, write_json
 from forewarn.cli.watch import ENDPOINT, describe
 from forewarn.client import Client
@@ -13,6 +13,13 @@ _DESCRIPTION = """\
 Run in a VM: let events start before their time, now that the VM is prepared.
 All that are named are approved, or none of them. An event that names several
 VMs starts for all of them. Operators use `forewarn events approve` instead."""
+
+_ALL = Option(
+    flag="--all",
+    switch=True,
+    stand_in="FOREWARN_APPROVE_ALL",  # FOREWARN_ALL, which only lists, approves nothing
+    help="all events that wait for approval",
+)
 
 
 def register(subcommands: Subcommands) -> None:
@@ -27,15 +34,12 @@ def register(subcommands: Subcommands) -> None:
         common=(ENDPOINT, JSON),
     )
     parser.add_argument("ids", nargs="*", metavar="ID", help="the events")
-    # Without a variable: no environment approves what nobody has named.
-    parser.add_argument(
-        "--all", action="store_true", help="all events that wait for approval"
-    )
+    add(parser, _ALL)
 
 
 def approve(args: argparse.Namespace) -> int:
     """Approve what is named, or all that waits."""
-    if bool(args.ids) == args.all:
+    if bool(args.ids) == bool(args.all):
         raise WrongUsage("name events by their ids, or give --all; one of the two")
     with Client(args.endpoint, patience=0) as client:
         waiting = _waiting(client) if args.all else ()

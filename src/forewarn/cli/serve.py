@@ -42,6 +42,7 @@ def register(
         description="Run the metadata plane for VMs and the control plane for you.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     for setting in SETTINGS:
         if setting.flag:

@@ -6,6 +6,8 @@ import os
 import tomllib
 from collections.abc import Callable
 from datetime import timedelta
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from random import Random
 from uuid import UUID
@@ -23,6 +25,7 @@ from forewarn.values import SQLITE
 
 _log = logging.getLogger(__name__)
 
+_DEMO = "demo"  # the fleet that comes with the package
 _LEAD = 2.0  # seconds between Started and the driver
 
 
@@ -75,7 +78,7 @@ def _held(config: Config) -> Path | None:
 def apply_fleet(fleets: Fleets, name: str) -> None:
     """Apply the fleet file `name`, unless it was the last one applied."""
     try:
-        content = Path(name).read_bytes()
+        content = _fleet_file(name).read_bytes()
     except OSError as error:
         raise CannotStart(f"{name} cannot be read: {error.strerror}") from error
     digest = hashlib.sha256(content).hexdigest()
@@ -95,6 +98,14 @@ def apply_fleet(fleets: Fleets, name: str) -> None:
         ) from error
     for warning in applied.warnings:
         _log.warning("%s", warning)
+
+
+def _fleet_file(name: str) -> Traversable:
+    """Find the file; the demo fleet goes by its name, unless there is such a file."""
+    path = Path(name)
+    if name == _DEMO and not path.exists():
+        return resources.files("forewarn").joinpath(f"{_DEMO}.toml")
+    return path
 
 
 def warn_of_default(directory: Directory, config: Config) -> None:

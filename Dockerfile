@@ -1,0 +1,36 @@
+# The service in a container, told by FOREWARN_... variables what to do:
+# docs/how-to/run-in-a-container.md says which.
+ARG PYTHON=3.11
+
+FROM python:${PYTHON}-slim AS build
+WORKDIR /source
+RUN python -m venv /opt/forewarn
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN /opt/forewarn/bin/pip install --no-cache-dir --disable-pip-version-check \
+    ".[server,postgres]"
+
+FROM python:${PYTHON}-slim
+RUN groupadd --gid 10001 forewarn \
+    && useradd --uid 10001 --gid 10001 --no-create-home \
+        --home-dir /var/lib/forewarn --shell /usr/sbin/nologin forewarn \
+    && install -d -m 0700 -o forewarn -g forewarn /var/lib/forewarn
+COPY --from=build /opt/forewarn /opt/forewarn
+
+# VMs may ask from outside the container; the control plane stays within it, where
+# `docker exec` and the health check reach it, and no token crosses a network.
+ENV PATH=/opt/forewarn/bin:$PATH \
+    FOREWARN_STATE_DIR=/var/lib/forewarn \
+    FOREWARN_METADATA=0.0.0.0:8254 \
+    FOREWARN_CONTROL=127.0.0.1:8255 \
+    FOREWARN_FLEET=demo
+
+# By number, so that it can be seen from outside that it is not root.
+USER 10001:10001
+WORKDIR /var/lib/forewarn
+VOLUME /var/lib/forewarn
+EXPOSE 8254 8255
+HEALTHCHECK --interval=5s --timeout=10s --start-period=30s --retries=3 \
+    CMD ["forewarn", "health"]
+ENTRYPOINT ["forewarn"]
+CMD ["serve"]

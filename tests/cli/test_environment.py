@@ -1,0 +1,136 @@
+"""Every option of every command can be given in the environment.
+
+New commands are found by themselves; a reader of values that accepts none of the
+`SAMPLES` asks for one more.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping
+
+import pytest
+from tests.cli.tree import Command, commands
+
+from forewarn.cli.options import Option, settle
+from forewarn.config import Sources, load
+from forewarn.errors import InvalidInput
+from forewarn.settings import SETTINGS, Setting
+
+COMMANDS = commands()
+SERVE = "serve"
+
+#: Values as people write them; of each option the first that it takes is tried.
+SAMPLES = (
+    "7",
+    "90s",
+    "x60",
+    "2026-01-31T12:15:00Z",
+    "2026-01",
+    "https://ops.example/hook",
+    "http://127.0.0.1:7",
+    "127.0.0.1:7",
+    "sqlite:///other.db",
+    "text",
+    "json",
+    "debug",
+    "reboot",
+    "redeploy",
+    "user",
+    "viewer",
+    "Started",
+    "rfc1123",
+    "operator",
+    "on",
+    '{ key = "value" }',
+    '[{ name = "ops", kind = "log" }]',
+)
+
+#: What makes sense only together with something else.
+COMPANIONS: Mapping[str, Mapping[str, object]] = {
+    "tls_cert": {"tls_key": "key.pem"},
+    "tls_key": {"tls_cert": "cert.pem"},
+    "seed": {"store": "memory"},
+    "webhook_secret": {"webhook": "https://ops.example/hook"},
+}
+
+
+def sample(read: Callable[[str], object]) -> str:
+    """Find a value that `read` takes."""
+    for text in SAMPLES:
+        try:
+            read(text)
+        except (argparse.ArgumentTypeError, ValueError, InvalidInput):
+            continue
+        return text
+    raise AssertionError(f"{read} takes none of the samples; add one that it takes")
+
+
+# --- commands ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.name)
+def test_no_command_has_an_option_without_a_variable(command: Command) -> None:
+    known = {option.flag for option in command.options}
+    if command.name == SERVE:
+        known |= {each.option for each in SETTINGS if each.flag} | {"--config"}
+    assert {*command.flags} == known
+
+
+OPTIONS = {
+    f"{command.name} {option.flag}": option
+    for command in COMMANDS
+    for option in command.options
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
+def test_the_variable_of_an_option_is_as_good_as_the_option(
+    option: Option, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "yes" if option.switch else sample(option.read)
+    monkeypatch.setenv(option.variable, text)
+    args = argparse.Namespace(options=((option,),))
+    settle(args)
+    value: object = True if option.switch else option.read(text)
+    assert vars(args)[option.name] == ([value] if option.repeated else value)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.name)
+def test_the_help_names_the_variable_of_every_option(command: Command) -> None:
+    text = command.parser.format_help()
+    for option in command.options:
+        assert f"[${option.variable}" in text
+
+
+def test_two_meanings_never_share_a_variable_within_a_command() -> None:
+    for command in COMMANDS:
+        variables = [option.variable for option in command.options]
+        assert len(variables) == len({*variables}), command.name
+
+
+# --- the service -------------------------------------------------------------
+
+
+def other_than_default(setting: Setting) -> str:
+    """Find a value of `setting` by which it can be told from its default."""
+    usual = setting.default
+    default = None if usual is None else setting.read(usual, "default")
+
+    def read(text: str) -> object:
+        value: object = setting.read(text, setting.name)
+        if value == default:
+            raise ValueError("that is the default")
+        return value
+
+    return sample(read)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
+def test_the_variable_of_a_setting_is_as_good_as_the_flag(setting: Setting) -> None:
+    text = other_than_default(setting)
+    home = {"HOME": "/home/ops"}
+    beside = COMPANIONS.get(setting.name, {})
+    by_variable = Sources(flags=beside, environment={**home, setting.variable: text})
+    by_flag = Sources(flags={**beside, setting.name: text}, environment=home)
+    assert load(by_variable) == load(by_flag)
+    if setting.name not in ("tls_cert", "tls_key"):  # one alone would be refused
+        assert load(by_variable) != load(Sources(flags=beside, environment=home))

@@ -1,0 +1,45 @@
+"""The fleet to begin with."""
+
+from pathlib import Path
+
+import pytest
+
+from forewarn.compose import System
+from forewarn.config import Sources, load
+from forewarn.errors import CannotStart
+
+MINE = '[[vms]]\nname = "mine"\n'
+
+
+def vms_of(fleet: str) -> list[str]:
+    """Serve `fleet` for an instant; answer which VMs there are."""
+    flags = {"store": "memory", "fleet": fleet, "metadata": ["127.0.0.1:0"]}
+    config = load(Sources(flags=flags, environment={"HOME": "."}))
+    with (
+        System(config, "token", is_guest=True) as system,
+        system.engine.store.snapshot() as snapshot,
+    ):
+        return [*snapshot.fleet().vms]
+
+
+def test_the_demo_fleet_is_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert vms_of("demo")[0] == "web-0"
+
+
+def test_a_file_of_that_name_is_what_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo").write_text(MINE)
+    assert vms_of("demo") == ["mine"]
+
+
+def test_no_other_fleet_goes_by_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CannotStart, match="production cannot be read: No such file"):
+        vms_of("production")
