@@ -107,6 +107,12 @@ def test_two_meanings_never_share_a_variable_within_a_command() -> None:
         assert len(variables) == len({*variables}), command.name
 
 
+def test_no_option_hides_what_the_command_line_keeps_for_itself() -> None:
+    kept = {"run", "options", "program", "command"}
+    for command in COMMANDS:
+        assert kept.isdisjoint(option.name for option in command.options), command.name
+
+
 # --- the service -------------------------------------------------------------
 
 

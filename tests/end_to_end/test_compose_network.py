@@ -1,0 +1,162 @@
+"""The network of examples/compose, made of namespaces instead of containers."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.program import (
+    Program,
+    environment_of,
+    finish,
+    run_within,
+    serving,
+)
+from tests.harbour import COMPOSE, compose
+from tests.programs.installed import needs
+from tests.programs.network import Place, lay_wire, some_places
+
+pytestmark = needs("curl", "setpriv")
+
+SERVICES = compose()["services"]
+SERVICE, APP = SERVICES["forewarn"], SERVICES["app"]
+(MADE,) = compose()["networks"]["metadata"]["ipam"]["config"]
+BITS = MADE["subnet"].partition("/")[2]
+
+#: As in a container, where nobody may listen below 1024 without the setting.
+MORTAL = ("setpriv", "--bounding-set=-net_bind_service")
+
+EVENTS = "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """The machine that has the bridge, and the two containers on it."""
+
+    machine: Place
+    service: Place
+    app: Place
+
+
+def address_of(service: object) -> str:
+    assert isinstance(service, dict)
+    return str(service["networks"]["metadata"]["ipv4_address"])
+
+
+@contextmanager
+def a_network() -> Iterator[Network]:
+    """Join two places by a bridge that has no address: that is `inhibit_ipv4`."""
+    with some_places("machine", "forewarn", "app") as (machine, service, app):
+        machine.do("ip", "link", "add", "br0", "type", "bridge")
+        machine.do("ip", "link", "set", "br0", "up")
+        for place, said in ((service, SERVICE), (app, APP)):
+            lay_wire(machine, f"to-{place.name}", place)
+            machine.do("ip", "link", "set", f"to-{place.name}", "master", "br0")
+            own = f"{address_of(said)}/{BITS}"
+            place.do("ip", "address", "add", own, "dev", "eth0")
+        for name, value in SERVICE["sysctls"].items():
+            file = f"/proc/sys/{name.replace('.', '/')}"
+            service.do("sh", "-c", f"echo {value} > {file}")
+        yield Network(machine=machine, service=service, app=app)
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    with a_network() as network:
+        yield network
+
+
+@pytest.fixture(scope="module")
+def program(
+    network: Network, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Program]:
+    inside = SERVICE["environment"]["FOREWARN_FLEET"]
+    (outside,) = [
+        each.partition(":")[0] for each in SERVICE["volumes"] if inside in each
+    ]
+    with serving(
+        tmp_path_factory.mktemp("compose"),
+        fleet=COMPOSE.parent / outside,
+        metadata=[SERVICE["environment"]["FOREWARN_METADATA"]],
+        within=[*network.service.within, *MORTAL],
+    ) as program:
+        yield program
+
+
+def curl(place: Place, folder: Path, *words: str) -> str:
+    command = [*place.within, "curl", "-s", "-m", "5", *words]
+    return finish(command, folder, environment_of(folder)).out
+
+
+def test_the_service_is_healthy_by_the_check_of_its_container(
+    network: Network, program: Program, tmp_path: Path
+) -> None:
+    _, _, *words = SERVICE["healthcheck"]["test"]
+    where = {"FOREWARN_URL": program.service.control}
+    done = run_within(network.service.within, tmp_path, *words, **where)
+    assert (done.code, done.out) == (0, "ready\n")
+
+
+def test_the_application_sees_and_approves_its_event_unchanged(
+    network: Network, program: Program, tmp_path: Path
+) -> None:
+    (source,) = [each.partition(":")[0] for each in APP["volumes"]]
+    file = COMPOSE.parent / source
+    with subprocess.Popen(
+        [*network.app.within, "timeout", "20", sys.executable, str(file)],
+        env=environment_of(tmp_path, POLL_SECONDS="0.1"),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as app:
+        try:
+            where = {"FOREWARN_URL": program.service.control}
+            words = ("announce", "reboot", "--vm", "web-0", "--source", "user")
+            listening(network, tmp_path)
+            done = run_within(network.service.within, tmp_path, *words, **where)
+            assert done.code == 0, done.err
+            assert app.stdout is not None
+            said = [app.stdout.readline().split()[1:] for _ in range(2)]
+        finally:
+            app.kill()
+    assert said == [["Reboot", "Scheduled"], ["approved"]]
+
+
+def listening(network: Network, folder: Path) -> None:
+    """Ask once from there: what a silent group is told begins at once."""
+    assert "Events" in curl(network.app, folder, "-H", "Metadata:true", EVENTS)
+
+
+def test_the_application_cannot_be_another(
+    network: Network, program: Program, tmp_path: Path
+) -> None:
+    other = EVENTS.replace("/metadata", "/vm/web-0/metadata")
+    status = ("-o", "/dev/null", "-w", "%{http_code}", "-H", "Metadata:true")
+    assert curl(network.app, tmp_path, *status, other) == "404"
+    assert curl(network.app, tmp_path, *status, EVENTS) == "200"
+
+
+def test_the_application_does_not_reach_the_control_plane(
+    network: Network, program: Program, tmp_path: Path
+) -> None:
+    port = program.service.control.rpartition(":")[2]
+    asked = f"http://169.254.169.254:{port}/readyz"
+    assert curl(network.app, tmp_path, "-w", "%{http_code}", asked) == "000"
+    ready = f"http://127.0.0.1:{port}/readyz"
+    assert "ready" in curl(network.service, tmp_path, ready)
+
+
+def test_the_machine_below_has_no_way_to_that_address(
+    network: Network, program: Program, tmp_path: Path
+) -> None:
+    command = [*network.machine.within, "ip", "route", "get", "169.254.169.254"]
+    assert finish(command, tmp_path, environment_of(tmp_path)).code != 0
+
+
+def test_without_the_setting_port_80_is_roots(network: Network, tmp_path: Path) -> None:
+    listen = "import socket; socket.create_server(('127.0.0.1', 80))"
+    command = [*network.app.within, *MORTAL, sys.executable, "-c", listen]
+    done = finish(command, tmp_path, environment_of(tmp_path))
+    assert "Permission denied" in done.err

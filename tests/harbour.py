@@ -1,0 +1,167 @@
+"""What the Dockerfile, the Compose file and the workflow say, read as their readers do.
+
+A command line is found wherever one of them has `forewarn` run.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+DOCKERFILE = ROOT / "Dockerfile"
+COMPOSE = ROOT / "examples" / "compose" / "compose.yaml"
+WORKFLOW = ROOT / "examples" / "github-actions" / "rehearse.yaml"
+PAGES = [
+    ROOT / "docs" / "how-to" / name
+    for name in ("run-in-a-container.md", "rehearse-in-ci.md")
+]
+
+_PROGRAM = "forewarn"
+
+#: Where a command ends, for a shell.
+_ENDS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "2>&1", "#"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    """One instruction of a Dockerfile."""
+
+    word: str
+    rest: str
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Its words, without options of the instruction itself."""
+        return [each for each in self.rest.split() if not each.startswith("--")]
+
+    @property
+    def array(self) -> Sequence[str]:
+        """The JSON array that it has, or ends with."""
+        found: Sequence[str] = json.loads(self.rest[self.rest.index("[") :])
+        return found
+
+
+def instructions() -> Sequence[Instruction]:
+    """Read the Dockerfile."""
+    lines = [
+        line
+        for line in DOCKERFILE.read_text().splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
+    text = "\n".join(lines).replace("\\\n", " ")
+    parted = [line.split(maxsplit=1) for line in text.splitlines()]
+    return [Instruction(word=word, rest=rest) for word, rest in parted]
+
+
+def those(word: str) -> Sequence[Instruction]:
+    """Find every instruction that begins with `word`."""
+    return [each for each in instructions() if each.word == word]
+
+
+def only(word: str) -> Instruction:
+    """Find the one instruction that begins with `word`."""
+    (found,) = those(word)
+    return found
+
+
+def image_environment() -> Mapping[str, str]:
+    """Read the variables that the image sets."""
+    (made,) = those("ENV")
+    return dict(each.split("=", 1) for each in shlex.split(made.rest))
+
+
+def compose() -> Any:
+    """Read the Compose file."""
+    return yaml.safe_load(COMPOSE.read_text())
+
+
+def workflow() -> Any:
+    """Read the workflow."""
+    return yaml.safe_load(WORKFLOW.read_text())
+
+
+def steps() -> Iterator[Mapping[str, Any]]:
+    """Go through every step of every job."""
+    for job in workflow()["jobs"].values():
+        yield from job["steps"]
+
+
+# --- commands ----------------------------------------------------------------
+
+
+def command_lines() -> Mapping[str, Sequence[str]]:
+    """Find every command line of forewarn, by where it stands."""
+    found = [
+        *_of_dockerfile(),
+        *_of_compose(),
+        *_of_workflow(),
+        *(line for page in PAGES for line in _of_page(page)),
+    ]
+    return {f"{place}: {shlex.join(words)}": words for place, words in found}
+
+
+def _of_dockerfile() -> Iterator[tuple[str, Sequence[str]]]:
+    entry = only("ENTRYPOINT").array
+    yield "Dockerfile", _behind_program([*entry, *only("CMD").array])
+    yield "Dockerfile", _behind_program(only("HEALTHCHECK").array)
+
+
+def _of_compose() -> Iterator[tuple[str, Sequence[str]]]:
+    entry = only("ENTRYPOINT").array
+    for service in compose()["services"].values():
+        if service.get("image") == _PROGRAM and "command" in service:
+            yield COMPOSE.name, _behind_program([*entry, *service["command"]])
+        if "healthcheck" in service:
+            kind, *words = service["healthcheck"]["test"]
+            assert kind == "CMD"
+            yield COMPOSE.name, _behind_program(words)
+
+
+def _of_workflow() -> Iterator[tuple[str, Sequence[str]]]:
+    for step in steps():
+        for line in step.get("run", "").splitlines():
+            yield from _of_line(WORKFLOW.name, line)
+
+
+def _of_page(page: Path) -> Iterator[tuple[str, Sequence[str]]]:
+    """Look at what a page lets its reader type, in a container or beside one."""
+    for block in re.findall(r"^```\w+\n(.*?)^```", page.read_text(), re.M | re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            yield from _of_line(page.name, line.removeprefix("$ "))
+
+
+def _of_line(place: str, line: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Find the command of a line; in `docker exec NAME forewarn ...` the last."""
+    cut: list[str] = []
+    for word in shlex.split(line, comments=True):
+        if word in _ENDS:
+            break
+        cut.append(word)
+    is_exec = "exec" in cut[:3]
+    if cut[:1] == [_PROGRAM] or (is_exec and _PROGRAM in cut):
+        yield place, cut[len(cut) - cut[::-1].index(_PROGRAM) :]
+
+
+def _behind_program(words: Sequence[str]) -> Sequence[str]:
+    program, *rest = words
+    assert program == _PROGRAM
+    return rest
+
+
+# --- variables ---------------------------------------------------------------
+
+
+def variables() -> Mapping[str, Sequence[str]]:
+    """Find every variable of forewarn that is named, by file."""
+    files = [DOCKERFILE, COMPOSE, WORKFLOW, *PAGES]
+    pattern = re.compile(r"\bFOREWARN_[A-Z0-9_]+")
+    return {
+        file.name: sorted({*pattern.findall(file.read_text())} - {"FOREWARN_"})
+        for file in files
+    }
