@@ -1,14 +1,26 @@
-"""The commands of the README's section on causes, word for word."""
+"""What the README lets one type about the first event, and about causes."""
 
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
+from benchmarks.first_event import ANNOUNCE, SERVE, play
 from tests.end_to_end.program import run, serving
 
 README = Path(__file__).parents[2] / "README.md"
 COMMAND = re.compile(r"^\$ \.venv/bin/forewarn (.+)$", re.MULTILINE)
+
+
+def test_two_commands_lead_to_the_first_event(tmp_path: Path) -> None:
+    title = "## From nothing to the first event\n"
+    section = README.read_text().split(title, 1)[1].split("\n## ", 1)[0]
+    typed = re.findall(r"^\$ forewarn (.+)$", section, re.MULTILINE)
+    words = [tuple(shlex.split(line, comments=True)) for line in typed]
+    assert words == [SERVE, ANNOUNCE]
+    took = play(Path(sys.executable).with_name("forewarn"), tmp_path)
+    assert 0 < took.ready < took.announced < took.seen
 
 
 def test_every_command_about_causes_does_what_it_says(tmp_path: Path) -> None:
