@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from forewarn.config import Config, Sources, load
+
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = ROOT / "Dockerfile"
 COMPOSE = ROOT / "examples" / "compose" / "compose.yaml"
@@ -79,6 +81,18 @@ def image_environment() -> Mapping[str, str]:
 def compose() -> Any:
     """Read the Compose file."""
     return yaml.safe_load(COMPOSE.read_text())
+
+
+def parts_of(volume: str) -> tuple[str, str]:
+    """Part what is mounted from where it is mounted."""
+    source, target, *_ = volume.split(":")
+    return source, target
+
+
+def config_of(*environments: Mapping[str, str]) -> Config:
+    """Put settings together as the service would in a container."""
+    merged = {name: value for each in environments for name, value in each.items()}
+    return load(Sources(environment=merged))
 
 
 def workflow() -> Any:

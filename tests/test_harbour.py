@@ -6,7 +6,7 @@ the pages say so.
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -20,8 +20,10 @@ from tests.harbour import (
     ROOT,
     command_lines,
     compose,
+    config_of,
     image_environment,
     only,
+    parts_of,
     steps,
     those,
     variables,
@@ -29,7 +31,7 @@ from tests.harbour import (
 )
 
 from forewarn import cli
-from forewarn.config import Config, Sources, load
+from forewarn.config import Sources, load
 from forewarn.core import fleet_file
 from forewarn.settings import SETTINGS
 
@@ -88,12 +90,6 @@ def test_what_was_not_run_is_called_untried(page: Path) -> None:
 
 
 # --- the image ---------------------------------------------------------------
-
-
-def config_of(*environments: Mapping[str, str]) -> Config:
-    """Put settings together as the service would in a container."""
-    merged = {name: value for each in environments for name, value in each.items()}
-    return load(Sources(environment=merged))
 
 
 def test_the_service_takes_what_the_image_sets() -> None:
@@ -217,11 +213,6 @@ def test_the_application_waits_until_the_service_is_healthy() -> None:
     waits = SERVICES["app"]["depends_on"]
     assert waits == {"forewarn": {"condition": "service_healthy"}}
     assert "healthcheck" in SERVICES["forewarn"]
-
-
-def parts_of(volume: str) -> tuple[str, str]:
-    source, target, *_ = volume.split(":")
-    return source, target
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from forewarn.core.announcing import Order
+from forewarn.core.causes import order_for
 from forewarn.core.maintenance import Maintenance
 from forewarn.engine.causes import Outcome
 from forewarn.protocol.types import EventType
@@ -45,7 +46,7 @@ def _announce(
         case s.Announce():
             return system.engine.announce(step.order, by=BY)
         case s.Operate():
-            order = Order(type=EventType.REBOOT, vms=(step.vm,))
+            order = order_for(step.operation, step.vm)
             return system.causes.operate(step.operation, order, by=BY)
         case s.Maintain():
             order = Order(type=step.type, host=step.host)

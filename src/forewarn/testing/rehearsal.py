@@ -9,8 +9,7 @@ from typing import Unpack
 from forewarn.clocks import ManualClock
 from forewarn.compose import System
 from forewarn.config import Sources, load
-from forewarn.core.announcing import Order
-from forewarn.core.causes import Operation
+from forewarn.core.causes import Operation, order_for
 from forewarn.core.durations import duration_of
 from forewarn.core.facts import Entry
 from forewarn.core.fleet import Fleet
@@ -229,8 +228,8 @@ class Rehearsal:
 
     def operate(self, operation: Operation | str, vm: str) -> Event:
         """Restart, redeploy, reimage, evict or delete `vm`."""
-        order = Order(type=EventType.REBOOT, vms=(vm,))
         operation = Operation(operation)
+        order = order_for(operation, vm)
         return self.seen_of(
             self.events_of(self.system.causes.operate(operation, order, by=BY))
         )
