@@ -36,6 +36,7 @@ SAMPLES = (
     "redeploy",
     "user",
     "viewer",
+    "read",
     "Started",
     "rfc1123",
     "operator",

@@ -85,11 +85,11 @@ def test_what_is_not_forewarn_is_not_ready(
 
 
 def test_faults_that_are_on_are_told(service: Service, capsys: Capture) -> None:
-    faults = {"status": "ready", "faults": [{"kind": "503"}, {"kind": "slow"}]}
+    faults = {"status": "ready", "faults": ["503", "slow-answer"]}
     service.answers("GET", "/readyz", faults)
     assert cli.main(["health"]) == 0
     assert capsys.readouterr().out == (
-        "ready, and misbehaving on purpose: 2 faults on\n"
+        "ready, but misbehaving on purpose: 503, slow-answer\n"
     )
 
 

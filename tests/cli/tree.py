@@ -21,9 +21,10 @@ class Command:
 
     @property
     def flags(self) -> Sequence[str]:
-        """Every long flag that it takes, but for --help."""
-        given = [flag for each in self.parser._actions for flag in each.option_strings]
-        return [flag for flag in given if flag not in ("-h", "--help")]
+        """Every flag that it takes, by its long name, but for --help."""
+        given = [each.option_strings for each in self.parser._actions]
+        names = [max(flags, key=len) for flags in given if flags]
+        return [name for name in names if name != "--help"]
 
     @property
     def options(self) -> Sequence[Option]:

@@ -6,7 +6,7 @@ import time
 from forewarn.cli.answers import Answer, answer
 from forewarn.cli.api import Api
 from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add, add_command
-from forewarn.cli.tables import complain, count, write, write_json
+from forewarn.cli.tables import complain, some, write, write_json
 from forewarn.cli.values import read_duration
 from forewarn.errors import ForewarnError, Misunderstood, Refused, WrongUsage
 
@@ -73,11 +73,11 @@ def _is_final(error: ForewarnError) -> bool:
 
 
 def _tell_ready(found: Answer, *, as_json: bool | None) -> int:
-    faults = len(found.list("faults"))
+    faults = found.names("faults")
     if as_json:
         write_json(found.plain)
     elif faults:
-        write(f"ready, and misbehaving on purpose: {count(faults, 'fault')} on")
+        write(f"ready, but misbehaving on purpose: {some(faults)}")
     else:
         write("ready")
     return 0
