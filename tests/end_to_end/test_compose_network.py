@@ -120,7 +120,7 @@ def test_the_application_sees_and_approves_its_event_unchanged(
             assert app.stdout is not None
             said = [app.stdout.readline().split()[1:] for _ in range(2)]
         finally:
-            app.kill()
+            app.terminate()  # which `timeout` passes on
     assert said == [["Reboot", "Scheduled"], ["approved"]]
 
 
