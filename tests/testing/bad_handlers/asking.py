@@ -1,0 +1,63 @@
+"""What every handler here shares: how it asks, and how it approves."""
+
+import json
+import os
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
+
+EVENTS = os.environ["FOREWARN_ENDPOINT"] + (
+    "/metadata/scheduledevents?api-version=2020-07-01"
+)
+OWN = os.environ["FOREWARN_ENDPOINT"].rpartition("/")[2]
+
+_EVERY = 0.1  # seconds; it is a test
+
+
+class Event(TypedDict):
+    """An event, as it is written."""
+
+    EventId: str
+    EventType: str
+    EventStatus: str
+    NotBefore: str
+    Resources: Sequence[str]
+
+
+class Document(TypedDict):
+    """A document, as it is written."""
+
+    DocumentIncarnation: int
+    Events: Sequence[Event]
+
+
+def document() -> Document:
+    """Ask for the document."""
+    request = urllib.request.Request(EVENTS, headers={"Metadata": "true"})
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        found: Document = json.load(answer)
+        return found
+
+
+def documents(every: float = _EVERY) -> Iterator[Document]:
+    """Ask for ever; one who cannot be asked has no news."""
+    while True:
+        try:
+            yield document()
+        except OSError:
+            pass
+        time.sleep(every)
+
+
+def approve(event: Event) -> None:
+    """Let it start."""
+    body = json.dumps({"StartRequests": [{"EventId": event["EventId"]}]}).encode()
+    headers = {"Metadata": "true"}
+    request = urllib.request.Request(EVENTS, data=body, headers=headers)
+    urllib.request.urlopen(request, timeout=5).close()
+
+
+def is_open(event: Event) -> bool:
+    """Whether it lists this VM, and can be approved."""
+    return event["EventStatus"] == "Scheduled" and OWN in event["Resources"]

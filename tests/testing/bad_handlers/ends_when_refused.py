@@ -1,0 +1,11 @@
+"""Ends when nobody answers."""
+
+import time
+
+from tests.testing.bad_handlers.asking import approve, document, is_open
+
+while True:
+    for event in document()["Events"]:
+        if is_open(event):
+            approve(event)
+    time.sleep(0.1)

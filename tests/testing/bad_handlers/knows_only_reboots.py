@@ -1,0 +1,8 @@
+"""Was written when there were reboots alone."""
+
+from tests.testing.bad_handlers.asking import approve, documents, is_open
+
+for found in documents():
+    for event in found["Events"]:
+        if is_open(event) and event["EventType"] == "Reboot":
+            approve(event)

@@ -1,0 +1,12 @@
+"""Takes its approval for the end of the matter."""
+
+import time
+
+from tests.testing.bad_handlers.asking import approve, documents, is_open
+
+for found in documents():
+    ours = [event for event in found["Events"] if is_open(event)]
+    for event in ours:
+        approve(event)
+    if ours:
+        time.sleep(3600)
