@@ -7,6 +7,8 @@ from forewarn.agent.complaints import meant
 from forewarn.core.fleet import Fleet, key
 from forewarn.errors import InvalidInput
 
+_FEW = 12  # names that are listed rather than guessed at: they are all alike
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
@@ -92,7 +94,9 @@ def _found(name: str, names: Iterable[str], noun: str) -> str:
     by_key = {key(each): each for each in names}
     if key(name) in by_key:
         return by_key[key(name)]
-    instead = meant(name, by_key.values()) or f"; there are {', '.join(names)}"
+    known = [*by_key.values()]
+    listed = f"; there are {', '.join(known)}"
+    instead = listed if len(known) <= _FEW else meant(name, known)
     raise InvalidInput(f'there is no {noun} "{name}" in the fleet{instead}')
 
 

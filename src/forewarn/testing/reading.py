@@ -119,18 +119,19 @@ def _scenario(plain: Mapping[str, object], top: Place) -> Scenario | None:
 
 def _fleet(plain: Mapping[str, object], top: Place) -> Fleet | None:
     """Read the fleet; None: it is refused."""
-    given, place = plain.get("fleet"), top.key("fleet")
+    given = plain.get("fleet")
     try:
         if given is None or isinstance(given, dict):
             fleet = fleet_of(given)
         elif isinstance(given, str) and given.strip():
             fleet = fleet_of(top.folder / given)
         else:
-            raise wrong("a path, or a table as in a fleet file", given)
+            wanted = "a path, or a table as in a fleet file"
+            raise InvalidInput(f"fleet: {wrong(wanted, given)}")
         if not fleet.vms:
-            raise InvalidInput("there are no VMs in it")
+            raise InvalidInput("the fleet has no VMs")
     except InvalidInput as error:
-        place.refuse(str(error))
+        top.below("fleet").refuse(str(error))
         return None
     return fleet
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from forewarn.core import policy
 from forewarn.core.announcing import Order, check
 from forewarn.core.causes import Operation
+from forewarn.core.durations import written
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.testing import kinds
@@ -99,10 +100,9 @@ def _check_notice(order: Order, vms: frozenset[str] | None, known: Known) -> Non
         policy.minimum_notice(order.type, known.fleet.groups[each]) for each in groups
     )
     if order.notice < least:
-        spoken = f"{int(least.total_seconds())}s"
         raise InvalidInput(
-            f"a {order.type} needs a `notice` of at least {spoken}; give more, or"
-            " write emergency = true and a reason"
+            f"a {order.type} needs a `notice` of at least {written(least)}; give"
+            " more, or write emergency = true and a reason"
         )
 
 

@@ -5,6 +5,7 @@ import os
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TypedDict
 
 EVENTS = os.environ["FOREWARN_ENDPOINT"] + (
@@ -43,10 +44,8 @@ def document() -> Document:
 def documents(every: float = _EVERY) -> Iterator[Document]:
     """Ask for ever; one who cannot be asked has no news."""
     while True:
-        try:
+        with suppress(OSError):
             yield document()
-        except OSError:
-            pass
         time.sleep(every)
 
 

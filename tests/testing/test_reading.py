@@ -1,0 +1,238 @@
+"""Scenario files: what they may say, and what becomes of it."""
+
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.testing.scenario_files import EVERYTHING, a_scenario, read, step_of
+
+from forewarn.core.announcing import Order
+from forewarn.core.causes import Operation
+from forewarn.protocol.types import EventSource, EventType
+from forewarn.server.faults import Fault, FaultKind, FaultOn
+from forewarn.testing import reading
+from forewarn.testing import scenario as s
+
+WAIT = '{wait = "1s"}'
+REBOOT = '{announce = "Reboot", vms = ["web-0"], as = "a"}'
+
+
+# --- the whole ---------------------------------------------------------------
+
+
+def test_every_key_and_every_verb_is_read() -> None:
+    scenario = read(EVERYTHING)
+    assert len(scenario.steps) == 30
+    assert {type(step) for step in scenario.steps} == {*s.Step.__args__}
+    assert scenario.throughout == s.Throughout(
+        keeps_running=False,
+        polls_at_least_every=15.0,
+        never_approves=("a",),
+        approves_nothing=False,
+        approves_only_its_own=True,
+    )
+
+
+def test_a_scenario_is_called_as_its_file_is() -> None:
+    scenario = read(a_scenario(WAIT, top='description = "d"'))
+    assert (scenario.name, scenario.title, scenario.description) == ("reboot", "t", "d")
+
+
+def test_without_a_fleet_it_is_the_demo_fleet_and_its_first_vm() -> None:
+    scenario = read(a_scenario(WAIT))
+    assert "batch_0" in scenario.fleet.vms
+    assert scenario.vm == "web-0"
+
+
+def test_a_vm_is_found_whatever_the_case() -> None:
+    assert read(a_scenario(WAIT, top='vm = "DB-0"')).vm == "db-0"
+
+
+def test_a_fleet_can_be_a_file_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "fleet.toml").write_text('[[vms]]\nname = "a"\n')
+    path = tmp_path / "mine.toml"
+    path.write_text(a_scenario(WAIT, top='fleet = "fleet.toml"'))
+    scenario = reading.read(path)
+    assert [*scenario.fleet.vms] == ["a"]
+    assert scenario.vm == "a"
+
+
+def test_a_file_of_windows_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + a_scenario(WAIT).replace("\n", "\r\n").encode())
+    assert reading.read(path).title == "t"
+
+
+def test_nothing_of_the_service_is_needed_to_read_one() -> None:
+    script = """
+import sys
+for name in ("httptools", "uvloop", "sqlalchemy", "fastapi", "uvicorn"):
+    sys.modules[name] = None
+from pathlib import Path
+from forewarn.cli.rehearse_check import check, list_shipped, show_schema
+assert check(["user-reboot"], as_json=False) == 0
+assert list_shipped(as_json=True) == show_schema() == 0
+assert "forewarn.compose" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE)
+
+
+# --- what happens ------------------------------------------------------------
+
+
+def test_an_announcement_is_an_order() -> None:
+    step = step_of(
+        '{announce = "Freeze", vms = ["WEB-0"], notice = "20m", duration = "9s",'
+        ' description = "d", source = "Platform", as = "a"}'
+    )
+    assert step == s.Announce(
+        order=Order(
+            type=EventType.FREEZE,
+            vms=("web-0",),
+            notice=timedelta(minutes=20),
+            duration=9,
+            description="d",
+            source=EventSource.PLATFORM,
+        ),
+        called="a",
+    )
+
+
+def test_an_emergency_needs_no_notice() -> None:
+    step = step_of(
+        '{announce = "Reboot", host = "host-a", notice = "1m", emergency = true,'
+        ' ignore_gates = true, reason = "smoke"}'
+    )
+    assert isinstance(step, s.Announce)
+    assert step.order.emergency
+    assert step.order.ignore_gates
+    assert step.order.host == "host-a"
+
+
+@pytest.mark.parametrize(
+    ("written", "step"),
+    [
+        (
+            '{evict = "batch_0", as = "a"}',
+            s.Operate(operation=Operation.EVICT, vm="batch_0", called="a"),
+        ),
+        ('{maintain = "host-a"}', s.Maintain(host="host-a")),
+        (
+            '{maintain = "host-a", type = "Reboot"}',
+            s.Maintain(host="host-a", type=EventType.REBOOT),
+        ),
+        ('{degraded = "host-a"}', s.Degrade(host="host-a")),
+        (
+            '{degraded = "host-a", fails_by = "2h"}',
+            s.Degrade(host="host-a", fails_by=timedelta(hours=2)),
+        ),
+        ('{failed = "HOST-A"}', s.Fail(host="host-a")),
+        ('{recovered = "host-a"}', s.Recover(host="host-a")),
+        ('{cancel = "a"}', s.Cancel(event="a")),
+        ('{complete = "a"}', s.Complete(event="a")),
+        ('{approve = "a", by = "web-1"}', s.Approve(event="a", by="web-1")),
+        ("{advance = 90}", s.Advance(by=timedelta(seconds=90))),
+        ('{advance = "1h30m"}', s.Advance(by=timedelta(minutes=90))),
+        ('{advance_to = "start", of = "a"}', s.AdvanceTo(event="a")),
+        ('{advance_to = "end", of = "a"}', s.AdvanceTo(event="a", is_end=True)),
+        ('{outage = "20m"}', s.Outage(lasts=timedelta(minutes=20), seconds=1.0)),
+        (
+            '{outage = "20m", real = "0s"}',
+            s.Outage(lasts=timedelta(minutes=20), seconds=0.0),
+        ),
+        ('{clear = "faults"}', s.ClearFaults()),
+        ('{wait = "500ms"}', s.Wait(seconds=0.5)),
+    ],
+)
+def test_a_step_becomes_what_it_says(written: str, step: s.Step) -> None:
+    others = () if "as" in written else (REBOOT,)
+    assert step_of(written, *others) == step
+
+
+def test_a_fault_has_limits() -> None:
+    step = step_of(
+        '{fault = "slow", delay = "2s", count = 3, probability = 0.5, for = "4s",'
+        ' vms = ["web-0"], on = "read"}'
+    )
+    assert step == s.SetFault(
+        fault=Fault(
+            kind=FaultKind.SLOW,
+            on=FaultOn.READ,
+            vms=("web-0",),
+            count=3,
+            probability=0.5,
+            seconds=4.0,
+            delay=2.0,
+        )
+    )
+
+
+@pytest.mark.parametrize("kind", FaultKind)
+def test_every_fault_is_known_and_lasts_until_it_is_cleared(kind: FaultKind) -> None:
+    assert step_of(f'{{fault = "{kind}"}}') == s.SetFault(fault=Fault(kind=kind))
+
+
+def test_a_fault_may_ask_for_no_pause() -> None:
+    step = step_of('{fault = "429", retry_after = 0}')
+    assert step == s.SetFault(fault=Fault(kind=FaultKind.TOO_MANY, retry_after=0))
+
+
+# --- what is expected --------------------------------------------------------
+
+
+def test_an_expectation_waits_for_the_patience_of_the_scenario() -> None:
+    step = '{expect = "seen", event = "a"}'
+    for top, seconds in (("", 10.0), ('patience = "3s"', 3.0)):
+        scenario = read(a_scenario(REBOOT, step, top=top))
+        assert scenario.steps[-1] == s.Expect(
+            demand=s.Demand.SEEN, seconds=seconds, event="a"
+        )
+
+
+@pytest.mark.parametrize(
+    ("written", "step"),
+    [
+        (
+            'expect = "approved", event = "a", by = "web-0", after_mark = "done",'
+            ' within = "0s"',
+            s.Expect(
+                demand=s.Demand.APPROVED,
+                seconds=0.0,
+                event="a",
+                by="web-0",
+                after_mark="done",
+            ),
+        ),
+        (
+            'expect = "not-approved", event = "a"',
+            s.Expect(demand=s.Demand.NOT_APPROVED, seconds=0.0, event="a"),
+        ),
+        (
+            'expect = "not-approved", event = "a", for = "1s"',
+            s.Expect(demand=s.Demand.NOT_APPROVED, seconds=1.0, event="a"),
+        ),
+        (
+            'expect = "polled", times = 2',
+            s.Expect(demand=s.Demand.POLLED, seconds=10.0, times=2),
+        ),
+        (
+            'expect = "marked", mark = "done"',
+            s.Expect(demand=s.Demand.MARKED, seconds=10.0, mark="done"),
+        ),
+        ('expect = "running"', s.Expect(demand=s.Demand.RUNNING, seconds=0.0)),
+        (
+            'expect = "ended", code = 0',
+            s.Expect(demand=s.Demand.ENDED, seconds=10.0, code=0),
+        ),
+    ],
+)
+def test_an_expectation_becomes_what_it_says(written: str, step: s.Step) -> None:
+    assert step_of(f"{{{written}}}", REBOOT) == step
+
+
+def test_a_program_keeps_running_unless_it_is_expected_to_end() -> None:
+    assert read(a_scenario(WAIT)).throughout.keeps_running
+    ended = read(a_scenario('{expect = "ended"}'))
+    assert not ended.throughout.keeps_running

@@ -1,0 +1,72 @@
+"""The JSON Schema of scenario files agrees with their reader."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+from tests.testing.scenario_files import EVERYTHING, MISSHAPEN, complaints
+
+from forewarn.core.fleet import VM, Group, GroupKind, Host
+from forewarn.core.fleet_file import group_table, host_table, vm_table
+from forewarn.testing import shipped
+from forewarn.testing.schema import schema
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = jsonschema_rs.Draft202012Validator(dict(schema()))
+
+#: What pages show of scenarios, whole ones only.
+SHOWN = [
+    (page.name, text)
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    for text in re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.M | re.S)
+    if "[[steps]]" in text and text.startswith(("title", "#:schema"))
+]
+
+
+def test_it_is_a_schema_itself() -> None:
+    assert jsonschema_rs.meta.is_valid(dict(schema()))
+
+
+def test_it_takes_every_key_there_is() -> None:
+    assert SCHEMA.is_valid(tomllib.loads(EVERYTHING))
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_it_takes_what_is_shipped(name: str) -> None:
+    assert SCHEMA.is_valid(tomllib.loads(shipped.find(name).read_text()))
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), SHOWN, ids=[f"{page}-{n}" for n, (page, _) in enumerate(SHOWN)]
+)
+def test_it_takes_what_the_pages_show_and_so_does_the_reader(
+    page: str, text: str
+) -> None:
+    assert SCHEMA.is_valid(tomllib.loads(text)), page
+    assert complaints(text) == []
+
+
+def test_the_pages_show_some() -> None:
+    assert {page for page, _ in SHOWN} >= {"scenario-file.md", "write-a-scenario.md"}
+
+
+@pytest.mark.parametrize("text", MISSHAPEN.values(), ids=MISSHAPEN.keys())
+def test_neither_it_nor_the_reader_takes_a_wrong_shape(text: str) -> None:
+    assert not SCHEMA.is_valid(tomllib.loads(text))
+    assert complaints(text) != []
+
+
+def test_it_knows_the_keys_of_a_fleet_and_no_others() -> None:
+    definitions = schema()["$defs"]
+    assert isinstance(definitions, Mapping)
+    fleet = definitions["fleet"]["properties"]
+    keys = {name: {*fleet[name]["items"]["properties"]} for name in fleet}
+    group = Group(name="g", kind=GroupKind.SCALE_SET)
+    assert keys == {
+        "hosts": {*host_table(Host(name="h"))},
+        "groups": {*group_table(group)},
+        "vms": {*vm_table(VM(name="v", group="g"))},
+    }
