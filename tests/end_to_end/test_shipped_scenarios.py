@@ -1,0 +1,39 @@
+"""Every shipped scenario passes with the agent, and with a plain handler."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.testing.rehearsing import a_handler, rehearse
+
+from forewarn.testing import shipped
+
+PLAN = """\
+state = "state"
+
+[hooks.drain]
+command = ["true"]
+
+[[rules]]
+name = "all"
+prepare = ["drain"]
+approve = "after-hooks"
+"""
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_the_agent_passes(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(PLAN)
+    agent = [sys.executable, "-m", "forewarn", "agent", "--config", str(file)]
+    played = rehearse(shipped.load(name), agent)
+    assert [each.reason for each in played.failed] == []
+    assert played.has_passed
+    assert played.seconds < 10
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_a_plain_handler_that_polls_passes(name: str) -> None:
+    played = rehearse(shipped.load(name), a_handler("careful_handler"))
+    assert [each.reason for each in played.failed] == []
+    assert played.has_passed

@@ -1,0 +1,47 @@
+"""Plays scenarios to handlers of these tests."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from forewarn.testing.playing import Production, play
+from forewarn.testing.scenario import Expect, Scenario, Step
+from forewarn.testing.verdicts import Played, Result
+
+ROOT = Path(__file__).parents[2]
+
+_SHORT = 1.5  # seconds, for handlers that ask ten times a second
+
+
+class Unheard:
+    """Nobody looks how it goes."""
+
+    def begin(self, number: int, what: str) -> None:
+        """Hear that a step begins."""
+
+    def end(self, result: Result) -> None:
+        """Hear what came of a step."""
+
+
+def rehearse(scenario: Scenario, command: Sequence[str]) -> Played:
+    """Play `scenario` to `command`."""
+    return play(scenario, Production(command=command, seed=1, timeout=60), Unheard())
+
+
+def a_handler(name: str) -> Sequence[str]:
+    """Name the command that runs a handler of this folder."""
+    start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r})"
+    run = f"runpy.run_module('tests.testing.{name}', run_name='__main__')"
+    return [sys.executable, "-c", f"{start}; {run}"]
+
+
+def hurried(scenario: Scenario) -> Scenario:
+    """Let nothing be waited for any longer than such a handler needs."""
+    return replace(scenario, steps=tuple(map(_hurried, scenario.steps)))
+
+
+def _hurried(step: Step) -> Step:
+    if isinstance(step, Expect):
+        return replace(step, seconds=min(step.seconds, _SHORT))
+    return step
