@@ -57,7 +57,7 @@ def test_the_picture_of_a_life_has_every_phase_and_every_way() -> None:
 def test_the_architecture_names_every_module_and_no_other() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     listing = text.split("```text", 1)[1].split("```", 1)[0]
-    named = set(re.findall(r"^\s*([\w/.]+\.(?:py|toml))\b", listing, re.MULTILINE))
+    named = set(re.findall(r"^\s*([\w/.-]+\.(?:py|toml))\b", listing, re.MULTILINE))
     there = {
         str(path.relative_to(SOURCE))
         for pattern in ("*.py", "*.toml")
@@ -73,7 +73,7 @@ def _listed_paths(listing: str) -> list[str]:
     found: list[str] = []
     folders: list[tuple[int, str]] = []
     for line in listing.splitlines():
-        match = re.match(r"^(\s*)([\w.]+/?)(?:\s|$)", line)
+        match = re.match(r"^(\s*)([\w.-]+/?)(?:\s|$)", line)
         if match is None:
             continue
         depth, name = len(match[1]), match[2]
@@ -147,7 +147,25 @@ ALL_TYPED = sorted(
 
 
 OF_AGENTS = [each for each in ALL_TYPED if each.startswith("agent ")]
-TYPED = [each for each in ALL_TYPED if each not in OF_AGENTS]
+REHEARSED = [each for each in ALL_TYPED if each.startswith("rehearse ")]
+TYPED = [each for each in ALL_TYPED if each not in (*OF_AGENTS, *REHEARSED)]
+
+
+@pytest.mark.parametrize("typed", REHEARSED)
+def test_the_program_knows_every_rehearsal_that_the_pages_show(
+    typed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own, _, program = typed.partition(" > ")[0].partition(" -- ")
+    code = main(shlex.split(own, comments=True))
+    said = "".join(capsys.readouterr())
+    if program:
+        assert "say which program to run" in said  # all else is understood
+    else:
+        assert code == 0 or "cannot be read" in said  # there is no such file
 
 
 @pytest.mark.parametrize("typed", OF_AGENTS)

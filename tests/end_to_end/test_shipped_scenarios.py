@@ -29,7 +29,6 @@ def test_the_agent_passes(name: str, tmp_path: Path) -> None:
     played = rehearse(shipped.load(name), agent)
     assert [each.reason for each in played.failed] == []
     assert played.has_passed
-    assert played.seconds < 10
 
 
 @pytest.mark.parametrize("name", shipped.names())

@@ -10,11 +10,11 @@ CAUGHT = {
     "user-reboot": ("approves_everything", "neighbour was approved by web-0"),
     "user-redeploy": ("remembers_types", "posted no approval of again"),
     "live-migration": ("knows_only_reboots", "posted no approval"),
-    "host-maintenance": ("stops_after_approving", "web-0 asked last 1."),
+    "host-maintenance": ("stops_after_approving", "web-0 asked last"),
     "canceled-maintenance": ("waits_for_the_start", "ended with exit code 1"),
     "degraded-hardware": ("remembers_types", "posted no approval of worse"),
     "host-failure": ("reads_every_date", "ended with exit code 1"),
-    "spot-eviction": ("asks_once_a_minute", "batch_0 asked last 1."),
+    "spot-eviction": ("asks_once_a_minute", "batch_0 asked last"),
     "scale-in": ("approves_everything", "another was approved by workers_0"),
     "concurrent-events": ("looks_at_the_first_event", "posted no approval"),
     "silence": ("trusts_the_incarnation", "posted no approval of after"),
@@ -26,21 +26,9 @@ def test_every_shipped_scenario_catches_something() -> None:
     assert sorted(CAUGHT) == [*shipped.names()]
 
 
-@pytest.mark.parametrize(
-    ("name", "fault", "said"), [(n, *f) for n, f in CAUGHT.items()]
-)
-def test_a_handler_with_a_fault_fails(name: str, fault: str, said: str) -> None:
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_handler_with_a_fault_fails(name: str) -> None:
+    fault, said = CAUGHT[name]
     played = rehearse(hurried(shipped.load(name)), a_handler(f"bad_handlers.{fault}"))
     assert not played.has_passed
     assert said in " ".join(each.reason or "" for each in played.failed)
-
-
-@pytest.mark.parametrize(
-    "fault", ["reads_every_date", "stops_after_approving", "asks_once_a_minute"]
-)
-def test_a_grave_fault_is_caught_by_every_scenario_with_a_start(fault: str) -> None:
-    for name in ("user-reboot", "live-migration"):
-        played = rehearse(
-            hurried(shipped.load(name)), a_handler(f"bad_handlers.{fault}")
-        )
-        assert not played.has_passed, name

@@ -11,7 +11,7 @@ from forewarn.testing.verdicts import Played, Result
 
 ROOT = Path(__file__).parents[2]
 
-_SHORT = 1.5  # seconds, for handlers that ask ten times a second
+_SHORT = 2.0  # seconds, for handlers that ask ten times a second
 
 
 class Unheard:

@@ -3,12 +3,10 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from forewarn.cli.tables import clean, count, table, write, write_json
-from forewarn.errors import FaultyFile
+from forewarn.errors import FaultyFile, NotFound
 from forewarn.testing import shipped
-from forewarn.testing.reading import read
 from forewarn.testing.scenario import Expect, Scenario, Throughout
 from forewarn.testing.schema import schema
 
@@ -32,10 +30,9 @@ def check(given: Sequence[str], *, as_json: bool) -> int:
 
 
 def _check(given: str) -> _Checked:
-    path = shipped.find(given)
     try:
-        return _Checked(file=given, scenario=read(path))
-    except FaultyFile as error:
+        return _Checked(file=given, scenario=shipped.load(given))
+    except (FaultyFile, NotFound) as error:
         return _Checked(file=given, wrong=tuple(str(error).splitlines()))
 
 
@@ -93,7 +90,7 @@ def list_shipped(*, as_json: bool) -> int:
 
 def show(name: str) -> int:
     """Print a scenario that comes along, to begin one's own with."""
-    write(Path(shipped.shipped(name)).read_text(encoding="utf-8").rstrip("\n"))
+    write(shipped.shipped(name).read_text(encoding="utf-8").rstrip("\n"))
     return 0
 
 

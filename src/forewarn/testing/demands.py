@@ -118,7 +118,7 @@ LASTS = Key(
 )
 VMS = Key(
     name="vms",
-    kind=kinds.several(kinds.VM, "a list of VMs"),
+    kind=kinds.VMS,
     help="whose requests it befalls; if absent, everybody's",
 )
 ON = Key(

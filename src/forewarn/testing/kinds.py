@@ -145,6 +145,9 @@ def several(one: Kind[_T], shown: str, least: int = 1) -> Kind[tuple[_T, ...]]:
     return Kind(read=read, schema={**schema, "minItems": least}, shown=shown)
 
 
+VMS = several(VM, "a list of VMs")
+
+
 # --- durations and numbers ---------------------------------------------------
 
 

@@ -26,7 +26,9 @@ def _as_it_is(value: object, _: Known) -> object:
     return value  # read by a reader of its own
 
 
-_PART: Kind[object] = Kind(read=_as_it_is, schema={}, shown="")
+def _part(shown: str) -> Kind[object]:
+    return Kind(read=_as_it_is, schema={}, shown=shown)
+
 
 TITLE = Key(
     name="title", kind=kinds.TEXT, help="what happens, in a line", is_needed=True
@@ -41,18 +43,23 @@ VM = Key(
 )
 FLEET = Key(
     name="fleet",
-    kind=_PART,
-    help="a path, from this file on, or a table as in a fleet file; if absent, the"
-    " demo fleet",
+    kind=_part("a path, or a table"),
+    help="the path of a fleet file, from this file on, or what stands in one; if"
+    " absent, the demo fleet",
 )
 PATIENCE = Key(
     name="patience",
     kind=kinds.REAL,
     help="how long an expectation waits that does not say `within`; if absent, 10s",
 )
-THROUGHOUT = Key(name="throughout", kind=_PART, help="what is expected all the time")
+THROUGHOUT = Key(
+    name="throughout", kind=_part("a table"), help="what is expected all the time"
+)
 STEPS = Key(
-    name="steps", kind=_PART, help="what happens, one [[steps]] each", is_needed=True
+    name="steps",
+    kind=_part("tables, at least one"),
+    help="what happens, in order",
+    is_needed=True,
 )
 
 TOP: tuple[Key[object], ...] = (

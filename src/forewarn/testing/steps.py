@@ -8,6 +8,7 @@ from forewarn.agent.complaints import Place, nearest
 from forewarn.agent.values import written, wrong
 from forewarn.errors import InvalidInput
 from forewarn.testing import demands, verbs
+from forewarn.testing.announcement import AS
 from forewarn.testing.keys import Form, Row, read_row
 from forewarn.testing.known import Known, Told
 from forewarn.testing.scenario import Step
@@ -94,7 +95,7 @@ def _take_name(
     known: Known,
 ) -> None:
     """Let later steps speak of what this one announces, even if it is faulty."""
-    name = table.get(verbs.AS.name)
+    name = table.get(AS.name)
     if not isinstance(name, str):
         return
     if name in known.called:
