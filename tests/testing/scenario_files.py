@@ -262,6 +262,8 @@ _BAD_STEPS = (
     '{fault = "slow", probability = 0}',
     '{fault = "slow", probability = 1.1}',
     '{fault = "slow", on = "write"}',
+    '{fault = "refused", count = 1}',
+    '{fault = "refused", vms = ["web-0"]}',
     '{clear = "fault"}',
     "{wait = []}",
     '{expect = "happy"}',

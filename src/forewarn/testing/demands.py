@@ -101,7 +101,10 @@ def _check_sight(
 
 _SLOW = (FaultKind.SLOW_FIRST_CALL, FaultKind.SLOW)
 _ASKS_TO_WAIT = (FaultKind.TOO_MANY, FaultKind.UNAVAILABLE)
-_REST = tuple(each for each in FaultKind if each not in (*_SLOW, *_ASKS_TO_WAIT))
+_REFUSED = FaultKind.REFUSED
+_REST = tuple(
+    each for each in FaultKind if each not in (*_SLOW, *_ASKS_TO_WAIT, _REFUSED)
+)
 
 COUNT = Key(
     name="count",
@@ -134,6 +137,10 @@ RETRY_AFTER = Key(
 )
 
 
+#: Which requests a fault befalls.
+_CHOICE: tuple[Key[object], ...] = (COUNT, PROBABILITY, VMS, ON)
+
+
 def _fault(words: tuple[FaultKind, ...], helps: str, *more: Key[object]) -> Form:
     verb = Key(name="fault", kind=kinds.one_of(*words), help=helps, is_needed=True)
     plain = Fault(kind=words[0])
@@ -152,8 +159,7 @@ def _fault(words: tuple[FaultKind, ...], helps: str, *more: Key[object]) -> Form
         )
         return s.SetFault(fault=fault)
 
-    keys = (*more, COUNT, PROBABILITY, LASTS, VMS, ON)
-    return Form(verb=verb, keys=keys, make=make)
+    return Form(verb=verb, keys=(*more, LASTS), make=make)
 
 
 CLEAR = Key(
@@ -164,9 +170,10 @@ CLEAR = Key(
 )
 
 FAULTS: tuple[Form, ...] = (
-    _fault(_SLOW, "let the service answer late", DELAY),
-    _fault(_ASKS_TO_WAIT, "let the service ask for patience", RETRY_AFTER),
-    _fault(_REST, "let the service misbehave"),
+    _fault(_SLOW, "let the service answer late", DELAY, *_CHOICE),
+    _fault(_ASKS_TO_WAIT, "let the service ask for patience", RETRY_AFTER, *_CHOICE),
+    _fault(_REST, "let the service misbehave", *_CHOICE),
+    _fault((_REFUSED,), "let nobody listen, whoever asks"),
     Form(verb=CLEAR, make=lambda _row, _known: s.ClearFaults()),
 )
 

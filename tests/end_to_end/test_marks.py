@@ -1,0 +1,41 @@
+"""A scenario with marks: the one of docs/how-to/write-a-scenario.md."""
+
+import re
+
+import pytest
+from tests.testing.rehearsing import ROOT, a_handler, hurried, rehearse
+
+from forewarn.testing.reading import parse
+from forewarn.testing.scenario import Scenario
+
+PAGE = ROOT / "docs" / "how-to" / "write-a-scenario.md"
+
+
+@pytest.fixture(scope="module")
+def scenario() -> Scenario:
+    """The first one on the page."""
+    (first, _) = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    return parse(first, PAGE)
+
+
+def test_a_handler_that_drains_before_it_approves_passes(scenario: Scenario) -> None:
+    played = rehearse(scenario, a_handler("draining_handler"))
+    assert [each.reason for each in played.failed] == []
+    assert played.has_passed
+
+
+def test_a_handler_that_drains_afterwards_fails(scenario: Scenario) -> None:
+    handler = a_handler("bad_handlers.approves_before_it_is_ready")
+    played = rehearse(hurried(scenario), handler)
+    (failed,) = played.failed
+    assert "planned is approved" in failed.what
+    assert "the mark 'drained'" in (failed.reason or "") or "has not marked" in (
+        failed.reason or ""
+    )
+
+
+def test_a_handler_that_makes_no_mark_fails(scenario: Scenario) -> None:
+    played = rehearse(hurried(scenario), a_handler("careful_handler"))
+    assert [each.reason for each in played.failed] == [
+        "it was approved, but the program has not marked 'drained'"
+    ]

@@ -1,0 +1,24 @@
+"""A handler that marks what it does: it drains, approves, and comes back."""
+
+import os
+import urllib.request
+
+from tests.testing.bad_handlers.asking import approve, documents, is_open
+
+
+def mark(what: str) -> None:
+    """Say what was done."""
+    url = os.environ["FOREWARN_MARK_URL"]
+    urllib.request.urlopen(url, data=what.encode(), timeout=5).close()
+
+
+drained: set[str] = set()
+for found in documents():
+    for event in found["Events"]:
+        if is_open(event) and event["EventId"] not in drained:
+            mark("drained")
+            approve(event)
+            drained.add(event["EventId"])
+    if drained and drained.isdisjoint(each["EventId"] for each in found["Events"]):
+        mark("back in service")
+        drained.clear()
