@@ -71,6 +71,11 @@ from forewarn.errors import CannotStart, FaultyFile
             " not true",
         ),
         (
+            "poll_seconds = 0x1" + "0" * 4000 + "\n",
+            "line 1: poll_seconds: expected a number of seconds from 0.01 to 86400,"
+            " not an endless number",
+        ),
+        (
             "poll_seconds = nan\n",
             "line 1: poll_seconds: expected a number of seconds from 0.01 to 86400,"
             " not nan",
