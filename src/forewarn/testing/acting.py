@@ -16,6 +16,7 @@ from forewarn.testing.stage import Stage
 
 def act(stage: Stage, step: s.Step, pause: Callable[[float], None]) -> None:
     """Carry `step` out; `pause` lets real time pass."""
+    stage.settle()
     stage.acted = time.monotonic()
     rehearsal = stage.rehearsal
     match step:

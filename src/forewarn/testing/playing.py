@@ -67,6 +67,7 @@ def play(scenario: s.Scenario, production: Production, progress: Progress) -> Pl
         stage = Stage(rehearsal, program)
         player = _Player(stage, began + production.timeout, progress)
         results = player.play(scenario)
+        stage.settle()
         entries = rehearsal.journal()
     return Played(
         scenario=scenario,

@@ -29,6 +29,10 @@ class Stage:
         """Whom the program speaks for."""
         return self.rehearsal.vm
 
+    def settle(self) -> None:
+        """Let all that has begun be done, so that it never goes two ways."""
+        self.rehearsal.system.advance.to(self.rehearsal.now)
+
     def call(self, name: str | None, events: Sequence[Event]) -> None:
         """Remember `events` by `name`."""
         if name is not None:
