@@ -36,3 +36,11 @@ def test_a_plain_handler_that_polls_passes(name: str) -> None:
     played = rehearse(shipped.load(name), a_handler("careful_handler"))
     assert [each.reason for each in played.failed] == []
     assert played.has_passed
+
+
+@pytest.mark.parametrize("name", ["concurrent-events", "scale-in", "silence"])
+def test_it_goes_the_same_way_each_time(name: str) -> None:
+    first, second = (
+        rehearse(shipped.load(name), a_handler("careful_handler")) for _ in range(2)
+    )
+    assert first.transcript == second.transcript

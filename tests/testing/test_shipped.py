@@ -38,7 +38,7 @@ def test_each_can_be_read_and_says_what_it_is(name: str) -> None:
     assert scenario.name == name
     assert len(scenario.title) < 60  # it stands in a table
     assert len(scenario.description) > 200
-    assert scenario.throughout.keeps_running
+    assert scenario.throughout.approves_only_its_own
 
 
 @pytest.mark.parametrize("name", NAMES)
