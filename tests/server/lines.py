@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import cast
 
 from tests.server.reception import EVENTS, Reception, a_reception
@@ -9,11 +10,14 @@ from tests.server.talk import Said, a_request, read
 
 from forewarn.engine.documents import Update
 from forewarn.server.alarm import Alarm
+from forewarn.server.fault_set import Faults
 from forewarn.server.first_calls import FirstCalls
 from forewarn.server.http import Memo
 from forewarn.server.identity import Waiter
+from forewarn.server.inflicting import Inflicting
 from forewarn.server.limits import Connections, Verdict
 from forewarn.server.metadata import Deferred
+from forewarn.server.responses import Stamp
 from forewarn.server.wire import Wire
 from forewarn.server.witness import Witness
 
@@ -123,6 +127,15 @@ class Plane:
         self.alarm = Alarm(self.loop)
         self.first_calls = FirstCalls(self.loop, self.desk, self._wake)
         self.witness: Witness | None = None
+        self.faults = Faults(Random(0).random)
+        self.is_faulty = False
+        self.inflicting = Inflicting(
+            self.loop,
+            self.desk,
+            self.faults,
+            changed=self._misbehave,
+            wake=self._wake,
+        )
         self.second = 0
         self.limit = Connections(per_vm=per_vm, total=total)
         self.wires: set[Wire] = set()
@@ -144,6 +157,11 @@ class Plane:
     def change(self, update: Update) -> None:
         """Take in an update, and wake those whom it concerns."""
         self._wake(self.desk.directory.update(update))
+
+    def _misbehave(self) -> None:
+        kinds = self.faults.kinds
+        self.is_faulty = bool(kinds)
+        self.desk.stamp = Stamp(self.desk.stamp.now, "system", kinds)
 
     def _wake(self, waiters: Sequence[Waiter]) -> None:
         for waiter in waiters:

@@ -42,6 +42,8 @@ PATHS = {
     "/v1/report": {"get"},
     "/v1/clock": {"get"},
     "/v1/clock/advance": {"post"},
+    "/v1/faults": {"get", "post", "delete"},
+    "/v1/faults/{id}": {"delete"},
     "/v1/notifiers": {"get"},
     "/v1/tokens": {"get", "post"},
     "/v1/tokens/{name}": {"delete"},

@@ -21,6 +21,7 @@ from forewarn.engine.notifying import Standing, State
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Snapshot, Store, Transaction
 from forewarn.server.control.metrics import make_registry
+from forewarn.server.faults import FaultKind
 from forewarn.server.limits import Verdict
 from forewarn.server.metrics.sources import Sources
 from forewarn.server.metrics.traffic import Traffic
@@ -80,6 +81,7 @@ class Scene:
             connections=lambda: 7,
             turned_away={Verdict.REFUSED: 2, Verdict.DROPPED: 3},
             held=lambda: 5,
+            faults=lambda: {FaultKind.SLOW: 6},
             calls=lambda: 4,
             since_heartbeat=lambda: self.heartbeat,
         )

@@ -30,6 +30,7 @@ COMMANDS = (
     "notify",
     "clock",
     "health",
+    "faults",
     "token",
     "watch",
     "approve",

@@ -80,6 +80,13 @@ def read_real_duration(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is too long") from error
 
 
+def read_fraction(text: str) -> float:
+    """Read a number such as 0.25."""
+    if re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,9}", text):
+        return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 0.25")
+
+
 def read_time(text: str) -> datetime:
     """Read a time with its zone."""
     try:

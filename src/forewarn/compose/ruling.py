@@ -53,6 +53,11 @@ def ids(seed: int | None) -> Callable[[], str]:
     return lambda: str(UUID(int=draw.getrandbits(128), version=4)).upper()
 
 
+def chance(seed: int | None) -> Callable[[], float]:
+    """Make what draws faults: with a `seed` always the same, in the same order."""
+    return Random(None if seed is None else f"{seed} faults").random
+
+
 def driver_of(config: Config) -> Choice:
     """Say which driver is wanted, and how."""
     return Choice(

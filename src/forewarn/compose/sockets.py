@@ -21,18 +21,36 @@ def listen(address: Address, cleanup: ExitStack) -> socket.socket:
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         family, kind, protocol, _, where = found[0]
-        made = socket.socket(family, kind, protocol)
-        cleanup.callback(made.close)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made = _socket(family, kind, protocol, cleanup)
         made.bind(where)
+        if not address.port:
+            made = _by_number(made, cleanup)
         made.listen(4096)
     except OSError as error:
         raise CannotStart(
             f"{address} cannot be listened on: {error.strerror or error}; choose"
             " another address with --metadata or --control"
         ) from error
+    return made
+
+
+def _socket(family: int, kind: int, protocol: int, cleanup: ExitStack) -> socket.socket:
+    made = socket.socket(family, kind, protocol)
+    cleanup.callback(made.close)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    return made
+
+
+def _by_number(chosen: socket.socket, cleanup: ExitStack) -> socket.socket:
+    """Bind the port of `chosen` by its number.
+
+    A port that the kernel has chosen is not ours any more once nobody listens on it.
+    """
+    made = _socket(chosen.family, chosen.type, chosen.proto, cleanup)
+    made.bind(chosen.getsockname())
+    chosen.close()
     return made
 
 

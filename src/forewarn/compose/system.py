@@ -15,6 +15,7 @@ from forewarn.compose.keeping import clock_of, open_store, store_bytes
 from forewarn.compose.readers import Readers
 from forewarn.compose.ruling import (
     apply_fleet,
+    chance,
     driver_of,
     ids,
     rules,
@@ -126,7 +127,9 @@ class System:
             first_call_delay=config.first_call_delay,
             takes_latest=config.latest,
         )
-        self.plane = MetadataPlane(listening, desk, engine, clock, limit(config))
+        self.plane = MetadataPlane(
+            listening, desk, engine, clock, limit(config), chance=chance(config.seed)
+        )
         self._documents = Documents(engine.store, self.plane.hand_over)
         self._documents.open()
         warn_of_default(directory, config)
@@ -218,6 +221,7 @@ class System:
             tokens=self._tokens,
             documents_position=lambda: self._documents.position,
             notifying=self._notifying,
+            plane=self.plane,
             sources=sources_of(
                 self._counting,
                 engine=self.engine,
@@ -262,8 +266,8 @@ class System:
 
     def _open_notifying(self, cleanup: ExitStack, engine: Engine) -> Notifying:
         config = self._config
-        chance = Random(config.seed).random  # unless there is one, another every time
-        pace = Pace(longest_backoff=config.notify_longest_backoff, chance=chance)
+        draw = Random(config.seed).random  # unless there is one, another every time
+        pace = Pace(longest_backoff=config.notify_longest_backoff, chance=draw)
         deliveries = []
         for target in config.notify_targets:
             notifier = make_notifier(

@@ -172,6 +172,10 @@ class Connection(Generic[_Deferred]):
             self.request, is_last=True, connection=CLOSE, route=None
         )
 
+    def forget_tags(self) -> None:
+        """Ask for the document, whatever the client knows of it."""
+        self._request = replace(self.request, if_none_match=None, wait=None, route=None)
+
     def fail(self, response: Response) -> bytes:
         """Answer for the last time."""
         if self._request is not None:

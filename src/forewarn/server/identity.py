@@ -4,6 +4,7 @@ All of this belongs to the metadata loop: only that loop changes it, and so the
 answer to a GET needs no lock.
 """
 
+import copy
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from ipaddress import ip_address
@@ -83,6 +84,12 @@ class Shelf:
         self.tails: dict[str, bytes] = {
             version: tail(self.tag, body) for version, body in shown.bodies.items()
         }
+
+    def still(self) -> "Shelf":
+        """Copy it as it is: nothing else is ever shown there."""
+        made = copy.copy(self)
+        made.waiters = {}
+        return made
 
     def tail(self, version: ApiVersion, date_form: DateForm | None) -> bytes:
         """The document's bytes in `version`, made when they are first asked for."""

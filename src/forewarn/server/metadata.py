@@ -5,6 +5,7 @@ Errors are found in this order: those of the head (`routes`), the caller's ident
 the rate, the body.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -21,6 +22,7 @@ from forewarn.server.requests import Request
 from forewarn.server.responses import CLOSE, Response, Stamp, error
 from forewarn.server.routes import (
     OLDEST,
+    ApproveEvents,
     Fixed,
     ReadDocument,
     ReadInstance,
@@ -29,6 +31,7 @@ from forewarn.server.routes import (
     route,
 )
 
+_NOTHING: Mapping[str, Seat] = {}
 _TOO_MANY = error(429, "Too many requests; ask again in a second", Retry_After="1")
 
 # --- what must be done before the answer -------------------------------------
@@ -117,6 +120,27 @@ class Desk:
                 return self._document(asked, seat, may_wait=may_wait)  # many at once
         return self._answer(request, body, address, is_new=False, may_wait=may_wait)
 
+    def answer_from(
+        self,
+        seats: Mapping[str, Seat],
+        request: Request,
+        body: bytes,
+        address: str,
+        *,
+        may_wait: bool,
+    ) -> bytes | Deferred:
+        """Answer as always, but show the VMs of `seats` what they see there."""
+        return self._answer(
+            request, body, address, is_new=False, may_wait=may_wait, seats=seats
+        )
+
+    def asker(self, request: Request, address: str) -> Seat | None:
+        """Find who asks for events, or approves some; None: nobody that is known."""
+        asked = self._route(request)
+        if isinstance(asked, ReadDocument | ApproveEvents):
+            return self.directory.seat(address, asked.vm)
+        return None
+
     def _answer(
         self,
         request: Request,
@@ -125,6 +149,7 @@ class Desk:
         *,
         is_new: bool = True,
         may_wait: bool = True,
+        seats: Mapping[str, Seat] = _NOTHING,
     ) -> bytes | Deferred:
         asked = self._route(request)
         if isinstance(asked, Fixed):
@@ -144,7 +169,8 @@ class Desk:
         seat.asked = self.stamp.now
         delay = hearing if may_wait and self.is_delayed(hearing) else None
         if isinstance(asked, ReadDocument):
-            return self._read(asked, seat, delay, may_wait=may_wait)
+            shown = seats.get(seat.vm.name, seat)
+            return self._read(asked, shown, delay, may_wait=may_wait)
         return self._approve(request, seat, body, delay)
 
     def _route(self, request: Request) -> Route:

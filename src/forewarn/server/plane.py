@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from random import random
 from threading import Event, Lock, Thread
 from typing import Protocol
 
@@ -19,9 +20,13 @@ from forewarn.engine.journal import Complaints
 from forewarn.errors import Unavailable
 from forewarn.ports import Clock
 from forewarn.server.alarm import Alarm
+from forewarn.server.door import Door
+from forewarn.server.fault_set import Faults, Standing
+from forewarn.server.faults import Fault, FaultKind
 from forewarn.server.first_calls import FirstCalls
 from forewarn.server.http import Memo
 from forewarn.server.identity import Waiter
+from forewarn.server.inflicting import Inflicting
 from forewarn.server.limits import Connections, Verdict
 from forewarn.server.metadata import Approve, Deferred, Desk, Listen
 from forewarn.server.responses import Stamp
@@ -48,6 +53,7 @@ class MetadataPlane:
 
     alarm: Alarm  # of the loop, once that runs
     first_calls: FirstCalls
+    inflicting: Inflicting
 
     def __init__(
         self,
@@ -56,18 +62,21 @@ class MetadataPlane:
         commands: Commands,
         clock: Clock,
         limit: Connections,
+        *,
+        chance: Callable[[], float] = random,
     ) -> None:
-        """Answer from `desk`; send what writes to `commands`."""
+        """Answer from `desk`; send what writes to `commands`; `chance` draws faults."""
         self.desk = desk
         self.memo = Memo()
         self.witness: Witness | None = None  # of a rehearsal; None: nobody watches
         self.second = 0  # counted by the sweep, not by a clock
-        self._sockets = sockets
+        self.faults = Faults(chance)
+        self.is_faulty = False  # whether there are any
+        self._door = Door(sockets, lambda: Wire(self))
         self._commands = commands
         self._clock = clock
         self.limit = limit
         self._wires: set[Wire] = set()
-        self._servers: list[asyncio.Server] = []
         self._silent: dict[str, list[Wire]] = {}  # groups that wait to be heard
         self._is_hearing = False
         self._gone: asyncio.Event | None = None  # the last wire; None: we stay
@@ -105,6 +114,17 @@ class MetadataPlane:
         """Show the clock's time from now on; return when callers can see it."""
         self._on_loop(self._stamp)
 
+    def add_fault(self, fault: Fault, *, by: str) -> Standing:
+        """Misbehave from now on, as `by` wants it."""
+        made: list[Standing] = []
+        at = self._clock.now()
+        self._on_loop(lambda: made.append(self.inflicting.add(fault, by=by, at=at)))
+        return made[0]
+
+    def clear_faults(self, id_: str | None = None) -> None:
+        """Behave again, but for other faults than `id_` where that is given."""
+        self._on_loop(lambda: self.inflicting.clear(id_))
+
     def _on_loop(self, act: Callable[[], None]) -> None:
         done: Future[None] = Future()
 
@@ -130,8 +150,11 @@ class MetadataPlane:
         asyncio.set_event_loop(loop)
         self.alarm = Alarm(loop)
         self.first_calls = FirstCalls(loop, self.desk, self._wake)
+        self.inflicting = Inflicting(
+            loop, self.desk, self.faults, changed=self._misbehave, wake=self._wake
+        )
         self._loop = loop
-        loop.run_until_complete(self._listen())
+        loop.run_until_complete(self._door.open())
         self._stamp()
         self._tick()
         self._sweep()
@@ -139,18 +162,9 @@ class MetadataPlane:
         loop.run_forever()
         loop.close()
 
-    async def _listen(self) -> None:
-        loop = asyncio.get_running_loop()
-        for each in self._sockets:
-            server = await loop.create_server(
-                lambda: Wire(self), sock=each, backlog=4096
-            )
-            self._servers.append(server)
-
     async def _leave(self) -> None:
         self._gone = asyncio.Event()
-        for server in self._servers:
-            server.close()
+        self._door.close()
         for wire in [*self._wires]:
             wire.leave()
         if self._wires:
@@ -165,7 +179,18 @@ class MetadataPlane:
         self._wake(self.desk.directory.update(update))
 
     def _stamp(self) -> None:
-        self.desk.stamp = Stamp(self._clock.now(), self._clock.name)
+        kinds = self.faults.kinds if self.is_faulty else ()
+        self.desk.stamp = Stamp(self._clock.now(), self._clock.name, kinds)
+
+    def _misbehave(self) -> None:
+        """Do as the faults in force want it, which are others by now."""
+        kinds = self.faults.kinds
+        self.is_faulty = bool(kinds)
+        self._stamp()
+        is_refused = FaultKind.REFUSED in kinds
+        if self._door.set_shut(is_shut=is_refused) and is_refused:
+            for wire in [*self._wires]:
+                wire.reset()
 
     def _tick(self) -> None:
         """Stamp once a second of the service's clock, ten times a second at most."""

@@ -5,7 +5,7 @@ length, body) are kept ready apart, so that an answer is two pieces put together
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -54,12 +54,14 @@ def error(status: int, text: str, **headers: str) -> Response:
 class Stamp:
     """The first lines of every answer given in one second."""
 
-    def __init__(self, now: datetime, clock: str) -> None:
-        """Show `now`; a `clock` that is not the system's is named."""
+    def __init__(self, now: datetime, clock: str, faults: Sequence[str] = ()) -> None:
+        """Show `now`; a `clock` that is not the system's is named, `faults` too."""
         self.now = now
         common = f"Server: forewarn\r\nDate: {rfc1123(now)}\r\n"
         if clock != "system":
             common += f"Forewarn-Clock: {clock.removeprefix('x')}\r\n"
+        if faults:
+            common += f"Forewarn-Faults: {', '.join(faults)}\r\n"
         self._common = common.encode()
         content = f"Content-Type: {JSON}\r\n".encode()
         self.ok = b"HTTP/1.1 200 OK\r\n" + content + self._common

@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
+import socket
+import struct
 import time
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.server.alarm import Alarm
+from forewarn.server.befallen import Befallen, Broken, Late
 from forewarn.server.first_calls import FirstCalls
 from forewarn.server.http import Connection, Memo, State
 from forewarn.server.identity import Hearing, plain_address
+from forewarn.server.inflicting import Inflicting
 from forewarn.server.limits import Verdict
 from forewarn.server.metadata import Deferred, Delay, Desk, Hold
 from forewarn.server.requests import Request
@@ -24,6 +28,8 @@ _WRITE_TIMEOUT = 10  # seconds in which nobody reads the answers
 _DRAIN_TIMEOUT = 2  # seconds that unwanted input is read and dropped
 _MOST_DRAINED = 1024 * 1024
 
+_AT_ONCE = struct.pack("ii", 1, 0)  # nothing is waited for: the peer sees a reset
+
 _IDLE = State.IDLE  # looking it up in the class costs more than the comparison
 
 _BUSY = error(503, "The service cannot write at the moment; try again", Retry_After="5")
@@ -34,6 +40,10 @@ _CROWDED = error(
 )
 
 
+#: What must be done before an answer, or happens to it.
+Pending: TypeAlias = Deferred | Late | Broken
+
+
 class Plane(Protocol):
     """What a wire needs of the plane it belongs to."""
 
@@ -41,6 +51,8 @@ class Plane(Protocol):
     memo: Memo
     alarm: Alarm
     first_calls: FirstCalls
+    inflicting: Inflicting
+    is_faulty: bool  # whether there are faults in force
     witness: Witness | None  # None: nobody watches
     second: int  # counted by the sweep, not by a clock
 
@@ -59,6 +71,7 @@ class Wire(asyncio.Protocol):
 
     __slots__ = (
         "_address",
+        "_befallen",
         "_caller",
         "_came",
         "_connection",
@@ -68,6 +81,7 @@ class Wire(asyncio.Protocol):
         "_plane",
         "_since",
         "_stalled",
+        "_timer",
         "_transport",
         "_verdict",
     )
@@ -80,42 +94,72 @@ class Wire(asyncio.Protocol):
         self._caller: str | None = None
         self._came = 0.0  # monotonic, when the present request did, if it is watched
         self._verdict = Verdict.DROPPED
-        self._connection: Connection[Deferred] = Connection(self, plane.memo)
+        self._befallen: Befallen | None = None  # the present request; None: by nothing
+        self._timer: asyncio.TimerHandle | None = None  # of a late answer
+        self._connection: Connection[Pending] = Connection(self, plane.memo)
         self._since = plane.second  # when the present state began
         self._stalled: int | None = None  # since when nobody reads the answers
-        self._held: Hold | Delay | None = None  # what the present request waits for
+        self._held: Hold | Delay | Late | None = (
+            None  # what the present request waits for
+        )
         self._drained = 0
         self._is_leaving = False
 
     # --- the application that the connection asks ----------------------------
 
-    def answer(self, request: Request, body: bytes) -> bytes | Deferred:
+    def answer(self, request: Request, body: bytes) -> bytes | Pending:
         """Answer for the address of this connection."""
-        if self._plane.witness is not None:
-            return self._answer_watched(self._plane.witness, request, body)
+        plane = self._plane
+        if plane.witness is not None or plane.is_faulty:
+            return self._answer_rehearsed(request, body)
         return self._answer(request, body)
 
-    def _answer_watched(
-        self, witness: Witness, request: Request, body: bytes
-    ) -> bytes | Deferred:
-        response = witness.take(request, body)
+    def _answer_rehearsed(self, request: Request, body: bytes) -> bytes | Pending:
+        plane, witness = self._plane, self._plane.witness
+        response = None if witness is None else witness.take(request, body)
         if response is not None:
-            return self._plane.desk.write(request, response)
+            return plane.desk.write(request, response)
         self._came = time.monotonic()
-        answer = self._answer(request, body)  # which finds out what is asked for
-        witness.came(self._asker(request), self._came)
-        if isinstance(answer, bytes):
-            self._report(witness, request, body, answer)
-        return answer
+        if plane.is_faulty:
+            self._befallen = plane.inflicting.befall(request, self._address)
+        answer = self._begin(request, body)  # which finds out what is asked for
+        if witness is not None:
+            witness.came(self._asker(request), self._came)
+        return self._end(answer)
 
     def _asker(self, request: Request) -> str | None:
         return caller(request, self._plane.desk.directory, self._address)
 
-    def _report(
-        self, witness: Witness, request: Request, body: bytes, answer: bytes
-    ) -> None:
+    def _begin(self, request: Request, body: bytes) -> bytes | Pending:
+        befallen = self._befallen
+        if befallen is None:
+            return self._answer(request, body)
+        instead = befallen.begin(may_wait=not self._is_leaving)
+        if isinstance(instead, Response):
+            return self._plane.desk.write(request, instead)
+        if instead is not None:
+            return instead
+        if befallen.needs_body:
+            self._connection.forget_tags()
+        return self._again(may_wait=True)
+
+    def _end(self, answer: bytes | Pending) -> bytes | Pending:
+        """Spoil an answer that is about to be given, if it is to be, and tell of it."""
+        befallen, witness = self._befallen, self._plane.witness
+        if befallen is not None and isinstance(answer, bytes):
+            answer = befallen.spoil(answer, may_wait=not self._is_leaving)
+        if not isinstance(answer, bytes | Broken):
+            return answer
+        if witness is not None:
+            self._report(witness, b"" if isinstance(answer, Broken) else answer)
+        self._befallen = None
+        return answer
+
+    def _report(self, witness: Witness, answer: bytes) -> None:
+        request, body = self._connection.request, self._connection.body
+        fault = None if self._befallen is None else self._befallen.fault.kind.value
         vm = self._asker(request)
-        witness.answered(asked(request, body, answer, vm, self._came))
+        witness.answered(asked(request, body, answer, vm, self._came, fault))
 
     def _answer(self, request: Request, body: bytes) -> bytes | Deferred:
         desk = self._plane.desk
@@ -218,8 +262,10 @@ class Wire(asyncio.Protocol):
 
     def _defer(self) -> None:
         deferred, self._connection.deferred = self._connection.deferred, None
-        if isinstance(deferred, Hold | Delay):
+        if isinstance(deferred, Hold | Delay | Late):
             self._hold(deferred)
+        elif isinstance(deferred, Broken):
+            self._break(deferred)
         elif deferred is not None:
             self._plane.defer(self, deferred)
 
@@ -249,7 +295,7 @@ class Wire(asyncio.Protocol):
             if not held.hearing.is_beginning:
                 self._resume(self._late(held, may_wait=True))
             return
-        if held is None:
+        if held is None or isinstance(held, Late):
             return
         found = self._again(may_wait=True)
         if not isinstance(found, Hold):
@@ -264,14 +310,19 @@ class Wire(asyncio.Protocol):
         if self._held is not None:
             self._resume(self._late(self._held, may_wait=False))
 
-    def _late(self, held: Hold | Delay, *, may_wait: bool) -> bytes | Deferred:
+    def _late(self, held: Hold | Delay | Late, *, may_wait: bool) -> bytes | Deferred:
+        if isinstance(held, Late) and held.answer is not None:
+            return held.answer
         if isinstance(held, Delay) and held.response is not None:
             return self._say(held.response)
         return self._again(may_wait=may_wait)
 
-    def _hold(self, hold: Hold | Delay) -> None:
+    def _hold(self, hold: Hold | Delay | Late) -> None:
         self._held = hold
-        if isinstance(hold, Delay):
+        if isinstance(hold, Late):
+            loop = self._plane.inflicting.loop
+            self._timer = loop.call_at(loop.time() + hold.seconds, self._be_late)
+        elif isinstance(hold, Delay):
             self._plane.first_calls.wait(self, hold.hearing)
         else:
             hold.shelf.waiters[self] = None
@@ -279,28 +330,49 @@ class Wire(asyncio.Protocol):
 
     def _let_go(self) -> None:
         held, self._held = self._held, None
-        if isinstance(held, Delay):
+        if isinstance(held, Late):
+            if self._timer is not None:
+                self._timer.cancel()
+        elif isinstance(held, Delay):
             self._plane.first_calls.leave(self, held.hearing)
         elif held is not None:
             held.shelf.waiters.pop(self, None)
             self._plane.alarm.end(self, held.seconds)
 
+    def _be_late(self) -> None:
+        self._timer = None
+        if isinstance(self._held, Late):
+            self._resume(self._late(self._held, may_wait=True))
+
     def _resume(self, answer: bytes | Deferred) -> None:
         self._let_go()
-        witness, connection = self._plane.witness, self._connection
-        if witness is not None and isinstance(answer, bytes):
-            self._report(witness, connection.request, connection.body, answer)
+        if self._plane.witness is not None or self._befallen is not None:
+            ended = self._end(answer)
+        else:
+            ended = answer
         self._since = self._plane.second
-        self._write(self._connection.resume(answer))
+        self._write(self._connection.resume(ended))
 
     def _again(self, *, may_wait: bool) -> bytes | Deferred:
         request, body = self._connection.request, self._connection.body
         may_wait = may_wait and not self._is_leaving
-        desk = self._plane.desk
-        return desk.answer_again(request, body, self._address, may_wait=may_wait)
+        desk, address = self._plane.desk, self._address
+        if self._befallen is not None:
+            seats = self._befallen.seats
+            return desk.answer_from(seats, request, body, address, may_wait=may_wait)
+        return desk.answer_again(request, body, address, may_wait=may_wait)
 
     def _say(self, response: Response) -> bytes:
         return self._plane.desk.write(self._connection.request, response)
+
+    def _break(self, broken: Broken) -> None:
+        if self._transport is None:
+            return
+        if broken.sent:
+            self._transport.write(broken.sent)
+            self._transport.close()
+        else:
+            self.reset()
 
     # --- the sweep -----------------------------------------------------------
 
@@ -332,6 +404,13 @@ class Wire(asyncio.Protocol):
         elif self._transport is not None:
             self._since = self._plane.second
             self._transport.close()
+
+    def reset(self) -> None:
+        """Close at once, so that the client sees a reset."""
+        if self._transport is not None:
+            open_socket = self._transport.get_extra_info("socket")
+            open_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            self._transport.abort()
 
     def abort(self) -> None:
         """Close at once."""

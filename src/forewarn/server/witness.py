@@ -47,9 +47,14 @@ def caller(request: Request, directory: Directory, address: str) -> str | None:
 
 
 def asked(
-    request: Request, body: bytes, answer: bytes, vm: str | None, since: float
+    request: Request,
+    body: bytes,
+    answer: bytes,
+    vm: str | None,
+    since: float,
+    fault: str | None = None,
 ) -> Asked:
-    """Tell how `request`, which came from `vm`, was answered."""
+    """Tell how `request`, which came from `vm`, was answered; empty: not at all."""
     given = [value for name, value in request.query if name.lower() == "api-version"]
     return Asked(
         at=time.monotonic(),
@@ -59,8 +64,9 @@ def asked(
         path=request.path,
         version=given[0] if given else "",
         is_marked=request.is_marked,
-        status=int(answer[9:12]),
+        status=int(answer[9:12] or b"0"),
         events=_events(body) if request.method == "POST" else (),
+        fault=fault,
     )
 
 

@@ -19,6 +19,7 @@ from forewarn.protocol.types import EventType
 from forewarn.server.faults import Fault
 from forewarn.server.witness import Asked
 from forewarn.testing.events import Event
+from forewarn.testing.faulting import FaultOptions, fault_from
 from forewarn.testing.fleets import FleetSource, fleet_of
 from forewarn.testing.orders import Options, order_of
 from forewarn.testing.programs import Program
@@ -274,12 +275,19 @@ class Rehearsal:
         group = self.fleet.vms[self.vm].group if self.vm else ""
         return next((each for each in events if each.group == group), events[0])
 
-    def set_fault(self, fault: Fault) -> None:
-        """Let the metadata plane misbehave."""
-        raise Conflict(f"there are no faults yet: {fault.kind}")
+    # --- what goes wrong on the way ------------------------------------------
 
-    def clear_faults(self) -> None:
-        """Let the metadata plane behave again."""
+    def fault(self, kind: str, **options: Unpack[FaultOptions]) -> str:
+        """Let the metadata plane misbehave; answer the id of the fault."""
+        return self.set_fault(fault_from(kind, options))
+
+    def set_fault(self, fault: Fault) -> str:
+        """Let the metadata plane misbehave; answer the id of the fault."""
+        return self.system.plane.add_fault(fault, by=BY).id
+
+    def clear_faults(self, id_: str | None = None) -> None:
+        """Let it behave again; if `id_` is given, as far as that fault goes."""
+        self.system.plane.clear_faults(id_)
 
     # --- what was seen -------------------------------------------------------
 

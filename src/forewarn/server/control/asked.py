@@ -17,6 +17,7 @@ from forewarn.engine.timers import Advance
 from forewarn.engine.tokens import Holder, Tokens
 from forewarn.ports import Snapshot
 from forewarn.server.metrics.sources import Sources
+from forewarn.server.plane import MetadataPlane
 
 _T = TypeVar("_T")
 _LONGEST_KEY = 255
@@ -33,6 +34,7 @@ class Parts:
     tokens: Tokens
     documents_position: Callable[[], int]
     notifying: Notifying
+    plane: MetadataPlane
     sources: Sources
 
 

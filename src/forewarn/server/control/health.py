@@ -29,7 +29,8 @@ def readyz(service: Service) -> JSONResponse:
         reason = str(error)
     if reason is not None:
         return JSONResponse({"status": "not ready", "reason": reason}, 503)
-    return JSONResponse({"status": "ready"})
+    kinds = service.plane.faults.kinds
+    return JSONResponse({"status": "ready", **({"faults": kinds} if kinds else {})})
 
 
 def _reason(service: Service) -> str | None:

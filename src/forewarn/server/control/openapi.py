@@ -126,6 +126,11 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("get", "/v1/report"): _read("Report", 404, 422),
     ("get", "/v1/clock"): _read("Clock"),
     ("post", "/v1/clock/advance"): _do("Clock"),
+    # faults
+    ("get", "/v1/faults"): _read("Faults"),
+    ("post", "/v1/faults"): _make("Fault", 404),
+    ("delete", "/v1/faults"): _do(None),
+    ("delete", "/v1/faults/{id}"): _do(None, 404),
     # those who are told, and numbers
     ("get", "/v1/notifiers"): _read("Notifiers"),
     ("get", "/metrics"): replace(_read("Metrics", 422), media=_METRICS),

@@ -36,6 +36,7 @@ RIGHTS: Sequence[Right] = (
     _right("POST", rf"/v1/vms/[^/]+/({_USERS})", Role.OPERATOR, groups=True),
     _right("POST", r"/v1/events/[^/]+/approve", Role.OPERATOR, groups=True),
     _right("GET HEAD POST DELETE", r"/v1/tokens(/.*)?", Role.ADMIN),
+    _right("POST DELETE", r"/v1/faults(/.*)?", Role.ADMIN),
     _right("GET HEAD", r"/v1/.*", Role.VIEWER),
     _right("GET HEAD", r"/metrics", Role.VIEWER),
     _right("PUT DELETE PATCH", r"/v1/.*", Role.ADMIN),

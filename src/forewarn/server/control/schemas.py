@@ -31,7 +31,9 @@ from forewarn.server.control.shapes import (
     page_of,
     ref,
     whole,
+    with_maybe,
 )
+from forewarn.server.faults import FaultKind, FaultOn
 
 # --- the fleet ---------------------------------------------------------------
 
@@ -202,6 +204,25 @@ _TOKEN: Mapping[str, Schema] = {
     "last_used": maybe(TIME),
 }
 
+# --- faults ------------------------------------------------------------------
+
+_SECONDS: Schema = {"type": "number", "minimum": 0}
+_FAULT: Mapping[str, Schema] = {
+    "id": TEXT,
+    "kind": one_of(FaultKind),
+    "on": one_of(FaultOn),
+    "vms": TEXTS,
+    "count": maybe(whole(1)),
+    "left": maybe(whole(1)),
+    "probability": _SECONDS,
+    "for_seconds": maybe(_SECONDS),
+    "left_seconds": maybe(_SECONDS),
+    "delay_seconds": maybe(_SECONDS),
+    "retry_after_seconds": maybe(whole(0)),
+    "set_by": TEXT,
+    "set_at": TIME,
+}
+
 # --- those who are told ------------------------------------------------------
 
 _NOTIFIER: Mapping[str, Schema] = {
@@ -267,11 +288,15 @@ SCHEMAS: Mapping[str, Schema] = {
     "Stream": TEXT,  # server-sent events, each an entry
     "Clock": closed(clock=TEXT, now=TIME),
     "Notifiers": page_of(closed(**_NOTIFIER)),
+    "Fault": closed(**_FAULT),
+    "Faults": page_of(ref("Fault")),
     "Metrics": TEXT,  # for Prometheus
     "Token": closed(**_TOKEN),
     "Tokens": page_of(ref("Token")),
     "NewTokenShown": closed(**_TOKEN, token=TEXT),
     "Alive": closed(status={"const": "ok"}),
-    "Ready": closed(status={"const": "ready"}),
+    "Ready": with_maybe(
+        closed(status={"const": "ready"}), faults=list_of(one_of(FaultKind))
+    ),
     "NotReady": closed(status={"const": "not ready"}, reason=TEXT),
 }

@@ -50,6 +50,13 @@ def closed(**properties: Schema) -> Schema:
     }
 
 
+def with_maybe(schema: Schema, **more: Schema) -> Schema:
+    """Describe the object of `schema`, in which there may be `more`."""
+    known = schema["properties"]
+    assert isinstance(known, Mapping)
+    return {**schema, "properties": {**known, **more}}
+
+
 def given(properties: Mapping[str, Schema], *required: str) -> Schema:
     """Describe what is sent: a key may be absent or null, unless it is required."""
     taken = {

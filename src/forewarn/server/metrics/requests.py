@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from forewarn.server.faults import FaultKind
 from forewarn.server.limits import Verdict
 from forewarn.server.metrics.kinds import Count, Gauge, Histogram, Metric, Values, one
 from forewarn.server.metrics.sources import Look
@@ -19,6 +20,11 @@ def _requests(look: Look) -> Values:
 def _turned_away(look: Look) -> Values:
     counted = look.sources.turned_away
     return {(how,): counted[verdict] for verdict, how in _TURNED_AWAY.items()}
+
+
+def _faults(look: Look) -> Values:
+    counted = look.sources.faults()
+    return {(kind.value,): counted.get(kind, 0) for kind in FaultKind}
 
 
 #: In the order in which they are shown.
@@ -48,6 +54,12 @@ REQUESTS: Sequence[Metric] = (
         ("how",),
         "Connections beyond a limit: `told` so by a 503, or `dropped` without a word.",
         _turned_away,
+    ),
+    Count(
+        "forewarn_faults",
+        ("kind",),
+        "Requests of VMs that were answered wrongly on purpose.",
+        _faults,
     ),
     Count(
         "forewarn_control_requests",

@@ -13,6 +13,7 @@ from forewarn.engine.timers import Timers
 from forewarn.engine.works import Works
 from forewarn.ports import Clock, Store
 from forewarn.server.counts import Answered
+from forewarn.server.faults import FaultKind
 from forewarn.server.limits import Verdict
 from forewarn.server.metrics.traffic import Traffic
 from forewarn.server.plane import MetadataPlane
@@ -37,6 +38,7 @@ class Sources:
     connections: Callable[[], int]
     turned_away: Mapping[Verdict, int]
     held: Callable[[], int]
+    faults: Callable[[], Mapping[FaultKind, int]]
     calls: Callable[[], int]
     since_heartbeat: Callable[[], float]
     targets: Callable[[], Sequence[Standing]] = tuple
@@ -103,6 +105,7 @@ def sources_of(
         connections=lambda: limit.count,
         turned_away=limit.turned_away,
         held=lambda: plane.alarm.count,
+        faults=plane.faults.counts,
         calls=lambda: works.calls,
         since_heartbeat=lambda: timers.since_heartbeat,
         targets=targets,
