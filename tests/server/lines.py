@@ -1,6 +1,8 @@
 """Wires between clients and the metadata plane, without sockets, loop or real time."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import cast
@@ -22,13 +24,26 @@ from forewarn.server.wire import Wire
 from forewarn.server.witness import Witness
 
 
+class Options:
+    """The one option of a socket that is ever set."""
+
+    def __init__(self, done: list[str]) -> None:
+        self._done = done
+
+    def setsockopt(self, level: int, name: int, value: bytes) -> None:
+        assert (level, name) == (socket.SOL_SOCKET, socket.SO_LINGER)
+        is_on, seconds = struct.unpack("ii", value)
+        assert is_on
+        self._done.append(f"linger {seconds}")
+
+
 class Socket(asyncio.Transport):
     """Writes down what is done to it; its client reads at once unless told not to."""
 
     def __init__(self, peer: str, wire: Wire) -> None:
-        super().__init__({"peername": (peer, 12345)})
         self.written = b""
         self.done: list[str] = []
+        super().__init__({"peername": (peer, 12345), "socket": Options(self.done)})
         self.is_read = True
         self.unread = 0  # bytes
         self._wire = wire
@@ -135,6 +150,7 @@ class Plane:
             self.faults,
             changed=self._misbehave,
             wake=self._wake,
+            let_go=self.alarm.let_all_go,
         )
         self.second = 0
         self.limit = Connections(per_vm=per_vm, total=total)

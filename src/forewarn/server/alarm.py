@@ -56,6 +56,12 @@ class Alarm:
         """Forget `waiter`, who was to wait for `seconds`."""
         self._until[seconds].pop(waiter, None)
 
+    def let_all_go(self) -> None:
+        """Let nobody wait any longer who does now."""
+        for waiters in [*self._until.values()]:
+            for each in [*waiters]:
+                each.stop_waiting()
+
     def _set_alarm(self, at: float) -> None:
         if at < self._rings_at:
             if self._timer is not None:

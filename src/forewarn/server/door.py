@@ -26,6 +26,7 @@ class Door:
         self._servers: list[asyncio.Server] = []
         self._opening: asyncio.Task[None] | None = None
         self._is_shut = False
+        self._is_closed = False  # for good
 
     async def open(self) -> None:
         """Listen, unless it was shut meanwhile."""
@@ -41,7 +42,7 @@ class Door:
 
     def set_shut(self, *, is_shut: bool) -> bool:
         """Refuse connections from now on, or take them; answer whether it is news."""
-        if is_shut is self._is_shut:
+        if is_shut is self._is_shut or self._is_closed:
             return False
         self._is_shut = is_shut
         if is_shut:
@@ -54,7 +55,7 @@ class Door:
 
     def close(self) -> None:
         """Let nobody in any more."""
-        self._is_shut = True
+        self._is_shut = self._is_closed = True
         self._close()
         for each in self._sockets:
             each.close()

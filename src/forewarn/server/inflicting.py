@@ -30,9 +30,14 @@ class Inflicting:
         *,
         changed: Callable[[], None],
         wake: Callable[[Sequence[Waiter]], None],
+        let_go: Callable[[], None],
     ) -> None:
-        """Go by the time of `loop`; say `changed` when a fault begins or ends."""
+        """Go by the time of `loop`; say `changed` when a fault begins or ends.
+
+        Held requests are `let_go` when one begins: only who asks again can meet it.
+        """
         self.loop = loop
+        self._let_go = let_go
         self._desk = desk
         self._faults = faults
         self._changed = changed
@@ -48,6 +53,7 @@ class Inflicting:
         if made.until is not None:
             self.loop.call_at(made.until, lambda: self._expire(made.id))
         self._changed()
+        self._let_go()
         return made
 
     def clear(self, id_: str | None) -> None:

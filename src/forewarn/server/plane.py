@@ -151,7 +151,12 @@ class MetadataPlane:
         self.alarm = Alarm(loop)
         self.first_calls = FirstCalls(loop, self.desk, self._wake)
         self.inflicting = Inflicting(
-            loop, self.desk, self.faults, changed=self._misbehave, wake=self._wake
+            loop,
+            self.desk,
+            self.faults,
+            changed=self._misbehave,
+            wake=self._wake,
+            let_go=self.alarm.let_all_go,
         )
         self._loop = loop
         loop.run_until_complete(self._door.open())
