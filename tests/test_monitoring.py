@@ -107,6 +107,7 @@ def test_every_metric_of_a_life_is_on_the_dashboard(told: dict[str, set[str]]) -
         "forewarn_build_info",  # its labels choose the instance
         "forewarn_clock_rate",
         "forewarn_clock_timestamp_seconds",
+        "forewarn_faults_total",  # of rehearsals
     }
 
 

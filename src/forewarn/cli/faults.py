@@ -19,7 +19,7 @@ _KINDS = (
 _ON = ("read", "approve", "any")
 
 _ADD = """\
-Let the service answer VMs wrongly on purpose, to see what a program makes of it:
+Let the service answer VMs wrongly on purpose, to see what programs make of it:
 slow-first-call  each VM's next call is answered late, once
 slow             answered late
 429, 503         with Retry-After; an approval is not carried out
