@@ -147,7 +147,7 @@ def test_the_journal_does_not_tell_of_faults(service: Service) -> None:
         ({"kind": "503", "times": 3}, "times"),
         ({"kind": "refused", "count": 1}, "give only how long it lasts"),
         ({"kind": "refused", "vms": ["web-0"]}, "give only how long it lasts"),
-        ({"kind": "stale", "on": "approve"}, "let `stale` befall reads"),
+        ({"kind": "stale", "on": "approve"}, "`stale` befall reads"),
     ],
 )
 def test_a_fault_that_cannot_be_is_refused(

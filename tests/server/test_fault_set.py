@@ -97,10 +97,11 @@ def test_a_fault_may_befall_reads_or_approvals_alone(
     assert bool(faults.befall("web-0", is_read=False, now=0)) is approvals
 
 
-def test_an_approval_cannot_be_stale_and_is_not_counted() -> None:
-    faults = a_set(Fault(kind=FaultKind.STALE, count=1))
+@pytest.mark.parametrize("kind", [FaultKind.STALE, FaultKind.EMPTY])
+def test_approvals_are_neither_stale_nor_empty_and_not_counted(kind: FaultKind) -> None:
+    faults = a_set(Fault(kind=kind, count=1))
     assert faults.befall("web-0", is_read=False, now=0) is None
-    assert befallen(faults, "web-0") == ["stale"]
+    assert befallen(faults, "web-0") == [kind.value]
 
 
 def test_the_first_that_fits_befalls_a_request_and_no_other() -> None:
@@ -181,7 +182,7 @@ def test_no_fault_goes_beyond_its_limits(
         assert fault.count is None or len(own) <= fault.count
         assert all(not fault.vms or vm in fault.vms for vm, *_ in own)
         assert all(fault.seconds is None or at < fault.seconds for *_, at, _ in own)
-        if fault.on is FaultOn.READ or fault.kind is FaultKind.STALE:
+        if fault.on is FaultOn.READ or fault.kind in (FaultKind.STALE, FaultKind.EMPTY):
             assert all(is_read for _, is_read, *_ in own)
         if fault.kind is FaultKind.SLOW_FIRST_CALL:
             assert len({vm for vm, *_ in own}) == len(own)

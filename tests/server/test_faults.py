@@ -57,7 +57,8 @@ def test_an_unknown_kind_of_request_is_refused() -> None:
         (Fault(kind=FaultKind.ERROR, seconds=float("inf")), "at most a day"),
         (Fault(kind=FaultKind.SLOW, delay=0), "at most an hour"),
         (Fault(kind=FaultKind.TOO_MANY, retry_after=-1), "at most a day"),
-        (Fault(kind=FaultKind.STALE, on=FaultOn.APPROVE), "let `stale` befall reads"),
+        (Fault(kind=FaultKind.STALE, on=FaultOn.APPROVE), "befall reads"),
+        (Fault(kind=FaultKind.EMPTY, on=FaultOn.APPROVE), "befall reads"),
     ],
 )
 def test_what_cannot_be_is_refused_by_a_sentence(fault: Fault, sentence: str) -> None:

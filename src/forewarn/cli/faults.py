@@ -26,8 +26,8 @@ slow             answered late
 410, 500         likewise, without it
 reset            the connection is reset; an approval is carried out before
 truncated        the connection ends in the middle of the answer; likewise
-empty            200 without a body; an approval is not carried out
-stale            the document as it is now, whatever changes
+empty            200 without a body; only reads
+stale            the document as it is now, whatever changes; only reads
 refused          nobody listens; takes no option but --for
 All times are real ones, whatever the service's clock."""
 

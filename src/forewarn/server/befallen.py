@@ -1,8 +1,8 @@
 """What becomes of one request that a fault befalls.
 
-Refusals (4xx, 5xx) and an empty answer come before anything is done: an approval that
-meets one is not carried out. An approval that is answered late, broken off or cut short
-is: whoever sent it cannot know.
+Refusals (4xx, 5xx) come before anything is done: an approval that meets one is not
+carried out. An approval that is answered late, broken off or cut short is: whoever sent
+it cannot know.
 """
 
 from collections.abc import Callable, Mapping

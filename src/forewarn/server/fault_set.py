@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from forewarn.errors import NotFound
-from forewarn.server.faults import Fault, FaultKind, FaultOn, check
+from forewarn.server.faults import OF_READS, Fault, FaultKind, FaultOn, check
 
 _ON: Mapping[FaultOn, frozenset[bool]] = {  # whether it befalls reads, and others
     FaultOn.ANY: frozenset({True, False}),
@@ -37,7 +37,7 @@ class Standing:
             return False
         if fault.kind is FaultKind.REFUSED or is_read not in _ON[fault.on]:
             return False
-        if fault.kind is FaultKind.STALE and not is_read:
+        if fault.kind in OF_READS and not is_read:
             return False
         return vm not in self.called and (not fault.vms or vm in fault.vms)
 

@@ -59,6 +59,9 @@ class Fault:
 LATE = frozenset({FaultKind.SLOW, FaultKind.SLOW_FIRST_CALL})
 ASKING_TO_WAIT = frozenset({FaultKind.TOO_MANY, FaultKind.UNAVAILABLE})
 
+#: Kinds that befall reads alone: the answer to an approval is empty, and no document.
+OF_READS = frozenset({FaultKind.EMPTY, FaultKind.STALE})
+
 _DAY = 86_400
 _LONGEST_DELAY = 3_600.0  # seconds
 
@@ -91,9 +94,9 @@ _WRONG: Sequence[tuple[Callable[[Fault], bool], str]] = (
         " it lasts, or clear it",
     ),
     (
-        lambda fault: fault.kind is FaultKind.STALE and fault.on is FaultOn.APPROVE,
-        "the answer to an approval holds no document that could be stale; let `stale`"
-        " befall reads",
+        lambda fault: fault.kind in OF_READS and fault.on is FaultOn.APPROVE,
+        "the answer to an approval is empty, and no document that could be stale; let"
+        " `empty` and `stale` befall reads",
     ),
 )
 
