@@ -49,7 +49,7 @@ class Befallen:
 
     __slots__ = ("_is_read", "_waits", "fault", "seats")
 
-    def __init__(self, fault: Fault, seats: Mapping[str, Seat], *, is_read: bool):
+    def __init__(self, fault: Fault, seats: dict[str, Seat], *, is_read: bool):
         """Let `fault` befall a request; `seats` show what is stale, if that is it."""
         self.fault = fault
         self.seats = seats

@@ -3,9 +3,11 @@
 Only the loop calls what is here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from asyncio import TimerHandle
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
 from forewarn.errors import NotFound
 from forewarn.server.alarm import Loop
@@ -16,7 +18,12 @@ from forewarn.server.identity import Seat, Shelf, Waiter
 from forewarn.server.metadata import Desk
 from forewarn.server.requests import Request
 
-_NOTHING: Mapping[str, Seat] = {}
+
+class LateWaiter(Protocol):
+    """Whoever is to be answered late."""
+
+    def be_late(self) -> None:
+        """Be answered now."""
 
 
 class Inflicting:
@@ -36,22 +43,23 @@ class Inflicting:
 
         Held requests are `let_go` when one begins: only who asks again can meet it.
         """
-        self.loop = loop
+        self._loop = loop
         self._let_go = let_go
         self._desk = desk
         self._faults = faults
         self._changed = changed
         self._wake = wake
+        self._late: dict[LateWaiter, TimerHandle] = {}
         self._stale: dict[str, dict[str, Seat]] = {}  # what each VM sees, by fault
 
     def add(self, fault: Fault, *, by: str, at: datetime) -> Standing:
         """Put `fault` in force; its VMs must be known."""
         known = replace(fault, vms=tuple(map(self._name, fault.vms)))
-        made = self._faults.add(known, self.loop.time(), by=by, at=at)
+        made = self._faults.add(known, self._loop.time(), by=by, at=at)
         if made.fault.kind is FaultKind.STALE:
             self._stale[made.id] = _still(self._desk.directory.seats())
         if made.until is not None:
-            self.loop.call_at(made.until, lambda: self._expire(made.id))
+            self._loop.call_at(made.until, lambda: self._expire(made.id))
         self._changed()
         self._let_go()
         return made
@@ -69,15 +77,30 @@ class Inflicting:
         if seat is None:
             return None
         is_read = request.method == "GET"
-        now = self.loop.time()
+        now = self._loop.time()
         met = self._faults.befall(seat.vm.name, is_read=is_read, now=now)
         if met is None:
             return None
-        seats = self._stale.get(met.id, _NOTHING)
+        seats = self._stale.get(met.id, {})
         if met.left == 1:  # this answer still says that there is a fault
             self._stale.pop(met.id, None)
-            self.loop.call_at(now, self._changed)
+            self._loop.call_at(now, self._changed)
         return Befallen(met.fault, seats, is_read=is_read)
+
+    def wait(self, waiter: LateWaiter, seconds: float) -> None:
+        """Let `waiter` be late by so many seconds."""
+        until = self._loop.time() + seconds
+        self._late[waiter] = self._loop.call_at(until, lambda: self._be_late(waiter))
+
+    def leave(self, waiter: LateWaiter) -> None:
+        """Forget `waiter`, who was to be late."""
+        timer = self._late.pop(waiter, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _be_late(self, waiter: LateWaiter) -> None:
+        del self._late[waiter]
+        waiter.be_late()
 
     def _name(self, vm: str) -> str:
         seat = self._desk.directory.seat("", vm)

@@ -4,21 +4,21 @@ import asyncio
 import logging
 import socket
 import struct
-import time
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, cast
 
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.server.alarm import Alarm
-from forewarn.server.befallen import Befallen, Broken, Late
+from forewarn.server.befallen import Broken, Late
 from forewarn.server.first_calls import FirstCalls
 from forewarn.server.http import Connection, Memo, State
 from forewarn.server.identity import Hearing, plain_address
 from forewarn.server.inflicting import Inflicting
 from forewarn.server.limits import Verdict
 from forewarn.server.metadata import Deferred, Delay, Desk, Hold
+from forewarn.server.rehearsed import Pending, Rehearsed
 from forewarn.server.requests import Request
 from forewarn.server.responses import Response, error
-from forewarn.server.witness import Witness, asked, caller
+from forewarn.server.witness import Witness
 
 _log = logging.getLogger(__name__)
 
@@ -38,10 +38,6 @@ _TOO_SLOW = error(408, "The request took too long to arrive")
 _CROWDED = error(
     503, "This VM has too many connections; close some first", Retry_After="1"
 )
-
-
-#: What must be done before an answer, or happens to it.
-Pending: TypeAlias = Deferred | Late | Broken
 
 
 class Plane(Protocol):
@@ -71,17 +67,15 @@ class Wire(asyncio.Protocol):
 
     __slots__ = (
         "_address",
-        "_befallen",
         "_caller",
-        "_came",
         "_connection",
         "_drained",
         "_held",
         "_is_leaving",
         "_plane",
+        "_rehearsed",
         "_since",
         "_stalled",
-        "_timer",
         "_transport",
         "_verdict",
     )
@@ -92,16 +86,12 @@ class Wire(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._caller: str | None = None
-        self._came = 0.0  # monotonic, when the present request did, if it is watched
         self._verdict = Verdict.DROPPED
-        self._befallen: Befallen | None = None  # the present request; None: by nothing
-        self._timer: asyncio.TimerHandle | None = None  # of a late answer
+        self._rehearsed: Rehearsed | None = None  # the present request; None: it is not
         self._connection: Connection[Pending] = Connection(self, plane.memo)
         self._since = plane.second  # when the present state began
         self._stalled: int | None = None  # since when nobody reads the answers
-        self._held: Hold | Delay | Late | None = (
-            None  # what the present request waits for
-        )
+        self._held: Hold | Delay | Late | None = None  # what is waited for
         self._drained = 0
         self._is_leaving = False
 
@@ -119,47 +109,24 @@ class Wire(asyncio.Protocol):
         response = None if witness is None else witness.take(request, body)
         if response is not None:
             return plane.desk.write(request, response)
-        self._came = time.monotonic()
-        if plane.is_faulty:
-            self._befallen = plane.inflicting.befall(request, self._address)
-        answer = self._begin(request, body)  # which finds out what is asked for
-        if witness is not None:
-            witness.came(self._asker(request), self._came)
+        rehearsed = Rehearsed(plane, self._connection, self._address)
+        self._rehearsed = rehearsed
+        answer: bytes | Pending | None = rehearsed.begin(may_wait=not self._is_leaving)
+        if answer is None and rehearsed.seats is None:
+            answer = self._answer(request, body)
+        elif answer is None:
+            answer = self._again(may_wait=True)
+        rehearsed.tell()
         return self._end(answer)
 
-    def _asker(self, request: Request) -> str | None:
-        return caller(request, self._plane.desk.directory, self._address)
-
-    def _begin(self, request: Request, body: bytes) -> bytes | Pending:
-        befallen = self._befallen
-        if befallen is None:
-            return self._answer(request, body)
-        instead = befallen.begin(may_wait=not self._is_leaving)
-        if isinstance(instead, Response):
-            return self._plane.desk.write(request, instead)
-        if instead is not None:
-            return instead
-        if befallen.needs_body:
-            self._connection.forget_tags()
-        return self._again(may_wait=True)
-
     def _end(self, answer: bytes | Pending) -> bytes | Pending:
-        """Spoil an answer that is about to be given, if it is to be, and tell of it."""
-        befallen, witness = self._befallen, self._plane.witness
-        if befallen is not None and isinstance(answer, bytes):
-            answer = befallen.spoil(answer, may_wait=not self._is_leaving)
-        if not isinstance(answer, bytes | Broken):
+        """Let a rehearsal have its way with an answer."""
+        if self._rehearsed is None:
             return answer
-        if witness is not None:
-            self._report(witness, b"" if isinstance(answer, Broken) else answer)
-        self._befallen = None
-        return answer
-
-    def _report(self, witness: Witness, answer: bytes) -> None:
-        request, body = self._connection.request, self._connection.body
-        fault = None if self._befallen is None else self._befallen.fault.kind.value
-        vm = self._asker(request)
-        witness.answered(asked(request, body, answer, vm, self._came, fault))
+        ended = self._rehearsed.end(answer, may_wait=not self._is_leaving)
+        if isinstance(ended, bytes | Broken):
+            self._rehearsed = None
+        return ended
 
     def _answer(self, request: Request, body: bytes) -> bytes | Deferred:
         desk = self._plane.desk
@@ -320,8 +287,7 @@ class Wire(asyncio.Protocol):
     def _hold(self, hold: Hold | Delay | Late) -> None:
         self._held = hold
         if isinstance(hold, Late):
-            loop = self._plane.inflicting.loop
-            self._timer = loop.call_at(loop.time() + hold.seconds, self._be_late)
+            self._plane.inflicting.wait(self, hold.seconds)
         elif isinstance(hold, Delay):
             self._plane.first_calls.wait(self, hold.hearing)
         else:
@@ -331,25 +297,21 @@ class Wire(asyncio.Protocol):
     def _let_go(self) -> None:
         held, self._held = self._held, None
         if isinstance(held, Late):
-            if self._timer is not None:
-                self._timer.cancel()
+            self._plane.inflicting.leave(self)
         elif isinstance(held, Delay):
             self._plane.first_calls.leave(self, held.hearing)
         elif held is not None:
             held.shelf.waiters.pop(self, None)
             self._plane.alarm.end(self, held.seconds)
 
-    def _be_late(self) -> None:
-        self._timer = None
+    def be_late(self) -> None:
+        """Answer what had to be late, or hold it as if it came now."""
         if isinstance(self._held, Late):
             self._resume(self._late(self._held, may_wait=True))
 
     def _resume(self, answer: bytes | Deferred) -> None:
         self._let_go()
-        if self._plane.witness is not None or self._befallen is not None:
-            ended = self._end(answer)
-        else:
-            ended = answer
+        ended = self._end(answer)
         self._since = self._plane.second
         self._write(self._connection.resume(ended))
 
@@ -357,8 +319,8 @@ class Wire(asyncio.Protocol):
         request, body = self._connection.request, self._connection.body
         may_wait = may_wait and not self._is_leaving
         desk, address = self._plane.desk, self._address
-        if self._befallen is not None:
-            seats = self._befallen.seats
+        seats = None if self._rehearsed is None else self._rehearsed.seats
+        if seats is not None:
             return desk.answer_from(seats, request, body, address, may_wait=may_wait)
         return desk.answer_again(request, body, address, may_wait=may_wait)
 
