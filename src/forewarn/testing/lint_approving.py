@@ -1,0 +1,157 @@
+"""Rules about what a program approves, and when."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from forewarn.protocol.types import EventSource, EventType
+from forewarn.testing.evidence import Announced, Evidence
+from forewarn.testing.findings import (
+    Look,
+    Rule,
+    Severity,
+    found,
+    passed,
+    seconds,
+    times,
+    unseen,
+)
+
+_AT_ONCE = 0.05  # seconds in which nothing can have been prepared
+
+
+def _others(evidence: Evidence) -> Look:
+    others = [e for e in evidence.announced if evidence.vm not in e.resources]
+    seen = [each for each in others if evidence.first_shown(each.id) is not None]
+    if not seen:
+        return unseen("it was shown no event of another VM")
+    done = [each for each in others if each.id in _approved(evidence)]
+    if done:
+        return found(f"approved {' and '.join(map(_called, done))}")
+    return passed(f"left alone {' and '.join(map(_called, seen))}")
+
+
+def _unprepared(evidence: Evidence) -> Look:
+    took = [
+        (approved - shown, each)
+        for each in evidence.announced
+        if _needs_work(each, evidence.vm)
+        and (shown := evidence.first_shown(each.id)) is not None
+        and (approved := _first_approval(evidence, each.id)) is not None
+    ]
+    if not took:
+        return unseen("it approved no Reboot of its own VM by the platform")
+    after, event = min(took, key=lambda each: each[0])
+    said = f"approved {_called(event)} {seconds(after)} after it was first shown"
+    return found(said) if after < _AT_ONCE else passed(said)
+
+
+def _in_vain(evidence: Evidence) -> Look:
+    if not evidence.approvals:
+        return unseen("it sent no approval")
+    refused = [each for each in evidence.approvals if each.status == 400]
+    if refused:
+        count = len(evidence.approvals)
+        return found(f"{len(refused)} of {count} approvals were refused with 400")
+    return passed(f"approved {times(len(evidence.approvals))}, never refused")
+
+
+def _twice(evidence: Evidence) -> Look:
+    counts = Counter(
+        event.upper()
+        for each in evidence.approvals
+        if each.status == 200
+        for event in each.events
+    )
+    if not counts:
+        return unseen("it approved nothing")
+    most = max(counts.values())
+    said = f"approved one event {times(most)}"
+    return passed("approved each event once") if most == 1 else found(said)
+
+
+def _nothing(evidence: Evidence) -> Look:
+    own = [e for e in evidence.announced if evidence.vm in e.resources]
+    seen = [each for each in own if evidence.first_shown(each.id) is not None]
+    if not seen:
+        return unseen("it was shown no event of its own VM")
+    done = [each for each in seen if each.id in _approved(evidence)]
+    if done:
+        return passed(f"approved {' and '.join(map(_called, done))}")
+    return found(f"approved none of the {len(seen)} events of its own VM")
+
+
+def _needs_work(event: Announced, vm: str) -> bool:
+    """Whether approving at once is nobody's advice."""
+    is_planned = event.source == EventSource.PLATFORM
+    return is_planned and event.type == EventType.REBOOT and vm in event.resources
+
+
+def _approved(evidence: Evidence) -> set[str]:
+    good = [each for each in evidence.approvals if each.status == 200]
+    return {event.upper() for each in good for event in each.events}
+
+
+def _first_approval(evidence: Evidence, event: str) -> float | None:
+    return min(
+        (
+            each.since
+            for each in evidence.approvals
+            if event in (id_.upper() for id_ in each.events)
+        ),
+        default=None,
+    )
+
+
+def _called(event: Announced) -> str:
+    whose = "a user's" if event.source == EventSource.USER else "the platform's"
+    return f"{whose} {event.type} of {', '.join(event.resources)}"
+
+
+RULES: Sequence[Rule] = (
+    Rule(
+        id="approves-others",
+        severity=Severity.ERROR,
+        hurts="One approval is for all that the event names: the other VM is touched at"
+        " once, ready or not.",
+        remedy="Approve only what names this VM (compute.name of /metadata/instance);"
+        " if one VM approves for all, let the others tell it that they are ready.",
+        facts=("6.5c", "9.7", "14.1"),
+        look=_others,
+    ),
+    Rule(
+        id="approves-unprepared",
+        severity=Severity.WARNING,
+        hurts="An approval lets the event start before NotBefore: 15 minutes of notice"
+        " are given away.",
+        remedy="Approve when the work is moved away, not when the event is seen.",
+        facts=("6.1a", "6.5a"),
+        look=_unprepared,
+    ),
+    Rule(
+        id="approves-in-vain",
+        severity=Severity.ERROR,
+        hurts="A refused approval approves nothing: the event waits until NotBefore.",
+        remedy="POST the header and"
+        ' {"StartRequests": [{"EventId": "..."}]} with an id of the document.',
+        facts=("2.2a", "8.0d", "9.1a", "9.6a"),
+        look=_in_vain,
+    ),
+    Rule(
+        id="approves-twice",
+        severity=Severity.ADVICE,
+        hurts="It does no harm, but counts as a request, of which a VM has five a"
+        " second.",
+        remedy="Remember what was approved until it is gone.",
+        facts=("8.3b", "9.3a"),
+        look=_twice,
+    ),
+    Rule(
+        id="approves-nothing",
+        severity=Severity.ADVICE,
+        hurts="Each event waits until NotBefore, also a restart that a user asked for.",
+        remedy="If that is meant, nothing; else approve what names this VM when all is"
+        " ready.",
+        facts=("6.4a", "6.12b", "14.3"),
+        look=_nothing,
+    ),
+)
