@@ -65,7 +65,7 @@ _AFTER: Sequence[_After] = (
     _After(
         name="gone",
         part=Part.GONE,
-        what="that all events are gone",
+        what="a document from which all events are gone",
         severity=Severity.ERROR,
         hurts="After an event the next one comes, of which nobody is told.",
         remedy="Undo what was prepared, and go on asking.",

@@ -1,0 +1,223 @@
+"""The course of a lint: what is played at the program, part by part."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from forewarn.core.maintenance import Phase
+from forewarn.server.faults import Fault, FaultKind, FaultOn
+from forewarn.testing.attending import LEAST, MOST, Attending
+from forewarn.testing.events import Event
+from forewarn.testing.evidence import Announced, Part, Shown, Span
+from forewarn.testing.onlooker import STRANGE_EVENT
+from forewarn.testing.rehearsal import Rehearsal
+
+# All of these are seconds of real time.
+_FIRST_REQUEST = 20.0
+_FIRST_ANSWER = 3.0  # that is no refusal
+_LONGEST_PAUSE = 16.0  # after which a program is known to ask too rarely
+_LONGEST_QUIET = 12.0  # if it has asked twice
+_SHORTEST_QUIET = 1.5
+_PAUSES = 4  # of the program's own that it is waited for
+_MOMENT = 1.0  # in which it may crash, approve or ask again
+_REFUSAL = 3.5  # of 429
+_QUESTIONS = 3  # while nothing happens
+
+RETRY_AFTER = 2  # seconds that a 429 asks to wait
+
+_LATER = "2h"  # when others' events would start: after all that is played
+_AFTER_WORK = "1m"  # when whatever has started is over
+_SILENCE = "25h"
+
+_ERRORS = (
+    FaultKind.UNAVAILABLE,
+    FaultKind.ERROR,
+    FaultKind.GONE,
+    FaultKind.RESET,
+    FaultKind.EMPTY,
+)
+
+
+class Course:
+    """Plays the course, and remembers when it played what."""
+
+    def __init__(
+        self,
+        rehearsal: Rehearsal,
+        attending: Attending,
+        begin: Callable[[Part], None],
+    ) -> None:
+        """Play it at the program that `attending` attends to; tell `begin` of parts."""
+        self._rehearsal = rehearsal
+        self._attending = attending
+        self._begin = begin
+        self._events: list[Event] = []
+        self._announced: list[Announced] = []
+        self._began: list[tuple[Part, float]] = []
+
+    def play(self) -> None:
+        """Play all parts, or as many as the program takes part in."""
+        for part, play in self._parts():
+            self._began.append((part, time.monotonic()))
+            self._begin(part)
+            if not play() or self._attending.is_over:
+                break
+        self._rehearsal.clear_faults()
+
+    def _parts(self) -> Sequence[tuple[Part, Callable[[], bool]]]:
+        return (
+            (Part.QUIET, self._quiet),
+            (Part.SCHEDULED, self._scheduled),
+            (Part.STARTED, self._started),
+            (Part.REBOOT, self._reboot),
+            (Part.GONE, self._gone),
+            (Part.OTHER_VERSION, self._other_version),
+            (Part.RESTART, self._restart),
+            (Part.TOO_MANY, self._too_many),
+            (Part.ERRORS, self._errors),
+            (Part.AFTERWARDS, self._afterwards),
+        )
+
+    # --- what is known afterwards --------------------------------------------
+
+    @property
+    def announced(self) -> Sequence[Announced]:
+        """All events that were announced."""
+        return [*self._announced]
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """When each part was played; the last one lasts until now."""
+        edges = [*self._began, (Part.AFTERWARDS, time.monotonic())]
+        return [
+            Span(part=part, began=began, ended=ended)
+            for (part, began), (_, ended) in pairwise(edges)
+        ]
+
+    # --- the parts; each answers whether the program takes part --------------
+
+    def _quiet(self) -> bool:
+        attending = self._attending
+        attending.wait(lambda: bool(attending.questions), _FIRST_REQUEST)
+        if not attending.wait(lambda: attending.has_read, _FIRST_ANSWER):
+            return False
+        while (left := self._quiet_for()) and not attending.is_over:
+            attending.wait(lambda: not self._quiet_for(), left)
+        pause = attending.pause
+        if pause is None or pause >= _LONGEST_PAUSE:
+            return False
+        attending.patience = min(max(_PAUSES * pause, LEAST), MOST)
+        return True
+
+    def _quiet_for(self) -> float:
+        """Say how long it stays quiet: until it is known how often it asks."""
+        times = [each.since for each in self._attending.questions]
+        if len(times) >= _QUESTIONS:
+            length = _SHORTEST_QUIET
+        else:
+            length = _LONGEST_QUIET if len(times) > 1 else _LONGEST_PAUSE
+        return max(0.0, times[0] + length - time.monotonic())
+
+    def _scheduled(self) -> bool:
+        rehearsal = self._rehearsal
+        one, other = (each for each in rehearsal.fleet.vms if each != rehearsal.vm)
+        self._announce(rehearsal.freeze(duration="5s"))
+        self._announce(rehearsal.reboot(one, notice=_LATER))
+        self._announce(rehearsal.reboot(other, notice=_LATER, source="user"))
+        freeze = self._events[0]
+        if not self._shows(lambda shown: freeze.id.upper() in _all(shown)):
+            return False
+        self._pause(until=lambda: freeze.phase is not Phase.SCHEDULED)
+        return True
+
+    def _started(self) -> bool:
+        freeze = self._events[0]
+        if freeze.phase is Phase.SCHEDULED:
+            self._rehearsal.advance_to_start(freeze)
+
+        def has_started(shown: Shown) -> bool:
+            return freeze.id.upper() in shown.started
+
+        seen = [each.at for each in self._attending.onlooker.shown if has_started(each)]
+        part, began = self._began[-1]
+        self._began[-1] = (part, min([*seen, began]))  # it may have let it start itself
+        return self._shows(has_started) and self._pause()
+
+    def _reboot(self) -> bool:
+        self._rehearsal.advance(_AFTER_WORK)
+        self._announce(self._rehearsal.reboot())
+        self._announce(self._rehearsal.reboot(source="user"))
+        mine = self._events[-2:]
+        if not self._shows(lambda shown: mine[1].id.upper() in _all(shown)):
+            return False
+        return self._pause(until=lambda: all(each.approved_by for each in mine))
+
+    def _gone(self) -> bool:
+        for each in self._events:
+            if each.phase is Phase.SCHEDULED:
+                each.cancel()
+        self._rehearsal.advance(_AFTER_WORK)
+        return self._shows(lambda shown: not _all(shown)) and self._pause()
+
+    def _other_version(self) -> bool:
+        self._attending.onlooker.strange_since = self._rehearsal.now
+        is_shown = self._shows(lambda shown: STRANGE_EVENT in shown.scheduled)
+        return is_shown and self._pause()
+
+    def _restart(self) -> bool:
+        self._attending.onlooker.strange_since = None
+        self._rehearsal.advance(_SILENCE)
+        return self._shows(lambda shown: not shown.incarnation) and self._pause()
+
+    def _too_many(self) -> bool:
+        self._rehearsal.set_fault(
+            Fault(kind=FaultKind.TOO_MANY, retry_after=RETRY_AFTER)
+        )
+        if not self._meets(FaultKind.TOO_MANY):
+            return False
+        self._attending.wait(lambda: False, _REFUSAL)
+        self._rehearsal.clear_faults()
+        return True
+
+    def _errors(self) -> bool:
+        for kind in _ERRORS:
+            self._rehearsal.set_fault(Fault(kind=kind, count=1, on=FaultOn.READ))
+            is_met = self._meets(kind)
+            self._rehearsal.clear_faults()
+            if not is_met or not self._attending.recovers():
+                return False
+        return True
+
+    def _afterwards(self) -> bool:
+        return self._attending.recovers()
+
+    # --- what they share -----------------------------------------------------
+
+    def _announce(self, event: Event) -> None:
+        kept = event.maintenance
+        resources = next(e.resources for e in kept.events if e.id == event.id)
+        self._events.append(event)
+        self._announced.append(
+            Announced(
+                id=event.id.upper(),
+                type=kept.type,
+                source=kept.source,
+                resources=resources,
+            )
+        )
+
+    def _shows(self, is_it: Callable[[Shown], bool]) -> bool:
+        """Wait until the program was shown what this part is about."""
+        return self._attending.shows(is_it, since=self._began[-1][1])
+
+    def _meets(self, kind: FaultKind) -> bool:
+        return self._attending.meets(kind, since=self._began[-1][1])
+
+    def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
+        """Give it a moment to do what it does about what it was shown."""
+        self._attending.wait(until, _MOMENT)
+        return True
+
+
+def _all(shown: Shown) -> frozenset[str]:
+    return shown.scheduled | shown.started

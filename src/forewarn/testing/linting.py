@@ -1,0 +1,104 @@
+"""Plays a course at a program, as fast as it allows, and gathers what is seen of it.
+
+A part ends when the program was shown what the part is about, and a moment later; a
+program that ends, or asks no more, ends the course. The clock of the service stands
+still but where the course moves it.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from forewarn.testing.attending import Attending
+from forewarn.testing.course import RETRY_AFTER, Course
+from forewarn.testing.evidence import Ending, Evidence, Part
+from forewarn.testing.findings import Finding
+from forewarn.testing.lint import judge
+from forewarn.testing.onlooker import Onlooker
+from forewarn.testing.programs import Program
+from forewarn.testing.rehearsal import Rehearsal
+
+VM = "vm-0"  # whom the program speaks for
+OTHERS = ("vm-1", "vm-2")
+
+#: On demand, so that the incarnation begins again after a day of silence.
+_FLEET: dict[str, object] = {
+    "hosts": [{"name": f"host-{number}"} for number in range(3)],
+    "groups": [{"name": "lint", "kind": "availability-set"}],
+    "vms": [
+        {"name": vm, "group": "lint", "host": f"host-{number}", "update_domain": number}
+        for number, vm in enumerate((VM, *OTHERS))
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is linted, and how."""
+
+    command: Sequence[str]
+    metadata: str = "127.0.0.1:0"
+    timeout: float = 60.0  # seconds of real time for all of it
+    output: str | None = None  # where the program's output goes; None: it is kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linted:
+    """What came of it."""
+
+    findings: Sequence[Finding]
+    evidence: Evidence
+    seconds: float  # of real time
+    output: str  # the end of what the program wrote
+
+
+class Progress(Protocol):
+    """Who is told how it goes."""
+
+    def begin(self, part: Part) -> None:
+        """Hear that a part begins."""
+
+
+def lint(trial: Trial, progress: Progress) -> Linted:
+    """Play the course at the program of `trial`, and judge what was seen."""
+    began = time.monotonic()
+    with Rehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal:
+        plane, watching = rehearsal.system.plane, rehearsal.watching
+        onlooker = Onlooker(watching, plane.desk.directory, VM)
+        plane.witness = onlooker
+        program = Program(
+            trial.command,
+            rehearsal.environment,
+            output=trial.output,
+            on_end=watching.ring,
+        )
+        with program:
+            deadline = began + trial.timeout
+            attending = Attending(rehearsal, onlooker, program, deadline)
+            course = Course(rehearsal, attending, progress.begin)
+            course.play()
+            evidence = _evidence(course, attending, program)
+    return Linted(
+        findings=judge(evidence),
+        evidence=evidence,
+        seconds=time.monotonic() - began,
+        output=program.written,
+    )
+
+
+def _evidence(course: Course, attending: Attending, program: Program) -> Evidence:
+    ended, code = program.ended, program.code
+    return Evidence(
+        vm=VM,
+        began=program.began,
+        until=time.monotonic(),
+        patience=attending.patience,
+        retry_after=RETRY_AFTER,
+        requests=attending.requests,
+        forwarded=attending.onlooker.forwarded,
+        shown=[*attending.onlooker.shown],
+        announced=course.announced,
+        spans=course.spans,
+        ending=None if ended is None else Ending(at=ended, code=code or 0),
+    )
