@@ -1,0 +1,116 @@
+"""`forewarn rehearse --lint`: what of a program would hurt on Azure."""
+
+import argparse
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+from forewarn.cli.options import Option
+from forewarn.cli.rehearse_progress import Screen
+from forewarn.cli.tables import clean, paragraph, table, write, write_json
+from forewarn.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from forewarn.testing.evidence import Part
+    from forewarn.testing.linting import Linted
+
+#: What a lint takes beside the options of every rehearsal.
+IGNORE = Option(
+    flag="--ignore",
+    metavar="RULE",
+    repeated=True,
+    help="with --lint, leave out what these rules say",
+)
+
+_LONGEST = 90.0  # seconds: what a program that asks too rarely is given
+_LAST_LINES = 20
+
+
+def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
+    """Lint the program `command`; 1 if it does what would hurt, 0 if it does not."""
+    from forewarn.cli.rehearse import end_on_signals, needs_extra, open_for, screen_of
+
+    try:
+        from forewarn.testing import lint_reports, linting
+        from forewarn.testing.evidence import Part
+        from forewarn.testing.lint import has_failed
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from error
+    ignored = _ignored(args)
+    trial = linting.Trial(
+        command=command,
+        metadata=args.metadata,
+        timeout=min(float(args.timeout), _LONGEST),
+        output=args.output,
+        ignored=ignored,
+    )
+    is_strict = bool(args.strict)
+    with ExitStack() as cleanup:
+        junit = open_for(args.junit, cleanup)  # first: it would be a pity later
+        end_on_signals()
+        with closing(_Parts(screen_of(args, len(Part)))) as parts:
+            linted = linting.lint(trial, parts)
+        if junit is not None:
+            junit.write(lint_reports.as_junit(linted, is_strict=is_strict))
+    if args.json:
+        write_json(lint_reports.as_json(linted, is_strict=is_strict))
+    else:
+        _tell(linted, is_quiet=bool(args.quiet), is_strict=is_strict)
+    return 1 if has_failed(linted.findings, is_strict=is_strict) else 0
+
+
+def _ignored(args: argparse.Namespace) -> Sequence[str]:
+    from forewarn.testing.lint import RULES
+
+    known, ignored = [rule.id for rule in RULES], args.ignore or ()
+    for each in ignored:
+        if each not in known:
+            raise WrongUsage(f"there is no rule {each}; there are {', '.join(known)}")
+    return tuple(ignored)
+
+
+class _Parts:
+    """Shows on a screen of steps which part of the course is played."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._number = 0
+        self._what = ""
+
+    def begin(self, part: "Part") -> None:
+        from forewarn.testing.lint_reports import PARTS
+
+        self._end()
+        self._number += 1
+        self._what = PARTS[part]
+        self._screen.begin(self._number, self._what)
+
+    def close(self) -> None:
+        self._end()
+        self._screen.close()
+
+    def _end(self) -> None:
+        from forewarn.testing.verdicts import Result, Verdict
+
+        if self._number:
+            result = Result(number=self._number, what=self._what, verdict=Verdict.DONE)
+            self._screen.end(result)
+
+
+def _tell(linted: "Linted", *, is_quiet: bool, is_strict: bool) -> None:
+    from forewarn.testing import lint_reports
+
+    if not is_quiet:
+        write(table(lint_reports.HEADER, map(lint_reports.row, linted.findings)))
+        write("")
+    for title, hurts, remedy in lint_reports.reasons(linted):
+        write(paragraph(title, 2))
+        write(paragraph(f"  Why: {hurts}", 4))
+        write(paragraph(f"  Do: {remedy}", 4))
+        write("")
+    if linted.evidence.ending is not None and linted.output:
+        write("the program wrote, last:")
+        for line in linted.output.splitlines()[-_LAST_LINES:]:
+            write(f"  {clean(line)}")
+        write("")
+    write(paragraph(lint_reports.summary(linted, is_strict=is_strict), 0))

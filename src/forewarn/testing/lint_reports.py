@@ -1,0 +1,126 @@
+"""What a lint found, for people, for CI and for programs; pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from xml.etree import ElementTree as xml
+
+from forewarn.testing.evidence import Part
+from forewarn.testing.findings import Finding, Outcome, Severity
+from forewarn.testing.lint import has_failed
+from forewarn.testing.linting import Linted
+
+HEADER = ("rule", "verdict", "what was seen")
+
+#: What is played, as it is told meanwhile.
+PARTS: Mapping[Part, str] = {
+    Part.QUIET: "nothing is announced",
+    Part.SCHEDULED: "a Freeze of vm-0, Reboots of vm-1 and vm-2 are scheduled",
+    Part.STARTED: "the Freeze starts",
+    Part.REBOOT: "two Reboots of vm-0 are scheduled, the platform's and a user's",
+    Part.GONE: "all events are called off, or over",
+    Part.OTHER_VERSION: "a document as a later version may have it",
+    Part.RESTART: "the incarnation begins again at 0",
+    Part.TOO_MANY: "every question is answered 429",
+    Part.ERRORS: "503, 500, 410, a broken connection, no body",
+    Part.AFTERWARDS: "all is well again",
+}
+
+
+def row(finding: Finding) -> Sequence[str]:
+    """Write one line of the table."""
+    is_error = finding.is_found and finding.severity is Severity.ERROR
+    verdict = finding.verdict
+    return (finding.rule.id, verdict.upper() if is_error else verdict, finding.saw)
+
+
+def reasons(linted: Linted) -> Iterator[tuple[str, str, str]]:
+    """Say of each finding what it is, why it hurts and what to do."""
+    for severity in Severity:
+        for each in linted.findings:
+            if each.is_found and each.severity is severity:
+                title = f"{severity}: {each.rule.id}: {each.saw}"
+                yield title, each.rule.hurts, each.rule.remedy
+
+
+def summary(linted: Linted, *, is_strict: bool = False) -> str:
+    """Say in a sentence how it went."""
+    word = "FAILED" if has_failed(linted.findings, is_strict=is_strict) else "PASSED"
+    found = Counter(each.severity for each in linted.findings if each.is_found)
+    counts = [
+        _count(found[Severity.ERROR], "error"),
+        _count(found[Severity.WARNING], "warning"),
+        _count(found[Severity.ADVICE], "piece", "pieces") + " of advice",
+    ]
+    hidden = sum(each.outcome is Outcome.UNSEEN for each in linted.findings)
+    total = len(linted.findings)
+    return (
+        f"{word} in {linted.seconds:.0f} s: {', '.join(counts)};"
+        f" {hidden} of {total} rules could not be seen"
+    )
+
+
+def _count(number: int, noun: str, many: str | None = None) -> str:
+    return f"{number} {noun if number == 1 else many or f'{noun}s'}"
+
+
+def as_json(linted: Linted, *, is_strict: bool = False) -> dict[str, object]:
+    """Write all of it for programs."""
+    return {
+        "passed": not has_failed(linted.findings, is_strict=is_strict),
+        "seconds": round(linted.seconds, 3),
+        "vm": linted.evidence.vm,
+        "findings": [
+            {
+                "rule": each.rule.id,
+                "outcome": each.outcome.value,
+                "severity": each.severity.value if each.is_found else None,
+                "saw": each.saw,
+                "hurts": each.rule.hurts,
+                "remedy": each.rule.remedy,
+                "facts": [*each.rule.facts],
+            }
+            for each in linted.findings
+        ],
+        "requests": len(linted.evidence.requests),
+        "output": linted.output,
+    }
+
+
+def as_junit(linted: Linted, *, is_strict: bool = False) -> str:
+    """Write each rule as a test of JUnit's XML, which every CI can show."""
+    cases = [_case(each, is_strict=is_strict) for each in linted.findings]
+    suite = xml.Element(
+        "testsuite",
+        name="forewarn.lint",
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        errors="0",
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+        time=f"{linted.seconds:.3f}",
+    )
+    suite.extend(cases)
+    xml.SubElement(suite, "system-out").text = _xml_text(linted.output)
+    whole = xml.Element("testsuites")
+    whole.append(suite)
+    xml.indent(whole)
+    text: str = xml.tostring(whole, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def _case(finding: Finding, *, is_strict: bool) -> xml.Element:
+    rule, saw = finding.rule, _xml_text(finding.saw)
+    case = xml.Element("testcase", classname="forewarn.lint", name=rule.id, time="0")
+    if finding.outcome is Outcome.UNSEEN:
+        xml.SubElement(case, "skipped", message=saw)
+    elif has_failed([finding], is_strict=is_strict):
+        failure = xml.SubElement(case, "failure", message=saw)
+        failure.text = f"{rule.hurts} {rule.remedy}"
+    elif finding.is_found:
+        text = f"{finding.severity}: {saw}. {rule.hurts} {rule.remedy}"
+        xml.SubElement(case, "system-out").text = text
+    return case
+
+
+def _xml_text(text: str) -> str:
+    """Leave out what XML cannot hold."""
+    return "".join(each for each in text if each in "\n\t" or each.isprintable())
