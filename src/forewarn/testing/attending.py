@@ -11,8 +11,6 @@ from forewarn.testing.onlooker import Onlooker
 from forewarn.testing.programs import Program
 from forewarn.testing.rehearsal import Rehearsal
 
-LEAST, MOST = 8.0, 20.0  # seconds of real time that a program is waited for
-
 
 class Attending:
     """Waits for one program, in real time."""
@@ -22,14 +20,19 @@ class Attending:
         rehearsal: Rehearsal,
         onlooker: Onlooker,
         program: Program,
+        *,
         deadline: float,
+        patience: float,
     ) -> None:
-        """Wait for `program` until `deadline`, which is monotonic."""
+        """Wait for `program` until `deadline`, which is monotonic.
+
+        `patience` is how long it may take to ask, until that is known better.
+        """
         self._rehearsal = rehearsal
         self._program = program
         self._deadline = deadline
         self.onlooker = onlooker
-        self.patience = LEAST
+        self.patience = patience
 
     # --- what it did ---------------------------------------------------------
 
@@ -71,19 +74,19 @@ class Attending:
 
         return self.wait(is_shown, self.patience)
 
-    def meets(self, kind: FaultKind, *, since: float) -> bool:
+    def meets(self, kind: FaultKind, seconds: float, *, since: float) -> bool:
         """Wait until a question of its meets a fault."""
         return self.wait(
             lambda: any(e.fault == kind and e.at >= since for e in self.questions),
-            MOST,
+            seconds,
         )
 
-    def recovers(self) -> bool:
+    def recovers(self, seconds: float) -> bool:
         """Wait until it asks again, and is answered."""
         since = time.monotonic()
         return self.wait(
             lambda: any(_is_good(e) and e.since >= since for e in self.questions),
-            MOST,
+            seconds,
         )
 
     def wait(self, is_so: Callable[[], bool], seconds: float) -> bool:

@@ -2,25 +2,18 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from forewarn.core.maintenance import Phase
 from forewarn.server.faults import Fault, FaultKind, FaultOn
-from forewarn.testing.attending import LEAST, MOST, Attending
+from forewarn.testing.attending import Attending
 from forewarn.testing.events import Event
 from forewarn.testing.evidence import Announced, Part, Shown, Span
 from forewarn.testing.onlooker import STRANGE_EVENT
 from forewarn.testing.rehearsal import Rehearsal
 
-# All of these are seconds of real time.
-_FIRST_REQUEST = 20.0
-_FIRST_ANSWER = 3.0  # that is no refusal
-_LONGEST_PAUSE = 16.0  # after which a program is known to ask too rarely
-_LONGEST_QUIET = 12.0  # if it has asked twice
-_SHORTEST_QUIET = 1.5
 _PAUSES = 4  # of the program's own that it is waited for
-_MOMENT = 1.0  # in which it may crash, approve or ask again
-_REFUSAL = 3.5  # of 429
 _QUESTIONS = 3  # while nothing happens
 
 RETRY_AFTER = 2  # seconds that a 429 asks to wait
@@ -38,6 +31,21 @@ _ERRORS = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long things take; all of it in seconds of real time."""
+
+    first_request: float = 20.0
+    first_answer: float = 3.0  # until there is one that is no refusal
+    longest_pause: float = 16.0  # after which a program is known to ask too rarely
+    longest_quiet: float = 12.0  # if it has asked twice
+    shortest_quiet: float = 1.5
+    least_patience: float = 8.0
+    most_patience: float = 20.0
+    moment: float = 1.0  # in which it may crash, approve or ask again
+    refusal: float = 3.5  # of 429
+
+
 class Course:
     """Plays the course, and remembers when it played what."""
 
@@ -45,11 +53,13 @@ class Course:
         self,
         rehearsal: Rehearsal,
         attending: Attending,
+        pace: Pace,
         begin: Callable[[Part], None],
     ) -> None:
         """Play it at the program that `attending` attends to; tell `begin` of parts."""
         self._rehearsal = rehearsal
         self._attending = attending
+        self._pace = pace
         self._begin = begin
         self._events: list[Event] = []
         self._announced: list[Announced] = []
@@ -98,24 +108,27 @@ class Course:
 
     def _quiet(self) -> bool:
         attending = self._attending
-        attending.wait(lambda: bool(attending.questions), _FIRST_REQUEST)
-        if not attending.wait(lambda: attending.has_read, _FIRST_ANSWER):
+        attending.wait(lambda: bool(attending.questions), self._pace.first_request)
+        if not attending.wait(lambda: attending.has_read, self._pace.first_answer):
             return False
         while (left := self._quiet_for()) and not attending.is_over:
             attending.wait(lambda: not self._quiet_for(), left)
         pause = attending.pause
-        if pause is None or pause >= _LONGEST_PAUSE:
+        if pause is None or pause >= self._pace.longest_pause:
             return False
-        attending.patience = min(max(_PAUSES * pause, LEAST), MOST)
+        least, most = self._pace.least_patience, self._pace.most_patience
+        attending.patience = min(max(_PAUSES * pause, least), most)
         return True
 
     def _quiet_for(self) -> float:
         """Say how long it stays quiet: until it is known how often it asks."""
         times = [each.since for each in self._attending.questions]
         if len(times) >= _QUESTIONS:
-            length = _SHORTEST_QUIET
+            length = self._pace.shortest_quiet
         else:
-            length = _LONGEST_QUIET if len(times) > 1 else _LONGEST_PAUSE
+            length = (
+                self._pace.longest_quiet if len(times) > 1 else self._pace.longest_pause
+            )
         return max(0.0, times[0] + length - time.monotonic())
 
     def _scheduled(self) -> bool:
@@ -175,7 +188,7 @@ class Course:
         )
         if not self._meets(FaultKind.TOO_MANY):
             return False
-        self._attending.wait(lambda: False, _REFUSAL)
+        self._attending.wait(lambda: False, self._pace.refusal)
         self._rehearsal.clear_faults()
         return True
 
@@ -184,12 +197,12 @@ class Course:
             self._rehearsal.set_fault(Fault(kind=kind, count=1, on=FaultOn.READ))
             is_met = self._meets(kind)
             self._rehearsal.clear_faults()
-            if not is_met or not self._attending.recovers():
+            if not is_met or not self._attending.recovers(self._pace.most_patience):
                 return False
         return True
 
     def _afterwards(self) -> bool:
-        return self._attending.recovers()
+        return self._attending.recovers(self._pace.most_patience)
 
     # --- what they share -----------------------------------------------------
 
@@ -211,11 +224,13 @@ class Course:
         return self._attending.shows(is_it, since=self._began[-1][1])
 
     def _meets(self, kind: FaultKind) -> bool:
-        return self._attending.meets(kind, since=self._began[-1][1])
+        return self._attending.meets(
+            kind, self._pace.most_patience, since=self._began[-1][1]
+        )
 
     def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
         """Give it a moment to do what it does about what it was shown."""
-        self._attending.wait(until, _MOMENT)
+        self._attending.wait(until, self._pace.moment)
         return True
 
 

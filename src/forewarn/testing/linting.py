@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from forewarn.testing.attending import Attending
-from forewarn.testing.course import RETRY_AFTER, Course
+from forewarn.testing.course import RETRY_AFTER, Course, Pace
 from forewarn.testing.evidence import Ending, Evidence, Part
 from forewarn.testing.findings import Finding
 from forewarn.testing.lint import judge
@@ -42,6 +42,7 @@ class Trial:
     timeout: float = 60.0  # seconds of real time for all of it
     output: str | None = None  # where the program's output goes; None: it is kept
     ignored: Sequence[str] = ()  # rules that nobody asks
+    pace: Pace = Pace()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +76,14 @@ def lint(trial: Trial, progress: Progress) -> Linted:
             on_end=watching.ring,
         )
         with program:
-            deadline = began + trial.timeout
-            attending = Attending(rehearsal, onlooker, program, deadline)
-            course = Course(rehearsal, attending, progress.begin)
+            attending = Attending(
+                rehearsal,
+                onlooker,
+                program,
+                deadline=began + trial.timeout,
+                patience=trial.pace.least_patience,
+            )
+            course = Course(rehearsal, attending, trial.pace, progress.begin)
             course.play()
             evidence = _evidence(course, attending, program)
     return Linted(

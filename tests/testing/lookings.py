@@ -1,0 +1,116 @@
+"""What may have been seen of a program; every argument is optional."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from forewarn.server.witness import Asked
+from forewarn.testing.evidence import Announced, Ending, Evidence, Part, Shown, Span
+from forewarn.testing.findings import Finding
+from forewarn.testing.lint import judge
+
+LENGTH = 4.0  # seconds of each part
+SPANS = tuple(
+    Span(part=part, began=number * LENGTH, ended=(number + 1) * LENGTH)
+    for number, part in enumerate(Part)
+)
+END = SPANS[-1].ended
+PATH = "/vm/vm-0/metadata/scheduledevents"
+
+FREEZE, THEIRS, MINE, USERS = "F0", "R1", "R0", "U0"
+ANNOUNCED = (
+    Announced(id=FREEZE, type="Freeze", source="Platform", resources=("vm-0",)),
+    Announced(id=THEIRS, type="Reboot", source="Platform", resources=("vm-1",)),
+    Announced(id=MINE, type="Reboot", source="Platform", resources=("vm-0",)),
+    Announced(id=USERS, type="Reboot", source="User", resources=("vm-0",)),
+)
+SHOWN = (
+    Shown(at=4.5, incarnation=1, scheduled=frozenset({FREEZE, THEIRS})),
+    Shown(at=12.5, incarnation=3, scheduled=frozenset({THEIRS, MINE, USERS})),
+)
+
+
+def middle(part: Part) -> float:
+    return next(span.began for span in SPANS if span.part is part) + LENGTH / 2
+
+
+def asked(
+    at: float,
+    *,
+    method: str = "GET",
+    path: str = PATH,
+    version: str = "2020-07-01",
+    is_marked: bool = True,
+    status: int = 200,
+    events: tuple[str, ...] = (),
+    fault: str | None = None,
+) -> Asked:
+    return Asked(
+        at=at,
+        since=at,
+        vm="vm-0",
+        method=method,
+        path=path,
+        version=version,
+        is_marked=is_marked,
+        status=status,
+        events=events,
+        fault=fault,
+    )
+
+
+def approved(at: float, *events: str, status: int = 200) -> Asked:
+    return asked(at, method="POST", events=events, status=status)
+
+
+def polls(every: float = 1.0, *, until: float = END) -> Sequence[Asked]:
+    """Ask as a good program does: less often while refused."""
+    found: list[Asked] = []
+    at = 0.5
+    while at < until:
+        status, fault = _fault(at)
+        found.append(asked(at, status=status, fault=fault))
+        at += max(every, 2.0) if status == 429 else every
+    return found
+
+
+def _fault(at: float) -> tuple[int, str | None]:
+    part = next(span.part for span in SPANS if span.has(at))
+    faults: Mapping[Part, tuple[int, str]] = {
+        Part.TOO_MANY: (429, "429"),
+        Part.ERRORS: (503, "503"),
+    }
+    return faults.get(part, (200, None))
+
+
+def an_evidence(
+    *,
+    requests: Iterable[Asked] | None = None,
+    more: Iterable[Asked] = (),
+    ending: Ending | None = None,
+    until: float = END,
+    shown: Sequence[Shown] = SHOWN,
+    spans: Sequence[Span] = SPANS,
+    forwarded: int = 0,
+) -> Evidence:
+    """All went well, unless something else is said."""
+    return Evidence(
+        vm="vm-0",
+        began=0.0,
+        until=until,
+        requests=[*(polls() if requests is None else requests), *more],
+        forwarded=forwarded,
+        shown=shown,
+        announced=ANNOUNCED,
+        spans=spans,
+        ending=ending,
+    )
+
+
+def what_is_said(evidence: Evidence) -> Mapping[str, Finding]:
+    return {each.rule.id: each for each in judge(evidence)}
+
+
+def what_is_found(evidence: Evidence) -> dict[str, str]:
+    """Tell what would hurt, by rule, and how much."""
+    return {
+        each.rule.id: each.severity.value for each in judge(evidence) if each.is_found
+    }

@@ -1,0 +1,295 @@
+"""Each rule accuses those who earn it, passes others, and knows what it cannot see."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from tests.testing.lookings import (
+    END,
+    FREEZE,
+    MINE,
+    SPANS,
+    THEIRS,
+    USERS,
+    an_evidence,
+    approved,
+    asked,
+    middle,
+    polls,
+    what_is_found,
+    what_is_said,
+)
+
+from forewarn.server.witness import Asked
+from forewarn.testing.evidence import Ending, Evidence, Part
+from forewarn.testing.findings import Outcome, Severity
+from forewarn.testing.lint import RULES, has_failed, judge
+
+APPROVES = (approved(4.6, FREEZE), approved(14.0, MINE, USERS))
+
+
+def test_who_does_everything_right_passes_every_rule() -> None:
+    said = what_is_said(an_evidence(more=APPROVES))
+    assert {each.outcome for each in said.values()} == {Outcome.PASSED}
+    assert not has_failed([*said.values()], is_strict=True)
+
+
+def without_header() -> Sequence[Asked]:
+    return [replace(each, is_marked=False, status=400) for each in polls()]
+
+
+def in_version(version: str, status: int = 200) -> Sequence[Asked]:
+    return [replace(each, version=version, status=status) for each in polls()]
+
+
+def while_refused(every: float) -> Sequence[Asked]:
+    """Ask faster from the first 429 on."""
+    began = middle(Part.TOO_MANY) - 1
+    more = [
+        asked(began + number * every, status=429, fault="429")
+        for number in range(int(3 / every))
+    ]
+    return [*polls(until=began), *more, *polls()[-2:]]
+
+
+#: What was seen of whom, and all that is said of it.
+FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
+    "asks nothing": (
+        an_evidence(requests=(), shown=(), spans=SPANS[:1]),
+        {"never-asks": "error"},
+    ),
+    "asks for something else": (
+        an_evidence(
+            requests=[asked(1, path="/scheduledevents", status=404)],
+            shown=(),
+            spans=SPANS[:1],
+        ),
+        {"never-asks": "error"},
+    ),
+    "sends no header": (
+        an_evidence(requests=without_header(), shown=(), spans=SPANS[:1]),
+        {"no-header": "error"},
+    ),
+    "sends no header with its approval": (
+        an_evidence(
+            more=[replace(approved(14.0, MINE, status=400), is_marked=False)],
+        ),
+        {
+            "no-header": "error",
+            "approves-in-vain": "error",
+            "approves-nothing": "advice",
+        },
+    ),
+    "sends no version": (
+        an_evidence(requests=in_version("", 400), shown=(), spans=SPANS[:1]),
+        {"no-api-version": "error"},
+    ),
+    "sends a version of another service": (
+        an_evidence(requests=in_version("2021-02-01", 400), shown=(), spans=SPANS[:1]),
+        {"no-api-version": "error"},
+    ),
+    "sends a version that hides Terminate": (
+        an_evidence(requests=in_version("2017-11-01"), more=APPROVES),
+        {"old-api-version": "warning"},
+    ),
+    "asks through a proxy": (
+        an_evidence(more=APPROVES, forwarded=3),
+        {"through-a-proxy": "error"},
+    ),
+    "asks ten times a second": (
+        an_evidence(requests=[*polls(0.1, until=4), *polls()[4:]], more=APPROVES),
+        {"frequent-polls": "warning"},
+    ),
+    "hammers while refused": (
+        an_evidence(requests=while_refused(0.1), more=APPROVES),
+        {"hammers": "error", "ignores-retry-after": "advice"},
+    ),
+    "asks faster while refused": (
+        an_evidence(requests=while_refused(0.3), more=APPROVES),
+        {"hammers": "warning", "ignores-retry-after": "advice"},
+    ),
+    "asks as ever while refused": (
+        an_evidence(requests=while_refused(1.0), more=APPROVES),
+        {"ignores-retry-after": "advice"},
+    ),
+    "approves what is of others": (
+        an_evidence(more=[*APPROVES, approved(5, THEIRS)]),
+        {"approves-others": "error"},
+    ),
+    "approves before it can be ready": (
+        an_evidence(more=[approved(12.51, MINE)]),
+        {"approves-unprepared": "warning"},
+    ),
+    "approves what a user wants at once": (
+        an_evidence(more=[approved(12.51, USERS)]),
+        {},
+    ),
+    "approves at every question": (
+        an_evidence(more=[approved(14.0 + each / 10, MINE) for each in range(5)]),
+        {"approves-twice": "advice"},
+    ),
+    "approves in lower case": (
+        an_evidence(more=[approved(14.0, MINE.lower()), approved(14.5, MINE)]),
+        {"approves-twice": "advice"},
+    ),
+    "approves in vain": (
+        an_evidence(more=[approved(14.0, status=400)]),
+        {"approves-in-vain": "error", "approves-nothing": "advice"},
+    ),
+    "approves nothing": (an_evidence(), {"approves-nothing": "advice"}),
+}
+
+
+@pytest.mark.parametrize("who", FOUND)
+def test_who_does_what_hurts_is_told_so_and_nothing_else(who: str) -> None:
+    evidence, found = FOUND[who]
+    assert what_is_found(evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("every", "found"),
+    [(1.0, None), (4.9, None), (6.0, "warning"), (14.0, "warning"), (16.0, "error")],
+)
+def test_who_asks_rarely_may_miss_thirty_seconds(
+    every: float, found: str | None
+) -> None:
+    quiet = [replace(SPANS[0], ended=60.0)]
+    evidence = an_evidence(
+        requests=[asked(at * every) for at in range(int(60 / every) + 1)],
+        spans=quiet,
+        shown=(),
+        until=60,
+    )
+    assert what_is_found(evidence).get("rare-polls") == found
+
+
+def test_who_asks_once_and_lives_on_asks_too_rarely() -> None:
+    quiet = [replace(SPANS[0], ended=16.5)]
+    evidence = an_evidence(requests=[asked(0.5)], spans=quiet, shown=(), until=16.5)
+    said = what_is_said(evidence)["rare-polls"]
+    assert (said.verdict, said.saw) == ("error", "let 16.0 s pass without a question")
+
+
+#: The rule that tells of the end, or of silence, after each part.
+AFTER = {
+    Part.SCHEDULED: ("after-scheduled", "warning"),
+    Part.STARTED: ("after-started", "error"),
+    Part.REBOOT: ("after-reboot", "warning"),
+    Part.GONE: ("after-gone", "error"),
+    Part.OTHER_VERSION: ("after-other-version", "error"),
+    Part.RESTART: ("after-restart", "error"),
+}
+
+
+@pytest.mark.parametrize("part", AFTER)
+@pytest.mark.parametrize("code", [0, 1, -9])
+def test_who_ends_is_told_after_what(part: Part, code: int) -> None:
+    at = middle(part)
+    ending = Ending(at=at + 0.2, code=code)
+    evidence = an_evidence(requests=polls(until=at), ending=ending, until=at + 1)
+    rule, severity = AFTER[part]
+    found = what_is_found(evidence)
+    assert found.pop(f"ends-{rule}") == severity
+    assert [*found] == ["approves-nothing"]
+    saw = what_is_said(evidence)[f"ends-{rule}"].saw
+    assert ("signal 9" if code < 0 else f"exit code {code}") in saw
+
+
+@pytest.mark.parametrize("part", AFTER)
+def test_who_asks_no_more_is_told_after_what(part: Part) -> None:
+    at = middle(part)
+    evidence = an_evidence(requests=polls(until=at), until=at + 8.5)
+    rule, severity = AFTER[part]
+    found = what_is_found(evidence)
+    assert found.pop(f"stops-{rule}") == severity
+    assert [*found] == ["approves-nothing"]
+
+
+@pytest.mark.parametrize("part", AFTER)
+def test_who_was_not_waited_for_is_not_accused(part: Part) -> None:
+    at = middle(part)
+    evidence = an_evidence(requests=polls(until=at), until=at + 3)
+    said = what_is_said(evidence)[f"stops-{AFTER[part][0]}"]
+    assert (said.outcome, said.saw[:22]) == (Outcome.UNSEEN, "there was no more time")
+
+
+def test_who_ends_while_nothing_happens_ends_too_soon() -> None:
+    ending = Ending(at=2.0, code=0)
+    evidence = an_evidence(
+        requests=polls(until=2), ending=ending, spans=SPANS[:1], shown=(), until=2
+    )
+    assert what_is_found(evidence) == {"ends-while-quiet": "error"}
+
+
+@pytest.mark.parametrize("part", [Part.TOO_MANY, Part.ERRORS])
+def test_who_ends_or_asks_no_more_after_errors_has_given_up(part: Part) -> None:
+    at = middle(part)
+    ended = an_evidence(
+        requests=polls(until=at), ending=Ending(at=at, code=1), until=at, more=APPROVES
+    )
+    silent = an_evidence(requests=polls(until=at), until=at + 20, more=APPROVES)
+    short = an_evidence(requests=polls(until=at), until=at + 2, more=APPROVES)
+    assert what_is_found(ended) == {"gives-up-on-errors": "error"}
+    assert what_is_found(silent) == {"gives-up-on-errors": "error"}
+    assert what_is_found(short) == {}
+
+
+def test_what_was_not_shown_is_not_judged() -> None:
+    evidence = an_evidence(requests=polls(until=3.9), spans=SPANS[:1], shown=())
+    said = what_is_said(evidence)
+    hidden = [id_ for id_, each in said.items() if each.outcome is Outcome.UNSEEN]
+    assert {
+        f"{verb}-{rule}" for rule, _ in AFTER.values() for verb in ("stops", "ends")
+    }
+    assert {id_ for id_ in said if "-after-" in id_} < {*hidden}
+    assert {id_ for id_ in said if id_.startswith("approves-")} < {*hidden}
+
+
+def test_warnings_fail_only_who_wants_it_so() -> None:
+    warned = judge(an_evidence(more=[approved(12.51, MINE)]))
+    assert not has_failed(warned)
+    assert has_failed(warned, is_strict=True)
+
+
+REQUESTS = some.builds(
+    asked,
+    some.floats(0, END, exclude_max=True),
+    method=some.sampled_from(["GET", "POST", "PUT"]),
+    path=some.sampled_from(["/metadata/scheduledEvents/", "/metadata/instance", "/"]),
+    version=some.sampled_from(["", "2017-03-01", "2020-07-01", "2021-02-01"]),
+    is_marked=some.booleans(),
+    status=some.sampled_from([0, 200, 304, 400, 404, 429, 503]),
+    events=some.sampled_from([(), (FREEZE,), (THEIRS, MINE), ("nobody's",)]),
+    fault=some.sampled_from([None, "429", "reset", "empty"]),
+)
+
+
+@given(
+    requests=some.lists(REQUESTS, max_size=12),
+    spans=some.integers(0, len(SPANS)),
+    ending=some.none()
+    | some.builds(Ending, at=some.floats(0, END), code=some.integers(-15, 255)),
+)
+def test_whatever_was_seen_each_rule_says_one_sentence(
+    requests: list[Asked], spans: int, ending: Ending | None
+) -> None:
+    evidence = an_evidence(requests=requests, spans=SPANS[:spans], ending=ending)
+    said = judge(evidence)
+    assert [each.rule for each in said] == [*RULES]
+    for each in said:
+        assert each.saw == each.saw.strip()
+        assert 5 < len(each.saw) < 140
+    ends = [e for e in said if e.is_found and e.rule.id.startswith("ends-")]
+    assert len(ends) <= (0 if ending is None else 1)
+
+
+def test_every_rule_can_be_named_and_acted_upon() -> None:
+    ids = [rule.id for rule in RULES]
+    assert len(ids) == len({*ids})
+    for rule in RULES:
+        assert rule.hurts.endswith(".")
+        assert rule.remedy.endswith(".")
+        assert rule.facts
+        assert rule.severity in Severity
