@@ -122,13 +122,11 @@ class Course:
 
     def _quiet_for(self) -> float:
         """Say how long it stays quiet: until it is known how often it asks."""
-        times = [each.since for each in self._attending.questions]
+        pace, times = self._pace, [each.since for each in self._attending.questions]
         if len(times) >= _QUESTIONS:
-            length = self._pace.shortest_quiet
+            length = pace.shortest_quiet
         else:
-            length = (
-                self._pace.longest_quiet if len(times) > 1 else self._pace.longest_pause
-            )
+            length = pace.longest_quiet if len(times) > 1 else pace.longest_pause
         return max(0.0, times[0] + length - time.monotonic())
 
     def _scheduled(self) -> bool:

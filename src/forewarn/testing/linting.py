@@ -7,7 +7,7 @@ still but where the course moves it.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from forewarn.testing.attending import Attending
@@ -42,7 +42,7 @@ class Trial:
     timeout: float = 60.0  # seconds of real time for all of it
     output: str | None = None  # where the program's output goes; None: it is kept
     ignored: Sequence[str] = ()  # rules that nobody asks
-    pace: Pace = Pace()
+    pace: Pace = field(default_factory=Pace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,11 @@
+"""Approves in a form of its own."""
+
+from tests.testing.bad_clients.asking import Entry, approve, watch
+
+
+def act(events: list[Entry]) -> None:
+    for event in events:
+        approve(body=f'{{"Approve": "{event["EventId"]}"}}'.encode())
+
+
+watch(act)

@@ -1,0 +1,52 @@
+"""What the bad clients share, and do right: they ask, they approve, they wait."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+Document = Mapping[str, object]
+Entry = dict[str, str]
+
+ENDPOINT = os.environ["FOREWARN_ENDPOINT"]
+EVENTS = f"{ENDPOINT}/metadata/scheduledevents?api-version=2020-07-01"
+HEADERS = {"Metadata": "true"}
+PAUSE = 0.21  # seconds: less than five times a second
+
+BAD = (OSError, ValueError)  # no answer, or one that cannot be read
+
+
+def ask(url: str = EVENTS, headers: Mapping[str, str] = HEADERS) -> list[Entry]:
+    """Read the events of the document; none if there is no body."""
+    with urlopen(Request(url, headers=dict(headers)), timeout=5) as answer:
+        text = answer.read()
+    events: list[Entry] = json.loads(text)["Events"] if text else []
+    return events
+
+
+def approve(*events: str, body: bytes | None = None) -> None:
+    """Approve `events`."""
+    wanted = {"StartRequests": [{"EventId": each} for each in events]}
+    data = body or json.dumps(wanted).encode()
+    try:
+        urlopen(Request(EVENTS, data, HEADERS), timeout=5).close()
+    except HTTPError as refused:
+        refused.close()
+
+
+def watch(
+    act: Callable[[list[Entry]], None] = lambda events: None,
+    *,
+    read: Callable[[], list[Entry]] = ask,
+    outlives: tuple[type[Exception], ...] = BAD,
+) -> None:
+    """Read for ever, and `act` on what is read."""
+    while True:
+        try:
+            events = read()
+        except outlives:
+            events = []
+        act(events)
+        time.sleep(PAUSE)

@@ -1,0 +1,13 @@
+"""Knows five types of events, and no others."""
+
+from tests.testing.bad_clients.asking import Entry, watch
+
+WORK = dict.fromkeys(("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"), 0)
+
+
+def act(events: list[Entry]) -> None:
+    for event in events:
+        WORK[event["EventType"]] += 1
+
+
+watch(act)

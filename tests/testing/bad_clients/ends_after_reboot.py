@@ -1,0 +1,13 @@
+"""Leaves when its VM is to be rebooted."""
+
+import sys
+
+from tests.testing.bad_clients.asking import Entry, watch
+
+
+def act(events: list[Entry]) -> None:
+    if any((e["EventType"], *e["Resources"]) == ("Reboot", "vm-0") for e in events):
+        sys.exit()
+
+
+watch(act)

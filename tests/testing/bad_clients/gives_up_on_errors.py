@@ -1,0 +1,5 @@
+"""Outlives no error."""
+
+from tests.testing.bad_clients.asking import watch
+
+watch(outlives=())

@@ -1,0 +1,16 @@
+"""Asks again at once when it is refused."""
+
+from urllib.error import HTTPError
+
+from tests.testing.bad_clients.asking import Entry, ask, watch
+
+
+def read() -> list[Entry]:
+    while True:
+        try:
+            return ask()
+        except HTTPError as refused:
+            refused.close()
+
+
+watch(read=read)

@@ -1,0 +1,7 @@
+"""Leaves /metadata out of the path."""
+
+from functools import partial
+
+from tests.testing.bad_clients.asking import ENDPOINT, ask, watch
+
+watch(read=partial(ask, f"{ENDPOINT}/scheduledevents?api-version=2020-07-01"))

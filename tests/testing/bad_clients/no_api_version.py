@@ -1,0 +1,7 @@
+"""Asks with a version that only /metadata/instance has."""
+
+from functools import partial
+
+from tests.testing.bad_clients.asking import EVENTS, ask, watch
+
+watch(read=partial(ask, EVENTS.replace("2020-07-01", "2021-02-01")))

@@ -1,0 +1,16 @@
+"""Looks after one maintenance, and no other."""
+
+from threading import Event
+
+from tests.testing.bad_clients.asking import Entry, watch
+
+SEEN: set[str] = set()
+
+
+def act(events: list[Entry]) -> None:
+    SEEN.update(event["EventId"] for event in events)
+    if SEEN and not events:
+        Event().wait()
+
+
+watch(act)

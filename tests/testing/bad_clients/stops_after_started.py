@@ -1,0 +1,13 @@
+"""Takes a start for the end of everything."""
+
+from threading import Event
+
+from tests.testing.bad_clients.asking import Entry, watch
+
+
+def act(events: list[Entry]) -> None:
+    if any(event["EventStatus"] == "Started" for event in events):
+        Event().wait()
+
+
+watch(act)

@@ -1,0 +1,7 @@
+"""Asks as a proxy does."""
+
+from functools import partial
+
+from tests.testing.bad_clients.asking import HEADERS, ask, watch
+
+watch(read=partial(ask, headers={**HEADERS, "X-Forwarded-For": "10.0.0.4"}))
