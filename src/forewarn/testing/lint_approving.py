@@ -77,7 +77,8 @@ def _nothing(evidence: Evidence) -> Look:
     done = [each for each in seen if each.id in _approved(evidence)]
     if done:
         return passed(f"approved {' and '.join(map(_called, done))}")
-    return found(f"approved none of the {len(seen)} events of its own VM")
+    names = sorted({each.type for each in seen})
+    return found(f"approved no event of its own VM: no {', no '.join(names)}")
 
 
 def _needs_work(event: Announced, vm: str) -> bool:

@@ -4,14 +4,24 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from typing import TypedDict
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import ProxyHandler, Request, build_opener
 
-Document = Mapping[str, object]
-Entry = dict[str, str]
+
+class Entry(TypedDict):
+    """An event of the document."""
+
+    EventId: str
+    EventType: str
+    EventStatus: str
+    NotBefore: str
+    Resources: list[str]
+
 
 ENDPOINT = os.environ["FOREWARN_ENDPOINT"]
 EVENTS = f"{ENDPOINT}/metadata/scheduledevents?api-version=2020-07-01"
+OPEN = build_opener(ProxyHandler({})).open
 HEADERS = {"Metadata": "true"}
 PAUSE = 0.21  # seconds: less than five times a second
 
@@ -20,7 +30,7 @@ BAD = (OSError, ValueError)  # no answer, or one that cannot be read
 
 def ask(url: str = EVENTS, headers: Mapping[str, str] = HEADERS) -> list[Entry]:
     """Read the events of the document; none if there is no body."""
-    with urlopen(Request(url, headers=dict(headers)), timeout=5) as answer:
+    with OPEN(Request(url, headers=dict(headers)), timeout=5) as answer:
         text = answer.read()
     events: list[Entry] = json.loads(text)["Events"] if text else []
     return events
@@ -31,7 +41,7 @@ def approve(*events: str, body: bytes | None = None) -> None:
     wanted = {"StartRequests": [{"EventId": each} for each in events]}
     data = body or json.dumps(wanted).encode()
     try:
-        urlopen(Request(EVENTS, data, HEADERS), timeout=5).close()
+        OPEN(Request(EVENTS, data, HEADERS), timeout=5).close()
     except HTTPError as refused:
         refused.close()
 

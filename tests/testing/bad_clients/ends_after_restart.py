@@ -1,15 +1,15 @@
 """Is sure that incarnations only grow."""
 
 import json
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
-from tests.testing.bad_clients.asking import EVENTS, HEADERS, Entry, watch
+from tests.testing.bad_clients.asking import EVENTS, HEADERS, OPEN, Entry, watch
 
 LAST = [0]
 
 
 def read() -> list[Entry]:
-    with urlopen(Request(EVENTS, headers=HEADERS), timeout=5) as answer:
+    with OPEN(Request(EVENTS, headers=HEADERS), timeout=5) as answer:
         incarnation = json.load(answer)["DocumentIncarnation"]
     assert incarnation >= LAST[0]
     LAST[0] = incarnation

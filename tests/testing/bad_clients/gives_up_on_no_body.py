@@ -1,13 +1,13 @@
 """Outlives errors of the network and of HTTP, but not an empty body."""
 
 import json
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
-from tests.testing.bad_clients.asking import EVENTS, HEADERS, Entry, watch
+from tests.testing.bad_clients.asking import EVENTS, HEADERS, OPEN, Entry, watch
 
 
 def read() -> list[Entry]:
-    with urlopen(Request(EVENTS, headers=HEADERS), timeout=5) as answer:
+    with OPEN(Request(EVENTS, headers=HEADERS), timeout=5) as answer:
         events: list[Entry] = json.load(answer)["Events"]
     return events
 

@@ -9,10 +9,8 @@ APPROVED: set[str] = set()
 
 def act(events: list[Entry]) -> None:
     for event in events:
-        is_new = (
-            event["EventId"] not in APPROVED and event["EventStatus"] == "Scheduled"
-        )
-        if is_new and event["Resources"] == ["vm-0"]:
+        is_mine = event["Resources"] == ["vm-0"]
+        if is_mine and event["EventId"] not in APPROVED:
             time.sleep(0.1)  # to get ready
             APPROVED.add(event["EventId"])
             approve(event["EventId"])
