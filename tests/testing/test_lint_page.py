@@ -1,0 +1,33 @@
+"""The page about lints says what the rules say, and knows it from facts."""
+
+import re
+from pathlib import Path
+
+from forewarn.testing.course import Pace
+from forewarn.testing.evidence import Part
+from forewarn.testing.lint import RULES
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "how-to" / "lint-a-client.md").read_text()
+
+
+def test_the_table_has_every_rule_as_it_is() -> None:
+    rows = re.findall(r"^\| `[\w-]+` \| .*", PAGE, re.MULTILINE)
+    assert rows == [
+        f"| `{rule.id}` | {rule.severity} | {rule.hurts} | {rule.remedy}"
+        f" | {', '.join(rule.facts)} |"
+        for rule in RULES
+    ]
+
+
+def test_every_rule_is_known_by_facts_that_are_there() -> None:
+    facts = (DOCS / "reference" / "wire.md").read_text()
+    numbers = {*re.findall(r"^- \*\*([\d.]+\w?)\*\*", facts, re.MULTILINE)}
+    assert {fact for rule in RULES for fact in rule.facts} <= numbers
+
+
+def test_the_course_is_told_part_by_part() -> None:
+    course = PAGE.split("## The course", 1)[1].split("## The rules", 1)[0]
+    parts = re.findall(r"^\| ([a-z ]+) \| ", course, re.MULTILINE)
+    assert parts[1:] == [*Part]
+    assert f"for {Pace().refusal:g} seconds" in course
