@@ -107,17 +107,18 @@ class Course:
     # --- the parts; each answers whether the program takes part --------------
 
     def _quiet(self) -> bool:
-        attending = self._attending
-        attending.wait(lambda: bool(attending.questions), self._pace.first_request)
-        if not attending.wait(lambda: attending.has_read, self._pace.first_answer):
+        attending, pace = self._attending, self._pace
+        if not attending.wait(lambda: bool(attending.questions), pace.first_request):
+            return False
+        if not attending.wait(lambda: attending.has_read, pace.first_answer):
             return False
         while (left := self._quiet_for()) and not attending.is_over:
             attending.wait(lambda: not self._quiet_for(), left)
         pause = attending.pause
-        if pause is None or pause >= self._pace.longest_pause:
+        if pause is None or pause >= pace.longest_pause:
             return False
-        least, most = self._pace.least_patience, self._pace.most_patience
-        attending.patience = min(max(_PAUSES * pause, least), most)
+        patience = max(_PAUSES * pause, pace.least_patience)
+        attending.patience = min(patience, pace.most_patience)
         return True
 
     def _quiet_for(self) -> float:

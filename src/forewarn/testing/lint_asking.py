@@ -19,8 +19,8 @@ from forewarn.testing.findings import (
 )
 
 _NOTICE = MINIMUM_NOTICE[EventType.PREEMPT].total_seconds()
-_TOO_RARE = _NOTICE / 2  # less than half of the notice may be left
-_RARE = 5.0  # seconds
+_TOO_RARE = _NOTICE / 2  # seconds, that may be gone before it is seen
+_RARE = _NOTICE / 4
 _ALLOWED = 5  # requests that a VM may send in a second
 _TOLERANCE = 0.25  # seconds by which a timer may ring early
 
