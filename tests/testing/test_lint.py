@@ -54,6 +54,11 @@ def while_refused(every: float) -> Sequence[Asked]:
     return [*polls(until=began), *more, *polls()[-2:]]
 
 
+def at_times(*moments: float) -> Sequence[Asked]:
+    """Ask at these moments, and as usual when something is announced."""
+    return [*map(asked, moments), *polls()[4:]]
+
+
 #: What was seen of whom, and all that is said of it.
 FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     "asks nothing": (
@@ -113,6 +118,53 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     "asks as ever while refused": (
         an_evidence(requests=while_refused(1.0), more=APPROVES),
         {"ignores-retry-after": "advice"},
+    ),
+    "asks six times a second": (
+        an_evidence(requests=at_times(1, 1.125, 1.25, 1.5, 1.75, 1.875)),
+        {"frequent-polls": "warning", "approves-nothing": "advice"},
+    ),
+    "asks five times a second": (
+        an_evidence(requests=at_times(1, 1.25, 1.5, 1.75, 1.875, 2)),
+        {"approves-nothing": "advice"},
+    ),
+    "needs no header for its approval": (
+        an_evidence(
+            more=[replace(approved(14, MINE), is_marked=False, version="2017-03-01")]
+        ),
+        {},
+    ),
+    "asks with a word that is taken here": (
+        an_evidence(requests=in_version("latest"), more=APPROVES),
+        {},
+    ),
+    "writes the path as it likes": (
+        an_evidence(
+            requests=[replace(e, path="/METADATA/scheduledEvents/") for e in polls()],
+            more=APPROVES,
+        ),
+        {},
+    ),
+    "asks faster while refused, but slowly": (
+        an_evidence(
+            requests=[*polls(3.0, until=28), *while_refused(1.0)[-5:]], more=APPROVES
+        ),
+        {"ignores-retry-after": "advice"},
+    ),
+    "gets ready for long": (
+        an_evidence(requests=[*polls(until=5), *polls()[24:]], more=APPROVES),
+        {},
+    ),
+    "approves again what was not taken": (
+        an_evidence(more=[approved(13, MINE, status=503), approved(14, MINE)]),
+        {},
+    ),
+    "approves what is of others, in lower case": (
+        an_evidence(more=[*APPROVES, approved(5, THEIRS.lower())]),
+        {"approves-others": "error"},
+    ),
+    "approves without having asked": (
+        an_evidence(requests=[approved(1, "X", status=400)], shown=(), spans=SPANS[:1]),
+        {"never-asks": "error", "approves-in-vain": "error"},
     ),
     "approves what is of others": (
         an_evidence(more=[*APPROVES, approved(5, THEIRS)]),
@@ -213,6 +265,38 @@ def test_who_was_not_waited_for_is_not_accused(part: Part) -> None:
     evidence = an_evidence(requests=polls(until=at), until=at + 3)
     said = what_is_said(evidence)[f"stops-{AFTER[part][0]}"]
     assert (said.outcome, said.saw[:22]) == (Outcome.UNSEEN, "there was no more time")
+
+
+def test_who_ends_long_after_its_last_question_has_ended_and_not_stopped() -> None:
+    at = middle(Part.STARTED)
+    ending = Ending(at=at + 10, code=1)
+    evidence = an_evidence(
+        requests=polls(until=at), ending=ending, until=at + 10, more=APPROVES
+    )
+    assert what_is_found(evidence) == {"ends-after-started": "error"}
+
+
+def test_what_is_answered_when_a_part_begins_belongs_to_it() -> None:
+    began = SPANS[2].began
+    evidence = an_evidence(
+        requests=[*polls(until=7), asked(began)],
+        ending=Ending(at=began, code=1),
+        until=began,
+        more=APPROVES,
+    )
+    assert what_is_found(evidence) == {"ends-after-started": "error"}
+
+
+def test_who_is_long_in_ending_does_not_ask_rarely() -> None:
+    quiet = [replace(SPANS[0], ended=12.0)]
+    evidence = an_evidence(
+        requests=polls(until=2),
+        ending=Ending(at=12, code=0),
+        spans=quiet,
+        shown=(),
+        until=12,
+    )
+    assert what_is_found(evidence) == {"ends-while-quiet": "error"}
 
 
 def test_who_ends_while_nothing_happens_ends_too_soon() -> None:
