@@ -16,7 +16,7 @@ PARTS: Mapping[Part, str] = {
     Part.QUIET: "nothing is announced",
     Part.SCHEDULED: "a Freeze of vm-0, Reboots of vm-1 and vm-2 are scheduled",
     Part.STARTED: "the Freeze starts",
-    Part.REBOOT: "two Reboots of vm-0 are scheduled, the platform's and a user's",
+    Part.REBOOT: "two Reboots of vm-0 are scheduled, one of them a user's",
     Part.GONE: "all events are called off, or over",
     Part.OTHER_VERSION: "a document as a later version may have it",
     Part.RESTART: "the incarnation begins again at 0",
