@@ -110,7 +110,7 @@ def test_whoever_gives_no_version_learns_it() -> None:
 
 def test_whoever_fell_silent_is_told_since_when() -> None:
     conduct = a_conduct(asked=[an_asked(1.0), an_asked(2.0)])
-    assert unseen(conduct, 3.0) == "web-0 asked last 8.0 s ago, 2 times in all"
+    assert unseen(conduct, 3.0) == "web-0 asked last 8.0 s ago; requests in all: 2"
 
 
 def test_one_who_saw_and_did_not_post_is_told_so() -> None:

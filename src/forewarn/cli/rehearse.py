@@ -1,18 +1,22 @@
 """`forewarn rehearse`: play a scenario to a program, and judge what it does."""
 
 import argparse
-import signal
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.rehearse_progress import Screen, Silence, screen_on
+from forewarn.cli.rehearse_lint import IGNORE, lint
+from forewarn.cli.rehearse_means import (
+    be_quiet,
+    end_on_signals,
+    needs_extra,
+    open_for,
+    screen_of,
+)
 from forewarn.cli.tables import clean, paragraph, table, write, write_json
 from forewarn.cli.values import read_duration, read_number
-from forewarn.errors import CannotStart, WrongUsage
+from forewarn.errors import WrongUsage
 
 if TYPE_CHECKING:
     from forewarn.testing.scenario import Scenario
@@ -67,6 +71,7 @@ def register(subcommands: Subcommands) -> None:
             help="play nothing in particular: report what would hurt on Azure",
         ),
         Option(flag="--strict", switch=True, help="with --lint, let warnings fail it"),
+        IGNORE,
         *PRODUCTION,
     )
 
@@ -122,6 +127,8 @@ def rehearse(args: argparse.Namespace) -> int:
         raise WrongUsage(
             "say which program to run: forewarn rehearse SCENARIO -- COMMAND..."
         )
+    if args.lint:
+        return lint(args, args.program)
     if args.scenario is None:
         raise WrongUsage(
             "say which scenario to play; `forewarn rehearse --list` names some"
@@ -169,6 +176,7 @@ def _play(
     with ExitStack() as cleanup:
         junit = open_for(args.junit, cleanup)  # first: it would be a pity later
         transcript = open_for(args.transcript, cleanup)
+        be_quiet()
         end_on_signals()
         screen = screen_of(args, len(scenario.steps))
         with closing(screen):
@@ -179,41 +187,6 @@ def _play(
             transcript.writelines(f"{line}\n" for line in played.transcript)
     _tell(played, as_json=bool(args.json))
     return 0 if played.has_passed else 1
-
-
-def screen_of(args: argparse.Namespace, steps: int) -> Screen:
-    """Show progress, unless nobody wants to see it."""
-    return Silence() if args.quiet else screen_on(sys.stderr, steps)
-
-
-def needs_extra(error: ImportError) -> CannotStart:
-    """Say what a rehearsal needs."""
-    return CannotStart(
-        f"a rehearsal needs the server extra ({error.name} is missing):"
-        " pip install 'forewarn[server]'"
-    )
-
-
-def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
-    """Open the file `name` to be written, if there is one."""
-    if name is None:
-        return None
-    try:
-        return cleanup.enter_context(Path(name).open("w", encoding="utf-8"))
-    except OSError as error:
-        raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
-
-
-def end_on_signals() -> None:
-    """Leave in order when told to end, so that the program is ended, too."""
-
-    def leave(number: int, frame: object) -> NoReturn:
-        del frame
-        raise SystemExit(128 + number)
-
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, leave)
 
 
 def _tell(played: "Played", *, as_json: bool) -> None:

@@ -6,6 +6,13 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from forewarn.cli.options import Option
+from forewarn.cli.rehearse_means import (
+    be_quiet,
+    end_on_signals,
+    needs_extra,
+    open_for,
+    screen_of,
+)
 from forewarn.cli.rehearse_progress import Screen
 from forewarn.cli.tables import clean, paragraph, table, write, write_json
 from forewarn.errors import WrongUsage
@@ -28,8 +35,6 @@ _LAST_LINES = 20
 
 def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Lint the program `command`; 1 if it does what would hurt, 0 if it does not."""
-    from forewarn.cli.rehearse import end_on_signals, needs_extra, open_for, screen_of
-
     try:
         from forewarn.testing import lint_reports, linting
         from forewarn.testing.evidence import Part
@@ -47,6 +52,7 @@ def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
     is_strict = bool(args.strict)
     with ExitStack() as cleanup:
         junit = open_for(args.junit, cleanup)  # first: it would be a pity later
+        be_quiet()
         end_on_signals()
         with closing(_Parts(screen_of(args, len(Part)))) as parts:
             linted = linting.lint(trial, parts)

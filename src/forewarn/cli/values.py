@@ -76,8 +76,6 @@ def read_real_duration(text: str) -> float:
         return duration_of(text).total_seconds()
     except InvalidInput as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    except OverflowError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is too long") from error
 
 
 def read_fraction(text: str) -> float:

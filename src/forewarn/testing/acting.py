@@ -79,10 +79,10 @@ def _disturb(stage: Stage, step: s.Step, pause: Callable[[float], None]) -> None
     match step:
         case s.Outage():
             began = time.monotonic()
-            rehearsal.set_fault(Fault(kind=FaultKind.REFUSED))
+            refused = rehearsal.set_fault(Fault(kind=FaultKind.REFUSED))
             pause(step.seconds)
             rehearsal.outage(step.lasts)
-            rehearsal.clear_faults()
+            rehearsal.clear_faults(refused)
             stage.away.append((began, time.monotonic()))
         case s.SetFault():
             rehearsal.set_fault(step.fault)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from forewarn.errors import InvalidInput
-from forewarn.server.faults import Fault, FaultKind, FaultOn
+from forewarn.server.faults import Fault, FaultKind, FaultOn, check
 from forewarn.testing import kinds
 from forewarn.testing import scenario as s
 from forewarn.testing.keys import Form, Key, Row
@@ -157,7 +157,7 @@ def _fault(words: tuple[FaultKind, ...], helps: str, *more: Key[object]) -> Form
             delay=plain.delay if delay is None else delay,
             retry_after=plain.retry_after if retry_after is None else retry_after,
         )
-        return s.SetFault(fault=fault)
+        return s.SetFault(fault=check(fault))
 
     return Form(verb=verb, keys=(*more, LASTS), make=make)
 

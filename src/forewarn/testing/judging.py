@@ -145,7 +145,8 @@ def unseen(conduct: Conduct, since: float) -> str:
         return f"{last.method} {last.path} was answered {last.status}{_header(last)}"
     silent = conduct.until - conduct.came[-1]
     return (
-        f"{conduct.vm} asked last {silent:.1f} s ago, {len(conduct.came)} times in all"
+        f"{conduct.vm} asked last {silent:.1f} s ago; requests in all:"
+        f" {len(conduct.came)}"
     )
 
 

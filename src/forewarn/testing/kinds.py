@@ -185,7 +185,7 @@ def _duration(longest: timedelta, spoken: str) -> Kind[timedelta]:
 def _seconds(text: str) -> float:
     try:
         return duration_of(text).total_seconds()
-    except OverflowError:
+    except InvalidInput:  # it is written well, but longer than any time
         return float("inf")
 
 

@@ -69,10 +69,12 @@ def play(scenario: s.Scenario, production: Production, progress: Progress) -> Pl
         results = player.play(scenario)
         stage.settle()
         entries = rehearsal.journal()
+        timeline = rehearsal.timeline().splitlines()
     return Played(
         scenario=scenario,
         results=results,
         seconds=time.monotonic() - began,
+        timeline=timeline,
         output=program.written,
         transcript=[
             *transcript(scenario.name, production.seed, results, entries, start)

@@ -272,8 +272,10 @@ class Rehearsal:
         """Choose the event that the VM of the program sees, if there is one."""
         if not events:
             raise InvalidInput("nothing was announced")
+        own = [each for each in events if self.vm in each.resources]
         group = self.fleet.vms[self.vm].group if self.vm else ""
-        return next((each for each in events if each.group == group), events[0])
+        seen = [each for each in events if each.group == group]
+        return [*own, *seen, *events][0]
 
     # --- what goes wrong on the way ------------------------------------------
 

@@ -1,0 +1,52 @@
+"""What every rehearsal needs: a screen, files to write, an end in order."""
+
+import argparse
+import logging
+import signal
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, NoReturn
+
+from forewarn.cli.rehearse_progress import Screen, Silence, screen_on
+from forewarn.errors import CannotStart
+
+
+def screen_of(args: argparse.Namespace, steps: int) -> Screen:
+    """Show progress, unless nobody wants to see it."""
+    return Silence() if args.quiet else screen_on(sys.stderr, steps)
+
+
+def needs_extra(error: ImportError) -> CannotStart:
+    """Say what a rehearsal needs."""
+    return CannotStart(
+        f"a rehearsal needs the server extra ({error.name} is missing):"
+        " pip install 'forewarn[server]'"
+    )
+
+
+def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
+    """Open the file `name` to be written, if there is one."""
+    if name is None:
+        return None
+    try:
+        return cleanup.enter_context(Path(name).open("w", encoding="utf-8"))
+    except OSError as error:
+        raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
+
+
+def be_quiet() -> None:
+    """Keep what the service logs off the terminal; the verdict tells what matters."""
+    logging.getLogger("forewarn").addHandler(logging.NullHandler())
+
+
+def end_on_signals() -> None:
+    """Leave in order when told to end, so that the program is ended, too."""
+
+    def leave(number: int, frame: object) -> NoReturn:
+        del frame
+        raise SystemExit(128 + number)
+
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, leave)
