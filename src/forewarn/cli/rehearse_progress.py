@@ -56,8 +56,8 @@ class Lines:
         """Hear that a step begins."""
 
     def end(self, result: "Result") -> None:
-        """Show what came of a step."""
-        if result.number is not None:
+        """Show what came of a step, if it was reached."""
+        if result.number is not None and result.verdict != "not reached":
             where = f"step {result.number} of {self._steps}"
             self._stream.write(f"{where}: {result.verdict}: {clean(result.what)}\n")
             self._stream.flush()
