@@ -59,7 +59,8 @@ def _no_version(evidence: Evidence) -> Look:
         return unseen("no request with the header came")
     bad = [e for e in asked if e.version not in VERSIONS and e.status == 400]
     if not bad:
-        return passed(f"asked with {', '.join(sorted({e.version for e in asked}))}")
+        known = sorted({e.version for e in asked if e.version in VERSIONS})
+        return passed(f"asked with {', '.join(known) or 'nothing that was refused'}")
     given = f"with {bad[0].version}" if bad[0].version else "without one"
     return found(f"asked {times(len(bad))} {given}; that was refused")
 
