@@ -174,6 +174,35 @@ def test_whoever_ends_the_rehearsal_ends_the_program(
         assert b"Traceback" not in process.stderr.read()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_ends_the_rehearsal_twice_need_not_wait_for_the_program(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    program = an_actor(
+        "import signal\n"
+        f"tell = lambda *_: open({str(told)!r}, 'w').write(str(os.getpid()))\n"
+        "signal.signal(signal.SIGTERM, tell)\nforever(lambda e: None)"
+    )
+    process = subprocess.Popen(
+        [*FOREWARN, "rehearse", "user-reboot", "--", *program],
+        cwd=tmp_path,
+        env=environment_of(tmp_path),
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stderr is not None
+        assert b"step 0 of" in process.stderr.readline()
+        process.send_signal(number)
+        child = os.pidfd_open(int(told.read_text()))  # it was told to end, and does not
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+        assert select([child], [], [], 10)[0]
+        os.close(child)
+        assert b"Traceback" not in process.stderr.read()
+
+
 def test_a_program_with_options_of_its_own_keeps_them(
     tmp_path: Path, short: str
 ) -> None:

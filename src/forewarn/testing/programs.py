@@ -114,9 +114,11 @@ class Program:
         """End it, and all that it has started."""
         if self._process is None or self._thread is None:
             return
-        self._signal(signal.SIGTERM)
-        self._thread.join(self._grace)
-        self._signal(signal.SIGKILL)  # also those who outlive their parent
+        try:
+            self._signal(signal.SIGTERM)
+            self._thread.join(self._grace)
+        finally:  # also for who does not want to wait, as by a second Ctrl-C
+            self._signal(signal.SIGKILL)  # also those who outlive their parent
         self._thread.join()  # before its number is given back: the thread asks by it
         self._process.wait()
 
