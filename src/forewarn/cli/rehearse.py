@@ -88,8 +88,8 @@ PRODUCTION = (
     Option(
         flag="--transcript",
         metavar="FILE",
-        help="write every fact as a line of JSON, without real times: with the"
-        " same --seed it is the same, byte for byte",
+        help="write every fact but what was seen as a line of JSON, without real"
+        " times: with the same --seed it is the same, byte for byte",
     ),
     Option(
         flag="--output",

@@ -1,7 +1,8 @@
 """A rehearsal as lines of JSON that are the same whenever it goes the same way.
 
 Times are seconds of the service's clock since the rehearsal began; of real time there
-is nothing in it.
+is nothing in it. When the program asked is real time, too: so who has seen what, and
+positions in the journal, which count that, are left out.
 """
 
 import json
@@ -10,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 
-from forewarn.core.facts import Entry
+from forewarn.core.facts import Entry, Seen
 from forewarn.testing.verdicts import Result
 
 
@@ -21,17 +22,16 @@ def transcript(
     entries: Sequence[Entry],
     began: datetime,
 ) -> Iterator[str]:
-    """Write what was played, what came of it, and every fact."""
+    """Write what was played, what came of it, and every fact but what was seen."""
     yield _line({"scenario": name, "seed": seed})
     for each in results:
         yield _line(
             {"step": each.number, "what": each.what, "verdict": each.verdict.value}
         )
-    for entry in entries:
-        told = _plain(entry.fact, began)
-        fact = type(entry.fact).__name__
+    for fact in (each.fact for each in entries if not isinstance(each.fact, Seen)):
+        told = _plain(fact, began)
         own = told if isinstance(told, dict) else {}
-        yield _line({"position": entry.position, "fact": fact, **own})
+        yield _line({"fact": type(fact).__name__, **own})
 
 
 def _line(plain: object) -> str:
