@@ -57,3 +57,13 @@ def test_bytes_that_are_no_text_are_no_tape(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00\n")
     with pytest.raises(FaultyFile, match="jsonl:1: "):
         read_tape(path)
+
+
+def test_only_one_at_a_time_writes_to_a_tape(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    with TapeFile.make(path, a_header()):
+        before = path.read_bytes()
+        with pytest.raises(CannotStart, match="written by another recording"):
+            TapeFile.go_on(path, read_tape(path))
+        assert path.read_bytes() == before
+    TapeFile.go_on(path, read_tape(path)).close()

@@ -35,6 +35,7 @@ class TapeFile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         try:
             made = cls(path, os.open(path, flags, 0o600), header)
+            made._hold()
         except FileExistsError as error:
             raise CannotStart(
                 f"{path} is there already; --append goes on with it, or choose another"
@@ -56,10 +57,28 @@ class TapeFile:
         try:
             number = os.open(path, os.O_RDWR)
             made = cls(path, number, tape.header)
+            made._hold()
             made._mend(is_cut=tape.is_cut)
         except OSError as error:
             raise CannotStart(f"{path} cannot be written: {error.strerror}") from error
         return made
+
+    def _hold(self) -> None:
+        """Keep others from writing to it, as long as it is open."""
+        if os.name != "posix":
+            return
+        import fcntl  # not everywhere
+
+        try:
+            fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.close()
+            raise CannotStart(
+                f"{self.path} is being written by another recording; choose another"
+                " name"
+            ) from error
+        except OSError:  # a file system without locks
+            return
 
     def _mend(self, *, is_cut: bool) -> None:
         """Take out a line that breaks off, or give the last one its end."""
