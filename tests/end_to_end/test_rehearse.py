@@ -86,6 +86,16 @@ def test_every_report_is_written(tmp_path: Path, short: str) -> None:
     assert (tmp_path / "o").read_text() == "hello\n"
 
 
+@pytest.mark.parametrize("option", ["--junit", "--transcript"])
+def test_a_full_disk_is_said_and_the_verdict_is_told_all_the_same(
+    tmp_path: Path, short: str, option: str
+) -> None:
+    done = run(tmp_path, "rehearse", short, option, "/dev/full", "--", *EAGER)
+    assert done.code == 1
+    assert "/dev/full cannot be written: No space left on device" in done.err
+    assert done.out.splitlines()[-1].startswith("PASSED short")
+
+
 def test_the_same_seed_makes_the_same_transcript(tmp_path: Path, short: str) -> None:
     for name in ("one", "two"):
         words = ("--seed", "7", "--transcript", name)

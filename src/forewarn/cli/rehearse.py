@@ -12,6 +12,7 @@ from forewarn.cli.rehearse_means import (
     end_on_signals,
     needs_extra,
     open_for,
+    put,
     screen_of,
 )
 from forewarn.cli.tables import clean, paragraph, table, write, write_json
@@ -181,11 +182,11 @@ def _play(
         screen = screen_of(args, len(scenario.steps))
         with closing(screen):
             played = play(scenario, production, screen)
-        if junit is not None:
-            junit.write(as_junit(played))
-        if transcript is not None:
-            transcript.writelines(f"{line}\n" for line in played.transcript)
-    _tell(played, as_json=bool(args.json))
+        try:
+            put(junit, [as_junit(played)])
+            put(transcript, (f"{line}\n" for line in played.transcript))
+        finally:  # a full disk is no reason to keep the verdict back
+            _tell(played, as_json=bool(args.json))
     return 0 if played.has_passed else 1
 
 

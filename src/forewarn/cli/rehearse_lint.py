@@ -11,6 +11,7 @@ from forewarn.cli.rehearse_means import (
     end_on_signals,
     needs_extra,
     open_for,
+    put,
     screen_of,
 )
 from forewarn.cli.rehearse_progress import Screen
@@ -56,12 +57,10 @@ def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
         end_on_signals()
         with closing(_Parts(screen_of(args, len(Part)))) as parts:
             linted = linting.lint(trial, parts)
-        if junit is not None:
-            junit.write(lint_reports.as_junit(linted, is_strict=is_strict))
-    if args.json:
-        write_json(lint_reports.as_json(linted, is_strict=is_strict))
-    else:
-        _tell(linted, is_quiet=bool(args.quiet), is_strict=is_strict)
+        try:
+            put(junit, [lint_reports.as_junit(linted, is_strict=is_strict)])
+        finally:  # a full disk is no reason to keep back what was found
+            _tell(linted, args)
     return 1 if has_failed(linted.findings, is_strict=is_strict) else 0
 
 
@@ -103,10 +102,14 @@ class _Parts:
             self._screen.end(result)
 
 
-def _tell(linted: "Linted", *, is_quiet: bool, is_strict: bool) -> None:
+def _tell(linted: "Linted", args: argparse.Namespace) -> None:
     from forewarn.testing import lint_reports
 
-    if not is_quiet:
+    is_strict = bool(args.strict)
+    if args.json:
+        write_json(lint_reports.as_json(linted, is_strict=is_strict))
+        return
+    if not args.quiet:
         write(table(lint_reports.HEADER, map(lint_reports.row, linted.findings)))
         write("")
     for title, hurts, remedy in lint_reports.reasons(linted):

@@ -4,12 +4,13 @@ import argparse
 import logging
 import signal
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
 from forewarn.cli.rehearse_progress import Screen, Silence, screen_on
-from forewarn.errors import CannotStart
+from forewarn.errors import CannotStart, Unavailable
 
 
 def screen_of(args: argparse.Namespace, steps: int) -> Screen:
@@ -33,6 +34,19 @@ def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
         return cleanup.enter_context(Path(name).open("w", encoding="utf-8"))
     except OSError as error:
         raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
+
+
+def put(file: IO[str] | None, lines: Iterable[str]) -> None:
+    """Write `lines` into `file`, if there is one."""
+    if file is None:
+        return
+    try:
+        file.writelines(lines)
+        file.flush()
+    except OSError as error:
+        with suppress(OSError):  # it would try again later, and say nothing useful
+            file.close()
+        raise Unavailable(f"{file.name} cannot be written: {error.strerror}") from error
 
 
 def be_quiet() -> None:
