@@ -1,5 +1,6 @@
 """The verdict reads well, and every CI can read it."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from forewarn.testing.fleets import fleet_of
@@ -96,3 +97,11 @@ def test_json_has_every_step_with_its_reason() -> None:
             "seconds": 5,
         },
     ]
+
+
+def test_junit_holds_whatever_a_file_is_called() -> None:
+    played = a_played(PASSED)
+    odd = replace(played, scenario=replace(played.scenario, name="we\x01ird\udcff"))
+    suite = ElementTree.fromstring(as_junit(odd).encode()).find("testsuite")
+    assert suite is not None
+    assert suite.get("name") == "forewarn.weird"

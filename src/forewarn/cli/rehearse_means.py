@@ -31,7 +31,10 @@ def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
     if name is None:
         return None
     try:
-        return cleanup.enter_context(Path(name).open("w", encoding="utf-8"))
+        # Replaced: the name of a scenario's file may have bytes that are no text.
+        return cleanup.enter_context(
+            Path(name).open("w", encoding="utf-8", errors="replace")
+        )
     except OSError as error:
         raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
 

@@ -67,7 +67,7 @@ def as_junit(played: Played) -> str:
     skipped = [each for each in expected if each.verdict is Verdict.NOT_REACHED]
     suite = xml.Element(
         "testsuite",
-        name=f"forewarn.{played.scenario.name}",
+        name=_suite(played),
         tests=str(len(expected)),
         failures=str(len(played.failed)),
         errors="0",
@@ -90,7 +90,7 @@ def _case(played: Played, result: Result) -> xml.Element:
     number = "throughout" if result.number is None else f"{result.number:02}"
     case = xml.Element(
         "testcase",
-        classname=f"forewarn.{played.scenario.name}",
+        classname=_suite(played),
         name=_xml_text(f"{number} {result.what}"),
         time=f"{result.seconds:.3f}",
     )
@@ -100,6 +100,10 @@ def _case(played: Played, result: Result) -> xml.Element:
     elif result.verdict is Verdict.NOT_REACHED:
         xml.SubElement(case, "skipped", message="an earlier step failed")
     return case
+
+
+def _suite(played: Played) -> str:
+    return _xml_text(f"forewarn.{played.scenario.name}")
 
 
 def _xml_text(text: str) -> str:
