@@ -1,5 +1,6 @@
 """How a rehearsal goes, while it goes."""
 
+import os
 import time
 from threading import Event as Bell
 from threading import Thread
@@ -101,6 +102,14 @@ class Line:
 
     def _show(self) -> None:
         waited = f"  {time.monotonic() - self._since:.0f} s"
-        room = columns() - len(waited) - 1
+        room = max(0, _width(self._stream) - len(waited) - 1)
         self._stream.write(f"\r\x1b[K{self._what[:room]}{waited}")
         self._stream.flush()
+
+
+def _width(stream: IO[str]) -> int:
+    """Say how wide the terminal is: a line that it breaks cannot be taken away."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or columns()
+    except OSError:
+        return columns()
