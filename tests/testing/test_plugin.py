@@ -108,6 +108,15 @@ def test_of_a_program(scheduled_events):
         scheduled_events.wait_marked("ready", within="10ms")
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+def test_of_an_error_that_cannot_be_told(scheduled_events):
+    raise Unspeakable
+
+
 @pytest.mark.scheduled_events(vms="a")
 def test_vms(scheduled_events):
     pass
@@ -156,7 +165,7 @@ def test_a_failure_is_told_with_a_timeline_once(pytester: pytest.Pytester) -> No
     pytester.makeini(STRICT)
     pytester.makepyfile(FAILING)
     result = pytester.runpytest_inprocess("-q", "-p", "no:schemathesis")
-    result.assert_outcomes(failed=3, errors=4)
+    result.assert_outcomes(failed=4, errors=4)
     result.stdout.fnmatch_lines(
         [
             "scheduled_events: vms is a list of names: ['a']",
@@ -174,9 +183,11 @@ def test_a_failure_is_told_with_a_timeline_once(pytester: pytest.Pytester) -> No
             "E           AssertionError: there is no mark 'ready'",
             "*- the program, which had ended (code 3) -*",
             "no disk",
+            ">       raise Unspeakable",
+            "*- scheduled events -*",
         ]
     )
-    assert str(result.stdout).count("scheduled events, by the service's clock") == 3
+    assert str(result.stdout).count("scheduled events, by the service's clock") == 4
 
 
 def test_without_the_server_extra_the_fixture_says_what_to_install(

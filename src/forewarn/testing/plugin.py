@@ -72,7 +72,7 @@ def pytest_runtest_makereport(
     report = yield
     rehearsals = item.stash.get(_running, None)
     if rehearsals and report.failed and call.excinfo is not None:
-        _tell(report, rehearsals, str(call.excinfo.value))
+        _tell(report, rehearsals, call.excinfo.exconly())
     return report
 
 
