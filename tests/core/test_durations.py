@@ -23,6 +23,9 @@ from forewarn.errors import InvalidInput
         ("1d", 86_400),
         (" 2H ", 7200),
         (3, 3),
+        (0.1 + 0.2, 0.3),
+        (1e-05, 0.00001),
+        (1e10, 10_000_000_000),
         (timedelta(minutes=2), 120),
     ],
 )
@@ -42,6 +45,13 @@ def test_what_is_written_is_read_again(milliseconds: int) -> None:
     assert duration_of(written(duration)) == duration
 
 
-def test_what_is_longer_than_any_time_is_refused() -> None:
+@pytest.mark.parametrize("number", [-1, -0.5, float("nan"), True])
+def test_a_number_that_is_no_duration_is_refused(number: float) -> None:
+    with pytest.raises(InvalidInput, match="is not a duration"):
+        duration_of(number)
+
+
+@pytest.mark.parametrize("much", ["999999999d999999999h", 1e300, float("inf")])
+def test_what_is_longer_than_any_time_is_refused(much: str | float) -> None:
     with pytest.raises(InvalidInput, match="longer than time"):
-        duration_of("999999999d999999999h")
+        duration_of(much)

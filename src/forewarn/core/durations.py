@@ -18,8 +18,8 @@ def duration_of(written: str | float | timedelta) -> timedelta:
     if isinstance(written, timedelta):
         return written
     text = str(written).strip()
-    if _PLAIN.fullmatch(text):
-        return timedelta(seconds=float(text))
+    if _PLAIN.fullmatch(text) or _is_number(written):
+        return _seconds(float(text), text)
     found = _WRITTEN.fullmatch(text)
     if not text or found is None:
         raise InvalidInput(
@@ -28,6 +28,20 @@ def duration_of(written: str | float | timedelta) -> timedelta:
     parts = zip(found.groups(), _MILLISECONDS, strict=True)
     try:
         return timedelta(milliseconds=sum(int(n or 0) * unit for n, unit in parts))
+    except OverflowError:
+        raise InvalidInput(f"{text!r} is longer than time itself") from None
+
+
+def _is_number(written: object) -> bool:
+    """Whether it is one, as a program has calculated it: 1 / 3, 1e-07."""
+    if isinstance(written, bool) or not isinstance(written, int | float):
+        return False
+    return written >= 0
+
+
+def _seconds(number: float, text: str) -> timedelta:
+    try:
+        return timedelta(seconds=number)
     except OverflowError:
         raise InvalidInput(f"{text!r} is longer than time itself") from None
 
