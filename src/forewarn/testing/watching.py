@@ -18,6 +18,7 @@ from forewarn.server.witness import Asked
 MARKS = "/rehearsal/marks"
 
 _LONGEST_MARK = 200
+_LONGEST_WAIT = 3600.0  # seconds, after which he looks again: some are too many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +154,7 @@ class Watching:
                 known = self._changes
             if is_so():
                 return True
-            left = deadline - self._monotonic()
+            left = min(deadline - self._monotonic(), _LONGEST_WAIT)
             if left <= 0:
                 return False
             with self._changed:
