@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -226,3 +227,26 @@ def test_a_fault_that_cannot_be_is_refused_by_a_sentence(rehearsal: Rehearsal) -
         rehearsal.fault("418")
     with pytest.raises(NotFound, match="web-9"):
         rehearsal.fault("503", vms=["web-9"])
+
+
+def test_a_status_may_be_a_number(rehearsal: Rehearsal, client: Client) -> None:
+    rehearsal.fault(503, count=1)  # type: ignore[arg-type]  # as many write it
+    with pytest.raises(Refused):
+        client.document()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cuont": 3}, "there is no cuont; there are on, vms, count, "),
+        ({"count": 1.5}, "count is a whole number; not 1.5"),
+        ({"count": "3"}, "count is a whole number; not '3'"),
+        ({"probability": "half"}, "probability is a number; not 'half'"),
+        ({"retry_after": 0.5}, "retry_after is a whole number; not 0.5"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_a_sentence(
+    rehearsal: Rehearsal, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        rehearsal.fault("503", **options)

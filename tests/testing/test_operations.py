@@ -1,8 +1,11 @@
 """What is done to one VM in a rehearsal is announced as it is on Azure."""
 
+from typing import Any
+
 import pytest
 
 from forewarn.client import Client
+from forewarn.errors import InvalidInput
 from forewarn.testing.rehearsal import Rehearsal
 
 
@@ -22,3 +25,17 @@ def test_an_operation_has_its_own_type_and_source(
         with Client(rehearsal.endpoint_of(vm)) as client:
             (event,) = client.document().events
     assert (event.type, event.source) == announced
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"notce": "1m"}, "there is no notce; there are host, group, notice, "),
+        ({"source": "me"}, "a source is one of platform, user; not 'me'"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_a_sentence(
+    options: dict[str, Any], said: str
+) -> None:
+    with Rehearsal() as rehearsal, pytest.raises(InvalidInput, match=said):
+        rehearsal.reboot("web-0", **options)

@@ -150,7 +150,7 @@ def _plain(fault: Fault) -> Fault:
 
 def _word(kind: type[_Word], text: str, name: str) -> _Word:
     try:
-        return kind(text.lower())
+        return kind(str(text).lower())
     except ValueError:
         known = ", ".join(each.value for each in kind)
         raise InvalidInput(f"{name} is one of {known}; not {text!r}") from None

@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 from forewarn.core.durations import duration_of
+from forewarn.errors import InvalidInput
 from forewarn.server.faults import Fault, fault_of
+from forewarn.testing.orders import refuse_unknown
+
+_Number = TypeVar("_Number", int, float)
 
 
 class FaultOptions(TypedDict, total=False):
@@ -22,17 +26,26 @@ class FaultOptions(TypedDict, total=False):
 
 def fault_from(kind: str, options: FaultOptions) -> Fault:
     """Read what is to go wrong."""
+    refuse_unknown(options, FaultOptions)
     vms = options.get("vms", ())
     return fault_of(
         kind,
         on=options.get("on"),
         vms=[vms] if isinstance(vms, str) else vms,
-        count=options.get("count"),
-        probability=options.get("probability"),
+        count=_number("count", options.get("count"), int),
+        probability=_number("probability", options.get("probability"), float),
         seconds=_seconds(options.get("lasts")),
         delay=_seconds(options.get("delay")),
-        retry_after=options.get("retry_after"),
+        retry_after=_number("retry_after", options.get("retry_after"), int),
     )
+
+
+def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | None:
+    """Refuse what is no such number: types are not checked where tests are run."""
+    if given is None or (isinstance(given, kind | int) and given is not True):
+        return given
+    wanted = "a whole number" if kind is int else "a number"
+    raise InvalidInput(f"{name} is {wanted}; not {given!r}")
 
 
 def _seconds(written: str | float | timedelta | None) -> float | None:

@@ -1,6 +1,6 @@
 """What a test wants announced, as it writes it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TypedDict
 
@@ -26,6 +26,7 @@ class Options(TypedDict, total=False):
 
 def order_of(kind: EventType | str, vms: Sequence[str], options: Options) -> Order:
     """Read what is to be announced."""
+    refuse_unknown(options, Options)
     notice, duration = options.get("notice"), options.get("duration")
     source = options.get("source")
     return Order(
@@ -34,23 +35,38 @@ def order_of(kind: EventType | str, vms: Sequence[str], options: Options) -> Ord
         host=options.get("host"),
         group=options.get("group"),
         notice=None if notice is None else duration_of(notice),
-        duration=None
-        if duration is None
-        else int(duration_of(duration).total_seconds()),
+        duration=None if duration is None else _seconds(duration),
         description=options.get("description"),
-        source=None if source is None else EventSource(source.capitalize()),
+        source=None if source is None else _source(source),
         reason=options.get("reason"),
         emergency=options.get("emergency", False),
         ignore_gates=options.get("ignore_gates", False),
     )
 
 
+def refuse_unknown(options: Mapping[str, object], known: type) -> None:
+    """Refuse what stands in `options` and not in the table `known`."""
+    names = known.__annotations__
+    if unknown := [each for each in options if each not in names]:
+        raise InvalidInput(
+            f"there is no {', '.join(unknown)}; there are {', '.join(names)}"
+        )
+
+
 def _type(kind: EventType | str) -> EventType:
     try:
-        return EventType(kind.capitalize())
+        return EventType(str(kind).capitalize())
     except ValueError:
         known = ", ".join(EventType)
         raise InvalidInput(f"{kind!r} is no type of event; there are {known}") from None
+
+
+def _source(source: str) -> EventSource:
+    try:
+        return EventSource(str(source).capitalize())
+    except ValueError:
+        known = ", ".join(each.lower() for each in EventSource)
+        raise InvalidInput(f"a source is one of {known}; not {source!r}") from None
 
 
 def _seconds(duration: str | float | timedelta) -> int:
