@@ -132,9 +132,14 @@ class Watching:
             return (*self._marks,)
 
     def committed_at(self, position: int) -> float:
-        """When the fact at `position` was committed."""
+        """When the fact at `position`, which is there to read, was committed."""
         with self._changed:
-            return next((at for to, at in self._commits if to >= position), 0.0)
+            known = next((at for to, at in self._commits if to >= position), None)
+            if known is not None:
+                return known
+            at = self._monotonic()  # just now: whoever did it is about to tell
+            self._commits.append((position, at))
+            return at
 
     def now(self) -> float:
         """Read the real clock."""
