@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from select import select
 from threading import Event as Bell
+from typing import Any
 
 import pytest
 
@@ -78,3 +79,9 @@ def test_an_output_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) 
     name = str(tmp_path / "not" / "there")
     with pytest.raises(CannotStart, match="there cannot be written"):
         Program(["true"], {}, output=name).start()
+
+
+@pytest.mark.parametrize("command", [(), (["sleep", "5"],), ("sleep", 5)])
+def test_a_command_that_is_none_is_told_in_a_sentence(command: Any) -> None:
+    with pytest.raises(CannotStart, match="a command is its words"):
+        Program(command, {}).start()

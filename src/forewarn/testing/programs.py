@@ -14,6 +14,7 @@ from typing import IO
 from forewarn.errors import CannotStart
 
 _TAIL = 4000  # bytes
+_PART = (str, bytes, os.PathLike)  # of a command
 
 
 class Program:
@@ -65,6 +66,11 @@ class Program:
 
     def start(self) -> None:
         """Start it."""
+        if not self._command or not all(isinstance(e, _PART) for e in self._command):
+            raise CannotStart(
+                "a command is its words, one after another: run('sleep', '5'); not"
+                f" run{tuple(self._command)!r}"
+            )
         self._file = self._open_output()
         try:
             self._process = subprocess.Popen(
