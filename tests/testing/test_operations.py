@@ -39,3 +39,14 @@ def test_an_option_that_cannot_be_is_refused_by_a_sentence(
 ) -> None:
     with Rehearsal() as rehearsal, pytest.raises(InvalidInput, match=said):
         rehearsal.reboot("web-0", **options)
+
+
+def test_what_cannot_be_done_to_a_vm_is_refused_by_a_sentence() -> None:
+    several: Any = ["web-0", "web-1"]
+    with Rehearsal() as rehearsal:
+        with pytest.raises(InvalidInput, match="'rebot' is none of restart, redeploy"):
+            rehearsal.operate("rebot", "web-0")
+        with pytest.raises(InvalidInput, match="is no name of a VM"):
+            rehearsal.reboot(several)
+        with pytest.raises(InvalidInput, match="an outage lasts 36500 days at most"):
+            rehearsal.outage("999999999d")

@@ -12,7 +12,7 @@ from forewarn.testing.plugin import scheduled_events
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "pytest.md").read_text()
 
 #: What playing scenarios needs, and what pages of their own tell of.
-ELSEWHERE = re.compile(r"events_of|seen_of|\w*fault\w*")
+ELSEWHERE = re.compile(r"system|events_of|seen_of|\w*fault\w*")
 
 
 def the_part(title: str) -> str:

@@ -1,12 +1,15 @@
 """Rehearsals without pytest: in scripts, and in unittest."""
 
 import os
+import signal
 import unittest
+from typing import Any
 
 import pytest
 
 import forewarn.testing
 from forewarn import Client
+from forewarn.errors import Conflict, ForewarnError
 from forewarn.testing import Rehearsal, scheduled_events
 
 
@@ -41,6 +44,55 @@ def test_a_rehearsal_alone_leaves_the_environment_alone(
     with Rehearsal() as rehearsal:
         assert "FOREWARN_ENDPOINT" not in os.environ
         assert repr(rehearsal) == f"<Rehearsal {rehearsal.endpoint}>"
+
+
+def test_a_rehearsal_that_is_not_open_says_so() -> None:
+    rehearsal = Rehearsal()
+    assert repr(rehearsal) == "<Rehearsal that is not open>"
+    with pytest.raises(Conflict, match="not open"):
+        rehearsal.reboot()
+    with rehearsal, pytest.raises(Conflict, match="opened once"):
+        rehearsal.open()
+    with pytest.raises(Conflict, match="not open"):
+        _ = rehearsal.control  # would start, and never end
+
+
+def test_a_fork_may_leave_the_block() -> None:
+    with Rehearsal() as rehearsal:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            try:
+                rehearsal.close()
+            finally:
+                os._exit(0)
+        assert os.waitpid(child, 0) == (child, 0)
+        with Client(rehearsal.endpoint) as client:
+            client.document()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"vm": 3}, "there is no VM 3 in the fleet"),
+        ({"vms": 3}, "vms is a list of names"),
+        ({"fleet": 3}, "a fleet is a file or a table"),
+        ({"fleet": {}}, "there is no VM in the fleet"),
+        ({"settings": 3}, "settings is a table"),
+        ({"settings": {"requests": 1}}, "there is no setting 'requests'"),
+        ({"settings": {"clock": "x60"}}, "clock is not to be set"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_by_a_sentence(
+    arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ForewarnError, match=said):
+        Rehearsal(**arguments)
+
+
+def test_vms_may_come_from_anywhere() -> None:
+    names = (f"vm-{number}" for number in range(2))
+    assert [*Rehearsal(vms=names).fleet.vms] == ["vm-0", "vm-1"]  # type: ignore[arg-type]  # as many write it
 
 
 def test_unittest_enters_it_as_any_context() -> None:

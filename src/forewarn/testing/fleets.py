@@ -1,7 +1,7 @@
 """Which VMs there are in a rehearsal: the demo fleet, a file, or a few names."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -19,19 +19,21 @@ _DEMO = "demo.toml"
 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
     """Read the fleet that `source` is; or make one group of `vms`, which listens."""
-    if isinstance(vms, str):
+    if isinstance(vms, str) or not isinstance(vms, Iterable):
         raise InvalidInput(f"vms is a list of names: [{vms!r}]")
     if vms and source is not None:
         raise InvalidInput("give a fleet or vms, not both")
     if vms:
-        return fleet_file.read_fleet(_group_of(vms), "vms")
+        return fleet_file.read_fleet(_group_of([*vms]), "vms")
     if isinstance(source, Fleet):
         return source
     if source is None:
         return _demo()
     if isinstance(source, Mapping):
         return fleet_file.read_fleet(source, "fleet")
-    return _from_file(source)
+    if isinstance(source, str | Path):
+        return _from_file(source)
+    raise InvalidInput(f"a fleet is a file or a table, as in one; not {source!r}")
 
 
 @cache  # every test of a run begins with it

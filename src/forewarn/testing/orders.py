@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import TypedDict
 
 from forewarn.core.announcing import Order
+from forewarn.core.causes import Operation
 from forewarn.core.durations import duration_of
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
@@ -26,6 +27,8 @@ class Options(TypedDict, total=False):
 
 def order_of(kind: EventType | str, vms: Sequence[str], options: Options) -> Order:
     """Read what is to be announced."""
+    if strange := [each for each in vms if not isinstance(each, str)]:
+        raise InvalidInput(f"{strange[0]!r} is no name of a VM; name one after another")
     refuse_unknown(options, Options)
     notice, duration = options.get("notice"), options.get("duration")
     source = options.get("source")
@@ -67,6 +70,15 @@ def _source(source: str) -> EventSource:
     except ValueError:
         known = ", ".join(each.lower() for each in EventSource)
         raise InvalidInput(f"a source is one of {known}; not {source!r}") from None
+
+
+def operation_of(operation: Operation | str) -> Operation:
+    """Read what a user does to a VM."""
+    try:
+        return Operation(str(operation).lower())
+    except ValueError:
+        known = ", ".join(Operation)
+        raise InvalidInput(f"{operation!r} is none of {known}") from None
 
 
 def _seconds(duration: str | float | timedelta) -> int:

@@ -1,5 +1,6 @@
 """A private service in this process, with a clock that is moved by hand."""
 
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,14 +15,16 @@ from forewarn.core.durations import duration_of
 from forewarn.core.facts import Entry
 from forewarn.core.fleet import Fleet
 from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import Conflict, InvalidInput, NotFound
 from forewarn.protocol.types import EventType
 from forewarn.server.faults import Fault
 from forewarn.server.witness import Asked
+from forewarn.settings import SETTINGS
 from forewarn.testing.events import Event
 from forewarn.testing.faulting import FaultOptions, fault_from
 from forewarn.testing.fleets import FleetSource, fleet_of
-from forewarn.testing.orders import Options, order_of
+from forewarn.testing.orders import Options, operation_of, order_of
 from forewarn.testing.programs import Program
 from forewarn.testing.recalling import journal_of, tell
 from forewarn.testing.waiting import wait_marked, wait_polled
@@ -31,6 +34,9 @@ from forewarn.testing.watching import MARKS, Mark, Watching
 BY = "rehearsal"
 
 _MOST_STEPS = 10_000  # of time, until something must have started
+
+#: Settings that a rehearsal has its own word for, or its own mind about.
+_OWN = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
 
 
 class Rehearsal:
@@ -54,6 +60,7 @@ class Rehearsal:
 
         Without them it is web-0 of the demo fleet. `settings` are those of the service.
         """
+        self._opened_in: int | None = None  # by which process; None: it is not open
         self.fleet: Fleet = fleet_of(fleet, vms)
         self.vm: str = self._named(vm)
         self.seed = seed
@@ -68,23 +75,26 @@ class Rehearsal:
             "default_vm": self.vm,
             "open": True,
             "seed": seed,
-            **(settings or {}),
+            **_checked(settings or {}),
         }
         config = load(Sources(flags=given))
-        self.system = System(config, self._token, is_guest=True, fleet=self.fleet)
+        self._system = System(config, self._token, is_guest=True, fleet=self.fleet)
+        self._was_opened = False
 
     def _named(self, vm: str | None) -> str:
         known = {name.lower(): name for name in self.fleet.vms}
+        if not known:
+            raise InvalidInput("there is no VM in the fleet that a program can be of")
         if vm is None:
-            return next(iter(self.fleet.vms), "")
-        if vm.lower() not in known:
+            return next(iter(self.fleet.vms))
+        if str(vm).lower() not in known:
             names = ", ".join(self.fleet.vms)
             raise NotFound(f"there is no VM {vm} in the fleet; there are {names}")
         return known[vm.lower()]
 
     def __repr__(self) -> str:
         """Say where it is."""
-        where = self.endpoint if self.system.metadata else f"of {self.vm}, not open"
+        where = self.endpoint if self._opened_in is not None else "that is not open"
         return f"<Rehearsal {where}>"
 
     # --- its life ------------------------------------------------------------
@@ -105,15 +115,27 @@ class Rehearsal:
 
     def open(self) -> None:
         """Start; return when VMs are answered."""
-        self.system.open()
+        if self._was_opened:
+            raise Conflict("a rehearsal is opened once; make another")
+        self._system.open()
+        self._opened_in, self._was_opened = os.getpid(), True
         self.watching.clock = self.system.engine.clock.now
         self.system.plane.witness = self.watching
         self.system.readers.told_first.append(self.watching.committed)
         self.system.readers.told.append(lambda _: self.watching.ring())
 
     def close(self) -> None:
-        """Stop."""
-        self.system.close()
+        """Stop; in a child of the process that has opened it, nothing is running."""
+        if self._opened_in == os.getpid():
+            self._system.close()
+        self._opened_in = None
+
+    @property
+    def system(self) -> System:
+        """The service, while it is open."""
+        if self._opened_in is None:
+            raise Conflict("the rehearsal is not open; use it in a `with` block")
+        return self._system
 
     # --- where it is ---------------------------------------------------------
 
@@ -209,11 +231,14 @@ class Rehearsal:
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
         """Let the service have been away for that long by its clock."""
+        length = duration_of(lasts)
+        if length > LONGEST_ADVANCE:
+            raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
         clock = self.system.engine.clock
         if not isinstance(clock, ManualClock):
             raise TypeError("a rehearsal has a manual clock")
         self.system.engine.beat()
-        clock.leap_to(clock.now() + duration_of(lasts))
+        clock.leap_to(clock.now() + length)
         self.system.engine.beat()
         self.system.advance.to(clock.now())
         return clock.now()
@@ -229,7 +254,7 @@ class Rehearsal:
 
     def operate(self, operation: Operation | str, vm: str) -> Event:
         """Restart, redeploy, reimage, evict or delete `vm`."""
-        operation = Operation(operation)
+        operation = operation_of(operation)
         order = order_for(operation, vm)
         return self.seen_of(
             self.events_of(self.system.causes.operate(operation, order, by=BY))
@@ -257,7 +282,7 @@ class Rehearsal:
 
     def _one(self, kind: EventType, vm: str | None, options: Options) -> Event:
         targets = "host" in options or "group" in options
-        vms = () if vm is None and targets else (vm or self.vm,)
+        vms = () if vm is None and targets else (self.vm if vm is None else vm,)
         return self.seen_of(self.announce(kind, *vms, **options))
 
     def events_of(self, made: Sequence[Maintenance]) -> Sequence[Event]:
@@ -333,3 +358,16 @@ class Rehearsal:
     def timeline(self) -> str:
         """Tell what happened so far in a few lines."""
         return tell(self.system.engine, self.watching)
+
+
+def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """Refuse settings that there are not, or that would be without effect."""
+    if not isinstance(settings, Mapping):
+        raise InvalidInput("settings is a table: {'requests_per_second': 1.0}")
+    known = {each.name for each in SETTINGS}
+    for name in settings:
+        if name not in known:
+            raise InvalidInput(f"settings: there is no setting {name!r}")
+        if name in _OWN:
+            raise InvalidInput(f"settings: {name} is not to be set in a rehearsal")
+    return settings
