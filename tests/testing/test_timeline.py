@@ -218,3 +218,9 @@ def test_no_line_is_longer_than_a_terminal() -> None:
 )
 def test_an_offset_is_as_short_as_it_can_be(seconds: int, written: str) -> None:
     assert offset(timedelta(seconds=seconds)) == written
+
+
+def test_whatever_a_mark_is_it_stays_on_its_line() -> None:
+    mark = Mark(name="two\nlines, \x1b[31mred", at=2.0)
+    lines = told((1.0, an_announcement()), marks=((NOON, mark),))
+    assert "+0:00  mark: two lines,  [31mred" in lines

@@ -67,6 +67,8 @@ def timeline(course: Course) -> str:
 
 
 def _cut(line: str) -> str:
+    """Keep it to one line that fits: a mark, or a reason, may be any text."""
+    line = "".join(each if each.isprintable() else " " for each in line)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
 
 
