@@ -125,6 +125,14 @@ def test_a_missing_approval_ends_with_what_happened(rehearsal: Rehearsal) -> Non
     assert lines[3:] == [f"  +14:00  a saw Reboot {short}", "  +14:00  now"]
 
 
+def test_nobody_waits_for_the_approval_of_a_vm_that_is_not_there(
+    rehearsal: Rehearsal,
+) -> None:
+    event = rehearsal.reboot("a")
+    with pytest.raises(NotFound, match="there is no VM c"):
+        event.assert_approved(within="1h", by="c")
+
+
 def test_what_cannot_be_approved_any_more_is_not_waited_for(
     rehearsal: Rehearsal,
 ) -> None:

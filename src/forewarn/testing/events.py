@@ -166,6 +166,8 @@ class Event:
     ) -> None:
         """Wait, in real time, until it is approved; fail as soon as it cannot be."""
         __tracebackhide__ = True
+        if by is not None and not self.is_approved:
+            self._vm(by)  # nobody waits for one that is not there
         self._demand(
             lambda: not_approved_by(self.maintenance, self.id, by, _span(within)),
             self._is_settled,
