@@ -3,6 +3,7 @@
 import os
 import signal
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -55,6 +56,12 @@ def test_a_rehearsal_that_is_not_open_says_so() -> None:
         rehearsal.open()
     with pytest.raises(Conflict, match="not open"):
         _ = rehearsal.control  # would start, and never end
+
+
+def test_all_who_ask_for_the_control_plane_at_once_get_the_same_one() -> None:
+    with Rehearsal() as rehearsal, ThreadPoolExecutor(4) as pool:
+        found = [*pool.map(lambda _: rehearsal.control, range(4))]
+    assert len({*found}) == 1
 
 
 def test_a_fork_may_leave_the_block() -> None:

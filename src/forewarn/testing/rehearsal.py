@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from threading import Lock
 from types import TracebackType
 from typing import Unpack
 
@@ -80,6 +81,7 @@ class Rehearsal:
         config = load(Sources(flags=given))
         self._system = System(config, self._token, is_guest=True, fleet=self.fleet)
         self._was_opened = False
+        self._controlling = Lock()  # so that two who ask for it start one
 
     def _named(self, vm: str | None) -> str:
         known = {name.lower(): name for name in self.fleet.vms}
@@ -185,9 +187,10 @@ class Rehearsal:
     @property
     def control(self) -> str:
         """The address of the control API, which starts when it is first asked for."""
-        if not self.system.control:
-            self.system.open_control()
-        return self.system.control
+        with self._controlling:
+            if not self.system.control:
+                self.system.open_control()
+            return self.system.control
 
     @property
     def token(self) -> str:
