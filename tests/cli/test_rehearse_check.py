@@ -23,8 +23,17 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_good_file_is_ok(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "--check", "good.toml"]) == 0
-    # One in a step, and that the program keeps running.
-    assert capsys.readouterr().out == "good.toml: ok, 2 steps, 2 expectations\n"
+    # That it asks at all, one in a step, and that the program keeps running.
+    assert capsys.readouterr().out == "good.toml: ok, 2 steps, 3 expectations\n"
+
+
+def test_after_a_fault_nobody_is_expected_to_ask_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fault = '[[steps]]\nfault = "503"\n[[steps]]'
+    Path("good.toml").write_text(GOOD.replace("[[steps]]", fault, 1))
+    assert main(["rehearse", "--check", "good.toml"]) == 0
+    assert capsys.readouterr().out == "good.toml: ok, 3 steps, 2 expectations\n"
 
 
 def test_all_complaints_of_all_files_are_told(
@@ -51,7 +60,7 @@ def test_programs_are_answered_in_json(capsys: pytest.CaptureFixture[str]) -> No
         "name": "good",
         "title": "t",
         "steps": 2,
-        "expectations": 2,
+        "expectations": 3,
     }
 
 

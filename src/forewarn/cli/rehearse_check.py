@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from forewarn.cli.tables import clean, count, table, write, write_json
 from forewarn.errors import FaultyFile, NotFound
 from forewarn.testing import shipped
-from forewarn.testing.scenario import Expect, Scenario, Throughout
+from forewarn.testing.scenario import Expect, Scenario, SetFault, Throughout
 from forewarn.testing.schema import schema
 
 
@@ -66,7 +66,7 @@ def _counted(scenario: Scenario) -> dict[str, object]:
 
 
 def expectations(scenario: Scenario) -> int:
-    """Count what is expected: by steps, and all the time."""
+    """Count what is expected: to ask at all, by steps, and all the time."""
     always = scenario.throughout
     nothing = Throughout(keeps_running=False)
     demanded = [
@@ -74,7 +74,9 @@ def expectations(scenario: Scenario) -> int:
         for name in Throughout.__dataclass_fields__
         if getattr(always, name) != getattr(nothing, name)
     ]
-    return sum(isinstance(step, Expect) for step in scenario.steps) + len(demanded)
+    asks = not scenario.steps or not isinstance(scenario.steps[0], SetFault)
+    by_steps = sum(isinstance(step, Expect) for step in scenario.steps)
+    return asks + by_steps + len(demanded)
 
 
 def list_shipped(*, as_json: bool) -> int:
