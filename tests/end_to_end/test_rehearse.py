@@ -155,6 +155,14 @@ def test_what_cannot_be_done_is_a_sentence_and_code_1(
     assert "Traceback" not in done.err + done.out
 
 
+def test_what_was_not_played_leaves_no_empty_report(tmp_path: Path) -> None:
+    done = run(
+        tmp_path, "rehearse", "user-reboot", "--junit", "report.xml", "--", "no-such"
+    )
+    assert done.code == 1
+    assert not (tmp_path / "report.xml").exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_whoever_ends_the_rehearsal_ends_the_program(
     tmp_path: Path, number: signal.Signals

@@ -27,16 +27,25 @@ def needs_extra(error: ImportError) -> CannotStart:
 
 
 def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
-    """Open the file `name` to be written, if there is one."""
+    """Open the file `name` to be written, if there is one.
+
+    If nothing comes to be written, there is none: CI stumbles over an empty report.
+    """
     if name is None:
         return None
     try:
         # Replaced: the name of a scenario's file may have bytes that are no text.
-        return cleanup.enter_context(
-            Path(name).open("w", encoding="utf-8", errors="replace")
-        )
+        file = Path(name).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115
     except OSError as error:
         raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
+    cleanup.callback(_remove_if_empty, Path(name))
+    return cleanup.enter_context(file)
+
+
+def _remove_if_empty(path: Path) -> None:
+    with suppress(OSError):
+        if path.is_file() and not path.stat().st_size:  # a device is not ours
+            path.unlink()
 
 
 def put(file: IO[str] | None, lines: Iterable[str]) -> None:
