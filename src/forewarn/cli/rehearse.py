@@ -27,7 +27,7 @@ _DESCRIPTION = """\
 Start a service of its own, run COMMAND with $FOREWARN_ENDPOINT set to it, play
 a scenario to it as fast as it allows, and say whether it did what is expected.
 SCENARIO is a file, or the name of one that comes with forewarn (--list). Exit
-code 0: it did; 1: it did not; 2: it was not asked for properly."""
+code 0: it did; 1: it did not, or could not be played; 2: wrong usage."""
 
 _MODES = ("check", "list", "show", "schema", "lint")
 
@@ -108,7 +108,8 @@ PRODUCTION = (
         metavar="DURATION",
         read=read_duration,
         default=300,
-        help="how long all of it may take at the most",
+        help="how many seconds, or such as 5m, all of it may take at the most; with"
+        " --lint never more than 90",
     ),
     Option(flag="--quiet", switch=True, help="show the verdict alone, no progress"),
 )
