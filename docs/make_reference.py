@@ -69,9 +69,9 @@ def _commands() -> Iterator[str]:
     yield "Made by `scripts/reference`; do not edit."
     yield ""
     yield "Exit codes: 0 done; 1 refused, failed, or the answer is no, as of `health`"
-    yield "and `rehearse`; 2 wrong usage; 130 after Ctrl-C, unless that is the usual end,"
-    yield "as of `serve`; 141 when nobody reads the output any more. What went wrong is"
-    yield "said on standard error."
+    yield "and `rehearse`; 2 wrong usage; 130 after Ctrl-C, unless that is the usual"
+    yield "end, as of `serve`; 141 when nobody reads the output any more. What went"
+    yield "wrong is said on standard error."
     for command in COMMANDS:
         yield from _help(command)
     yield ""
