@@ -12,7 +12,7 @@ from forewarn.testing.plugin import scheduled_events
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "pytest.md").read_text()
 
 #: What playing scenarios needs.
-ELSEWHERE = re.compile(r"system|events_of|seen_of|set_fault")
+ELSEWHERE = re.compile(r"system|set_fault")
 
 
 def the_part(title: str) -> str:

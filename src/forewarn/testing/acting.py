@@ -10,7 +10,8 @@ from forewarn.engine.causes import Outcome
 from forewarn.protocol.types import EventType
 from forewarn.server.faults import Fault, FaultKind
 from forewarn.testing import scenario as s
-from forewarn.testing.rehearsal import BY
+from forewarn.testing.announced import events_of
+from forewarn.testing.events import BY
 from forewarn.testing.stage import Stage
 
 
@@ -22,7 +23,8 @@ def act(stage: Stage, step: s.Step, pause: Callable[[float], None]) -> None:
     match step:
         case s.Announce() | s.Operate() | s.Maintain() | s.Degrade() | s.Fail():
             made = _announce(stage, step)
-            stage.call(step.called, rehearsal.events_of(made))
+            events = events_of(rehearsal.system, rehearsal.watching, made)
+            stage.call(step.called, events)
         case s.Recover():
             order = Order(type=EventType.REBOOT, host=step.host)
             rehearsal.system.causes.recover(order, by=BY)

@@ -18,6 +18,9 @@ from forewarn.testing.waiting import demand
 from forewarn.testing.watching import Watching
 from forewarn.testing.words import named
 
+#: Whose doing the journal says it is.
+BY = "rehearsal"
+
 _WITHIN = "10s"  # of real time, for a program that polls every second
 _APPROVED_WITHIN = "30s"  # that also has something to do
 _QUIET = "1s"
@@ -130,11 +133,11 @@ class Event:
 
     def cancel(self, reason: str | None = None) -> None:
         """Call it off."""
-        self._engine.cancel(self._maintenance, by="rehearsal", reason=reason)
+        self._engine.cancel(self._maintenance, by=BY, reason=reason)
 
     def complete(self) -> None:
         """Say that the work is done; it is over when VMs have been shown Started."""
-        self._engine.complete(self._maintenance, by="rehearsal")
+        self._engine.complete(self._maintenance, by=BY)
 
     def approve(self, by: str) -> None:
         """Approve it as another VM of the group."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from forewarn.core import fleet_file
 from forewarn.core.fleet import Fleet
-from forewarn.errors import InvalidInput
+from forewarn.errors import InvalidInput, NotFound
 
 #: A fleet, a file, or tables as in one; None: the demo fleet.
 FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
@@ -34,6 +34,19 @@ def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
     if isinstance(source, str | Path):
         return _from_file(source)
     raise InvalidInput(f"a fleet is a file or a table, as in one; not {source!r}")
+
+
+def vm_of(fleet: Fleet, name: str | None) -> str:
+    """Find a VM by its name, however that is written; None: the first."""
+    known = {each.lower(): each for each in fleet.vms}
+    if not known:
+        raise InvalidInput("there is no VM in the fleet that a program can be of")
+    if name is None:
+        return next(iter(fleet.vms))
+    if str(name).lower() not in known:
+        names = ", ".join(fleet.vms)
+        raise NotFound(f"there is no VM {name} in the fleet; there are {names}")
+    return known[name.lower()]
 
 
 @cache  # every test of a run begins with it

@@ -8,36 +8,27 @@ from threading import Lock
 from types import TracebackType
 from typing import Unpack
 
-from forewarn.clocks import ManualClock
 from forewarn.compose import System
-from forewarn.config import Sources, load
 from forewarn.core.causes import Operation, order_for
 from forewarn.core.durations import duration_of
 from forewarn.core.facts import Entry
 from forewarn.core.fleet import Fleet
-from forewarn.core.maintenance import Maintenance, Phase
-from forewarn.engine.timers import LONGEST_ADVANCE
-from forewarn.errors import Conflict, InvalidInput, NotFound
+from forewarn.core.maintenance import Maintenance
+from forewarn.errors import Conflict
 from forewarn.protocol.types import EventType
 from forewarn.server.faults import Fault
 from forewarn.server.witness import Asked
-from forewarn.settings import SETTINGS
-from forewarn.testing.events import Event
+from forewarn.testing.announced import events_of, seen_by
+from forewarn.testing.events import BY, Event
 from forewarn.testing.faulting import FaultOptions, fault_from
-from forewarn.testing.fleets import FleetSource, fleet_of
+from forewarn.testing.fleets import FleetSource, fleet_of, vm_of
+from forewarn.testing.moving import be_away, move_to_end, move_to_start
 from forewarn.testing.orders import Options, operation_of, order_of
+from forewarn.testing.private import private_system
 from forewarn.testing.programs import Program
 from forewarn.testing.recalling import journal_of, tell
 from forewarn.testing.waiting import wait_marked, wait_polled
 from forewarn.testing.watching import MARKS, Mark, Watching
-
-#: Whose doing the journal says it is.
-BY = "rehearsal"
-
-_MOST_STEPS = 10_000  # of time, until something must have started
-
-#: Settings that a rehearsal has its own word for, or its own mind about.
-_OWN = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
 
 
 class Rehearsal:
@@ -63,36 +54,16 @@ class Rehearsal:
         """
         self._opened_in: int | None = None  # by which process; None: it is not open
         self.fleet: Fleet = fleet_of(fleet, vms)
-        self.vm: str = self._named(vm)
+        self.vm: str = vm_of(self.fleet, vm)
         self.seed = seed
         self.watching = Watching()
         self.programs: list[Program] = []
         self._token = secrets.token_urlsafe(24)
-        given = {
-            "metadata": [metadata],
-            "control": "127.0.0.1:0",
-            "store": "memory",
-            "clock": "manual",
-            "default_vm": self.vm,
-            "open": True,
-            "seed": seed,
-            **_checked(settings or {}),
-        }
-        config = load(Sources(flags=given))
-        self._system = System(config, self._token, is_guest=True, fleet=self.fleet)
+        self._system = private_system(
+            self.fleet, self.vm, self._token, seed, metadata, settings or {}
+        )
         self._was_opened = False
         self._controlling = Lock()  # so that two who ask for it start one
-
-    def _named(self, vm: str | None) -> str:
-        known = {name.lower(): name for name in self.fleet.vms}
-        if not known:
-            raise InvalidInput("there is no VM in the fleet that a program can be of")
-        if vm is None:
-            return next(iter(self.fleet.vms))
-        if str(vm).lower() not in known:
-            names = ", ".join(self.fleet.vms)
-            raise NotFound(f"there is no VM {vm} in the fleet; there are {names}")
-        return known[vm.lower()]
 
     def __repr__(self) -> str:
         """Say where it is."""
@@ -153,7 +124,7 @@ class Rehearsal:
 
     def endpoint_of(self, vm: str) -> str:
         """Where `vm` asks."""
-        return f"{self.base}/vm/{self._named(vm)}"
+        return f"{self.base}/vm/{vm_of(self.fleet, vm)}"
 
     @property
     def mark_url(self) -> str:
@@ -210,41 +181,15 @@ class Rehearsal:
 
     def advance_to_start(self, event: Event) -> datetime:
         """Move the clock on until the maintenance behind `event` starts."""
-        if event.phase is Phase.SCHEDULED:
-            self.system.advance.to(max(self.now, event.not_before))
-        return self._advance_while(event, Phase.SCHEDULED)
+        return move_to_start(self.system, event)
 
     def advance_to_end(self, event: Event) -> datetime:
         """Move the clock on until the maintenance behind `event` is over."""
-        self.advance_to_start(event)
-        self.system.advance.to(self.now)  # if it has just started, the driver acts
-        return self._advance_while(event, Phase.STARTED)
-
-    def _advance_while(self, event: Event, phase: Phase) -> datetime:
-        for _ in range(_MOST_STEPS):
-            if event.maintenance.phase is not phase:
-                break
-            moment = self.system.engine.next_moment()
-            if moment is None:
-                raise Conflict(
-                    f"time alone does not move {event.id} on: {event.explain()}"
-                )
-            self.system.advance.to(max(moment, self.now))
-        return self.now
+        return move_to_end(self.system, event)
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
         """Let the service have been away for that long by its clock."""
-        length = duration_of(lasts)
-        if length > LONGEST_ADVANCE:
-            raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
-        clock = self.system.engine.clock
-        if not isinstance(clock, ManualClock):
-            raise TypeError("a rehearsal has a manual clock")
-        self.system.engine.beat()
-        clock.leap_to(clock.now() + length)
-        self.system.engine.beat()
-        self.system.advance.to(clock.now())
-        return clock.now()
+        return be_away(self.system, duration_of(lasts))
 
     # --- what happens --------------------------------------------------------
 
@@ -253,15 +198,14 @@ class Rehearsal:
     ) -> Sequence[Event]:
         """Announce a maintenance of `vms`, a host or a group; answer every event."""
         order = order_of(kind, vms, options)
-        return self.events_of(self.system.engine.announce(order, by=BY))
+        made = self.system.engine.announce(order, by=BY)
+        return events_of(self.system, self.watching, made)
 
     def operate(self, operation: Operation | str, vm: str) -> Event:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         operation = operation_of(operation)
         order = order_for(operation, vm)
-        return self.seen_of(
-            self.events_of(self.system.causes.operate(operation, order, by=BY))
-        )
+        return self._seen(self.system.causes.operate(operation, order, by=BY))
 
     def freeze(self, vm: str | None = None, **options: Unpack[Options]) -> Event:
         """Announce a Freeze of `vm`, a host or a group."""
@@ -286,24 +230,12 @@ class Rehearsal:
     def _one(self, kind: EventType, vm: str | None, options: Options) -> Event:
         targets = "host" in options or "group" in options
         vms = () if vm is None and targets else (self.vm if vm is None else vm,)
-        return self.seen_of(self.announce(kind, *vms, **options))
+        events = self.announce(kind, *vms, **options)
+        return seen_by(self.vm, self.fleet, events)
 
-    def events_of(self, made: Sequence[Maintenance]) -> Sequence[Event]:
-        """Every event of the maintenances `made`."""
-        return [
-            Event(self.system.engine, self.watching, maintenance.id, event.id)
-            for maintenance in made
-            for event in maintenance.events
-        ]
-
-    def seen_of(self, events: Sequence[Event]) -> Event:
-        """Choose the event that the VM of the program sees, if there is one."""
-        if not events:
-            raise InvalidInput("nothing was announced")
-        own = [each for each in events if self.vm in each.resources]
-        group = self.fleet.vms[self.vm].group if self.vm else ""
-        seen = [each for each in events if each.group == group]
-        return [*own, *seen, *events][0]
+    def _seen(self, made: Sequence[Maintenance]) -> Event:
+        events = events_of(self.system, self.watching, made)
+        return seen_by(self.vm, self.fleet, events)
 
     # --- what goes wrong on the way ------------------------------------------
 
@@ -351,7 +283,7 @@ class Rehearsal:
     ) -> None:
         """Wait, in real time, until `by`, or the program's VM, asks again."""
         __tracebackhide__ = True
-        vm = self._named(by or self.vm)
+        vm = vm_of(self.fleet, by or self.vm)
         wait_polled(self.system.engine, self.watching, vm, within, times)
 
     def journal(self) -> Sequence[Entry]:
@@ -361,16 +293,3 @@ class Rehearsal:
     def timeline(self) -> str:
         """Tell what happened so far in a few lines."""
         return tell(self.system.engine, self.watching)
-
-
-def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
-    """Refuse settings that there are not, or that would be without effect."""
-    if not isinstance(settings, Mapping):
-        raise InvalidInput("settings is a table: {'requests_per_second': 1.0}")
-    known = {each.name for each in SETTINGS}
-    for name in settings:
-        if name not in known:
-            raise InvalidInput(f"settings: there is no setting {name!r}")
-        if name in _OWN:
-            raise InvalidInput(f"settings: {name} is not to be set in a rehearsal")
-    return settings

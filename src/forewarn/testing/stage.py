@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from forewarn.core.facts import Approved
 from forewarn.core.maintenance import Via
+from forewarn.testing.announced import seen_by
 from forewarn.testing.events import Event
 from forewarn.testing.judging import Approval, Conduct
 from forewarn.testing.programs import Program
@@ -40,7 +41,7 @@ class Stage:
 
     def event(self, name: str) -> Event:
         """Find the event of that name, the one that the program's VM sees."""
-        return self.rehearsal.seen_of(self._named[name])
+        return seen_by(self.vm, self.rehearsal.fleet, self._named[name])
 
     def approve(self, name: str, by: str) -> None:
         """Approve as another VM, which may see another event of that name."""
