@@ -119,3 +119,16 @@ def test_a_fault_that_has_ended_is_forgotten_also_if_nobody_asks() -> None:
     assert line.plane.faults.kinds == []
     line.send(GET)
     assert line.statuses == [200]
+
+
+@pytest.mark.parametrize("limit", [{"count": 1}, {}])
+def test_the_time_of_a_fault_that_has_ended_before_ends_nothing_else(
+    limit: dict[str, int],
+) -> None:
+    line = a_line(fault_of("503", seconds=5, **limit), fault_of("410"))
+    if limit:
+        line.send(GET)
+    else:
+        line.plane.inflicting.clear("f1")
+    line.wait(5)
+    assert line.plane.faults.kinds == ["410"]

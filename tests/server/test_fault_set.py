@@ -157,6 +157,22 @@ def test_what_was_befallen_is_counted_by_kind() -> None:
     assert faults.counts() == {FaultKind.ERROR: 2, FaultKind.SLOW: 1}
 
 
+def test_what_chance_spares_is_neither_counted_nor_spent() -> None:
+    spared = Faults(lambda: 0.9)
+    spared.add(replace(ERROR, probability=0.5, count=1), 0.0, by="admin", at=NOON)
+    assert befallen(spared, "web-0") == [None]
+    assert [each.left for each in spared.listed()] == [1]
+    assert spared.counts() == {}
+
+
+def test_what_is_certain_draws_nothing() -> None:
+    draws = iter([0.1])
+    faults = Faults(draws.__next__)
+    faults.add(ERROR, 0.0, by="admin", at=NOON)
+    assert befallen(faults, "web-0") == ["500"]
+    assert [*draws] == [0.1]
+
+
 # --- any of them, in any order -----------------------------------------------
 
 

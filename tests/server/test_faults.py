@@ -59,6 +59,8 @@ def test_an_unknown_kind_of_request_is_refused() -> None:
         (Fault(kind=FaultKind.TOO_MANY, retry_after=-1), "at most a day"),
         (Fault(kind=FaultKind.STALE, on=FaultOn.APPROVE), "befall reads"),
         (Fault(kind=FaultKind.EMPTY, on=FaultOn.APPROVE), "befall reads"),
+        (Fault(kind=FaultKind.SLOW, delay=3601), "at most an hour"),
+        (Fault(kind=FaultKind.TOO_MANY, retry_after=86_401), "at most a day"),
     ],
 )
 def test_what_cannot_be_is_refused_by_a_sentence(fault: Fault, sentence: str) -> None:

@@ -15,6 +15,7 @@ def an_asked(
     version: str = "2020-07-01",
     events: tuple[str, ...] = (),
     since: float | None = None,
+    fault: str | None = None,
 ) -> Asked:
     return Asked(
         at=at,
@@ -26,6 +27,7 @@ def an_asked(
         is_marked=is_marked,
         status=status,
         events=events,
+        fault=fault,
     )
 
 

@@ -48,6 +48,17 @@ def test_a_program_that_stops_asking_is_found_out_at_the_end() -> None:
     assert "for 8.0 s, beginning 2.0 s" in found.reason
 
 
+def test_a_pause_may_be_a_little_longer_on_a_busy_machine() -> None:
+    late, too_late = a_conduct(came=[2.2], until=4), a_conduct(came=[2.3], until=4)
+    assert the_only(POLLS, late).verdict is Verdict.PASSED
+    assert the_only(POLLS, too_late).verdict is Verdict.FAILED
+
+
+def test_a_short_request_beside_one_that_is_held_makes_no_pause() -> None:
+    both = [an_asked(9.0, since=1.0), an_asked(2.0)]
+    assert the_only(POLLS, a_conduct(asked=both)).verdict is Verdict.PASSED
+
+
 def test_a_request_that_is_held_is_no_pause() -> None:
     held = [an_asked(6.0, since=1.0), an_asked(9.0, since=6.1)]
     assert the_only(POLLS, a_conduct(asked=held)).verdict is Verdict.PASSED
@@ -131,6 +142,23 @@ def test_a_refused_approval_is_the_reason() -> None:
     post = an_asked(3.0, method="POST", status=400, is_marked=False)
     found = unapproved(a_conduct(asked=[post]), "reboot", is_seen=True, since=0.5)
     assert found.startswith("its last approval was answered 400: it sent no `Metadata")
+
+
+def test_of_several_refused_approvals_the_last_since_then_is_told() -> None:
+    posts = [
+        an_asked(at, method="POST", status=status)
+        for at, status in [(0.2, 400), (3.0, 429), (4.0, 503)]
+    ]
+    asked = a_conduct(asked=posts)
+    found = unapproved(asked, "reboot", is_seen=True, since=0.5)
+    assert found == "its last approval was answered 503"
+    later = unapproved(asked, "reboot", is_seen=True, since=5.0)
+    assert "was answered" not in later
+
+
+def test_what_the_scenario_spoils_is_not_laid_to_the_program() -> None:
+    spoilt = an_asked(5.0, status=503, fault="503")
+    assert unseen(a_conduct(asked=[spoilt]), 1.0).startswith("web-0 asked last 5.0 s")
 
 
 def test_an_end_before_the_approval_is_the_reason() -> None:
