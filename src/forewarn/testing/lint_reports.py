@@ -6,6 +6,7 @@ from xml.etree import ElementTree as xml
 
 from forewarn.testing.evidence import Part
 from forewarn.testing.findings import Finding, Outcome, Severity
+from forewarn.testing.junit import written, xml_text
 from forewarn.testing.lint import has_failed
 from forewarn.testing.linting import Linted
 
@@ -99,16 +100,12 @@ def as_junit(linted: Linted, *, is_strict: bool = False) -> str:
         time=f"{linted.seconds:.3f}",
     )
     suite.extend(cases)
-    xml.SubElement(suite, "system-out").text = _xml_text(linted.output)
-    whole = xml.Element("testsuites")
-    whole.append(suite)
-    xml.indent(whole)
-    text: str = xml.tostring(whole, encoding="unicode")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+    xml.SubElement(suite, "system-out").text = xml_text(linted.output)
+    return written(suite)
 
 
 def _case(finding: Finding, *, is_strict: bool) -> xml.Element:
-    rule, saw = finding.rule, _xml_text(finding.saw)
+    rule, saw = finding.rule, xml_text(finding.saw)
     case = xml.Element("testcase", classname="forewarn.lint", name=rule.id, time="0")
     if finding.outcome is Outcome.UNSEEN:
         xml.SubElement(case, "skipped", message=saw)
@@ -119,8 +116,3 @@ def _case(finding: Finding, *, is_strict: bool) -> xml.Element:
         text = f"{finding.severity}: {saw}. {rule.hurts} {rule.remedy}"
         xml.SubElement(case, "system-out").text = text
     return case
-
-
-def _xml_text(text: str) -> str:
-    """Leave out what XML cannot hold."""
-    return "".join(each for each in text if each in "\n\t" or each.isprintable())

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as xml
 
+from forewarn.testing.junit import written, xml_text
 from forewarn.testing.verdicts import Played, Result, Verdict
 
 Json = dict[str, object]
@@ -78,12 +79,8 @@ def as_junit(played: Played) -> str:
         suite.append(_case(played, each))
     if not played.has_passed:
         output = xml.SubElement(suite, "system-out")
-        output.text = _xml_text("\n".join([*played.timeline, "", played.output]))
-    whole = xml.Element("testsuites")
-    whole.append(suite)
-    xml.indent(whole)
-    text: str = xml.tostring(whole, encoding="unicode")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+        output.text = xml_text("\n".join([*played.timeline, "", played.output]))
+    return written(suite)
 
 
 def _case(played: Played, result: Result) -> xml.Element:
@@ -91,11 +88,11 @@ def _case(played: Played, result: Result) -> xml.Element:
     case = xml.Element(
         "testcase",
         classname=_suite(played),
-        name=_xml_text(f"{number} {result.what}"),
+        name=xml_text(f"{number} {result.what}"),
         time=f"{result.seconds:.3f}",
     )
     if result.verdict is Verdict.FAILED:
-        reason = _xml_text(result.reason or "")
+        reason = xml_text(result.reason or "")
         xml.SubElement(case, "failure", message=reason).text = reason
     elif result.verdict is Verdict.NOT_REACHED:
         xml.SubElement(case, "skipped", message="an earlier step failed")
@@ -103,9 +100,4 @@ def _case(played: Played, result: Result) -> xml.Element:
 
 
 def _suite(played: Played) -> str:
-    return _xml_text(f"forewarn.{played.scenario.name}")
-
-
-def _xml_text(text: str) -> str:
-    """Leave out what XML cannot hold."""
-    return "".join(each for each in text if each in "\n\t" or each.isprintable())
+    return xml_text(f"forewarn.{played.scenario.name}")
