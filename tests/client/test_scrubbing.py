@@ -21,6 +21,7 @@ from forewarn.client.scrubbing import BEGAN, NO_DESCRIPTION, Scrubber
 from forewarn.client.tape_reading import read
 from forewarn.client.tapes import Showing, Tape, Trouble
 from forewarn.protocol.codec import parse_date, rfc1123
+from forewarn.protocol.versions import VERSIONS
 
 
 def scrubbed(tape: Tape) -> Tape:
@@ -44,6 +45,7 @@ def the_event(tape: Tape, number: int = 0) -> dict[str, object]:
         ("WestNO_1", "vm-0_1"),
         ("_role_IN_12", "_vm-0_12"),
         ("flex_ab12cd34", "vm-0"),
+        ("customer_4915112345678", "vm-0"),
         ("", "vm-0"),
     ],
 )
@@ -63,6 +65,16 @@ def test_the_same_name_has_the_same_fake_all_along_the_tape() -> None:
     assert tape.header.vm == "vm-0_1"
     assert the_event(tape, 0)["Resources"] == ["vm-0_0", "vm-1", "vm-0_1"]
     assert the_event(tape, 1)["Resources"] == ["vm-1"]
+
+
+def test_of_the_header_nothing_is_kept_that_only_one_may_have() -> None:
+    odd = replace(a_header("2020-07-01-ours"), recorded_with="ours 1.2")
+    header = scrubbed(a_tape(header=odd)).header
+    assert header.api_version in VERSIONS
+    assert header.recorded_with == "forewarn"
+    assert scrubbed(a_tape(header=a_header("2019-08-01"))).header.api_version == (
+        "2019-08-01"
+    )
 
 
 def test_an_id_stays_the_same_and_in_its_form() -> None:

@@ -160,6 +160,17 @@ def test_an_approval_is_told_once_though_it_was_a_request_too() -> None:
     assert "web-1 wanted to approve 5F3A2B1C" in lines[2]
 
 
+@pytest.mark.parametrize(
+    "odd", [{"events": (ID, "E9")}, {"events": (ID,), "status": 503, "fault": "503"}]
+)
+def test_a_request_of_which_the_journal_tells_not_all_is_told(
+    odd: dict[str, object],
+) -> None:
+    post = a_poll(5.0, method="POST", **odd)
+    lines = told((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
+    assert "web-0 wanted to approve 5F3A2B1C" in lines[2]
+
+
 def test_it_says_so_if_nobody_has_asked() -> None:
     lines = told((1.0, an_announcement()), requests=())
     assert lines[1] == "nobody has asked: does the program ask at $FOREWARN_ENDPOINT?"
