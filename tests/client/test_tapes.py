@@ -1,6 +1,7 @@
 """A tape is read as it was written, and says which line makes no sense."""
 
 import json
+from datetime import timedelta, timezone
 
 import pytest
 from tests.client.tapes import (
@@ -42,6 +43,22 @@ def test_every_line_is_json_and_tells_its_time_twice() -> None:
     assert first["after_seconds"] == 0.25
     assert first["date"] == "2026-01-31T12:00:00.250Z"
     assert first["document"] == {"DocumentIncarnation": 0, "Events": []}
+
+
+def test_what_is_not_known_of_a_tape_is_not_written() -> None:
+    header = json.loads(written(a_tape()).splitlines()[0])
+    assert not {"endpoint", "vm"} & header.keys()
+
+
+def test_times_are_written_in_utc_and_to_the_millisecond() -> None:
+    there = NOON.astimezone(timezone(timedelta(hours=2)))
+    line = json.loads(write_line(End(after=1.23456), there))
+    assert line["after_seconds"] == 1.235
+    assert line["date"] == "2026-01-31T12:00:01.234Z"
+
+
+def test_a_tape_is_as_long_as_its_last_line_says() -> None:
+    assert (WHOLE.length, a_tape().length) == (90.0, 0.0)
 
 
 @pytest.mark.parametrize("missing", [2, 10, 40])
