@@ -78,6 +78,14 @@ def test_a_program_that_never_approves_fails_with_the_reason() -> None:
     assert failure(found).number == 3
     assert "it posted no approval" in (failure(found).reason or "")
     assert found.results[4].verdict is Verdict.NOT_REACHED
+    assert found.results[5].what == "the program keeps running"
+    assert found.results[5].verdict is Verdict.NOT_REACHED
+
+
+def test_who_asks_less_often_than_expected_fails() -> None:
+    often = s.Expect(demand=s.Demand.POLLED, times=50, seconds=0.2)
+    found = played(REBOOT, SEEN, often, by=IDLE)
+    assert failure(found).number == 3
 
 
 def test_a_program_that_must_wait_is_found_out_when_it_approves() -> None:
