@@ -161,12 +161,13 @@ def test_an_approval_is_told_once_though_it_was_a_request_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [{"events": (ID, "E9")}, {"events": (ID,), "status": 503, "fault": "503"}]
+    "post",
+    [
+        a_poll(5.0, method="POST", events=(ID, "E9")),
+        a_poll(5.0, method="POST", events=(ID,), status=503, fault="503"),
+    ],
 )
-def test_a_request_of_which_the_journal_tells_not_all_is_told(
-    odd: dict[str, object],
-) -> None:
-    post = a_poll(5.0, method="POST", **odd)
+def test_a_request_of_which_the_journal_tells_not_all_is_told(post: Asked) -> None:
     lines = told((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
     assert "web-0 wanted to approve 5F3A2B1C" in lines[2]
 
