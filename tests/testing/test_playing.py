@@ -8,6 +8,7 @@ from tests.testing.actors import EAGER, IDLE, an_actor
 from forewarn.core.announcing import Order
 from forewarn.core.causes import Operation
 from forewarn.protocol.types import EventType
+from forewarn.server.faults import Fault, FaultKind
 from forewarn.testing import scenario as s
 from forewarn.testing.fleets import fleet_of
 from forewarn.testing.playing import Production, play
@@ -186,3 +187,43 @@ def test_approving_what_is_others_is_found(called: str | None) -> None:
     announce = s.Announce(order=other, called="other")
     found = played(own, announce, approved, throughout=throughout)
     assert failure(found).reason == "it approved other, which lists web-1"
+
+
+# --- faults ------------------------------------------------------------------
+
+
+def test_a_program_that_asks_for_something_else_has_not_asked_again() -> None:
+    other = "URL = URL.replace('scheduledevents', 'instance')"
+    program = an_actor(f"ask()\n{other}\nforever(lambda event: None)")
+    soon = s.Expect(demand=s.Demand.POLLED, seconds=0.3)
+    assert failure(played(REBOOT, soon, by=program)).number == 2
+
+
+@pytest.mark.parametrize("kind", [FaultKind.STALE, FaultKind.ERROR])
+def test_a_program_that_asks_in_vain_has_asked(kind: FaultKind) -> None:
+    fault = s.SetFault(fault=Fault(kind=kind))
+    several = s.Expect(demand=s.Demand.POLLED, times=3, seconds=10)
+    assert played(POLLED, fault, REBOOT, several, by=IDLE).has_passed
+
+
+def test_faults_that_come_first_meet_the_first_request() -> None:
+    fault = s.SetFault(fault=Fault(kind=FaultKind.UNAVAILABLE, count=1))
+    first = "try:\n    ask()\nexcept OSError as error:\n    print(error, flush=True)\n"
+    found = played(fault, REBOOT, APPROVED, by=an_actor(f"{first}forever(approve)"))
+    assert found.has_passed, found.failed
+    assert "503" in found.output
+    assert [each.number for each in found.results[:3]] == [1, 2, 3]
+
+
+def test_a_pause_is_over_when_the_program_is() -> None:
+    ends = an_actor("ask()")
+    found = played(s.Wait(seconds=60.0), by=ends)
+    assert found.seconds < 20
+    assert failure(found).reason == "the program ended with exit code 0"
+
+
+def test_an_outage_is_over_and_the_program_comes_back() -> None:
+    outage = s.Outage(lasts=timedelta(minutes=20), seconds=0.2)
+    found = played(REBOOT, APPROVED, outage, POLLED, END, POLLED)
+    assert found.has_passed, found.failed
+    assert any('"fact": "OutageEnded"' in line for line in found.transcript)
