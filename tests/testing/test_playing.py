@@ -1,5 +1,6 @@
 """A scenario is played to a real program, and what it does is judged."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -227,3 +228,42 @@ def test_an_outage_is_over_and_the_program_comes_back() -> None:
     found = played(REBOOT, APPROVED, outage, POLLED, END, POLLED)
     assert found.has_passed, found.failed
     assert any('"fact": "OutageEnded"' in line for line in found.transcript)
+
+
+# --- what steps do -----------------------------------------------------------
+
+
+def facts(found: Played) -> list[tuple[str, float]]:
+    """What happened to maintenances, and when by the service's clock."""
+    told = [json.loads(line) for line in found.transcript]
+    kinds = ("Announced", "Started", "Completed", "Canceled")
+    return [(each["fact"], each["at"]) for each in told if each.get("fact") in kinds]
+
+
+def test_what_is_called_off_is_canceled() -> None:
+    found = played(REBOOT, SEEN, s.Cancel(event="reboot"), POLLED, by=IDLE)
+    assert found.has_passed
+    assert facts(found) == [("Announced", 0), ("Canceled", 0)]
+
+
+def test_degraded_hardware_is_given_up_when_it_is_predicted_to_fail() -> None:
+    degrade = s.Degrade(host="host-a", fails_by=timedelta(hours=2), called="bad")
+    start = s.AdvanceTo(event="bad")
+    found = played(degrade, start, POLLED, by=IDLE)
+    assert found.has_passed
+    assert facts(found)[:2] == [("Announced", 0), ("Started", 7200)]
+
+
+def test_a_host_that_fails_starts_at_once_and_ends_when_it_is_well_again() -> None:
+    fail = s.Fail(host="host-a", called="failure")
+    minute, well = s.Advance(by=timedelta(minutes=1)), s.Recover(host="host-a")
+    found = played(fail, POLLED, minute, well, POLLED, by=IDLE)
+    assert found.has_passed
+    assert facts(found) == [("Announced", 0), ("Started", 0), ("Completed", 60)]
+
+
+def test_work_that_is_said_to_be_done_ends_a_failure() -> None:
+    fail = s.Fail(host="host-a", called="failure")
+    minute, done = s.Advance(by=timedelta(minutes=1)), s.Complete(event="failure")
+    found = played(fail, POLLED, minute, done, POLLED, by=IDLE)
+    assert facts(found)[-1] == ("Completed", 60)
