@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from forewarn.testing import judging
+from forewarn.testing.approvals import too_early
 from forewarn.testing.scenario import Demand, Expect
 from forewarn.testing.stage import Stage
 
@@ -35,12 +36,8 @@ def _seen(stage: Stage, step: Expect, wait: Wait) -> str | None:
 def _approved(stage: Stage, step: Expect, wait: Wait) -> str | None:
     event = stage.event(step.event or "")
     since = stage.acted
-
-    def is_so() -> bool:
-        return bool(event.approved_at())  # it is told right after the commit
-
-    wait(_until(stage, is_so), step.seconds)
-    if not is_so():
+    wait(_until(stage, lambda: event.is_approved), step.seconds)
+    if not event.is_approved:
         is_seen = stage.vm in event.seen_by
         return judging.unapproved(
             stage.conduct(), step.event or "", is_seen=is_seen, since=since
@@ -48,24 +45,20 @@ def _approved(stage: Stage, step: Expect, wait: Wait) -> str | None:
     by = event.approved_by
     if step.by is not None and (by or "").lower() != step.by.lower():
         return f"{step.event} was approved by {by or 'nobody'}, not by {step.by}"
-    return _too_early(stage, step)
-
-
-def _too_early(stage: Stage, step: Expect) -> str | None:
-    name, approved = step.after_mark, stage.event(step.event or "").approved_at()
-    if name is None or not approved:
+    if step.after_mark is None:
         return None
-    made = [mark.at for mark in stage.watching.marks if mark.name == name]
-    if made and made[0] <= approved:
-        return None
-    if not made:
-        return f"it was approved, but the program has not marked {name!r}"
-    return f"it was approved {made[0] - approved:.3f} s before the mark {name!r}"
+    return too_early(
+        step.event or "",
+        stage.watching.marks,
+        step.after_mark,
+        event.announced_at(),
+        event.approved_at(),
+    )
 
 
 def _not_approved(stage: Stage, step: Expect, wait: Wait) -> str | None:
     event = stage.event(step.event or "")
-    if wait(lambda: bool(event.approved_at()), step.seconds):
+    if wait(lambda: event.is_approved, step.seconds):
         return f"{step.event} was approved by {event.approved_by or 'a rule'}"
     return None
 

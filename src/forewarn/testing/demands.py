@@ -29,7 +29,7 @@ BY = Key(name="by", kind=kinds.VM, help="the VM that must have approved")
 AFTER_MARK = Key(
     name="after_mark",
     kind=kinds.TEXT,
-    help="the mark that must have been made before the approval",
+    help="the mark that must be made after the announcement and before the approval",
 )
 FOR = Key(name="for", kind=kinds.REAL, help="how long it must stay so; if absent, 0s")
 TIMES = Key(

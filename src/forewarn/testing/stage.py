@@ -45,9 +45,7 @@ class Stage:
 
     def approve(self, name: str, by: str) -> None:
         """Approve as another VM, which may see another event of that name."""
-        group = self.rehearsal.fleet.vms[by].group
-        events = self._named[name]
-        event = next((e for e in events if e.group == group), events[0])
+        event = seen_by(by, self.rehearsal.fleet, self._named[name])
         self._of_others.add(event.id)
         event.approve(by)
 
