@@ -161,7 +161,11 @@ def test_a_project_with_warnings_as_errors_uses_all_of_it(
     run_alone(pytester, monkeypatch).assert_outcomes(passed=8)
 
 
-def test_a_failure_is_told_with_a_timeline_once(pytester: pytest.Pytester) -> None:
+def test_a_failure_is_told_with_a_timeline_once(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in ("CI", "BUILD_NUMBER"):  # pytest's summary is longer there
+        monkeypatch.delenv(each, raising=False)
     pytester.makeini(STRICT)
     pytester.makepyfile(FAILING)
     result = pytester.runpytest_inprocess("-q", "-p", "no:schemathesis")
