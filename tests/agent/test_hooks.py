@@ -28,17 +28,13 @@ from forewarn.agent.lives import Outcome
 from forewarn.agent.plan import Hook
 
 
+#: Goes on until a trap ends it; a shell that reads could miss the signal.
+UNTIL_TERM = "sleep 20 & while :; do wait; done"
+
+
 @pytest.fixture
 def word(tmp_path: Path) -> Iterator[Word]:
     made = Word(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def never(tmp_path: Path) -> Iterator[Word]:
-    """Nothing is said here: a shell that reads it waits without another process."""
-    made = Word(tmp_path, "never")
     yield made
     made.close()
 
@@ -200,8 +196,7 @@ def test_what_ignores_term_is_killed(word: Word) -> None:
 
 
 def test_what_ends_well_when_it_is_told_to_is_still_cut(word: Word) -> None:
-    wait = "sleep 20 & while :; do wait; done"  # a `read` could miss the signal
-    text = f"trap 'echo tidy; exit 0' TERM; echo up > {word.path}; {wait}"
+    text = f"trap 'echo tidy; exit 0' TERM; echo up > {word.path}; {UNTIL_TERM}"
     ended, _ = cut_when_up(text, word)
     assert (ended.outcome, ended.code) == (Outcome.CUT, 0)
     assert ended.output.endswith("tidy\n")
@@ -228,12 +223,10 @@ def test_no_file_stays_open_of_what_was_ended_with_it(word: Word) -> None:
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
-def test_what_it_has_started_has_time_to_tidy_up(
-    word: Word, never: Word, tmp_path: Path
-) -> None:
+def test_what_it_has_started_has_time_to_tidy_up(word: Word, tmp_path: Path) -> None:
     tidy = tmp_path / "tidy"
     inner = f"trap 'sleep 0.1; : > {tidy}; exit' TERM; echo up > {word.path}"
-    ended, _ = cut_when_up(f"({inner}; read -r _ < {never.path}) & wait", word)
+    ended, _ = cut_when_up(f"({inner}; {UNTIL_TERM}) & wait", word)
     assert ended.code == -signal.SIGTERM  # the shell is gone long before
     assert tidy.exists()
 
