@@ -27,7 +27,6 @@ from forewarn.agent.hooks import Ended
 from forewarn.agent.lives import Outcome
 from forewarn.agent.plan import Hook
 
-
 #: Goes on until a trap ends it; a shell that reads could miss the signal.
 UNTIL_TERM = "sleep 20 & while :; do wait; done"
 
