@@ -1,0 +1,92 @@
+// What is around every page: where to go, how the service is, who is signed in.
+
+import { AnnounceButton } from "./announce.js";
+import { ClockBar } from "./clockbar.js";
+import { FaultBar } from "./faultbar.js";
+import { FleetPage } from "./fleet.js";
+import { NowPage } from "./now.js";
+import { hashOf, PAGES, useRoute } from "./route.js";
+import { StoryPanel } from "./story.js";
+import { TimelinePage } from "./timeline.js";
+import { html, useApp, useEffect, useModel, useRef } from "./view.js";
+
+/** @type {Record<string, () => unknown>} */
+const SHOWN = { now: NowPage, timeline: TimelinePage, fleet: FleetPage };
+
+/** @param {{leave: () => void}} props */
+export function Shell({ leave }) {
+  const { page, id } = useRoute();
+  const main = useRef(/** @type {HTMLElement | null} */ (null));
+  const first = useRef(true);
+  useEffect(() => {
+    document.title = `${titleOf(page)} · forewarn`;
+    if (!first.current) main.current?.focus();
+    first.current = false;
+  }, [page]);
+  const Page = SHOWN[page];
+  return html`
+    <a class="skip" href="#main" onClick=${jump(main)}>Skip to the page</a>
+    <${Header} page=${page} leave=${leave} />
+    <${FaultBar} />
+    <div class="columns">
+      <main id="main" tabindex="-1" ref=${main}><${Page} /></main>
+      ${id !== null && html`<${StoryPanel} key=${id} id=${id} />`}
+    </div>
+  `;
+}
+
+/** @param {string} page */
+function titleOf(page) {
+  return PAGES.find((each) => each.name === page)?.title ?? "";
+}
+
+/** @param {{current: HTMLElement | null}} main */
+function jump(main) {
+  return (/** @type {Event} */ event) => {
+    event.preventDefault(); // the hash says which page is shown
+    main.current?.focus();
+  };
+}
+
+/** @param {{page: string, leave: () => void}} props */
+function Header({ page, leave }) {
+  const { session } = useModel();
+  return html`<header>
+    <a class="brand" href=${hashOf("now")}>forewarn</a>
+    <nav aria-label="Pages">
+      ${PAGES.map(
+        (each) => html`<a
+          key=${each.name}
+          href=${hashOf(each.name)}
+          aria-current=${each.name === page ? "page" : undefined}
+          >${each.title}</a
+        >`,
+      )}
+    </nav>
+    <${LinkState} />
+    <${ClockBar} />
+    <${AnnounceButton} />
+    <div class="who">
+      <span title=${`signed in as ${session?.name}, role ${session?.role}`}>
+        ${session?.name} <small>${session?.role}</small>
+      </span>
+      <button class="quiet" onClick=${leave}>Sign out</button>
+    </div>
+  </header>`;
+}
+
+/** How the page stands with the service. */
+function LinkState() {
+  const { live } = useApp();
+  const { link } = useModel();
+  const said = {
+    live: "Live",
+    connecting: "Connecting…",
+    lost: "Connection lost, trying again…",
+  }[link.state];
+  return html`<div class="link ${link.state}" role="status">
+    <span class="dot" aria-hidden="true"></span><span>${said}</span>
+    ${link.state === "lost" &&
+    html`<button class="quiet" onClick=${() => live.start()}>Try now</button>`}
+  </div>`;
+}

@@ -1,0 +1,51 @@
+// The page of those who are not signed in.
+
+import { html, useApp, useState } from "./view.js";
+
+/** @param {{enter: (session: import("./types").Session) => void}} props */
+export function SignIn({ enter }) {
+  const { api } = useApp();
+  const [refusal, setRefusal] = useState("");
+  const [isAsking, setAsking] = useState(false);
+
+  /** @param {SubmitEvent} event */
+  async function submit(event) {
+    event.preventDefault();
+    const form = /** @type {HTMLFormElement} */ (event.currentTarget);
+    const token = String(new FormData(form).get("token")).trim();
+    setAsking(true);
+    try {
+      enter(await api.signIn(token));
+    } catch (error) {
+      setRefusal(/** @type {Error} */ (error).message);
+      setAsking(false);
+    }
+  }
+
+  return html`<main class="signin">
+    <form class="card" onSubmit=${submit}>
+      <h1>forewarn</h1>
+      <p>Sign in with a token to see the fleet and every promise made to it.</p>
+      <label for="token">Token</label>
+      <input
+        id="token"
+        name="token"
+        type="password"
+        required
+        autofocus
+        autocomplete="current-password"
+        spellcheck="false"
+        aria-describedby="refusal hint"
+        aria-invalid=${refusal ? "true" : "false"}
+      />
+      <p id="refusal" class="refusal" role="alert">${refusal}</p>
+      <button class="primary" disabled=${isAsking}>Sign in</button>
+      <p id="hint" class="hint">
+        The first start of <code>forewarn serve</code> writes a token to the file
+        ${" "}<code>token</code> in its state directory, usually
+        ${" "}<code>~/.local/state/forewarn/token</code>.
+        ${" "}<code>forewarn token create</code> makes others.
+      </p>
+    </form>
+  </main>`;
+}

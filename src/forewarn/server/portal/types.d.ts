@@ -1,0 +1,141 @@
+// What the service answers, as the portal's modules know it.
+
+export type Phase = "SCHEDULED" | "STARTED" | "COMPLETED" | "CANCELED" | "FAILED";
+
+export interface ScheduledEvent {
+  id: string;
+  maintenance: string;
+  group: string;
+  resources: string[];
+  status: "Scheduled" | "Started" | null;
+  approved_by: string | null;
+  approved_via: string | null;
+  approved_at: string | null;
+  seen_by: string[];
+}
+
+export interface Maintenance {
+  id: string;
+  type: string;
+  source: string;
+  cause: string;
+  phase: Phase;
+  host: string | null;
+  vms: string[];
+  not_before: string;
+  duration_seconds: number;
+  description: string;
+  announced_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  stuck_since: string | null;
+  reason: string | null;
+  events: ScheduledEvent[];
+}
+
+export interface Wait {
+  kind: "approval" | "time" | "gate" | "lead" | "work";
+  what: string;
+  since: string | null;
+  opens_at: string | null;
+  opened_by: string | null;
+}
+
+export interface Sight {
+  event: string;
+  vm: string;
+  at: string;
+}
+
+export interface Item {
+  maintenance: Maintenance;
+  due: boolean;
+  waits: Wait[];
+  starts_at_latest: string | null;
+  can: string[];
+  seen: Sight[];
+}
+
+export interface Overview {
+  position: number;
+  clock: string;
+  now: string;
+  items: Item[];
+  next: string | number | null;
+}
+
+export interface Entry {
+  position: number;
+  at: string;
+  fact: string;
+  maintenance: string | Maintenance | null;
+  event: string | null;
+  group: string | null;
+  by: string | null;
+  via: string | null;
+  [own: string]: unknown;
+}
+
+export interface Session {
+  name: string;
+  role: "viewer" | "operator" | "admin" | "group";
+  group: string | null;
+  signed_in: boolean;
+  expires_at: string | null;
+  may: string[];
+}
+
+export interface Fault {
+  id: string;
+  kind: string;
+  on: string;
+  vms: string[];
+  left: number | null;
+  left_seconds: number | null;
+  set_by: string;
+}
+
+export interface GroupOnMap {
+  name: string;
+  kind: string;
+  listening: string;
+  is_silent: boolean;
+  last_request: string | null;
+}
+
+export interface FleetMap {
+  position: number;
+  now: string;
+  hosts: string[];
+  groups: GroupOnMap[];
+  vms: {
+    name: string[];
+    group: number[];
+    host: (number | null)[];
+    update_domain: (number | null)[];
+    spot: boolean[];
+    asked: (string | null)[];
+  };
+}
+
+export interface Explanation {
+  phase: Phase;
+  due: boolean;
+  waits: Wait[];
+  starts_at_latest: string | null;
+  sentences: string[];
+}
+
+export interface Story {
+  notice_given_seconds: number;
+  notice_used_seconds: number | null;
+  entries: { at: string; what: string }[];
+  sentences: string[];
+}
+
+/** How the page stands with the service. */
+export interface Link {
+  state: "connecting" | "live" | "lost";
+  /** When the next attempt is made, in ms of `performance.now()`. */
+  again?: number;
+}
