@@ -17,7 +17,7 @@ const AWAY = "The service does not answer. Nothing is known of what you asked fo
 /** Asks the service; the browser adds the session's cookie. */
 export class Api {
   /**
-   * @param {typeof fetch} fetch
+   * @param {(path: string, init: RequestInit) => Promise<Response>} fetch
    * @param {() => void} signedOut called when the session is over
    */
   constructor(fetch, signedOut) {

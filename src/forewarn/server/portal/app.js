@@ -49,7 +49,7 @@ function made(signedOut) {
     (draw) => requestAnimationFrame(draw),
     () => performance.now(),
   );
-  const api = new Api((input, init) => fetch(input, init), signedOut);
+  const api = new Api((path, init) => fetch(path, init), signedOut);
   return { model, api, live: new Live(api, model) };
 }
 

@@ -25,6 +25,9 @@ export class Model {
     /** @type {Set<() => void>} */
     this.tickers = new Set();
     this.isWaiting = false;
+    this.clock = new ServiceClock("system", 0, elapsed);
+    this.position = -1; // of the last fact that has come, -1: none was asked for
+    this.isLoaded = false; // whether `items` holds all that is live
     this.forget();
   }
 
@@ -33,12 +36,12 @@ export class Model {
     this.clock = new ServiceClock("system", 0, this.elapsed);
     /** @type {import("./types").Link} */
     this.link = { state: "connecting" };
-    this.position = -1; // of the last fact that has come, -1: none was asked for
+    this.position = -1;
     /** @type {Entry[]} the newest first, each once */
     this.facts = [];
     /** @type {Map<string, Item>} by the id of the maintenance */
     this.items = new Map();
-    this.isLoaded = false; // whether `items` holds all that is live
+    this.isLoaded = false;
     /** @type {import("./types").FleetMap | null} null: not asked for yet */
     this.fleet = null;
     /** @type {import("./types").Fault[]} */

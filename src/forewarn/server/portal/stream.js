@@ -47,7 +47,9 @@ function parsed(block) {
  * @param {(sent: Sent[]) => void} take
  */
 export async function readEvents(body, heard, take) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  /** @type {ReadableWritablePair<string, any>} */
+  const decoder = new TextDecoderStream();
+  const reader = body.pipeThrough(decoder).getReader();
   const parser = new Parser();
   for (;;) {
     const { value, done } = await reader.read();
