@@ -47,6 +47,7 @@ PATHS = {
     "/v1/notifiers": {"get"},
     "/v1/tokens": {"get", "post"},
     "/v1/tokens/{name}": {"delete"},
+    "/v1/session": {"get", "post", "delete"},
     "/healthz": {"get"},
     "/readyz": {"get"},
     "/metrics": {"get"},
@@ -134,7 +135,7 @@ def test_a_token_behind_the_body_is_none(shared: Service) -> None:
 # --- how it refuses ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v2/vms", "/v1/nothing", "/metadata"])
+@pytest.mark.parametrize("path", ["/v1", "/v2/vms", "/v1/nothing", "/metadata"])
 def test_an_unknown_path_is_a_problem_that_names_it(shared: Service, path: str) -> None:
     answer = shared.ask("GET", path)
     assert answer.status == 404

@@ -36,6 +36,9 @@ FOR_GROUPS = {
     ("GET", "/v1/journal"),
     ("GET", "/v1/stream"),
     ("GET", "/v1/clock"),
+    ("GET", "/v1/session"),
+    ("POST", "/v1/session"),
+    ("DELETE", "/v1/session"),
 }
 ALL = [
     (method.upper(), path)

@@ -17,12 +17,13 @@ from tests.server.test_control import GUARDED
 NEEDS_OPERATOR = {
     (method, path)
     for method, path in GUARDED
-    if method == "POST" and not path.startswith("/v1/tokens")
+    if method == "POST" and not path.startswith(("/v1/tokens", "/v1/session"))
 }
 NEEDS_ADMIN = {
     (method, path)
     for method, path in GUARDED
-    if method in ("PUT", "DELETE") or path.startswith("/v1/tokens")
+    if (method in ("PUT", "DELETE") and path != "/v1/session")
+    or path.startswith("/v1/tokens")
 }
 
 

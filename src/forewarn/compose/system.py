@@ -35,6 +35,7 @@ from forewarn.engine.notes import Notes
 from forewarn.engine.notifying import Notifying
 from forewarn.engine.pace import Pace
 from forewarn.engine.retries import Retries
+from forewarn.engine.sessions import Sessions
 from forewarn.engine.timers import Advance
 from forewarn.engine.tokens import Tokens
 from forewarn.engine.works import Works
@@ -219,6 +220,7 @@ class System:
             causes=self.causes,
             advance=self.advance,
             tokens=self._tokens,
+            sessions=Sessions(self._tokens, SystemClock()),
             documents_position=lambda: self._documents.position,
             notifying=self._notifying,
             plane=self.plane,

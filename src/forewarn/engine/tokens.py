@@ -36,6 +36,7 @@ class Holder:
     role: Role
     group: str | None = None  # None: he may know of all groups
     token: str | None = None  # its id; None: the one that the service was started with
+    signed_in_until: datetime | None = None  # None: he shows the token itself
 
 
 class Unknown(Enum):
@@ -77,10 +78,19 @@ class Tokens:
         """Find who holds the token `text`; note that it was used."""
         given = _digest(text)
         if hmac.compare_digest(given, self._first):
-            return Holder(name="admin", role=Role.ADMIN)
+            return self.holder_with(None)
         token = self._known.get(_id_of(text))
         digest = given if token is None else token.digest
         if not hmac.compare_digest(given, digest) or token is None:
+            return Unknown.WRONG
+        return self.holder_with(token.id)
+
+    def holder_with(self, token_id: str | None) -> Holder | Unknown:
+        """Find who holds the token with this id; None: the first. Note its use."""
+        if token_id is None:
+            return Holder(name="admin", role=Role.ADMIN)
+        token = self._known.get(token_id)
+        if token is None:
             return Unknown.WRONG
         now = self._engine.clock.now()
         if token.revoked_at is not None:
@@ -91,6 +101,13 @@ class Tokens:
         return Holder(
             name=token.name, role=token.role, group=token.group, token=token.id
         )
+
+    def digest_of(self, token_id: str | None) -> str | None:
+        """Look up the digest of a token, revoked or not; None: there is no such one."""
+        if token_id is None:
+            return self._first
+        token = self._known.get(token_id)
+        return None if token is None else token.digest
 
     def is_good(self, holder: Holder) -> bool:
         """Whether the token of `holder` could still be used."""

@@ -1,5 +1,7 @@
 """The control plane as an application."""
 
+from pathlib import Path
+
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
@@ -16,8 +18,10 @@ from forewarn.server.control import (
     maintenances,
     metrics,
     notifiers,
+    portal,
     problems,
     reports,
+    session,
     tokens,
 )
 from forewarn.server.control.asked import Parts
@@ -37,7 +41,9 @@ _DESCRIPTION = (
 )
 
 
-def make_app(parts: Parts, streams: Streams) -> FastAPI:
+def make_app(
+    parts: Parts, streams: Streams, portal_folder: Path = portal.FOLDER
+) -> FastAPI:
     """Put the application together."""
     app = Described(
         title="forewarn control API",
@@ -54,6 +60,7 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
     app.state.parts = parts
     app.state.registry = make_registry(lambda: parts.sources, traffic)
     app.state.streams = streams
+    app.state.portal = portal.read_files(portal_folder)
     problems.install(app)
     for module in (
         health,
@@ -66,8 +73,10 @@ def make_app(parts: Parts, streams: Streams) -> FastAPI:
         clock,
         faults,
         tokens,
+        session,
         metrics,
         docs,
+        portal,
     ):
         app.include_router(module.router)
     return app

@@ -13,6 +13,7 @@ from forewarn.engine.engine import Engine
 from forewarn.engine.fleets import Fleets
 from forewarn.engine.notifying import Notifying
 from forewarn.engine.once import Once
+from forewarn.engine.sessions import Sessions
 from forewarn.engine.timers import Advance
 from forewarn.engine.tokens import Holder, Tokens
 from forewarn.ports import Snapshot
@@ -32,6 +33,7 @@ class Parts:
     causes: Causes
     advance: Advance
     tokens: Tokens
+    sessions: Sessions
     documents_position: Callable[[], int]
     notifying: Notifying
     plane: MetadataPlane

@@ -19,9 +19,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.server.control import problems
 
+#: What changes nothing.
+READING = frozenset({"GET", "HEAD"})
+
 _ANY = "*"
 _LOCALHOST = "localhost"  # browsers never look it up
-_READING = frozenset({"GET", "HEAD"})
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 
 
@@ -97,7 +99,7 @@ def refusal(call: Call, names: Names) -> Refusal | None:
             status=403,
             detail=f"pages of {call.origin[:100]} may not ask the control plane",
         )
-    if call.site == "cross-site" and call.method not in _READING:
+    if call.site == "cross-site" and call.method not in READING:
         return Refusal(
             status=403, detail="pages of other sites may not ask the control plane"
         )
@@ -121,6 +123,13 @@ class Callers:
                 await answer(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+def port_of(scope: Scope) -> int:
+    """Say at which port the control plane is asked for; 0: that cannot be read."""
+    host = Headers(scope=scope).get("host", "")
+    found = _origin(f"{scope['scheme']}://{host}")
+    return 0 if found is None else found[2]
 
 
 def _call(scope: Scope) -> Call:

@@ -8,8 +8,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forewarn.core.tokens import Role
+from forewarn.engine.sessions import Lapsed
 from forewarn.engine.tokens import Holder, Unknown
 from forewarn.server.auth import Attempts
+from forewarn.server.control import cookies
 from forewarn.server.control.asked import Parts
 from forewarn.server.control.problems import refusal
 from forewarn.server.control.rights import Right, is_guarded, may, right_for
@@ -17,6 +19,11 @@ from forewarn.server.control.rights import Right, is_guarded, may, right_for
 _NO_TOKEN = (
     "a bearer token is needed; the first start of `forewarn serve` writes one to the"
     " file `token` in its state directory, and `forewarn token create` makes others"
+)
+
+
+_NOT_OURS = (
+    "who is signed in acts by the portal's own page; others show a token, and no cookie"
 )
 
 
@@ -65,16 +72,36 @@ class Guard:
         return receive_and_look
 
     def _look(self, scope: Scope) -> Holder | Response:
-        scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not text.strip():
-            return _unknown(scope, _NO_TOKEN)
-        found = self._parts.tokens.holder_of(text.strip())
-        if isinstance(found, Unknown):
-            return self._refuse(scope, found)
+        found = self._holder(scope)
+        if isinstance(found, Response):
+            return found
         right = right_for(scope["method"], scope["path"])
         return found if may(found.role, right) else _forbidden(scope, found, right)
 
-    def _refuse(self, scope: Scope, unknown: Unknown) -> Response:
+    def _holder(self, scope: Scope) -> Holder | Response:
+        scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
+        session = cookies.session_in(scope)
+        if scheme.lower() == "bearer" and text.strip():
+            found = self._parts.tokens.holder_of(text.strip())
+            return found if isinstance(found, Holder) else self._refuse(scope, found)
+        if session is None:
+            return _unknown(scope, _NO_TOKEN)
+        if not cookies.is_by_our_page(scope):
+            return refusal(scope, 403, _NOT_OURS)
+        return self._signed_in(scope, session)
+
+    def _signed_in(self, scope: Scope, session: str) -> Holder | Response:
+        found = self._parts.sessions.holder_of(session)
+        if isinstance(found, Holder):
+            return found
+        if found is Lapsed.OVER:  # that was ours, and nobody guesses
+            answer = _unknown(scope, found.value)
+        else:
+            answer = self._refuse(scope, found)
+        answer.headers.update(cookies.remove(scope))
+        return answer
+
+    def _refuse(self, scope: Scope, unknown: Unknown | Lapsed) -> Response:
         address = address_of(scope)
         self._parts.engine.notes.refuse(address)
         wait = self._attempts.add(address)

@@ -138,6 +138,10 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("get", "/v1/tokens"): _read("Tokens", 422),
     ("post", "/v1/tokens"): _make("NewTokenShown", 404),
     ("delete", "/v1/tokens/{name}"): _do(None, 404),
+    # who asks, signing in and out
+    ("get", "/v1/session"): _read("Session"),
+    ("post", "/v1/session"): replace(_read("Session"), success={201: "Session"}),
+    ("delete", "/v1/session"): replace(_read("Session"), success={204: None}),
     # health
     ("get", "/healthz"): Operation(success={200: "Alive"}, errors=_ANYWHERE),
     ("get", "/readyz"): Operation(

@@ -30,6 +30,7 @@ _USERS = "restart|redeploy|reimage|evict|delete"
 
 #: The first line that fits is the one that counts.
 RIGHTS: Sequence[Right] = (
+    _right("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
     _right("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
     _right("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
     _right("GET HEAD", r"/v1/(journal|stream|clock)", Role.VIEWER, groups=True),

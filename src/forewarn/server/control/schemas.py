@@ -204,6 +204,15 @@ _TOKEN: Mapping[str, Schema] = {
     "last_used": maybe(TIME),
 }
 
+_SESSION: Mapping[str, Schema] = {
+    "name": TEXT,
+    "role": one_of(Role),
+    "group": maybe(TEXT),
+    "signed_in": FLAG,
+    "expires_at": maybe(TIME),
+    "may": TEXTS,
+}
+
 # --- faults ------------------------------------------------------------------
 
 _SECONDS: Schema = {"type": "number", "minimum": 0}
@@ -294,6 +303,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "Token": closed(**_TOKEN),
     "Tokens": page_of(ref("Token")),
     "NewTokenShown": closed(**_TOKEN, token=TEXT),
+    "Session": closed(**_SESSION),
     "Alive": closed(status={"const": "ok"}),
     "Ready": with_maybe(
         closed(status={"const": "ready"}), faults=list_of(one_of(FaultKind))

@@ -1,0 +1,126 @@
+"""The portal's files: the operator's page, served from memory; they hold no data."""
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.exceptions import HTTPException
+
+router = APIRouter(include_in_schema=False)
+
+#: Where the files are.
+FOLDER = Path(__file__).parents[1] / "portal"
+
+#: What is served, and as what; other files are for those who work on the portal.
+KINDS: Mapping[str, str] = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+
+_READING = ["GET", "HEAD"]
+_START = "index.html"
+_HOME = "/portal/"
+_SMALL = 1024  # bytes; fewer are not worth packing
+
+#: Nothing but our own files, no text as script, and in nobody's frame.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-cache",  # kept, but never shown without asking
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": (
+        "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(),"
+        " usb=()"
+    ),
+    "Vary": "Accept-Encoding",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A file as it goes out: as it is, or packed."""
+
+    content: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def tag(self) -> str:
+        """What tells this content from any other."""
+        return self.headers["ETag"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """One file."""
+
+    plain: Form
+    packed: Form
+
+
+@cache  # every application shows the same, and packing takes its time
+def read_files(folder: Path) -> Mapping[str, File]:
+    """Read what is to be served of `folder` and the folders within, by path."""
+    files = sorted(each for each in folder.rglob("*") if each.suffix in KINDS)
+    return {each.relative_to(folder).as_posix(): _file(each) for each in files}
+
+
+@router.api_route("/", methods=_READING)
+@router.api_route("/portal", methods=_READING)
+def home() -> Response:
+    """Lead to the portal."""
+    return RedirectResponse(_HOME, 307)
+
+
+@router.api_route("/portal/{path:path}", methods=_READING)
+def show_file(request: Request, path: str) -> Response:
+    """Show one file of the portal."""
+    files: Mapping[str, File] = request.app.state.portal
+    file = files.get(path or _START)
+    if file is None:
+        raise HTTPException(404)
+    form = file.packed if _takes_packed(request) else file.plain
+    if form.tag in _known_tags(request):
+        return Response(status_code=304, headers=_about(form))
+    return Response(form.content, headers=dict(form.headers))
+
+
+def _file(path: Path) -> File:
+    content = path.read_bytes()
+    kind = {"Content-Type": KINDS[path.suffix], **_HEADERS}
+    tag = sha256(content).hexdigest()[:32]
+    plain = Form(content=content, headers={**kind, "ETag": f'"{tag}"'})
+    smaller = gzip.compress(content, mtime=0)
+    if len(content) < _SMALL or len(smaller) >= len(content):
+        return File(plain=plain, packed=plain)
+    packed = {**kind, "ETag": f'"{tag}-gzip"', "Content-Encoding": "gzip"}
+    return File(plain=plain, packed=Form(content=smaller, headers=packed))
+
+
+def _takes_packed(request: Request) -> bool:
+    for each in request.headers.get("accept-encoding", "").lower().split(","):
+        name, _, weight = each.partition(";")
+        if name.strip() == "gzip":
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _known_tags(request: Request) -> set[str]:
+    known = request.headers.get("if-none-match", "")
+    return {each.strip().removeprefix("W/") for each in known.split(",")}
+
+
+def _about(form: Form) -> dict[str, str]:
+    left_out = ("Content-Type", "Content-Encoding")  # there is no content
+    return {name: each for name, each in form.headers.items() if name not in left_out}
