@@ -1,0 +1,379 @@
+"""Signing in: the cookie, what it opens and what it does not, and its end."""
+
+import ssl
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+from tests.server.browser import Browser, kept, session_of, sign_in
+from tests.server.certificates import Authority
+from tests.server.conftest import Serve
+from tests.server.service import TOKEN, Answer, Service, a_service, ask
+from tests.server.test_tokens import holding, refusals
+
+from forewarn.clocks import SystemClock
+from forewarn.engine.sessions import Session, key_for, root_key, seal
+
+HOURS = 12 * 3600
+USERS = ["restart", "redeploy", "reimage", "evict", "delete"]
+ALL = [
+    "announce",
+    *("approve", "cancel", "complete", "retry", "close"),
+    *USERS,
+    *("maintain", "degraded", "failed", "recovered"),
+    "advance",
+]
+
+
+@pytest.fixture(scope="module")
+def browser(shared: Service) -> Browser:
+    return sign_in(shared)
+
+
+def sealed(first: str, *, lasts: int) -> str:
+    """A session of the first token, as a service seals it that has it."""
+    digest = sha256(first.encode()).hexdigest()
+    ends = int(SystemClock().now().timestamp()) + lasts
+    return seal(Session(token=None, ends=ends), key_for(root_key(digest), digest))
+
+
+# --- signing in --------------------------------------------------------------
+
+
+def test_who_signs_in_is_told_who_he_is_and_until_when(shared: Service) -> None:
+    before = SystemClock().now()
+    answer = shared.ask("POST", "/v1/session")
+    assert answer.status == 201
+    said = answer.json
+    ends = datetime.fromisoformat(said.pop("expires_at"))
+    assert said == {
+        "name": "admin",
+        "role": "admin",
+        "group": None,
+        "signed_in": True,
+        "may": ALL,
+    }
+    assert abs(ends - before - timedelta(hours=12)) < timedelta(minutes=1)
+
+
+def test_the_cookie_is_for_the_browser_and_this_site_alone(shared: Service) -> None:
+    answer = shared.ask("POST", "/v1/session")
+    cookie = kept(answer)
+    assert cookie.key == f"forewarn-{urlsplit(shared.control).port}"
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Strict")
+    assert (cookie["path"], cookie["max-age"]) == ("/", str(HOURS))
+    assert (cookie["domain"], cookie["secure"]) == ("", "")
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_over_tls_the_cookie_stays_there_and_comes_from_nowhere_else(
+    serve: Serve, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path)
+    service = serve(**authority.sign("127.0.0.1").flags)
+    context = ssl.create_default_context(cafile=authority.file)
+
+    def asked(method: str, **headers: str) -> tuple[int, str]:
+        url = f"{service.control}/v1/session"
+        request = Request(url, headers=headers, method=method)
+        with urlopen(request, timeout=10, context=context) as answer:
+            return answer.status, answer.headers.get("Set-Cookie", "")
+
+    status, cookie = asked("POST", Authorization=f"Bearer {TOKEN}")
+    assert status == 201
+    assert cookie.startswith(f"__Host-forewarn-{urlsplit(service.control).port}=1.")
+    assert cookie.endswith("; Secure")
+    assert "; Path=/; " in cookie
+    assert asked("GET", Cookie=cookie.partition(";")[0]) == (200, "")
+
+
+def test_behind_a_proxy_that_speaks_tls_it_is_as_with_tls(serve: Serve) -> None:
+    service = serve(control_host=["api.example"])
+    proxied = {"Host": "api.example", "X_Forwarded_Proto": "https"}
+    proxied["X_Forwarded_For"] = "192.0.2.7"
+    browser = sign_in(service, **proxied)
+    assert browser.name == "__Host-forewarn-443"
+    assert browser.ask("GET", "/v1/vms", **proxied).status == 200
+    assert browser.ask("GET", "/v1/vms").status == 401
+
+
+@pytest.mark.parametrize("token", ["", "Bearer wrong", "Basic t"])
+def test_without_a_good_token_nobody_signs_in(shared: Service, token: str) -> None:
+    answer = ask("POST", f"{shared.control}/v1/session", Authorization=token)
+    assert answer.status == 401
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_a_session_does_not_begin_another(browser: Browser) -> None:
+    answer = browser.ask("POST", "/v1/session")
+    assert answer.status == 401
+    assert "shows a token" in answer.detail
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_who_shows_the_token_itself_is_not_signed_in(shared: Service) -> None:
+    said = shared.get("/v1/session")
+    assert (said["signed_in"], said["expires_at"]) == (False, None)
+    assert said["name"] == "admin"
+
+
+def test_the_token_that_is_shown_counts_before_the_cookie(
+    shared: Service, browser: Browser
+) -> None:
+    viewer = holding(shared, "a-viewer", "viewer")
+    answer = browser.ask("GET", "/v1/session", Authorization=f"Bearer {viewer.token}")
+    assert (answer.json["name"], answer.json["signed_in"]) == ("a-viewer", False)
+    wrong = browser.ask("GET", "/v1/session", Authorization="Bearer wrong")
+    assert wrong.status == 401
+    assert "Set-Cookie" not in wrong.headers
+
+
+# --- what one may ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [("viewer", []), ("operator", ALL), ("admin", ALL), ("group", ["approve", *USERS])],
+)
+def test_what_one_may_is_what_his_role_may(
+    shared: Service, role: str, may: list[str]
+) -> None:
+    group = {"group": "web"} if role == "group" else {}
+    holder = holding(shared, f"some-{role}", role, **group)
+    said = session_of(sign_in(holder))
+    assert (said["name"], said["role"]) == (f"some-{role}", role)
+    assert said["group"] == group.get("group")
+    assert said["may"] == may
+
+
+def test_who_is_signed_in_reads_acts_and_is_named(service: Service) -> None:
+    browser = sign_in(holding(service, "night-shift", "operator"))
+    made = browser.ask(
+        "POST", "/v1/maintenances", {"type": "Reboot", "vms": ["web-0"]}
+    )
+    assert made.status == 201
+    assert [each["by"] for each in service.facts("Announced")] == ["night-shift"]
+
+
+def test_who_is_signed_in_may_no_more_than_his_token(shared: Service) -> None:
+    browser = sign_in(holding(shared, "onlooker", "viewer"))
+    answer = browser.ask("POST", "/v1/maintenances", {"type": "Reboot"})
+    assert answer.status == 403
+    assert "onlooker has the role viewer" in answer.detail
+
+
+def test_who_is_signed_in_for_a_group_sees_no_other(shared: Service) -> None:
+    browser = sign_in(holding(shared, "web-people", "group", group="web"))
+    assert browser.ask("GET", "/v1/vms/web-0").status == 200
+    assert browser.ask("GET", "/v1/vms/db-0").status == 404
+
+
+# --- what the cookie does not open -------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/subscriptions", "//v1/vms", "/V1/vms"])
+def test_elsewhere_the_cookie_is_as_none(browser: Browser, path: str) -> None:
+    answer = ask("GET", browser.control + path, Cookie=browser.cookie)
+    assert answer.status == 401
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_the_cookie_is_not_good_as_a_token(browser: Browser) -> None:
+    url = f"{browser.control}/v1/vms"
+    assert ask("GET", url, Authorization=f"Bearer {browser.value}").status == 401
+
+
+@pytest.mark.parametrize("name", ["forewarn", "forewarn-1", "__Host-forewarn-1"])
+def test_a_cookie_of_another_service_is_left_alone(
+    browser: Browser, name: str
+) -> None:
+    port = urlsplit(browser.control).port
+    for each in (name, f"__Host-forewarn-{port}"):
+        answer = replace(browser, name=each).ask("GET", "/v1/vms")
+        assert answer.status == 401
+        assert "Set-Cookie" not in answer.headers
+
+
+def test_cookies_of_others_beside_it_do_no_harm(browser: Browser) -> None:
+    beside = f"theme=dark; forewarn-1=x; {browser.cookie}; =; ;x"
+    assert browser.ask("GET", "/v1/vms", Cookie=beside).status == 200
+
+
+# --- pages of others ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "null"},
+        {"Origin": "", "Sec_Fetch_Site": "cross-site"},
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/v1/maintenances/preview"), ("DELETE", "/v1/session")],
+)
+def test_no_page_of_others_acts_by_the_cookie(
+    browser: Browser, method: str, path: str, headers: dict[str, str]
+) -> None:
+    answer = browser.ask(method, path, {}, **headers)
+    assert answer.status == 403
+    assert "pages of" in answer.detail
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"Sec_Fetch_Site": "none"}, {"Sec_Fetch_Site": "same-site"}]
+)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_what_does_not_say_that_it_comes_from_our_page_changes_nothing(
+    browser: Browser, method: str, headers: dict[str, str]
+) -> None:
+    url = f"{browser.control}/v1/hosts/new"
+    answer = ask(method, url, b"{}", Cookie=browser.cookie, **headers)
+    assert answer.status == 403
+    assert "page" in answer.detail
+
+
+def test_a_browser_that_says_whose_page_it_is_need_not_say_it_twice(
+    browser: Browser,
+) -> None:
+    url = f"{browser.control}/v1/session"
+    ours = {"Cookie": browser.cookie, "Sec_Fetch_Site": "same-origin"}
+    assert ask("DELETE", url, **ours).status == 204
+
+
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)],
+)
+def test_only_our_page_reads_by_the_cookie(
+    browser: Browser, site: str, status: int
+) -> None:
+    answer = browser.ask("GET", "/v1/vms", Sec_Fetch_Site=site)
+    assert answer.status == status
+
+
+# --- its end -----------------------------------------------------------------
+
+
+def is_removed(browser: Browser, answer: Answer) -> bool:
+    """Whether an answer lets the browser forget its cookie."""
+    gone = f"{browser.name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
+    return answer.headers.get_all("Set-Cookie") == [gone]
+
+
+def test_who_signs_out_is_forgotten_by_his_browser(browser: Browser) -> None:
+    answer = browser.ask("DELETE", "/v1/session")
+    assert answer.status == 204
+    assert is_removed(browser, answer)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x", "1..9999999999.", "1..9999999999.AAAA", "2..1.x", "1.nobody.1.x", "\xff", '"'],
+)
+def test_a_cookie_that_nobody_sealed_is_refused_and_removed(
+    shared: Service, browser: Browser, value: str
+) -> None:
+    answer = replace(browser, value=value).ask("GET", "/v1/vms")
+    assert answer.status == 401
+    assert answer.detail == "the session is not known; sign in again"
+    assert is_removed(browser, answer)
+
+
+def test_a_cookie_with_more_time_in_it_is_refused(browser: Browser) -> None:
+    version, token, ends, mark = browser.value.split(".")
+    longer = f"{version}.{token}.{int(ends) + 1}.{mark}"
+    assert replace(browser, value=longer).ask("GET", "/v1/vms").status == 401
+
+
+def test_a_viewer_does_not_make_himself_admin(shared: Service) -> None:
+    browser = sign_in(holding(shared, "climber", "viewer"))
+    version, _, ends, mark = browser.value.split(".")
+    higher = replace(browser, value=f"{version}..{ends}.{mark}")
+    assert higher.ask("GET", "/v1/session").status == 401
+
+
+def test_after_twelve_hours_one_signs_in_again_and_has_not_guessed(
+    serve: Serve,
+) -> None:
+    service = serve()
+    browser = sign_in(service)
+    nearly = replace(browser, value=sealed(TOKEN, lasts=60))
+    assert nearly.ask("GET", "/v1/vms").status == 200
+    for _ in range(25):
+        over = replace(browser, value=sealed(TOKEN, lasts=0)).ask("GET", "/v1/vms")
+        assert over.status == 401
+    assert over.detail == "the session is over; sign in again"
+    assert is_removed(browser, over)
+    assert refusals(service) == {}
+
+
+def test_the_clock_of_the_service_does_not_end_a_session(service: Service) -> None:
+    browser = sign_in(service)
+    service.advance(7 * 86_400)
+    assert browser.ask("GET", "/v1/vms").status == 200
+
+
+def test_a_session_ends_when_its_token_is_revoked(service: Service) -> None:
+    browser = sign_in(holding(service, "ci", "viewer"))
+    stays = sign_in(service)
+    assert service.ask("DELETE", "/v1/tokens/ci").status == 204
+    answer = browser.ask("GET", "/v1/vms")
+    assert answer.status == 401
+    assert "revoked" in answer.detail
+    assert is_removed(browser, answer)
+    assert stays.ask("GET", "/v1/vms").status == 200
+
+
+def test_a_session_ends_when_its_token_expires(service: Service) -> None:
+    browser = sign_in(holding(service, "ci", "viewer", expires_in_seconds=60))
+    service.advance(60)
+    answer = browser.ask("GET", "/v1/vms")
+    assert answer.status == 401
+    assert "expired" in answer.detail
+
+
+def test_a_stream_of_a_session_ends_with_its_token(service: Service) -> None:
+    browser = sign_in(holding(service, "ci", "viewer"))
+    request = Request(f"{service.control}/v1/stream", headers={"Cookie": browser.cookie})
+    with urlopen(request, timeout=5) as stream:
+        assert stream.readline().startswith(b":")
+        service.ask("DELETE", "/v1/tokens/ci")
+        assert b"Announced" not in stream.read()
+
+
+def test_sessions_outlive_the_service(tmp_path: Path) -> None:
+    flags = {"store": f"sqlite:///{tmp_path / 'store.db'}"}
+    with a_service(tmp_path, **flags) as service:
+        first, own = sign_in(service), sign_in(holding(service, "ci", "viewer"))
+    with a_service(tmp_path, **flags) as again:
+        port = urlsplit(again.control).port
+        for each in (first, own):
+            moved = replace(each, control=again.control, name=f"forewarn-{port}")
+            assert moved.ask("GET", "/v1/vms").status == 200
+
+
+# --- guessing ----------------------------------------------------------------
+
+
+def test_who_guesses_sessions_is_counted_and_told_to_wait(serve: Serve) -> None:
+    service = serve()
+    browser = sign_in(service)
+    wrong = replace(browser, value="1..9999999999.guess")
+    answers = [wrong.ask("GET", "/v1/vms") for _ in range(25)]
+    assert [each.status for each in answers[:20]] == [401] * 20
+    # Not all of them, if the machine took seconds for so many.
+    refused = [each for each in answers[20:] if each.status == 429]
+    assert int(refused[0].headers["Retry-After"]) >= 1
+    assert is_removed(browser, refused[0])
+    assert refusals(service) == {"127.0.0.1": 25}
+    assert browser.ask("GET", "/v1/vms").status == 200
+
