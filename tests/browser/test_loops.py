@@ -1,0 +1,22 @@
+"""Whoever comes after tests with a browser finds no trace of it in his thread."""
+
+import asyncio
+
+from playwright.sync_api import Browser
+from tests.browser.chromium import Chromium
+
+
+async def _answer() -> int:
+    await asyncio.sleep(0)
+    return 42
+
+
+def test_a_loop_can_be_run_after_the_browser_was_in_use(chromium: Chromium) -> None:
+    with chromium.in_use() as browser:
+        assert browser.is_connected()
+        browser.new_context().close()
+    assert asyncio.run(_answer()) == 42
+
+
+def test_the_browser_can_be_used_again_after_another_loop(browser: Browser) -> None:
+    browser.new_context().close()

@@ -1,0 +1,95 @@
+"""What a page does wrong is noticed, though no test looks for it."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.browser.visitor import Visitor
+from tests.server.service import Service
+
+SCRIPTS = {
+    "/favicon.ico": "",
+    "/good.js": "document.title = 'good';",
+    "/loud.js": "console.error('a loud complaint');",
+    "/broken.js": "throw new Error('a broken page');",
+    "/inline.js": "document.body.setAttribute('style', 'color: red');",
+    "/asking.js": "await fetch('/nothing-there');",
+    "/leaving.js": "await fetch('http://127.0.0.2:9/away').catch(() => 0);",
+}
+RULES = "default-src 'self'; connect-src *"
+PAGE = '<!doctype html><title>page</title><script src="{}.js" type="module"></script>'
+
+
+class Pages(BaseHTTPRequestHandler):
+    """A page for each script, with rules as strict as the portal's."""
+
+    def do_GET(self) -> None:
+        script = SCRIPTS.get(self.path)
+        found = script is not None or f"{self.path}.js" in SCRIPTS
+        self.send_response(200 if found else 404)
+        kind = "text/html" if script is None else "text/javascript"
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Security-Policy", RULES)
+        self.end_headers()
+        self.wfile.write((script or PAGE.format(self.path)).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep quiet."""
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[Service]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        Thread(target=server.serve_forever).start()
+        yield Service(metadata="", control=f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+
+
+@pytest.fixture
+def stranger(browser: Browser) -> Iterator[Visitor]:
+    """A visitor whose complaints fail no test."""
+    with ExitStack() as closing:
+        yield Visitor(browser, closing)
+
+
+def test_a_page_without_fault_is_not_complained_of(
+    visitor: Visitor, pages: Service
+) -> None:
+    page = visitor.comes(pages)
+    page.goto("/good")
+    expect(page).to_have_title("good")
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("/loud", "a loud complaint"),
+        ("/broken", "a broken page"),
+        ("/inline", "Content Security Policy"),
+        ("/asking", "status of 404"),
+        ("/leaving", "left the origin: http://127.0.0.2:9/away"),
+    ],
+)
+def test_a_page_that_does_wrong_is_complained_of(
+    stranger: Visitor, pages: Service, path: str, complaint: str
+) -> None:
+    page = stranger.comes(pages)
+    page.goto(path)
+    page.evaluate("(path) => import(path).catch(() => 0)", f"{path}.js")
+    assert complaint in " ".join(stranger.watch.complaints)
+
+
+def test_what_a_test_expects_is_forgiven(visitor: Visitor, pages: Service) -> None:
+    visitor.forgive(r"a loud \w+")
+    visitor.comes(pages).goto("/loud")
+
+
+def test_a_page_of_a_strict_service_can_still_be_asked(
+    visitor: Visitor, pages: Service
+) -> None:
+    page = visitor.comes(pages)
+    page.goto("/good")
+    assert page.evaluate("(word) => document.title + word", "!") == "good!"
