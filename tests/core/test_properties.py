@@ -33,6 +33,7 @@ from tests.core.strategies import (
 from forewarn.core import announcing, causes, commands, lifecycle
 from forewarn.core.announcing import Order
 from forewarn.core.causes import Operation
+from forewarn.core.choices import choices
 from forewarn.core.facts import Announced, ListeningBegan
 from forewarn.core.fleet import VM
 from forewarn.core.maintenance import Maintenance, Phase, Via
@@ -207,6 +208,14 @@ class Machine(Course):
     def commanded(self, what: str, maintenance_id: str) -> Step:
         slice_, now, rules = self.slice, self.now, self.policy
         does: Mapping[str, Callable[[], Step]] = {
+            "approve": lambda: commands.approve(
+                slice_,
+                [each.id for each in slice_.maintenance(maintenance_id).events],
+                by="ops",
+                via=Via.CONTROL,
+                now=now,
+                rules=rules,
+            ),
             "cancel": lambda: commands.cancel(
                 slice_, maintenance_id, by="ops", reason=None, now=now, rules=rules
             ),
@@ -221,6 +230,20 @@ class Machine(Course):
             ),
         }
         return does[what]()
+
+    @precondition(Course.has_maintenances)
+    @rule(number=numbers)
+    def look_what_can_be_asked(self, number: int) -> None:
+        """Whatever can be asked does something; all else is refused, or idle."""
+        one = self.pick(number)
+        idle = commands.tick(self.slice, self.now, self.policy)
+        for what in ("approve", *DOES):
+            try:
+                step = self.commanded(what, one.id)
+            except TooLate:
+                assert what not in choices(one)
+                continue
+            assert (step != idle) == (what in choices(one))
 
     @precondition(Course.has_maintenances)
     @rule(number=numbers, part=st.integers(1, 3), fails=st.booleans())
