@@ -98,8 +98,8 @@ class Snapshot(Protocol):
         were announced to `group`, if it is given.
         """
 
-    def seen(self, event: str) -> Sequence[Sight]:
-        """Who was shown the event, and when."""
+    def seen(self, *events: str) -> Sequence[Sight]:
+        """Who was shown these events, and when, in the order of time."""
 
     def facts_of(self, maintenance: str) -> Sequence[Entry]:
         """What the journal tells of one maintenance."""

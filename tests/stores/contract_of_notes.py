@@ -87,6 +87,22 @@ class NotesContract:
         with store.snapshot() as snapshot:
             assert snapshot.seen("E1") == []
 
+    @pytest.mark.parametrize("count", [2, 250])
+    def test_sights_of_many_events_come_in_the_order_of_time(
+        self, store: Store, count: int
+    ) -> None:
+        sights = [
+            a_sight(f"E{number}", at=NOON - number * MINUTE) for number in range(count)
+        ]
+        note(store, *sights, a_sight("other"))
+        with store.snapshot() as snapshot:
+            assert snapshot.seen(*(each.event for each in sights)) == sights[::-1]
+
+    def test_no_events_have_no_sights(self, store: Store) -> None:
+        note(store, a_sight())
+        with store.snapshot() as snapshot:
+            assert snapshot.seen() == []
+
     def test_when_a_group_asked_last_is_kept_without_a_fact(self, store: Store) -> None:
         put(store, a_fleet())
         note(store, web=NOON + MINUTE)

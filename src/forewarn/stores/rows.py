@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
-from forewarn.core.facts import Entry, Fact
+from forewarn.core.facts import Entry, Fact, Sight
 from forewarn.core.fleet import VM, Audience, Group, Host, key
 from forewarn.core.maintenance import Maintenance
 from forewarn.core.outages import Outage
@@ -81,6 +81,11 @@ def concerned_rows(first: int, facts: Iterable[Fact]) -> Iterator[Parameters]:
         maintenance = getattr(fact, "maintenance", None)
         if maintenance is not None:
             yield {"maintenance": maintenance, "position": position}
+
+
+def sight(row: Row) -> Sight:
+    """Read who was shown an event: event, VM, time."""
+    return Sight(event=str(row[0]), vm=str(row[1]), at=moment(row[2]))
 
 
 def host(row: Row) -> Host:

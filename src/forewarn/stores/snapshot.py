@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import TypeVar
 
 from forewarn.core.facts import Entry, Fact, Sight
@@ -189,12 +190,16 @@ class SqlSnapshot:
             for each in sorted(in_order)[:limit]
         ]
 
-    def seen(self, event: str) -> Sequence[Sight]:
-        """Who was shown the event, and when."""
-        return [
-            Sight(event=str(row[0]), vm=str(row[1]), at=rows.moment(row[2]))
-            for row in self._session.rows(sql.SEEN, of=event)
-        ]
+    def seen(self, *events: str) -> Sequence[Sight]:
+        """Who was shown these events, and when, in the order of time."""
+        if len(events) == 1:
+            return [*map(rows.sight, self._session.rows(sql.SEEN, of=events[0]))]
+        found: list[Sight] = []
+        for start in range(0, len(events), len(sql.EVENTS)):
+            named = events[start : start + len(sql.EVENTS)]
+            places = dict(zip_longest(sql.EVENTS, named, fillvalue=""))
+            found += map(rows.sight, self._session.rows(sql.SEEN_OF_MANY, **places))
+        return sorted(found, key=lambda each: (each.at, each.vm, each.event))
 
     def facts_of(self, maintenance: str) -> Sequence[Entry]:
         """What the journal tells of one maintenance."""

@@ -140,11 +140,13 @@ DUE = (
     .order_by(t.maintenances.c.moment, t.maintenances.c.ordinal)
 )
 
+_SIGHT = (t.seen.c.event, t.seen.c.vm, t.seen.c.at)
 SEEN = (
-    select(t.seen.c.event, t.seen.c.vm, t.seen.c.at)
-    .where(t.seen.c.event == p("of"))
-    .order_by(t.seen.c.at, t.seen.c.vm)
+    select(*_SIGHT).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
 )
+#: The parameters of a question that names events: so many at once.
+EVENTS = tuple(f"event{number}" for number in range(100))
+SEEN_OF_MANY = select(*_SIGHT).where(t.seen.c.event.in_([p(each) for each in EVENTS]))
 OUTAGES = (
     select(t.outages.c.since, t.outages.c.until)
     .where(t.outages.c.until > p("after"))
