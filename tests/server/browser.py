@@ -43,7 +43,7 @@ def kept(answer: Answer) -> Morsel[str]:
     return found
 
 
-def sign_in(service: Service, **headers: str) -> Browser:
+def sign_in(service: Service, **headers: Any) -> Browser:
     """Sign in with the token of `service`."""
     answer = service.ask("POST", "/v1/session", **headers)
     assert answer.status == 201, answer.body

@@ -22,7 +22,7 @@ KINDS: Mapping[str, str] = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
+    "": "text/plain; charset=utf-8",  # the licence of what others wrote
 }
 
 _READING = ["GET", "HEAD"]
@@ -72,8 +72,11 @@ class File:
 @cache  # every application shows the same, and packing takes its time
 def read_files(folder: Path) -> Mapping[str, File]:
     """Read what is to be served of `folder` and the folders within, by path."""
-    files = sorted(each for each in folder.rglob("*") if each.suffix in KINDS)
-    return {each.relative_to(folder).as_posix(): _file(each) for each in files}
+    return {
+        each.relative_to(folder).as_posix(): _file(each)
+        for each in folder.rglob("*")
+        if each.suffix in KINDS and each.is_file()
+    }
 
 
 @router.api_route("/", methods=_READING)
