@@ -62,6 +62,16 @@ def test_the_wheel_brings_nothing_with_it(installed: Path) -> None:
     assert names == {"forewarn"}
 
 
+def test_the_wheel_has_the_portal(installed: Path) -> None:
+    version = sysconfig.get_python_version()
+    site = installed / "lib" / f"python{version}" / "site-packages"
+    portal = Path("forewarn/server/portal")
+    there = {each.name for each in (site / portal).rglob("*") if each.is_file()}
+    ours = (ROOT / "src" / portal).rglob("*")
+    assert there == {each.name for each in ours if each.is_file()}
+    assert {"index.html", "preact.js", "LICENSE"} <= there
+
+
 def test_the_client_and_the_agent_are_there_with_the_standard_library_alone(
     installed: Path, tmp_path: Path
 ) -> None:

@@ -242,8 +242,8 @@ def test_a_browser_that_says_whose_page_it_is_need_not_say_it_twice(
     browser: Browser,
 ) -> None:
     url = f"{browser.control}/v1/session"
-    ours = {"Cookie": browser.cookie, "Sec_Fetch_Site": "same-origin"}
-    assert ask("DELETE", url, **ours).status == 204
+    answer = ask("DELETE", url, Cookie=browser.cookie, Sec_Fetch_Site="same-origin")
+    assert answer.status == 204
 
 
 @pytest.mark.parametrize(
