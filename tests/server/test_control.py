@@ -37,6 +37,7 @@ PATHS = {
     "/v1/events": {"get"},
     "/v1/events/{id}": {"get"},
     "/v1/events/{id}/approve": {"post"},
+    "/v1/overview": {"get"},
     "/v1/journal": {"get"},
     "/v1/stream": {"get"},
     "/v1/report": {"get"},

@@ -61,7 +61,7 @@ def explain(
     rules: Rules,
     only: str | None = None,
 ) -> Explanation:
-    """Explain `maintenance`; the slice holds its groups, and those of all due there.
+    """Explain `maintenance`; the slice holds all that is live in its groups.
 
     If it is `only` for one group, others are not named.
     """

@@ -121,14 +121,12 @@ def queue_gates(
 def _comes_first(
     slice_: Slice, other: Maintenance, maintenance: Maintenance, now: datetime
 ) -> bool:
+    if other.id == maintenance.id or not (is_queued(other) and is_due(other, now)):
+        return False
+    if other.not_before != maintenance.not_before:
+        return other.not_before < maintenance.not_before
     order = [*slice_.maintenances]
-    place = (other.not_before, order.index(other.id))
-    return (
-        other.id != maintenance.id
-        and is_queued(other)
-        and is_due(other, now)
-        and place < (maintenance.not_before, order.index(maintenance.id))
-    )
+    return order.index(other.id) < order.index(maintenance.id)
 
 
 def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Gate]:

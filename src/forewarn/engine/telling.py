@@ -1,9 +1,13 @@
-"""Questions about one maintenance: why it is where it is, and how it got there."""
+"""Questions about maintenances: why each is where it is, and how it got there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from forewarn.core.explaining import Explanation, explain
 from forewarn.core.facts import Sight
-from forewarn.core.maintenance import Maintenance
-from forewarn.core.settling import groups_to_settle
+from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.policy import Rules
 from forewarn.core.share import share_of, share_of_fact
 from forewarn.core.story import Story, tell
 from forewarn.engine.engine import Engine
@@ -21,11 +25,44 @@ def explain_maintenance(
     engine.write_notes()
     with engine.store.snapshot() as snapshot:
         found, now = find_maintenance(snapshot, any_id, only=only), engine.now(snapshot)
-        slice_ = snapshot.slice(found.groups)
-        wanted = groups_to_settle(slice_, slice_, now, engine.rules)
-        if not wanted <= slice_.groups.keys():
-            slice_ = snapshot.slice(wanted | slice_.groups.keys())
-        return explain(slice_, found, now, engine.rules, only)
+        return explain_all(snapshot, [found], now, engine.rules, only)[found.id]
+
+
+def explain_all(
+    snapshot: Snapshot,
+    found: Sequence[Maintenance],
+    now: datetime,
+    rules: Rules,
+    only: str | None = None,
+) -> Mapping[str, Explanation]:
+    """Explain several maintenances, each by its id, out of one slice."""
+    waiting = [each for each in found if each.phase is Phase.SCHEDULED]
+    slice_ = snapshot.slice({group for each in waiting for group in each.groups})
+    near = neighbourhoods(slice_)
+    return {each.id: explain(near(each), each, now, rules, only) for each in found}
+
+
+def neighbourhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
+    """Make what cuts `slice_` to the groups of one maintenance: all it can wait for.
+
+    Whoever explains hundreds would look at all of them for each, otherwise.
+    """
+    places = {name: place for place, name in enumerate(slice_.maintenances)}
+    members: dict[str, list[str]] = {}
+    for each in slice_.maintenances.values():
+        for group in each.groups:
+            members.setdefault(group, []).append(each.id)
+
+    def near(maintenance: Maintenance) -> Slice:
+        names = {
+            name for group in maintenance.groups for name in members.get(group, ())
+        }
+        in_order = sorted(names, key=places.__getitem__)
+        return replace(
+            slice_, maintenances={name: slice_.maintenances[name] for name in in_order}
+        )
+
+    return near
 
 
 def tell_story(engine: Engine, any_id: str, *, only: str | None = None) -> Story:

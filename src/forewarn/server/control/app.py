@@ -18,6 +18,7 @@ from forewarn.server.control import (
     maintenances,
     metrics,
     notifiers,
+    overview,
     portal,
     problems,
     reports,
@@ -66,6 +67,7 @@ def make_app(
     for module in (
         health,
         maintenances,
+        overview,
         causes,
         fleet,
         journal,

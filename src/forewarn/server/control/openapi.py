@@ -120,6 +120,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("get", "/v1/events"): _read("Events", 422),
     ("get", "/v1/events/{id}"): _read("Event", 404),
     ("post", "/v1/events/{id}/approve"): _do("Event", 404),
+    ("get", "/v1/overview"): _read("Overview", 422),
     # the journal and the clock
     ("get", "/v1/journal"): _read("Journal", 404, 422),
     ("get", "/v1/stream"): replace(_read("Stream", 404, 422), media=(_EVENTS,)),

@@ -8,6 +8,7 @@ ask the API. What a new route shows is added here under a name, which is then us
 from collections.abc import Mapping
 from typing import get_args
 
+from forewarn.core.choices import Choice
 from forewarn.core.explaining import WaitKind
 from forewarn.core.facts import Fact
 from forewarn.core.fleet import AutoApproval, GroupKind, Listening
@@ -32,6 +33,7 @@ from forewarn.server.control.shapes import (
     ref,
     whole,
     with_maybe,
+    with_more,
 )
 from forewarn.server.faults import FaultKind, FaultOn
 
@@ -122,6 +124,15 @@ _WAIT = closed(
     since=maybe(TIME),
     opens_at=maybe(TIME),
     opened_by=maybe(TEXT),
+)
+
+_ITEM = closed(
+    maintenance=ref("Maintenance"),
+    due=FLAG,
+    waits=list_of(_WAIT),
+    starts_at_latest=maybe(TIME),
+    can=list_of(one_of(Choice)),
+    seen=list_of(closed(event=TEXT, vm=TEXT, at=TIME)),
 )
 
 # --- the journal -------------------------------------------------------------
@@ -285,6 +296,7 @@ SCHEMAS: Mapping[str, Schema] = {
         starts_at_latest=maybe(TIME),
         sentences=TEXTS,
     ),
+    "Overview": with_more(page_of(_ITEM), position=whole(0), clock=TEXT, now=TIME),
     "Story": closed(
         notice_given_seconds=whole(0),
         notice_used_seconds=maybe(whole(0)),

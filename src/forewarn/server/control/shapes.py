@@ -57,6 +57,18 @@ def with_maybe(schema: Schema, **more: Schema) -> Schema:
     return {**schema, "properties": {**known, **more}}
 
 
+def with_more(schema: Schema, **more: Schema) -> Schema:
+    """Describe the object of `schema`, in which there is `more`."""
+    known, required = schema["properties"], schema["required"]
+    assert isinstance(known, Mapping)
+    assert isinstance(required, list)
+    return {
+        **schema,
+        "properties": {**known, **more},
+        "required": [*required, *more],
+    }
+
+
 def given(properties: Mapping[str, Schema], *required: str) -> Schema:
     """Describe what is sent: a key may be absent or null, unless it is required."""
     taken = {

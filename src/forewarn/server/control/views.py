@@ -35,6 +35,7 @@ __all__ = [
     "host_view",
     "maintenance_view",
     "nobody",
+    "plain_view",
     "preview_view",
     "rfc3339",
     "story_view",
