@@ -214,6 +214,7 @@ class System:
 
         streams = Streams()
         self.readers.told.append(lambda position: streams.ring())
+        self.advance.on_move = self.plane.on_faults = streams.ring
         parts = Parts(
             engine=self.engine,
             fleets=self.fleets,

@@ -112,21 +112,24 @@ def queue_gates(
     """Name those that come first: older, due, and therefore held themselves."""
     if not is_queued(maintenance):
         return
-    for other in slice_.maintenances.values():
-        shared = [each for each in maintenance.groups if each in other.groups]
-        if shared and _comes_first(slice_, other, maintenance, now):
-            yield Gate(kind="queue", group=shared[0], held_by=other)
+    own, is_older = maintenance.groups, True
+    for other in slice_.maintenances.values():  # in the order of announcement
+        if other.id == maintenance.id:
+            is_older = False
+        elif _comes_first(other, maintenance, now, is_older=is_older):
+            shared = [each for each in own if each in other.groups]
+            if shared:
+                yield Gate(kind="queue", group=shared[0], held_by=other)
 
 
 def _comes_first(
-    slice_: Slice, other: Maintenance, maintenance: Maintenance, now: datetime
+    other: Maintenance, maintenance: Maintenance, now: datetime, *, is_older: bool
 ) -> bool:
-    if other.id == maintenance.id or not (is_queued(other) and is_due(other, now)):
-        return False
-    if other.not_before != maintenance.not_before:
-        return other.not_before < maintenance.not_before
-    order = [*slice_.maintenances]
-    return order.index(other.id) < order.index(maintenance.id)
+    if other.not_before == maintenance.not_before:
+        is_first = is_older
+    else:
+        is_first = other.not_before < maintenance.not_before
+    return is_first and is_queued(other) and is_due(other, now)
 
 
 def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Gate]:

@@ -85,6 +85,7 @@ class Advance:
         self._lock = Lock()
         self._places = Semaphore(_MOST_IN_TURN)
         self._is_leaving = False
+        self.on_move: Callable[[], None] = lambda: None  # the clock stands elsewhere
         self._unfinished: dict[str, datetime] = {}  # by idempotency key
 
     def stop(self) -> None:
@@ -153,6 +154,7 @@ class Advance:
         clock.move_to(target)
         engine.keep_clock(target, once)
         self._read_to_end()
+        self.on_move()
         return target
 
     def _manual(self) -> ManualClock:

@@ -72,6 +72,7 @@ class MetadataPlane:
         self.second = 0  # counted by the sweep, not by a clock
         self.faults = Faults(chance)
         self.is_faulty = False  # whether there are any
+        self.on_faults: Callable[[], None] = lambda: None  # others are in force
         self._door = Door(sockets, lambda: Wire(self))
         self._commands = commands
         self._clock = clock
@@ -196,6 +197,7 @@ class MetadataPlane:
         if self._door.set_shut(is_shut=is_refused) and is_refused:
             for wire in [*self._wires]:
                 wire.reset()
+        self.on_faults()
 
     def _tick(self) -> None:
         """Stamp once a second of the service's clock, ten times a second at most."""

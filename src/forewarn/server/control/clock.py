@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
-from forewarn.ports import Snapshot
+from forewarn.ports import Clock, Snapshot
 from forewarn.server.control.asked import Caller, Change, Service
 from forewarn.server.control.bodies import moment
 from forewarn.server.control.views import Json, rfc3339, written
@@ -30,8 +30,7 @@ class Step(BaseModel):
 def show_clock(service: Service, by: Caller) -> Json:
     """Tell the time of the service."""
     del by
-    clock = service.engine.clock
-    return {"clock": clock.name, "now": rfc3339(clock.now())}
+    return clock_view(service.engine.clock)
 
 
 @router.post("/v1/clock/advance")
@@ -48,6 +47,11 @@ def advance(service: Service, asked: Change, body: Step) -> Json:
     if body.seconds is not None:
         return _view(service.advance.by(timedelta(seconds=body.seconds), once))
     return _view(service.advance.to(moment(body.to or "", "to"), once))
+
+
+def clock_view(clock: Clock) -> Json:
+    """Show which clock it is, and what time."""
+    return {"clock": clock.name, "now": rfc3339(clock.now())}
 
 
 def _view(now: datetime) -> Json:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 
 from forewarn.server.control.asked import Caller, Service
 from forewarn.server.control.views import Json, rfc3339
-from forewarn.server.fault_set import Standing
+from forewarn.server.fault_set import Faults, Standing
 from forewarn.server.faults import ASKING_TO_WAIT, LATE, fault_of
 
 _log = logging.getLogger(__name__)
@@ -46,8 +46,7 @@ class NewFault(BaseModel):
 def list_faults(service: Service, by: Caller) -> Json:
     """List the faults in force, the oldest first."""
     del by
-    found = service.plane.faults.listed()
-    return {"items": [_view(each) for each in found], "next": None}
+    return faults_view(service.plane.faults)
 
 
 @router.post("/v1/faults", status_code=201)
@@ -87,6 +86,11 @@ def clear_fault(service: Service, by: Caller, id: str) -> Response:
     service.plane.clear_faults(id)
     _log.warning("%s has cleared the fault %s", by.name, id)
     return Response(status_code=204)
+
+
+def faults_view(faults: Faults) -> Json:
+    """Show the faults in force, the oldest first."""
+    return {"items": [_view(each) for each in faults.listed()], "next": None}
 
 
 def _view(standing: Standing) -> Json:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Annotated, Literal
 
@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 from forewarn.core.facts import Entry
 from forewarn.engine.searching import Found, find, find_newest, resolve
 from forewarn.server.control.asked import Caller, Service
+from forewarn.server.control.beside import Also, Beside
 from forewarn.server.control.pages import After, Limit, number
 from forewarn.server.control.searches import Searched, Within
 from forewarn.server.control.views import Json, entry_view
@@ -21,6 +22,11 @@ router = APIRouter(tags=["journal"])
 
 Order = Annotated[
     Literal["oldest", "newest"], Query(description="which facts come first")
+]
+
+_Also = Annotated[
+    list[Also] | None,
+    Query(description="what is told beside the facts; may be repeated"),
 ]
 
 _BATCH = 100
@@ -93,6 +99,7 @@ def stream(
     by: Caller,
     search: Searched,
     after: After = None,
+    also: _Also = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
     """Follow the journal by server-sent events, from now or after a position."""
@@ -109,28 +116,31 @@ def stream(
             return find(snapshot, wanted, after=after, limit=_BATCH, only=by.group)
 
     return StreamingResponse(
-        _follow(read, streams, position),
+        _follow(read, streams, position, Beside(service, by, also or ())),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store"},
     )
 
 
 async def _follow(
-    read: Callable[[int], Found | None], streams: Streams, position: int
+    read: Callable[[int], Found | None],
+    streams: Streams,
+    position: int,
+    beside: Beside,
 ) -> AsyncIterator[str]:
     """Send what `read` finds behind a position, until it finds that all is over."""
     bell = streams.join()
     try:
         yield ": the journal of forewarn\n\n"
+        for text in beside.news():
+            yield text
         while not streams.is_closed:
             bell.clear()
             found = await run_in_threadpool(read, position)
             if found is None:
                 return
-            for entry in found.entries:
-                yield _sent(entry)
-            if found.position > max(position, _last(found)):
-                yield f"id: {found.position}\n\n"  # who comes back need not go back
+            for text in _told(found, position, beside):
+                yield text
             is_end = found.position <= position
             position = max(position, found.position)
             if is_end:
@@ -138,8 +148,19 @@ async def _follow(
                     await asyncio.wait_for(bell.wait(), _KEEP_ALIVE)
                 except TimeoutError:
                     yield ": still here\n\n"
+                    for text in beside.signs():
+                        yield text
     finally:
         streams.leave(bell)
+
+
+def _told(found: Found, position: int, beside: Beside) -> Iterator[str]:
+    """Write what was found behind a position, and what else is new."""
+    for entry in found.entries:
+        yield _sent(entry)
+    if found.position > max(position, _last(found)):
+        yield f"id: {found.position}\n\n"  # who comes back need not go back
+    yield from beside.news()
 
 
 def _last(found: Found) -> int:

@@ -1,5 +1,6 @@
 """What is going on, with all that a page of it needs in one answer."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -20,6 +21,7 @@ from forewarn.server.control.views import (
 router = APIRouter(tags=["maintenances"])
 
 _MOST = 100  # ids
+_WAITS = 20  # of each; those of hundreds that queue up would be tens of thousands
 _ENDED = "e"  # begins the cursor of pages of what has ended
 
 _Id = Annotated[
@@ -48,9 +50,9 @@ def overview(
     """Show what is live, what each waits for, and what can be asked of it.
 
     In the order of announcement; then what has ended since a time, the latest end
-    first. Of a long journal a page may hold little, though there is more: go on until
-    `next` is null. Whoever follows the stream behind the `position` of the first page
-    misses nothing.
+    first. Of what each waits for the first 20 are shown; `explain` has all. Of a long
+    journal a page may hold little, though there is more: go on until `next` is null.
+    Whoever follows the stream behind the `position` of the first page misses nothing.
     """
     engine, only = service.engine, by.group
     if id is not None:
@@ -87,7 +89,8 @@ def _item(item: Item) -> Json:
     seen: dict[str, list[str]] = {}
     for sight in item.sights:
         seen.setdefault(sight.event, []).append(sight.vm)
-    explained = explanation_view(item.explanation)
+    first = item.explanation.waits[:_WAITS]
+    explained = explanation_view(replace(item.explanation, waits=first))
     return {
         "maintenance": maintenance_view(
             item.maintenance, lambda event: seen.get(event, ())
