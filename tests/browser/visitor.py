@@ -75,9 +75,7 @@ class Visitor:
 
         Without `token` it is the administrator who comes.
         """
-        page = self.comes(
-            service, width=width, height=height, scheme=scheme, zone=zone
-        )
+        page = self.comes(service, width=width, height=height, scheme=scheme, zone=zone)
         signed_in(page.context, token or service.token)
         go(page, where)
         return page
