@@ -32,7 +32,21 @@ export function Shell({ leave }) {
       <main id="main" tabindex="-1" ref=${main}><${Page} /></main>
       ${id !== null && html`<${StoryPanel} key=${id} id=${id} />`}
     </div>
+    <${Mark} page=${page} />
   `;
+}
+
+/**
+ * Marks, for those who measure, when a page has drawn its first data.
+ * @param {{page: string}} props
+ */
+function Mark({ page }) {
+  const model = useModel();
+  const isDrawn = page === "fleet" ? model.fleet !== null : model.isLoaded;
+  useEffect(() => {
+    if (isDrawn) performance.mark(`forewarn:${page}`);
+  }, [page, isDrawn]);
+  return null;
 }
 
 /** @param {string} page */
