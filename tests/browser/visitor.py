@@ -8,6 +8,7 @@ from tests.browser.watch import Watch
 from tests.server.service import Service
 
 Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 #: Each page sets this mark when its first data are drawn.
 _DRAWN = """(name) => new Promise((drawn, failed) => {

@@ -1,0 +1,65 @@
+"""Takes pictures of the portal, in which a rehearsal is shown.
+
+Run by `scripts/screenshots`. The pictures are the same each time, as far as fonts and
+Chromium are: the rehearsal has its own clock, the browser a fixed zone and language.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.browser.chromium import MISSING, a_chromium, executable
+from tests.browser.lively import a_lively_service
+from tests.browser.visitor import SCHEMES, Visitor, go
+from tests.server.service import Service
+
+FOLDER = Path(__file__).parent / "portal"
+PAGES = ("now", "timeline", "fleet")
+
+_WIDTH, _HEIGHT = 1280, 800
+_LARGEST = 250_000  # bytes of a picture
+
+
+def main() -> None:
+    """Take all pictures."""
+    parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
+    parser.add_argument("--into", type=Path, default=FOLDER, help="another folder")
+    parser.add_argument("--width", type=int, default=_WIDTH)
+    asked = parser.parse_args()
+    found = executable()
+    if found is None:
+        sys.exit(MISSING)
+    asked.into.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        a_lively_service(Path(folder)) as service,
+        a_chromium(found) as chromium,
+        ExitStack() as closing,
+    ):
+        visitor = Visitor(chromium.browser, closing)
+        for path in take(visitor, service, asked.into, asked.width):
+            sys.stdout.write(f"{path}  {path.stat().st_size // 1000} kB\n")
+    if visitor.watch.complaints:
+        sys.exit("\n".join(visitor.watch.complaints))
+
+
+def take(visitor: Visitor, service: Service, into: Path, width: int) -> Iterator[Path]:
+    """Take a picture of each page by day and by night."""
+    for scheme in SCHEMES:
+        page = visitor.opens(
+            service, PAGES[0], width=width, height=_HEIGHT, scheme=scheme, zone="UTC"
+        )
+        for name in PAGES:
+            go(page, name)
+            path = into / f"{name}-{scheme}.png"
+            page.screenshot(path=path, animations="disabled", caret="hide")
+            if path.stat().st_size > _LARGEST:
+                raise RuntimeError(f"{path} is too large: {path.stat().st_size} bytes")
+            yield path
+
+
+if __name__ == "__main__":
+    main()
