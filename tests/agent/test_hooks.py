@@ -27,8 +27,9 @@ from forewarn.agent.hooks import Ended
 from forewarn.agent.lives import Outcome
 from forewarn.agent.plan import Hook
 
-#: Goes on until a trap ends it; a shell that reads could miss the signal.
-UNTIL_TERM = "sleep 20 & while :; do wait; done"
+#: Goes on until a trap ends it. A shell that waits for something could miss the
+#: signal, and so could what it has just begun; and it will not be long.
+UNTIL_TERM = "while :; do :; done"
 
 
 @pytest.fixture

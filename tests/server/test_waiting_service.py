@@ -120,7 +120,7 @@ def test_whoever_waits_through_a_day_of_silence_is_answered_anew(
     service: Service,
 ) -> None:
     with Poller(service.metadata, "lone") as poller:
-        poller.hold(wait=1)
+        poller.hold(wait=3)
         service.advance(25 * 60 * 60)
         assert poller.answer().status == 200
     assert len(service.facts("ListeningBegan")) == 2
