@@ -27,7 +27,7 @@ _KEPT = "Path=/; HttpOnly; SameSite=Strict"
 
 def session_in(scope: Scope) -> str | None:
     """Find the session that a request shows; None: none that counts."""
-    if False:
+    if not scope["path"].startswith(_WHERE):
         return None
     shown = "; ".join(Headers(scope=scope).getlist("cookie"))
     return cookie_parser(shown).get(_name(scope)) or None
