@@ -84,6 +84,7 @@ def _host(schema: str) -> Operation:
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
     # the fleet
     ("put", "/v1/fleet"): _do("Applied", 404, body="GivenFleet"),
+    ("get", "/v1/fleet/map"): _read("FleetMap"),
     ("get", "/v1/vms"): _read("Vms", 422),
     ("get", "/v1/vms/{name}"): _read("Vm", 404),
     ("put", "/v1/vms/{name}"): _do("Vm", 404, body="GivenVm"),

@@ -33,9 +33,8 @@ RIGHTS: Sequence[Right] = (
     _right("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
     _right("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
     _right("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
-    _right(
-        "GET HEAD", r"/v1/(overview|journal|stream|clock)", Role.VIEWER, groups=True
-    ),
+    _right("GET HEAD", r"/v1/(overview|fleet/map)", Role.VIEWER, groups=True),
+    _right("GET HEAD", r"/v1/(journal|stream|clock)", Role.VIEWER, groups=True),
     _right("POST", rf"/v1/vms/[^/]+/({_USERS})", Role.OPERATOR, groups=True),
     _right("POST", r"/v1/events/[^/]+/approve", Role.OPERATOR, groups=True),
     _right("GET HEAD POST DELETE", r"/v1/tokens(/.*)?", Role.ADMIN),

@@ -85,6 +85,23 @@ def _shown(properties: Mapping[str, Schema], **more: Schema) -> Schema:
 
 _NAMES = closed(hosts=TEXTS, groups=TEXTS, vms=TEXTS)
 
+_PLACE = whole(0)  # in a list beside it
+_MAPPED_GROUP = closed(
+    name=NAME,
+    kind=one_of(GroupKind),
+    listening=one_of(Listening),
+    is_silent=FLAG,
+    last_request=maybe(TIME),
+)
+_MAPPED_VMS = closed(
+    name=list_of(NAME),
+    group=list_of(_PLACE),
+    host=list_of(maybe(_PLACE)),
+    update_domain=list_of(maybe(whole(0))),
+    spot=list_of(FLAG),
+    asked=list_of(maybe(TIME)),
+)
+
 # --- maintenances ------------------------------------------------------------
 
 _EVENT: Mapping[str, Schema] = {
@@ -283,6 +300,13 @@ SCHEMAS: Mapping[str, Schema] = {
         }
     ),
     "Applied": closed(added=_NAMES, changed=_NAMES, removed=_NAMES, warnings=TEXTS),
+    "FleetMap": closed(
+        position=whole(0),
+        now=TIME,
+        hosts=TEXTS,
+        groups=list_of(_MAPPED_GROUP),
+        vms=_MAPPED_VMS,
+    ),
     "Event": closed(**_EVENT),
     "Events": page_of(ref("Event")),
     "Maintenance": closed(**_MAINTENANCE),

@@ -1,0 +1,103 @@
+"""The whole fleet at a glance: who is where, and who has asked.
+
+It is written in columns, each of them as long as there are VMs: what is said of ten
+thousand VMs one by one takes ten times as long to read.
+
+VMs come from the metadata plane, which knows when each has asked last; groups and hosts
+come from the store. The position is read first of all: whatever is missing here, or is
+here too early, is told by a fact behind it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import TypeVar
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from forewarn.core.fleet import VM, Group, Host, natural
+from forewarn.core.outages import Outage
+from forewarn.engine.tokens import Holder
+from forewarn.ports import Snapshot
+from forewarn.server.control.asked import Caller, Service
+from forewarn.server.control.reach import groups_for, vm_for
+from forewarn.server.control.views import Json, rfc3339, written
+from forewarn.server.identity import Seat
+
+router = APIRouter(tags=["fleet"])
+
+_PAGE = 1000
+
+_Named = TypeVar("_Named", Host, Group)
+
+
+@router.get("/v1/fleet/map", response_class=Response)
+def show_map(service: Service, by: Caller) -> Response:
+    """Show all hosts, groups and VMs in columns, and who is silent."""
+    engine = service.engine
+    engine.write_notes()
+    position = service.documents_position()
+    seats = service.plane.desk.directory.seats()
+    with engine.store.snapshot() as snapshot:
+        now = engine.now(snapshot)
+        hosts = _hosts_for(by, snapshot)
+        groups = _all(lambda after: groups_for(by, snapshot, after=after, limit=_PAGE))
+        asked = [each.last_request for each in groups if each.last_request]
+        outages = snapshot.outages(min(asked)) if asked else ()
+    shown = {
+        "position": position,
+        "now": rfc3339(now),
+        "hosts": [host.name for host in hosts],
+        "groups": [_group(group, now, outages) for group in groups],
+        "vms": _vms(by, seats, hosts, groups),
+    }
+    return Response(written(shown), media_type="application/json")
+
+
+def _hosts_for(holder: Holder, snapshot: Snapshot) -> Sequence[Host]:
+    if holder.group is not None:
+        return ()
+    return _all(lambda after: snapshot.hosts(after=after, limit=_PAGE))
+
+
+def _all(page: Callable[[str], Sequence[_Named]]) -> Sequence[_Named]:
+    """Read a list to its end, page by page; order it as people do."""
+    found: list[_Named] = []
+    while more := page(found[-1].name if found else ""):
+        found += more
+    return sorted(found, key=lambda each: natural(each.name))
+
+
+def _group(group: Group, now: datetime, outages: Iterable[Outage]) -> Json:
+    return {
+        "name": group.name,
+        "kind": group.kind.value,
+        "listening": group.listening.value,
+        "is_silent": not group.is_listening(now, outages),
+        "last_request": rfc3339(group.last_request),
+    }
+
+
+def _vms(
+    holder: Holder,
+    seats: Iterable[Seat],
+    hosts: Sequence[Host],
+    groups: Sequence[Group],
+) -> Json:
+    host_at = {host.name: place for place, host in enumerate(hosts)}
+    group_at = {group.name: place for place, group in enumerate(groups)}
+    shown = ((vm_for(holder, seat.vm), seat.asked) for seat in seats)
+    rows: list[tuple[VM, datetime | None]] = sorted(
+        ((vm, asked) for vm, asked in shown if vm is not None and vm.group in group_at),
+        key=lambda row: natural(row[0].name),
+    )
+    written_once = cache(rfc3339)  # many have asked in the same second
+    return {
+        "name": [vm.name for vm, _ in rows],
+        "group": [group_at[vm.group] for vm, _ in rows],
+        "host": [host_at.get(vm.host or "") for vm, _ in rows],
+        "update_domain": [vm.update_domain for vm, _ in rows],
+        "spot": [vm.spot for vm, _ in rows],
+        "asked": [written_once(asked) for _, asked in rows],
+    }
