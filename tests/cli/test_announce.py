@@ -102,6 +102,20 @@ def test_a_preview_announces_nothing(service: Service, capsys: Capture) -> None:
     assert service.only("POST").path == "/v1/maintenances/preview"
 
 
+def test_a_preview_says_which_gates_will_be_shut(
+    service: Service, capsys: Capture
+) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    made = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
+    waits = [{"kind": "time", "what": "its time"}, {"kind": "gate", "what": "others"}]
+    preview = {"maintenances": [made], "explained": [{"waits": waits}]}
+    service.answers("POST", "/v1/maintenances/preview", preview)
+    assert cli.main(["announce", "reboot", "--vm", "web-0", "--preview"]) == 0
+    out = capsys.readouterr().out
+    assert "  gate    others\n" in out
+    assert "its time" not in out
+
+
 def test_json_is_what_the_service_has_answered(
     service: Service, capsys: Capture
 ) -> None:

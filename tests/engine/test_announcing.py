@@ -16,7 +16,8 @@ from tests.engine.system import (
 
 from forewarn.core.announcing import Order
 from forewarn.core.facts import Announced, Published
-from forewarn.core.maintenance import Cause, Phase
+from forewarn.core.maintenance import Cause, Maintenance, Phase
+from forewarn.engine.foreseeing import preview
 from forewarn.errors import InvalidInput, NotFound, TooSoon
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 
@@ -156,7 +157,7 @@ def test_an_order_that_contradicts_itself_is_refused(
     with pytest.raises(InvalidInput):
         system.engine.announce(order, by="ops")
     with pytest.raises(InvalidInput):
-        system.engine.preview(order, by="ops")
+        preview(system.engine, order, by="ops")
 
 
 def test_an_empty_host_has_nobody_to_tell(system: System) -> None:
@@ -201,8 +202,12 @@ def _ended(system: System, any_id: str) -> datetime:
 # --- preview -----------------------------------------------------------------
 
 
+def previewed(system: System, order: Order) -> list[Maintenance]:
+    return [each.maintenance for each in preview(system.engine, order, by="ops")]
+
+
 def test_a_preview_says_what_would_be_announced(system: System) -> None:
-    (seen,) = system.engine.preview(a_reboot(host="host-a"), by="ops")
+    (seen,) = previewed(system, a_reboot(host="host-a"))
     made = system.announce(a_reboot(host="host-a"))
     assert (seen.vms, seen.not_before, seen.phase) == (
         made.vms,
@@ -217,7 +222,7 @@ def test_a_preview_says_what_would_be_announced(system: System) -> None:
 def test_a_preview_changes_nothing(system: System) -> None:
     before = system.journal()
     for order in (a_reboot("web-0"), an_emergency("web-1"), a_reboot(host="host-a")):
-        system.engine.preview(order, by="ops")
+        preview(system.engine, order, by="ops")
     assert system.journal() == before
     assert not system.maintenances()
     assert system.engine.next_moment() is None
@@ -225,21 +230,43 @@ def test_a_preview_changes_nothing(system: System) -> None:
 
 def test_a_preview_refuses_what_announce_refuses(system: System) -> None:
     with pytest.raises(TooSoon):
-        system.engine.preview(a_reboot("web-0", minutes=1), by="ops")
+        preview(system.engine, a_reboot("web-0", minutes=1), by="ops")
     with pytest.raises(NotFound):
-        system.engine.preview(a_reboot("web-9"), by="ops")
+        preview(system.engine, a_reboot("web-9"), by="ops")
 
 
 def test_a_preview_shows_what_a_gate_holds(system: System) -> None:
     system.announce(an_emergency("web-0"))
-    (held,) = system.engine.preview(an_emergency("web-1"), by="ops")
-    (free,) = system.engine.preview(an_emergency("db-0"), by="ops")
+    (held,) = previewed(system, an_emergency("web-1"))
+    (free,) = previewed(system, an_emergency("db-0"))
     assert (held.phase, free.phase) == (Phase.SCHEDULED, Phase.STARTED)
 
 
 def test_a_preview_knows_of_requests_that_are_only_noted(system: System) -> None:
     order = Order(type=EventType.REBOOT, vms=("lone",), source=EventSource.USER)
     system.notes.ask("lone", NOON)
-    (seen,) = system.engine.preview(order, by="ops")
+    (seen,) = previewed(system, order)
     made = system.announce(order)
     assert (seen.phase, seen.at_once) == (made.phase, made.at_once)
+
+
+def test_a_preview_uses_no_id_up(open_store: OpenStore) -> None:
+    one, other = a_system(open_store()), a_system(open_store())
+    previewed(one, a_reboot("web-0", "web-1"))
+    assert one.announce(a_reboot("lone")).id == other.announce(a_reboot("lone")).id
+
+
+def test_a_preview_explains_each_of_several_acts(system: System) -> None:
+    order = Order(type=EventType.REBOOT, group="web")
+    first, second, third = preview(system.engine, order, by="ops")
+    assert first.explanation.starts_at_latest == first.maintenance.not_before
+    assert second.explanation.starts_at_latest is None
+    (gate,) = [each for each in third.explanation.waits if each.kind == "gate"]
+    assert "the one before it, Reboot of web-1, comes first" in gate.what
+
+
+def test_a_preview_explains_what_holds_it_from_elsewhere(system: System) -> None:
+    held = system.announce(an_emergency("web-1"))
+    (seen,) = preview(system.engine, a_reboot("web-0"), by="ops")
+    (gate,) = [each for each in seen.explanation.waits if each.kind == "gate"]
+    assert f"maintenance {held.id}" in gate.what

@@ -203,6 +203,17 @@ def test_a_preview_is_what_would_be_announced(noon: Service) -> None:
     assert without_ids(preview.json["maintenances"]) == without_ids(made)
 
 
+def test_a_preview_explains_each_without_ids(noon: Service) -> None:
+    body = {"type": "Reboot", "group": "web"}
+    shown = noon.ask("POST", "/v1/maintenances/preview", body).json
+    first, second, third = shown["explained"]
+    assert len(shown["maintenances"]) == 3
+    assert first["starts_at_latest"] == shown["maintenances"][0]["not_before"]
+    assert "the one before it, Reboot of web-0" in str(second["sentences"])
+    assert third["waits"][-1]["opened_by"] == "the one before it, when it is over"
+    assert "?" not in str(shown["explained"])
+
+
 def test_a_preview_changes_nothing(noon: Service) -> None:
     before = noon.facts()
     body = {"type": "Reboot", "group": "web"}

@@ -3,7 +3,7 @@
 import argparse
 
 from forewarn.cli import orders
-from forewarn.cli.announced import tell, tell_next
+from forewarn.cli.announced import tell, tell_next, tell_preview
 from forewarn.cli.answers import answer, maintenance
 from forewarn.cli.api import api_of
 from forewarn.cli.options import (
@@ -70,9 +70,10 @@ def announce(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
         return 0
-    made = [maintenance(each) for each in answer(plain).list("maintenances")]
+    found = answer(plain)
+    made = [maintenance(each) for each in found.list("maintenances")]
     if args.preview:
-        tell(made, api.now(), verb="would be announced")
+        tell_preview(made, api.now(), found.parts("explained"))
     else:
         tell(made, api.now())
         tell_next(made)

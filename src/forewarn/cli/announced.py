@@ -2,21 +2,42 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import zip_longest
 
-from forewarn.cli.answers import Maintenance
+from forewarn.cli.answers import Answer, Maintenance
 from forewarn.cli.tables import fields, paragraph, some, span, when, write
 
 _HOST_TROUBLES = ("degraded", "host-failure")  # causes that `host recovered` ends
 
 
-def tell(
-    made: Sequence[Maintenance], now: datetime, *, verb: str = "announced"
-) -> None:
+def tell(made: Sequence[Maintenance], now: datetime) -> None:
     """Say what was announced, one after the other."""
-    for number, each in enumerate(made, 1):
+    _tell("announced", made, now, [None] * len(made))
+
+
+def tell_preview(
+    made: Sequence[Maintenance], now: datetime, explained: Sequence[Answer]
+) -> None:
+    """Say what would be announced, and what the gates would do."""
+    _tell("would be announced", made, now, explained)
+
+
+def _tell(
+    verb: str,
+    made: Sequence[Maintenance],
+    now: datetime,
+    explained: Sequence[Answer | None],
+) -> None:
+    for number, (each, waits) in enumerate(zip_longest(made, explained), 1):
         place = f" ({number} of {len(made)})" if len(made) > 1 else ""
         write(paragraph(f"{verb}{place}: {each.title}"))
-        write(fields(_fields(each, now)))
+        write(fields([*_fields(each, now), *_gates(waits)]))
+
+
+def _gates(explained: Answer | None) -> Iterator[tuple[str, str | None]]:
+    for wait in explained.parts("waits") if explained else ():
+        if wait.text("kind") == "gate":
+            yield "gate", wait.text("what")
 
 
 def tell_next(made: Sequence[Maintenance]) -> None:

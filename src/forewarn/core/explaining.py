@@ -13,7 +13,7 @@ from forewarn.core.commands import is_retry_left
 from forewarn.core.maintenance import Event, Maintenance, Phase, Slice
 from forewarn.core.outages import lost
 from forewarn.core.policy import Gate, Rules
-from forewarn.core.sentences import at, few, span, what
+from forewarn.core.sentences import at, by_hand, called, few, is_foreseen, span, what
 from forewarn.core.share import share_of
 
 
@@ -144,16 +144,13 @@ def _approval(maintenance: Maintenance, event: Event) -> Wait:
         what=_not_approved(event),
         since=maintenance.announced_at,
         opens_at=maintenance.not_before,
-        opened_by=f"any VM of group {event.group}, or"
-        f" `forewarn events approve {event.id}`",
+        opened_by=f"any VM of group {event.group}, or {by_hand('approve', event.id)}",
     )
 
 
 def _not_approved(event: Event) -> str:
-    return (
-        f"group {event.group} has not approved event {event.id}"
-        f" ({few(event.resources)})"
-    )
+    its = "its event" if is_foreseen(event.id) else f"event {event.id}"
+    return f"group {event.group} has not approved {its} ({few(event.resources)})"
 
 
 def _gate(
@@ -172,13 +169,13 @@ def _gate(
         what=f"{_GATES[gate.kind](gate.group)} {_named(_shown(holding, only))}",
         since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
         opens_at=gate.opens_at,
-        opened_by=f"maintenance {holding.id}, when it is over",
+        opened_by=f"{called(holding)}, when it is over",
     )
     if gate.kind == "terminate-coupling":
         return replace(
             wait,
             opened_by=f"any VM of group {gate.group}, by approving that one, or"
-            f" `forewarn events approve {holding.id}`",
+            f" {by_hand('approve', holding.id)}",
         )
     if gate.kind == "update-domain":
         return _held_by_started(wait, holding, rules)
@@ -229,7 +226,7 @@ def _notice_gate(
 def _named(holding: Maintenance) -> str:
     since = holding.started_at
     phase = "SCHEDULED" if since is None else f"STARTED at {at(since)}"
-    return f"maintenance {holding.id}, {what(holding)}, {phase}"
+    return f"{called(holding)}, {what(holding)}, {phase}"
 
 
 def _starts_at_latest(
@@ -290,7 +287,7 @@ def _work(maintenance: Maintenance, rules: Rules) -> Wait:
             kind=WaitKind.WORK,
             what=f"the driver has not reported {few(maintenance.to_do)} done",
             since=maintenance.started_at,
-            opened_by=f"the driver, or `forewarn events complete {mine}`",
+            opened_by=f"the driver, or {by_hand('complete', mine)}",
         )
     by_itself = "the driver is called again by itself, or "
     return Wait(

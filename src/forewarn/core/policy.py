@@ -132,6 +132,39 @@ def _comes_first(
     return is_first and is_queued(other) and is_due(other, now)
 
 
+def gates_ahead(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Gate]:
+    """Name what comes first in each group, and will shut a gate when it has started.
+
+    Of several the last one: it waits for those before it.
+    """
+    if not is_queued(maintenance) or is_due(maintenance, now):
+        return
+    for group in maintenance.groups:
+        ahead = [
+            other
+            for other in _before(slice_, maintenance)
+            if group in other.groups
+            and not _in_same_update_domain(maintenance, other, group)
+        ]
+        if ahead:
+            last = sorted(ahead, key=lambda other: other.not_before)[-1]
+            yield Gate(kind="ahead", group=group, held_by=last)
+
+
+def _before(slice_: Slice, maintenance: Maintenance) -> list[Maintenance]:
+    """Find what is scheduled before `maintenance`, in the order of announcement."""
+    ids = [*slice_.maintenances]
+    older = ids.index(maintenance.id)
+    return [
+        other
+        for place, other in enumerate(slice_.maintenances.values())
+        if other.phase is Phase.SCHEDULED
+        and (other.not_before, place) < (maintenance.not_before, older)
+    ]
+
+
 def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Gate]:
     for group in maintenance.groups:
         for other in slice_.live_in(group):

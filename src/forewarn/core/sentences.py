@@ -1,11 +1,13 @@
 """How the core's values read in a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 
 from forewarn.core.maintenance import Maintenance
 
 _FEW = 5
+_FORESEEN = "?"  # begins the ids of what is only foreseen; no other id does
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -37,3 +39,30 @@ def what(maintenance: Maintenance) -> str:
     if maintenance.host is None:
         return f"{maintenance.type} of {vms}"
     return f"{maintenance.type} of host {maintenance.host} ({vms})"
+
+
+def foreseen_ids() -> Callable[[], str]:
+    """Make ids for what is only foreseen; sentences do without them."""
+    numbers = count(1)
+    return lambda: f"{_FORESEEN}{next(numbers)}"
+
+
+def is_foreseen(any_id: str) -> bool:
+    """Whether a maintenance or event with this id is not announced yet."""
+    return any_id.startswith(_FORESEEN)
+
+
+def called(maintenance: Maintenance) -> str:
+    """Name a maintenance that others wait for, if it has a name yet."""
+    if is_foreseen(maintenance.id):
+        return "the one before it"
+    return f"maintenance {maintenance.id}"
+
+
+def by_hand(command: str, any_id: str) -> str:
+    """Say what the operator can do about it, once there is something to name."""
+    return (
+        "an operator"
+        if is_foreseen(any_id)
+        else f"`forewarn events {command} {any_id}`"
+    )

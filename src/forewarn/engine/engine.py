@@ -79,22 +79,19 @@ class Engine:
         """Announce `order`; answer the maintenances in the order they will run."""
         announcing.check(order)
         with self.writing(once) as (transaction, now):
-            groups, decide = self._ordered(transaction, order, by, now)
+            ids = self.new_id
+            groups, decide = self.ordered(transaction, order, by, now, ids)
             made = announced(self.decide(transaction, groups, decide, now))
             keep_answer(transaction, once, made, now)
         return made
 
-    def preview(self, order: Order, *, by: str) -> Sequence[Maintenance]:
-        """Say what `announce` would do, and change nothing."""
-        announcing.check(order)
-        self.write_notes()
-        with self.store.snapshot() as snapshot:
-            groups, decide = self._ordered(snapshot, order, by, self.now(snapshot))
-            step = decide(snapshot.slice(groups))
-        return announced(step)
-
-    def _ordered(
-        self, snapshot: Snapshot, order: Order, by: str, now: datetime
+    def ordered(
+        self,
+        snapshot: Snapshot,
+        order: Order,
+        by: str,
+        now: datetime,
+        new_id: Callable[[], str],
     ) -> tuple[Collection[str], Callable[[Slice], Step]]:
         """Find the groups that `order` touches, and what it decides over them."""
         order, vms = find_targets(snapshot, order)
@@ -106,7 +103,7 @@ class Engine:
                 order,
                 vms,
                 by=by,
-                new_id=self.new_id,
+                new_id=new_id,
                 now=now,
                 rules=self.rules,
                 scheduled=scheduled,

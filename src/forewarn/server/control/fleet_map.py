@@ -45,7 +45,7 @@ def show_map(service: Service, by: Caller) -> Response:
         groups = _all(lambda after: groups_for(by, snapshot, after=after, limit=_PAGE))
         asked = [each.last_request for each in groups if each.last_request]
         outages = snapshot.outages(min(asked)) if asked else ()
-    shown = {
+    shown: Json = {
         "position": position,
         "now": rfc3339(now),
         "hosts": [host.name for host in hosts],

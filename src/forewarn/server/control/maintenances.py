@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from forewarn.core.maintenance import Event, Maintenance, Phase
+from forewarn.engine import foreseeing
 from forewarn.engine.lookup import find_event
 from forewarn.engine.telling import explain_maintenance, tell_story
 from forewarn.engine.tokens import Holder
@@ -48,9 +49,12 @@ def announce(service: Service, asked: Change, body: Announcement) -> Json:
 
 @router.post("/v1/maintenances/preview")
 def preview(service: Service, by: Caller, body: Announcement) -> Json:
-    """Show what would be announced; nothing is changed."""
-    made = service.engine.preview(order_of(body), by=by.name)
-    return {"maintenances": [preview_view(each) for each in made]}
+    """Show what would be announced, and what each would wait for; change nothing."""
+    made = foreseeing.preview(service.engine, order_of(body), by=by.name)
+    return {
+        "maintenances": [preview_view(each.maintenance) for each in made],
+        "explained": [explanation_view(each.explanation) for each in made],
+    }
 
 
 @router.get("/v1/maintenances")

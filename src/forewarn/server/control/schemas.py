@@ -312,7 +312,10 @@ SCHEMAS: Mapping[str, Schema] = {
     "Maintenance": closed(**_MAINTENANCE),
     "Maintenances": page_of(ref("Maintenance")),
     "Announced": closed(maintenances=list_of(ref("Maintenance"))),
-    "Preview": closed(maintenances=list_of(closed(**_FORESEEN))),
+    "Preview": closed(
+        maintenances=list_of(closed(**_FORESEEN)),
+        explained=list_of(ref("Explanation")),
+    ),
     "Explanation": closed(
         phase=one_of(Phase),
         due=FLAG,
