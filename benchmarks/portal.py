@@ -20,7 +20,7 @@ from benchmarks.figures import line
 from benchmarks.program import TOKEN, serving
 from playwright.sync_api import Browser, BrowserContext, Page
 from tests.browser.chromium import MISSING, a_chromium, executable
-from tests.browser.visitor import go, signed_in
+from tests.browser.visitor import drawn, signed_in
 
 _PAGES = ("now", "timeline", "fleet")
 _UPDATE_DOMAINS = 5
@@ -114,25 +114,23 @@ def _round(browser: Browser, name: str, size: Size) -> Figures:
         fleet = Path(folder) / "fleet.toml"
         fleet.write_text(_fleet(size))
         with serving(Path(folder), fleet) as running:
-            context = browser.new_context(
-                base_url=f"http://{running.control}",
-                viewport={"width": 1280, "height": 800},
-            )
+            context = browser.new_context(viewport={"width": 1280, "height": 800})
             context.add_init_script(_WATCH)
-            signed_in(context, TOKEN)
             try:
-                return _visit(context, name, size)
+                return _visit(context, f"http://{running.control}", name, size)
             finally:
                 context.close()
 
 
-def _visit(context: BrowserContext, name: str, size: Size) -> Figures:
+def _visit(context: BrowserContext, control: str, name: str, size: Size) -> Figures:
+    signed_in(context, control, TOKEN)
     page = context.new_page()
-    go(page, name)
+    page.goto(f"{control}/portal/#/{name}")
+    drawn(page, name)
     page.evaluate(_QUIET)
     loaded = page.evaluate(_TOLD, f"forewarn:{name}")
     page.evaluate("() => watched.begin()")
-    _announce(context, size)
+    _announce(context, control, size)
     page.evaluate(_QUIET)
     _expect_all(page, size)
     burst = page.evaluate(_TOLD, f"forewarn:{name}")
@@ -146,11 +144,11 @@ def _visit(context: BrowserContext, name: str, size: Size) -> Figures:
     )
 
 
-def _announce(context: BrowserContext, size: Size) -> None:
+def _announce(context: BrowserContext, control: str, size: Size) -> None:
     """Announce a maintenance in each group, and so at least as many facts."""
     vms = [f"g{number}-0" for number in range(size.groups)]
     answer = context.request.post(
-        "/v1/maintenances",
+        f"{control}/v1/maintenances",
         data={"type": "Freeze", "vms": vms},
         headers={"Authorization": f"Bearer {TOKEN}"},
         timeout=60_000,

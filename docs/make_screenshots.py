@@ -8,12 +8,11 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 from tests.browser.chromium import MISSING, a_chromium, executable
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import SCHEMES, Visitor, go
+from tests.browser.visitor import SCHEMES, Rooms, Visitor, a_visitor, go
 from tests.server.service import Service
 
 FOLDER = Path(__file__).parent / "portal"
@@ -37,9 +36,8 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         a_lively_service(Path(folder)) as service,
         a_chromium(found) as chromium,
-        ExitStack() as closing,
+        a_visitor(Rooms(chromium.browser)) as visitor,
     ):
-        visitor = Visitor(chromium.browser, closing)
         for path in take(visitor, service, asked.into, asked.width):
             sys.stdout.write(f"{path}  {path.stat().st_size // 1000} kB\n")
     if visitor.watch.complaints:

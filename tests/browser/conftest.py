@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Browser
 from tests.browser.chromium import MISSING, Chromium, a_chromium, executable
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Rooms, Visitor, a_visitor
 from tests.server.service import Service, a_service
 
 #: Starts a service with these flags; it is stopped when the test is over.
@@ -24,10 +23,12 @@ def chromium() -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="module")
-def browser(chromium: Chromium) -> Iterator[Browser]:
+def rooms(chromium: Chromium) -> Iterator[Rooms]:
     """Lend it to one file of tests; the next one may run loops of its own."""
-    with chromium.in_use() as lent:
-        yield lent
+    with chromium.in_use() as browser:
+        made = Rooms(browser)
+        yield made
+        made.close()
 
 
 @pytest.fixture
@@ -53,12 +54,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def visitor(browser: Browser, serve: Serve) -> Iterator[Visitor]:
+def visitor(rooms: Rooms, serve: Serve) -> Iterator[Visitor]:
     """A person; the test fails if a page of his does anything wrong.
 
     He leaves before services stop, which is why they are asked for.
     """
-    with ExitStack() as closing:
-        made = Visitor(browser, closing)
+    with a_visitor(rooms) as made:
         yield made
     assert not made.watch.complaints, "\n".join(made.watch.complaints)

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from playwright.sync_api import Browser
 from tests.browser.chromium import Chromium
+from tests.browser.visitor import Rooms
 
 
 async def _answer() -> int:
@@ -18,5 +18,5 @@ def test_a_loop_can_be_run_after_the_browser_was_in_use(chromium: Chromium) -> N
     assert asyncio.run(_answer()) == 42
 
 
-def test_the_browser_can_be_used_again_after_another_loop(browser: Browser) -> None:
-    browser.new_context().close()
+def test_the_browser_can_be_used_again_after_another_loop(rooms: Rooms) -> None:
+    rooms.lend("UTC", 1).new_page().close()

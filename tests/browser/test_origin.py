@@ -24,11 +24,9 @@ def test_the_files_that_are_served_were_looked_at() -> None:
 
 def test_no_request_leaves_the_origin(visitor: Visitor, shared: Service) -> None:
     asked: list[str] = []
-    page = visitor.comes(shared)
+    page = visitor.opens(shared)
     page.on("request", lambda request: asked.append(request.url))
-    page.context.request.post(
-        "/v1/session", headers={"Authorization": f"Bearer {shared.token}"}
-    )
+    page.reload()
     for name in ("now", "timeline", "fleet"):
         go(page, name)
     assert asked

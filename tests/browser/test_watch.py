@@ -1,13 +1,12 @@
 """What a page does wrong is noticed, though no test looks for it."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Browser, expect
-from tests.browser.visitor import Visitor
+from playwright.sync_api import expect
+from tests.browser.visitor import Rooms, Visitor, a_visitor
 from tests.server.service import Service
 
 SCRIPTS = {
@@ -49,17 +48,17 @@ def pages() -> Iterator[Service]:
 
 
 @pytest.fixture
-def stranger(browser: Browser) -> Iterator[Visitor]:
+def stranger(rooms: Rooms) -> Iterator[Visitor]:
     """A visitor whose complaints fail no test."""
-    with ExitStack() as closing:
-        yield Visitor(browser, closing)
+    with a_visitor(rooms) as made:
+        yield made
 
 
 def test_a_page_without_fault_is_not_complained_of(
     visitor: Visitor, pages: Service
 ) -> None:
     page = visitor.comes(pages)
-    page.goto("/good")
+    page.goto(f"{pages.control}/good")
     expect(page).to_have_title("good")
 
 
@@ -77,19 +76,19 @@ def test_a_page_that_does_wrong_is_complained_of(
     stranger: Visitor, pages: Service, path: str, complaint: str
 ) -> None:
     page = stranger.comes(pages)
-    page.goto(path)
+    page.goto(f"{pages.control}{path}")
     page.evaluate("(path) => import(path).catch(() => 0)", f"{path}.js")
     assert complaint in " ".join(stranger.watch.complaints)
 
 
 def test_what_a_test_expects_is_forgiven(visitor: Visitor, pages: Service) -> None:
     visitor.forgive(r"a loud \w+")
-    visitor.comes(pages).goto("/loud")
+    visitor.comes(pages).goto(f"{pages.control}/loud")
 
 
 def test_a_page_of_a_strict_service_can_still_be_asked(
     visitor: Visitor, pages: Service
 ) -> None:
     page = visitor.comes(pages)
-    page.goto("/good")
+    page.goto(f"{pages.control}/good")
     assert page.evaluate("(word) => document.title + word", "!") == "good!"

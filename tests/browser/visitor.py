@@ -1,7 +1,9 @@
 """A person with a browser, who visits the portal."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browser.watch import Watch
@@ -13,7 +15,7 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 #: Each page sets this mark when its first data are drawn.
 _DRAWN = """(name) => new Promise((drawn, failed) => {
   const late = () => failed(new Error(`the page has not set the mark ${name}`));
-  const timer = setTimeout(late, 5000);
+  const timer = setTimeout(late, 10_000);
   new PerformanceObserver((list, observer) => {
     if (!list.getEntriesByName(name).length) return;
     clearTimeout(timer);
@@ -22,16 +24,53 @@ _DRAWN = """(name) => new Promise((drawn, failed) => {
   }).observe({ type: "mark", buffered: true });
 })"""
 
-_PATIENCE = 5_000  # ms; nothing takes one
+_PATIENCE = 10_000  # ms; nothing takes one second, but on a busy machine
+
+
+class Rooms:
+    """Profiles of a browser, kept: a new one costs more than all else that a test does.
+
+    What is in one, cookies and the like, is taken out before it is lent again.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        """Have none yet."""
+        self._browser = browser
+        self._free: dict[tuple[str, int], list[BrowserContext]] = {}
+
+    def lend(self, zone: str, scale: int) -> BrowserContext:
+        """Give a profile of somebody who lives in `zone`, to one at a time."""
+        free = self._free.setdefault((zone, scale), [])
+        if free:
+            return free.pop()
+        context = self._browser.new_context(
+            locale="en-GB", timezone_id=zone, device_scale_factor=scale
+        )
+        context.set_default_timeout(_PATIENCE)
+        return context
+
+    def take_back(self, context: BrowserContext, zone: str, scale: int) -> None:
+        """Empty a profile, and keep it."""
+        for page in context.pages:
+            if urlsplit(page.url).scheme.startswith("http"):
+                page.evaluate("() => localStorage.clear()")
+            page.close()
+        context.clear_cookies()
+        self._free[zone, scale].append(context)
+
+    def close(self) -> None:
+        """Give all up."""
+        for context in [each for free in self._free.values() for each in free]:
+            context.close()
 
 
 class Visitor:
-    """Opens pages, each in a browser that remembers nothing."""
+    """Opens pages, each as a person of its own, of whom the browser knows nothing."""
 
-    def __init__(self, browser: Browser, closing: ExitStack) -> None:
-        """Use `browser`; all that is opened is closed by `closing`."""
-        self._browser = browser
-        self._closing = closing
+    def __init__(self, rooms: Rooms) -> None:
+        """Have seen nothing yet."""
+        self._rooms = rooms
+        self._lent: list[tuple[BrowserContext, str, int]] = []
         self.watch = Watch()
 
     def forgive(self, *patterns: str) -> None:
@@ -46,20 +85,31 @@ class Visitor:
         height: int = 800,
         scheme: Scheme = "light",
         zone: str = "Europe/Berlin",
+        scale: int = 1,
     ) -> Page:
         """Sit down in front of an empty page, not signed in."""
-        context = self._browser.new_context(
-            base_url=service.control,
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            locale="en-GB",
-            timezone_id=zone,
-            reduced_motion="reduce",
-        )
-        self._closing.callback(context.close)
-        context.set_default_timeout(_PATIENCE)
-        self.watch.follow(context, service.control)
-        return context.new_page()
+        context = self._rooms.lend(zone, scale)
+        self._lent.append((context, zone, scale))
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        self.watch.follow(page, service.control)
+        return page
+
+    def arrives(
+        self,
+        service: Service,
+        *,
+        width: int = 1280,
+        height: int = 800,
+        scheme: Scheme = "light",
+    ) -> Page:
+        """Open the portal, and be asked for a token."""
+        self.forgive("status of 401 .*/v1/session")
+        page = self.comes(service, width=width, height=height, scheme=scheme)
+        page.goto(f"{service.control}/")
+        page.get_by_label("Token").wait_for()
+        return page
 
     def opens(
         self,
@@ -71,33 +121,54 @@ class Visitor:
         height: int = 800,
         scheme: Scheme = "light",
         zone: str = "Europe/Berlin",
+        scale: int = 1,
     ) -> Page:
         """Open a page of the portal, signed in, and wait until it shows its data.
 
         Without `token` it is the administrator who comes.
         """
-        page = self.comes(service, width=width, height=height, scheme=scheme, zone=zone)
-        signed_in(page.context, token or service.token)
-        go(page, where)
+        page = self.comes(
+            service, width=width, height=height, scheme=scheme, zone=zone, scale=scale
+        )
+        signed_in(page.context, service.control, token or service.token)
+        page.goto(f"{service.control}/portal/#/{where}")
+        drawn(page, where)
         return page
 
+    def leaves(self) -> None:
+        """Close all pages."""
+        while self._lent:
+            self._rooms.take_back(*self._lent.pop())
 
-def signed_in(context: BrowserContext, token: str) -> None:
+
+@contextmanager
+def a_visitor(rooms: Rooms) -> Iterator[Visitor]:
+    """Let somebody visit until the block ends."""
+    made = Visitor(rooms)
+    try:
+        yield made
+    finally:
+        made.leaves()
+
+
+def signed_in(context: BrowserContext, control: str, token: str) -> None:
     """Give `context` the cookie that signing in would give it."""
     headers = {"Authorization": f"Bearer {token}"}
-    answer = context.request.post("/v1/session", headers=headers)
+    answer = context.request.post(f"{control}/v1/session", headers=headers)
     assert answer.status == 201, answer.text()
 
 
 def go(page: Page, where: str) -> None:
-    """Open a page of the portal, and wait until it shows its data."""
-    page.goto(f"/portal/#/{where}")
-    drawn(page, where.partition("?")[0])
+    """Go to another page of the portal, and wait until it shows its data."""
+    here = urlsplit(page.url)
+    page.goto(f"{here.scheme}://{here.netloc}/portal/#/{where}")
+    drawn(page, where)
 
 
 def drawn(page: Page, where: str) -> None:
     """Wait until a page of the portal shows its first data."""
-    page.evaluate(_DRAWN, f"forewarn:{where}")
+    name, _, _ = where.partition("/")
+    page.evaluate(_DRAWN, f"forewarn:{name}")
 
 
 def sign_in(page: Page, token: str) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Request, WebError
+from playwright.sync_api import ConsoleMessage, Error, Page, Request
 
 #: What happens when a page is left, or asks no longer.
 _LEFT = "net::ERR_ABORTED"
@@ -34,20 +34,20 @@ class Watch:
             if not any(re.search(pattern, each) for pattern in self._forgiven)
         ]
 
-    def follow(self, context: BrowserContext, origin: str) -> None:
-        """Watch all pages of `context`; they have no business outside of `origin`."""
-        context.on("console", self._said)
-        context.on("weberror", self._broken)
-        context.on("requestfailed", self._failed)
-        context.on("request", lambda request: self._asked(request, origin))
+    def follow(self, page: Page, origin: str) -> None:
+        """Watch `page`, which has no business outside of `origin`."""
+        page.on("console", self._said)
+        page.on("pageerror", self._broken)
+        page.on("requestfailed", self._failed)
+        page.on("request", lambda request: self._asked(request, origin))
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning", "assert"):
             where = message.location["url"]
             self._seen.append(f"{message.type} in the console: {message.text} {where}")
 
-    def _broken(self, error: WebError) -> None:
-        self._seen.append(f"not caught: {error.error.stack or error.error}")
+    def _broken(self, error: Error) -> None:
+        self._seen.append(f"not caught: {error.stack or error}")
 
     def _failed(self, request: Request) -> None:
         if request.failure != _LEFT:
