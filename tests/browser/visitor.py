@@ -24,6 +24,9 @@ _DRAWN = """(name) => new Promise((drawn, failed) => {
   }).observe({ type: "mark", buffered: true });
 })"""
 
+#: What stands for something that is still to come.
+_UNFINISHED = "main .skeleton, main [aria-busy=true]"
+
 _PATIENCE = 10_000  # ms; nothing takes one second, but on a busy machine
 
 
@@ -169,6 +172,7 @@ def drawn(page: Page, where: str) -> None:
     """Wait until a page of the portal shows its first data."""
     name, _, _ = where.partition("/")
     page.evaluate(_DRAWN, f"forewarn:{name}")
+    expect(page.locator(_UNFINISHED)).to_have_count(0)
 
 
 def sign_in(page: Page, token: str) -> None:
