@@ -7,7 +7,7 @@ Chromium are: the rehearsal has its own clock, the browser a fixed zone and lang
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.browser.chromium import MISSING, a_chromium, executable
@@ -16,9 +16,12 @@ from tests.browser.visitor import SCHEMES, Rooms, Visitor, a_visitor, go
 from tests.server.service import Service
 
 FOLDER = Path(__file__).parent / "portal"
-PAGES = ("now", "timeline", "fleet")
 
-_WIDTH, _HEIGHT = 1280, 800
+#: The pages, and how high each is.
+PAGES: Mapping[str, int] = {"now": 800, "timeline": 620, "fleet": 860}
+
+_WIDTH = 1280
+_POINTED_AT = "host-1"
 _LARGEST = 250_000  # bytes of a picture
 
 
@@ -47,11 +50,12 @@ def main() -> None:
 def take(visitor: Visitor, service: Service, into: Path, width: int) -> Iterator[Path]:
     """Take a picture of each page by day and by night."""
     for scheme in SCHEMES:
-        page = visitor.opens(
-            service, PAGES[0], width=width, height=_HEIGHT, scheme=scheme, zone="UTC"
-        )
-        for name in PAGES:
+        page = visitor.opens(service, width=width, scheme=scheme, zone="UTC")
+        for name, height in PAGES.items():
+            page.set_viewport_size({"width": width, "height": height})
             go(page, name)
+            if name == "fleet":
+                page.get_by_text(_POINTED_AT, exact=True).first.hover()
             path = into / f"{name}-{scheme}.png"
             page.screenshot(path=path, animations="disabled", caret="hide")
             if path.stat().st_size > _LARGEST:

@@ -104,7 +104,7 @@ def _present(service: Service) -> None:
     _post(service, "/v1/hosts/host-6/degraded", wearing)
     under_way = service.announce(host="host-2", duration_seconds=2400)
     service.advance(180)
-    _see(service, "shop-1", "api-1", "orders-1", "render-0")
+    _see(service, "mail", "shop-1", "api-1", "orders-1", "render-0", "search-4")
     _approve(service, under_way)
     service.advance(240)
     gated = service.announce(vms=["orders-2"], notice_seconds=1500)

@@ -37,12 +37,14 @@ export function Shell({ leave }) {
 }
 
 /**
- * Marks, for those who measure, when a page has drawn its first data.
+ * Marks, for those who measure, when a page has drawn its first data; the timeline, which
+ * needs more than others, does so itself.
  * @param {{page: string}} props
  */
 function Mark({ page }) {
   const model = useModel();
-  const isDrawn = page === "fleet" ? model.fleet !== null : model.isLoaded;
+  const isDrawn =
+    (page === "now" && model.isLoaded) || (page === "fleet" && model.fleet !== null);
   useEffect(() => {
     if (isDrawn) performance.mark(`forewarn:${page}`);
   }, [page, isDrawn]);
