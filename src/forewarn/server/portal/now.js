@@ -1,17 +1,152 @@
-// The Now page: what is announced and under way.
+// The Now page: what is stuck, under way, held or to come, and what happened last.
 
-import { Countdown, Standing, titleOf } from "./parts.js";
-import { html, useModel } from "./view.js";
+import { LastFacts } from "./facts.js";
+import { Card } from "./now_card.js";
+import { Empty } from "./now_empty.js";
+import { Standing, STANDINGS, Time, titleOf } from "./parts.js";
+import { hashOf } from "./route.js";
+import { lastEnded, sectionsOf, summary, URGENCIES } from "./sections.js";
+import { StoryLink } from "./sentence.js";
+import { html, useApp, useEffect, useModel, useState } from "./view.js";
+
+/** @typedef {import("./types").Item} Item */
+/** @typedef {import("./sections.js").Urgency} Urgency */
+
+const AT_FIRST = 20;
+const MORE = 50;
+const HOUR = 3_600_000;
 
 export function NowPage() {
   const model = useModel();
-  return html`<h1>Now</h1>
+  const sections = sectionsOf(model.items.values());
+  const isEmpty = URGENCIES.every((name) => !sections[name].length);
+  useFirstData(model.isLoaded);
+  usePast();
+  useFleet(model.isLoaded && isEmpty);
+  return html`<div class="now">
+    <h1>Now</h1>
+    <${Counts} sections=${sections} isLoaded=${model.isLoaded} />
+    <div class="now-columns">
+      <div class="now-live">
+        ${!model.isLoaded && html`<${Skeleton} />`}
+        ${URGENCIES.map(
+          (name) => html`<${Section} key=${name} name=${name} items=${sections[name]} />`,
+        )}
+        ${model.isLoaded && isEmpty && html`<${Empty} fleet=${model.fleet} />`}
+      </div>
+      ${model.isLoaded &&
+      html`<div class="now-past">
+        <${LastFacts} />
+        <${JustEnded} items=${lastEnded(model.items.values())} />
+      </div>`}
+    </div>
+  </div>`;
+}
+
+// --- what is asked for beside it ---------------------------------------------
+
+/**
+ * Tell when the first data are drawn.
+ * @param {boolean} isLoaded
+ */
+function useFirstData(isLoaded) {
+  useEffect(() => {
+    if (isLoaded) performance.mark("forewarn:now");
+  }, [isLoaded]);
+}
+
+/** Ask for what has just ended. */
+function usePast() {
+  const { live, model } = useApp();
+  const isUnknown = model.isLoaded && model.pastSince === null;
+  useEffect(() => {
+    if (isUnknown) live.needPast(model.clock.now() - HOUR).catch(() => {});
+  }, [isUnknown]);
+}
+
+/**
+ * Ask for the fleet, if it is all there is to tell about.
+ * @param {boolean} isWanted
+ */
+function useFleet(isWanted) {
+  const { live } = useApp();
+  useEffect(() => {
+    if (isWanted) live.needFleet();
+  }, [isWanted]);
+}
+
+// --- parts -------------------------------------------------------------------
+
+/** @param {{sections: Record<Urgency, Item[]>, isLoaded: boolean}} props */
+function Counts({ sections, isLoaded }) {
+  return html`<p class="hidden" role="status">${isLoaded && summary(sections)}</p>
+    <ul class="counts" aria-label="How many there are">
+      ${URGENCIES.map((name) => {
+        const { length } = sections[name];
+        return html`<li key=${name}>
+          <button
+            class="card count ${length ? name : "none"}"
+            disabled=${!length}
+            onClick=${() => jumpTo(name)}
+          >
+            <strong>${isLoaded ? length.toLocaleString("en") : "–"}</strong>
+            ${" "}<span>${STANDINGS[name]}</span>
+          </button>
+        </li>`;
+      })}
+    </ul>`;
+}
+
+/** @param {Urgency} name */
+function jumpTo(name) {
+  const heading = document.getElementById(`now-${name}`);
+  heading?.scrollIntoView({ block: "start" });
+  heading?.focus({ preventScroll: true });
+}
+
+/** @param {{name: Urgency, items: Item[]}} props */
+function Section({ name, items }) {
+  const [shown, setShown] = useState(AT_FIRST);
+  if (!items.length) return null;
+  const rest = items.length - shown;
+  return html`<section aria-labelledby=${`now-${name}`}>
+    <h2 id=${`now-${name}`} tabindex="-1">${STANDINGS[name]}</h2>
+    <ul class="cards">
+      ${items
+        .slice(0, shown)
+        .map((item) => html`<li key=${item.maintenance.id}><${Card} item=${item} /></li>`)}
+    </ul>
+    ${rest > 0 &&
+    html`<button onClick=${() => setShown(shown + MORE)}>
+      Show ${Math.min(rest, MORE)} more of ${items.length.toLocaleString("en")}
+    </button>`}
+  </section>`;
+}
+
+/** @param {{items: Item[]}} props */
+function JustEnded({ items }) {
+  return html`<section class="just-ended" aria-labelledby="just-ended">
+    <h2 id="just-ended">Just ended</h2>
+    ${!items.length && html`<p class="soft">Nothing in the last hour.</p>`}
     <ul>
-      ${model.live().map(
+      ${items.map(
         (item) => html`<li key=${item.maintenance.id}>
-          <${Standing} item=${item} /> ${titleOf(item.maintenance)}
-          ${" "}<${Countdown} to=${item.maintenance.not_before} />
+          <${Standing} item=${item} />
+          <${StoryLink} id=${item.maintenance.id}>${titleOf(item.maintenance)}<//>
+          <span class="soft">
+            <${Time} at=${item.maintenance.ended_at ?? ""} relative />
+          </span>
         </li>`,
       )}
-    </ul>`;
+    </ul>
+    <a href=${hashOf("timeline")}>All that is past, on the timeline</a>
+  </section>`;
+}
+
+function Skeleton() {
+  return html`<div class="skeleton" role="status" aria-label="Loading">
+    <div class="card"></div>
+    <div class="card"></div>
+    <div class="card"></div>
+  </div>`;
 }

@@ -1,0 +1,30 @@
+// Sentences of the service: commands as such, times in the viewer's zone, ids as links.
+
+import { Time } from "./parts.js";
+import { piecesOf } from "./pieces.js";
+import { hashOf, routeOf } from "./route.js";
+import { html, useMemo } from "./view.js";
+
+/**
+ * @param {{text: string, isPlain?: boolean}} props plain: without links, to be put
+ *   into one
+ */
+export function Sentence({ text, isPlain = false }) {
+  const pieces = useMemo(() => piecesOf(text), [text]);
+  return pieces.map((piece, index) => {
+    if (piece.kind === "text") return piece.text;
+    if (piece.kind === "time") return html`<${Time} key=${index} at=${piece.text} />`;
+    const code = html`<code key=${index}>${piece.text}</code>`;
+    if (piece.kind === "code" || isPlain) return code;
+    return html`<${StoryLink} key=${index} id=${piece.text}>${code}<//>`;
+  });
+}
+
+/**
+ * A link to the story of a maintenance, beside the page that is shown.
+ * @param {{id: string, children?: unknown}} props
+ */
+export function StoryLink({ id, children }) {
+  const { page } = routeOf(location.hash);
+  return html`<a href=${hashOf(page, id)}>${children}</a>`;
+}
