@@ -16,17 +16,18 @@ export function EventList({ item, atFirst = 4 }) {
   const { events } = item.maintenance;
   const [shown, setShown] = useState(atFirst);
   const { given, wanted } = approvals(item);
-  const rest = events.length - shown;
+  const isClose = events.length <= shown + 2; // no button for so few
+  const rest = isClose ? 0 : events.length - shown;
   return html`
     ${events.length > 1 &&
     html`<p class="approvals">${given} of ${count(wanted, "event")} approved</p>`}
     <ul class="events">
       ${events
-        .slice(0, shown)
+        .slice(0, events.length - rest)
         .map((event) => html`<${One} key=${event.id} item=${item} event=${event} />`)}
     </ul>
     ${rest > 0 &&
-    html`<button class="quiet" onClick=${() => setShown(shown + MORE)}>
+    html`<button class="quiet more" onClick=${() => setShown(shown + MORE)}>
       Show ${count(Math.min(rest, MORE), "more event")} of ${events.length}
     </button>`}
   `;
@@ -42,14 +43,17 @@ function One({ item, event }) {
       ${!isOwn && html`${" "}<span class="soft">${few(event.resources)}</span>`}
     </div>
     <${Seen} item=${item} event=${event} />
-    <div class=${event.approved_at ? "approved" : "unapproved"}>
+    <div class=${event.approved_at ? "approved" : ""}>
       ${approvedWords(maintenance, event)}
       ${event.approved_at && html`, <${Time} at=${event.approved_at} />`}
     </div>
   </li>`;
 }
 
-/** Who has seen an event; their names on demand. @param {{item: Item, event: ScheduledEvent}} props */
+/**
+ * Who has seen an event; their names on demand.
+ * @param {{item: Item, event: ScheduledEvent}} props
+ */
 function Seen({ item, event }) {
   const audience = audienceOf(item, event);
   const words = seenWords(audience);
@@ -58,9 +62,9 @@ function Seen({ item, event }) {
   return html`<details class="seen">
     <summary>${words}</summary>
     <ul>
-      ${sights
-        .slice(0, MOST_NAMES)
-        .map((each) => html`<li key=${each.vm}>${each.vm}, <${Time} at=${each.at} /></li>`)}
+      ${sights.slice(0, MOST_NAMES).map(
+        ({ vm, at }) => html`<li key=${vm}>${vm}, <${Time} at=${at} /></li>`,
+      )}
       ${audience.missing
         .slice(0, MOST_NAMES)
         .map((vm) => html`<li key=${vm} class="soft">${vm}, not yet</li>`)}

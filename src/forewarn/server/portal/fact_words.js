@@ -8,6 +8,7 @@ import { utc } from "./times.js";
 /** @typedef {(id: string) => string | null} NameOf names what an id stands for */
 /** @typedef {(entry: Entry, name: string, nameOf: NameOf) => string} Writer */
 
+const NOUNS = { hosts: "host", groups: "group", vms: "VM" };
 const LONGEST = 160; // of what a driver or a reason says; the story has it all
 
 /** @type {Record<string, string>} */
@@ -31,13 +32,15 @@ const WORDS = {
   Started: (_, name) => `${name} started`,
   WorkBegan: (entry, name) =>
     `${name}: the driver is called, attempt ${entry.attempt}`,
-  WorkDone: (entry, name) => `${name}: ${few(names(entry.vms))} done${aside(entry.detail)}`,
+  WorkDone: (entry, name) =>
+    `${name}: ${few(names(entry.vms))} done${aside(entry.detail)}`,
   WorkFailed: (entry, name) =>
     `${name} is stuck: the driver failed on ${few(names(entry.vms))}` +
     aside(entry.detail),
   WorkPrinted: printed,
   WorkRetried: (entry, name) => `${name} is tried again, ${whose(entry)}`,
-  WorkEnded: (entry, name) => `${name} said to be done, ${whose(entry)}${reason(entry)}`,
+  WorkEnded: (entry, name) =>
+    `${name} said to be done, ${whose(entry)}${reason(entry)}`,
   Completed: (_, name) => `${name} completed`,
   Canceled: (entry, name) => `${name} canceled, ${whose(entry)}${reason(entry)}`,
   Closed: (entry, name) => `${name} given up, ${whose(entry)}${reason(entry)}`,
@@ -106,8 +109,9 @@ function printed(entry, name) {
 /** @type {Writer} */
 function published(entry) {
   const audience = String(entry.audience ?? entry.group);
-  const whom = audience === entry.group ? "" : ` (${audience})`;
-  return `Group ${entry.group}${whom} has a new document, incarnation ${entry.incarnation}`;
+  const isGroup = audience === entry.group;
+  const whom = isGroup ? `Group ${audience}` : `${audience} of group ${entry.group}`;
+  return `${whom} has a new document, incarnation ${entry.incarnation}`;
 }
 
 /** @type {Writer} */
@@ -151,11 +155,11 @@ function fleetChange(entry) {
  * @param {string} prefix
  */
 function kinds(entry, prefix) {
-  return [["hosts", "host"], ["groups", "group"], ["vms", "VM"]]
-    .map(([key, noun]) => ({ named: names(entry[`${prefix}${key}`]), noun }))
+  return Object.entries(NOUNS)
+    .map(([key, noun]) => ({ noun, named: names(entry[`${prefix}${key}`]) }))
     .filter(({ named }) => named.length)
-    .map(({ named, noun }) =>
-      named.length === 1 ? `${noun} ${named[0]}` : count(named.length, noun ?? ""),
+    .map(({ noun, named }) =>
+      named.length === 1 ? `${noun} ${named[0]}` : count(named.length, noun),
     )
     .join(", ");
 }

@@ -14,14 +14,15 @@ import { html, useApp, useEffect, useModel, useState } from "./view.js";
 
 const AT_FIRST = 20;
 const MORE = 50;
-const HOUR = 3_600_000;
+const ENDED = 5;
+const ENDS = "fact=Completed&fact=Canceled&fact=Closed";
 
 export function NowPage() {
   const model = useModel();
   const sections = sectionsOf(model.items.values());
   const isEmpty = URGENCIES.every((name) => !sections[name].length);
   useFirstData(model.isLoaded);
-  usePast();
+  usePast(model.isLoaded);
   useFleet(model.isLoaded && isEmpty);
   return html`<div class="now">
     <h1>Now</h1>
@@ -29,15 +30,16 @@ export function NowPage() {
     <div class="now-columns">
       <div class="now-live">
         ${!model.isLoaded && html`<${Skeleton} />`}
-        ${URGENCIES.map(
-          (name) => html`<${Section} key=${name} name=${name} items=${sections[name]} />`,
-        )}
+        ${URGENCIES.map((name) => {
+          const items = sections[name];
+          return html`<${Section} key=${name} name=${name} items=${items} />`;
+        })}
         ${model.isLoaded && isEmpty && html`<${Empty} fleet=${model.fleet} />`}
       </div>
       ${model.isLoaded &&
       html`<div class="now-past">
         <${LastFacts} />
-        <${JustEnded} items=${lastEnded(model.items.values())} />
+        <${JustEnded} items=${lastEnded(model.items.values(), ENDED)} />
       </div>`}
     </div>
   </div>`;
@@ -55,13 +57,30 @@ function useFirstData(isLoaded) {
   }, [isLoaded]);
 }
 
-/** Ask for what has just ended. */
-function usePast() {
-  const { live, model } = useApp();
-  const isUnknown = model.isLoaded && model.pastSince === null;
+/**
+ * Ask for the few that ended last; those that end from now on come by themselves.
+ * @param {boolean} isLoaded
+ */
+function usePast(isLoaded) {
+  const { api, model } = useApp();
   useEffect(() => {
-    if (isUnknown) live.needPast(model.clock.now() - HOUR).catch(() => {});
-  }, [isUnknown]);
+    if (!isLoaded) return;
+    void askEnded(api)
+      .then((items) => model.putItems(items))
+      .catch(() => {}); // the page says that the connection is lost
+  }, [isLoaded]);
+}
+
+/**
+ * @param {import("./api.js").Api} api
+ * @returns {Promise<Item[]>}
+ */
+async function askEnded(api) {
+  const { items } = await api.get(`/v1/journal?${ENDS}&order=newest&limit=${ENDED}`);
+  if (!items.length) return [];
+  const query = new URLSearchParams();
+  for (const each of items) query.append("id", each.maintenance);
+  return (await api.get(`/v1/overview?${query}`)).items;
 }
 
 /**
@@ -112,9 +131,11 @@ function Section({ name, items }) {
   return html`<section aria-labelledby=${`now-${name}`}>
     <h2 id=${`now-${name}`} tabindex="-1">${STANDINGS[name]}</h2>
     <ul class="cards">
-      ${items
-        .slice(0, shown)
-        .map((item) => html`<li key=${item.maintenance.id}><${Card} item=${item} /></li>`)}
+      ${items.slice(0, shown).map(
+        (item) => html`<li key=${item.maintenance.id}>
+          <${Card} item=${item} />
+        </li>`,
+      )}
     </ul>
     ${rest > 0 &&
     html`<button onClick=${() => setShown(shown + MORE)}>
@@ -127,7 +148,7 @@ function Section({ name, items }) {
 function JustEnded({ items }) {
   return html`<section class="just-ended" aria-labelledby="just-ended">
     <h2 id="just-ended">Just ended</h2>
-    ${!items.length && html`<p class="soft">Nothing in the last hour.</p>`}
+    ${!items.length && html`<p class="soft">Nothing yet.</p>`}
     <ul>
       ${items.map(
         (item) => html`<li key=${item.maintenance.id}>

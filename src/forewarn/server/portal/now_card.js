@@ -12,6 +12,15 @@ import { html, useMemo, useNow } from "./view.js";
 
 /** @typedef {import("./types").Item} Item */
 
+/** What an item can wait for. */
+const KINDS = {
+  approval: "Approval",
+  time: "Time",
+  gate: "Gate",
+  lead: "Before it begins",
+  work: "Work",
+};
+
 /** @param {{item: Item}} props */
 export function Card({ item }) {
   // What has not changed is not drawn again, however many facts of others come.
@@ -89,18 +98,22 @@ function Elapsed({ since }) {
 
 /** @param {{item: Item}} props */
 function Waits({ item }) {
-  const waits = waitsTold(item);
-  if (!waits.length) return null;
+  const { told, more } = waitsTold(item);
+  if (!told.length) return null;
   return html`<ul class="waits">
-    ${waits.map(
-      (wait, index) => html`<li key=${index} class=${wait.kind}>
-        <${Sentence} text=${wait.what} />${wait.opens_at &&
-        html`, until <${Time} at=${wait.opens_at} />`}
-        ${wait.opened_by &&
-        html`<span class="soft">
-          . Opened by <${Sentence} text=${wait.opened_by} />.</span
-        >`}
-      </li>`,
-    )}
+    ${told.map((wait, index) => html`<${Waiting} key=${index} wait=${wait} />`)}
+    ${more > 0 &&
+    html`<li key="more" class="more">
+      <${StoryLink} id=${item.maintenance.id}>and ${more} more<//>
+    </li>`}
   </ul>`;
+}
+
+/** @param {{wait: import("./types").Wait}} props */
+function Waiting({ wait: { kind, what, opens_at, opened_by } }) {
+  return html`<li class=${kind}>
+    <strong>${KINDS[kind]}:</strong> <${Sentence} text=${what} />${opens_at &&
+    html`, until <${Time} at=${opens_at} />`}.
+    ${opened_by && html`${" "}Opened by <${Sentence} text=${opened_by} />.`}
+  </li>`;
 }

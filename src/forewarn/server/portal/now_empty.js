@@ -1,4 +1,4 @@
-// What the Now page says when there is nothing to show: what to do, or that all is well.
+// What the Now page says if nothing is announced: what to do, or that all is well.
 
 import { Command } from "./command.js";
 import { count } from "./parts.js";

@@ -29,7 +29,7 @@ export function originOf({ source, cause }) {
 }
 
 /**
- * Say how many have seen an event: "seen by 1 of 2 VMs, and 1 other of the group".
+ * Say how many have seen an event: "seen by 1 of 2 VMs, and 1 other" (of the group).
  * @param {import("./sections.js").Audience} audience
  */
 export function seenWords({ touched, others, missing }) {
@@ -37,7 +37,7 @@ export function seenWords({ touched, others, missing }) {
   const all = touched.length + missing.length;
   const begin = `seen by ${touched.length} of ${count(all, "VM")}`;
   if (!others.length) return begin;
-  return `${begin}, and ${count(others.length, "other")} of the group`;
+  return `${begin}, and ${count(others.length, "other")}`;
 }
 
 /**
@@ -53,7 +53,7 @@ export function approvedWords(maintenance, event) {
   }
   if (isWithdrawn(maintenance, event)) return "withdrawn: all its VMs have left";
   const isOver = maintenance.started_at || maintenance.ended_at;
-  return isOver ? "never approved" : "not approved yet";
+  return isOver ? "not approved" : "not approved yet";
 }
 
 /**

@@ -115,14 +115,18 @@ export function isWithdrawn({ ended_at }, event) {
 
 /**
  * Choose what is worth telling of what an item waits for: approvals are told with
- * the events, and the time before it starts is counted down.
+ * the events, the time before it starts is counted down, and gates that are shut in
+ * many groups are alike.
  * @param {Item} item
- * @returns {Wait[]}
+ * @returns {{told: Wait[], more: number}}
  */
-export function waitsTold({ maintenance, waits }) {
-  return waits.filter(({ kind }) =>
-    maintenance.started_at ? kind !== "approval" : kind === "gate",
+export function waitsTold({ maintenance, due, waits }) {
+  const { started_at, ended_at } = maintenance;
+  const worth = waits.filter(({ kind }) =>
+    started_at || ended_at ? kind !== "approval" : kind === "gate",
   );
+  const told = worth.slice(0, due || started_at ? 3 : 1);
+  return { told, more: worth.length - told.length };
 }
 
 /**

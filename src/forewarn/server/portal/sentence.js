@@ -14,10 +14,18 @@ export function Sentence({ text, isPlain = false }) {
   return pieces.map((piece, index) => {
     if (piece.kind === "text") return piece.text;
     if (piece.kind === "time") return html`<${Time} key=${index} at=${piece.text} />`;
-    const code = html`<code key=${index}>${piece.text}</code>`;
-    if (piece.kind === "code" || isPlain) return code;
-    return html`<${StoryLink} key=${index} id=${piece.text}>${code}<//>`;
+    if (piece.kind === "code") return html`<code key=${index}>${piece.text}</code>`;
+    return html`<${Id} key=${index} id=${piece.text} isPlain=${isPlain} />`;
   });
+}
+
+/**
+ * An id, of which the beginning is enough.
+ * @param {{id: string, isPlain: boolean}} props
+ */
+function Id({ id, isPlain }) {
+  const code = html`<code title=${id}>${id.slice(0, 8)}…</code>`;
+  return isPlain ? code : html`<${StoryLink} id=${id}>${code}<//>`;
 }
 
 /**
