@@ -21,7 +21,6 @@ export function NowPage() {
   const model = useModel();
   const sections = sectionsOf(model.items.values());
   const isEmpty = URGENCIES.every((name) => !sections[name].length);
-  useFirstData(model.isLoaded);
   usePast(model.isLoaded);
   useFleet(model.isLoaded && isEmpty);
   return html`<div class="now">
@@ -46,16 +45,6 @@ export function NowPage() {
 }
 
 // --- what is asked for beside it ---------------------------------------------
-
-/**
- * Tell when the first data are drawn.
- * @param {boolean} isLoaded
- */
-function useFirstData(isLoaded) {
-  useEffect(() => {
-    if (isLoaded) performance.mark("forewarn:now");
-  }, [isLoaded]);
-}
 
 /**
  * Ask for the few that ended last; those that end from now on come by themselves.
