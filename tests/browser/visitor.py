@@ -165,7 +165,7 @@ def go(page: Page, where: str) -> None:
     """Go to another page of the portal, and wait until it shows its data."""
     here = urlsplit(page.url)
     page.goto(f"{here.scheme}://{here.netloc}/portal/#/{where}")
-    drawn(page, where)
+    drawn(page, where.partition("/")[0])
 
 
 def drawn(page: Page, where: str) -> None:
