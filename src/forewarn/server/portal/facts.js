@@ -15,7 +15,7 @@ const FRESH = 3000; // ms for which a fact that has come stands out
 export function LastFacts() {
   const model = useModel();
   const list = useRef(/** @type {HTMLElement | null} */ (null));
-  const { facts, fresh, release, reading } = useHeld(model.facts);
+  const { facts, fresh, release, reading, scrolled } = useHeld(model.facts);
   const [shown, setShown] = useState(AT_FIRST);
   const settled = useSettled(model.facts[0]?.position ?? 0);
   const nameOf = namesOf(model.items, model.facts);
@@ -26,7 +26,7 @@ export function LastFacts() {
   }
 
   // Rows stay where they are and change what they say: nothing is moved by what comes.
-  return html`<section class="card facts" aria-labelledby="facts">
+  return html`<section class="card facts" aria-labelledby="facts" ...${reading}>
     <div class="facts-head">
       <h2 id="facts">Last facts</h2>
       ${fresh > 0 &&
@@ -34,7 +34,7 @@ export function LastFacts() {
         Show ${count(fresh, "new fact")}
       </button>`}
     </div>
-    <ol ref=${list} tabindex="0" aria-labelledby="facts" ...${reading}>
+    <ol ref=${list} tabindex="0" aria-labelledby="facts" onScroll=${scrolled}>
       ${facts
         .slice(0, shown)
         .map(
@@ -80,10 +80,10 @@ function useHeld(all) {
       onMouseLeave: mark("pointer", false),
       onFocusIn: mark("focus", true),
       onFocusOut: mark("focus", false),
-      onScroll: (/** @type {Event} */ event) => {
-        const { scrollTop } = /** @type {HTMLElement} */ (event.currentTarget);
-        mark("scrolled", scrollTop > 4)();
-      },
+    },
+    scrolled: (/** @type {Event} */ event) => {
+      const { scrollTop } = /** @type {HTMLElement} */ (event.currentTarget);
+      mark("scrolled", scrollTop > 4)();
     },
   };
 }
@@ -105,12 +105,13 @@ function useSettled(newest) {
 function Row({ entry, words, isFresh }) {
   const sentence = html`<${Sentence} text=${words} isPlain />`;
   const id = storyOf(entry);
+  const { at, position } = entry;
   return html`<li class=${isFresh ? "fresh" : ""}>
-    <span class="at soft"><${Time} at=${entry.at} /></span>
-    <span class="said" key=${entry.position}>
+    <span key=${`at ${position}`} class="at soft"><${Time} at=${at} /></span>
+    <span key=${`said ${position}`} class="said">
       ${id === null ? sentence : html`<${StoryLink} id=${id}>${sentence}<//>`}
     </span>
-    <small class="position" title="position in the journal">${entry.position}</small>
+    <small key=${position} title="position in the journal">${position}</small>
   </li>`;
 }
 

@@ -1,0 +1,199 @@
+"""The Now page: what is going on, and what happened last."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from tests.browser.lively import a_lively_service
+from tests.browser.visitor import Visitor
+from tests.server.service import Service
+
+SECOND = 1_000  # ms
+
+_SHIFTS = """() => {
+  window.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const each of list.getEntries()) {
+      for (const { node } of each.sources) {
+        window.shifts.push(`${each.value} ${node?.className} ${node?.textContent}`);
+      }
+    }
+  }).observe({ type: "layout-shift" });
+}"""
+
+_DRAWN_AGAIN = """() => new Promise((drawn) =>
+  requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
+
+
+@pytest.fixture(scope="module")
+def lively(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Page]:
+    """A page on which there is everything, for tests that only look."""
+    folder = tmp_path_factory.mktemp("lively")
+    with a_lively_service(folder) as service, ExitStack() as closing:
+        visitor = Visitor(browser, closing)
+        yield visitor.opens(service)
+        assert not visitor.watch.complaints
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, shared: Service) -> Iterator[Page]:
+    """A page that stays open, while each test does something of its own."""
+    with ExitStack() as closing:
+        visitor = Visitor(browser, closing)
+        yield visitor.opens(shared)
+        assert not visitor.watch.complaints
+
+
+def card(page: Page, title: str) -> Locator:
+    """Find the card of a maintenance."""
+    heading = page.get_by_role("heading", name=title, exact=True)
+    return page.get_by_role("article").filter(has=heading)
+
+
+def section(page: Page, name: str) -> Locator:
+    """Find a part of the page by its heading."""
+    return page.get_by_role("region", name=name, exact=True)
+
+
+# --- what is going on --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("Stuck", "Redeploy of mail"),
+        ("Started", "Reboot of host-2"),
+        ("At a gate", "Reboot of orders-2"),
+        ("Scheduled", "Freeze of host-3"),
+        ("Just ended", "Reboot of host-4"),
+    ],
+)
+def test_each_maintenance_stands_where_it_is_looked_for(
+    lively: Page, name: str, title: str
+) -> None:
+    expect(section(lively, name)).to_contain_text(title)
+
+
+def test_what_is_soonest_comes_first(lively: Page) -> None:
+    first = section(lively, "Scheduled").get_by_role("article").first
+    expect(first).to_contain_text("Preempt of render-8")
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("Redeploy of mail", "the driver failed, and mail is still to do"),
+        ("Reboot of orders-2", "group orders is touched in one update domain"),
+    ],
+)
+def test_what_holds_a_maintenance_is_told_in_the_words_of_the_service(
+    lively: Page, title: str, words: str
+) -> None:
+    expect(card(lively, title)).to_contain_text(words)
+
+
+def test_how_many_there_are_of_each_is_told_on_top(lively: Page) -> None:
+    counts = lively.get_by_role("list", name="How many there are")
+    said = [" ".join(each.split()) for each in counts.locator("li").all_inner_texts()]
+    assert said == ["1 Stuck", "1 Started", "1 At a gate", "5 Scheduled"]
+
+
+def test_each_number_leads_to_what_it_counts(lively: Page) -> None:
+    counts = lively.get_by_role("list", name="How many there are")
+    counts.get_by_role("button", name="Scheduled").press("Enter")
+    heading = lively.get_by_role("heading", name="Scheduled", exact=True)
+    expect(heading).to_be_focused()
+
+
+def test_an_announcement_appears_by_itself_within_a_second(
+    page: Page, shared: Service
+) -> None:
+    shared.announce(type="Freeze", host="host-b")
+    expect(card(page, "Freeze of host-b")).to_be_visible(timeout=SECOND)
+
+
+def test_who_has_seen_and_approved_an_event_is_told(
+    page: Page, shared: Service
+) -> None:
+    made = shared.announce(host="host-a")
+    shown = card(page, "Reboot of host-a")
+    expect(shown).to_contain_text("0 of 2 events approved")
+    shared.document("db-0")
+    web = next(each for each in made["events"] if each["group"] == "web")
+    shared.approve_as("web-0", web["id"])
+    expect(shown).to_contain_text("approved by web-0, at the metadata endpoint")
+    expect(shown).to_contain_text("1 of 2 events approved")
+    row = shown.get_by_role("listitem").filter(has_text="db-0").first
+    row.get_by_text("seen by 1 of 1 VM").click()
+    expect(row.get_by_role("listitem")).to_contain_text("db-0, ")
+
+
+def test_the_time_until_not_before_is_told_by_the_clock_of_the_service(
+    page: Page, shared: Service
+) -> None:
+    shared.announce(vms=["lone"])
+    left = card(page, "Reboot of lone").get_by_role("timer")
+    expect(left).to_have_text("15:00")
+    shared.advance(60)
+    expect(left).to_have_text("14:00")
+
+
+def test_what_ends_is_among_what_has_just_ended(page: Page, shared: Service) -> None:
+    made = shared.announce(type="Freeze", vms=["web-2"])
+    expect(card(page, "Freeze of web-2")).to_be_visible()
+    shared.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})
+    expect(section(page, "Just ended")).to_contain_text("Freeze of web-2")
+    expect(card(page, "Freeze of web-2")).to_have_count(0)
+
+
+# --- the last facts ----------------------------------------------------------
+
+
+def test_facts_arrive_the_newest_first(page: Page, shared: Service) -> None:
+    shared.ask("POST", "/v1/hosts/host-b/degraded", {})
+    (*_, said) = shared.facts("Announced")
+    rows = section(page, "Last facts").get_by_role("listitem")
+    row = rows.filter(has_text="Redeploy of host-b announced by admin")
+    expect(row).to_contain_text(str(said["position"]))
+    expect(rows.first).to_contain_text(str(shared.facts()[-1]["position"]))
+
+
+def test_facts_wait_while_somebody_reads(page: Page, shared: Service) -> None:
+    facts = section(page, "Last facts")
+    read = facts.get_by_role("list")
+    read.hover()
+    before = read.inner_text()
+    shared.announce(type="Redeploy", vms=["lone"])
+    button = facts.get_by_role("button", name="new fact")
+    expect(button).to_be_visible()
+    assert read.inner_text() == before
+    button.click()
+    expect(read).to_contain_text("Redeploy of lone announced")
+
+
+# --- for everyone ------------------------------------------------------------
+
+
+def test_nothing_that_is_read_moves_when_data_arrive(
+    page: Page, shared: Service
+) -> None:
+    page.mouse.move(0, 0)
+    page.evaluate(_SHIFTS)
+    for days in (30, 31, 32):
+        shared.announce(type="Freeze", vms=["lone"], notice_seconds=days * 86_400)
+    expect(card(page, "Freeze of lone")).to_have_count(3)
+    page.evaluate(_DRAWN_AGAIN)
+    assert page.evaluate("window.shifts") == []
+
+
+def test_long_names_do_not_widen_a_narrow_page(page: Page, shared: Service) -> None:
+    name = "w" * 80
+    made = shared.ask("PUT", f"/v1/vms/{name}", {})
+    assert made.status in (200, 201), made.body
+    shared.announce(vms=[name])
+    expect(card(page, f"Reboot of {name}")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390

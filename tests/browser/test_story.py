@@ -1,0 +1,98 @@
+"""The story of a maintenance, beside the page or over it."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.visitor import Visitor
+from tests.server.service import Service
+
+NARROW = 390
+
+
+@pytest.fixture(scope="module")
+def told(shared: Service) -> str:
+    """The id of a maintenance that nobody touches."""
+    made = shared.announce(host="host-a", description="New memory.")
+    return str(made["id"])
+
+
+def test_a_story_can_be_linked_to(visitor: Visitor, shared: Service, told: str) -> None:
+    page = visitor.opens(shared, f"now/{told}")
+    story = page.get_by_role("complementary", name="Reboot of host-a")
+    expect(story).to_contain_text("is SCHEDULED, and not due yet.")
+    expect(story).to_contain_text("announced by admin: Reboot of host host-a")
+    expect(story).to_contain_text("Notice given: 15 min.")
+    expect(story).to_contain_text("New memory.")
+
+
+def test_a_story_tells_times_in_the_zone_of_its_reader(
+    visitor: Visitor, shared: Service, told: str
+) -> None:
+    page = visitor.opens(shared, f"now/{told}", zone="Asia/Tokyo")
+    first = page.get_by_role("complementary").get_by_role("listitem").first
+    announced = first.get_by_role("time").first
+    at = shared.get(f"/v1/maintenances/{told}")["announced_at"]
+    hour = (int(at[11:13]) + 9) % 24
+    expect(announced).to_have_text(re.compile(rf"\b{hour:02}{at[13:19]}$"))
+    expect(announced).to_have_attribute("title", f"{at[:10]} {at[11:19]} UTC")
+
+
+def test_a_click_opens_the_story_and_escape_leads_back(
+    visitor: Visitor, shared: Service, told: str
+) -> None:
+    page = visitor.opens(shared)
+    link = page.get_by_role("article").get_by_role("link", name="Reboot of host-a")
+    link.focus()
+    page.keyboard.press("Enter")
+    heading = page.get_by_role("complementary").get_by_role("heading", level=2)
+    expect(heading).to_be_focused()
+    expect(page).to_have_url(re.compile(f"#/now/{told}$"))
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("complementary")).to_have_count(0)
+    expect(link).to_be_focused()
+
+
+def test_the_whole_card_opens_the_story_and_the_button_closes_it(
+    visitor: Visitor, shared: Service, told: str
+) -> None:
+    page = visitor.opens(shared)
+    page.get_by_role("article").get_by_text("planned work on the platform").click()
+    expect(page).to_have_url(re.compile(f"#/now/{told}$"))
+    page.get_by_role("button", name="Close the story").click()
+    expect(page).to_have_url(re.compile("#/now$"))
+
+
+def test_a_story_goes_on_while_it_is_read(visitor: Visitor, service: Service) -> None:
+    made = service.announce(vms=["lone"])
+    page = visitor.opens(service, f"now/{made['id']}")
+    story = page.get_by_role("complementary")
+    expect(story).to_contain_text("not due yet")
+    service.approve_as("lone", made["events"][0]["id"])
+    expect(story).to_contain_text("approved for group lone by lone")
+    expect(story).to_contain_text("everybody having approved")
+
+
+def test_the_story_of_nothing_is_told_in_the_words_of_the_service(
+    visitor: Visitor, shared: Service
+) -> None:
+    visitor.forgive("status of 404")
+    unknown = shared.ask("GET", "/v1/maintenances/nothing/explain").detail
+    page = visitor.opens(shared, "now/nothing")
+    expect(page.get_by_role("alert")).to_have_text(unknown)
+
+
+def test_on_a_narrow_screen_only_the_story_can_be_reached(
+    visitor: Visitor, shared: Service, told: str
+) -> None:
+    page = visitor.opens(shared, f"now/{told}", width=NARROW)
+    dialog = page.get_by_role("dialog", name="Reboot of host-a")
+    expect(dialog).to_be_visible()
+    expect(page.locator("main")).to_have_attribute("inert", "")
+    assert _width(page) == NARROW
+    page.keyboard.press("Escape")
+    expect(page.locator("main:not([inert])")).to_be_visible()
+
+
+def _width(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth"))
