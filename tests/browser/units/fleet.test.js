@@ -16,8 +16,8 @@ import {
 } from "../../../src/forewarn/server/portal/fleet_reach.js";
 import { search } from "../../../src/forewarn/server/portal/fleet_search.js";
 import {
-  columnsOf,
-  roomOfCell,
+  cellsOf,
+  fitted,
   rowsByGroup,
   rowsByHost,
   rowsFor,
@@ -96,33 +96,33 @@ test("words that objects have of themselves are but words", () => {
 
 // --- rows ----------------------------------------------------------------------
 
-test("groups have a cell for each update domain, none the last", () => {
-  const [web, , batch] = rowsByGroup(index, ALL);
-  const cells = web.cells.map(({ domain, vms }) => [domain, namesOf(vms)]);
-  assert.deepEqual(cells, [
+test("a group has a cell for each update domain, none the last", () => {
+  const cells = (group) =>
+    cellsOf(index, index.ofGroup[group], null).map((each) => [
+      each.domain,
+      namesOf(each.vms),
+    ]);
+  assert.deepEqual(cells(0), [
     [0, ["web-0"]],
     [1, ["web-1", "web-2"]],
   ]);
-  assert.deepEqual(
-    batch.cells.map((each) => each.domain),
-    [2, null],
-  );
+  assert.deepEqual(cells(2), [
+    [2, ["batch_1"]],
+    [null, ["batch_0"]],
+  ]);
 });
 
-test("a group without update domains has the room of all columns", () => {
-  const rows = rowsByGroup(index, ALL);
-  assert.deepEqual(
-    rows.map((each) => each.isWide),
-    [false, true, false, false],
-  );
-  assert.deepEqual(columnsOf(rows), [0, 1, 2, null]);
+test("VMs without update domain need a column only beside others of theirs", () => {
+  assert.deepEqual(index.isParted, [true, false, true, false]);
+  assert.deepEqual(index.columns, [0, 1, 2, null]);
+  assert.deepEqual(indexOf(aLargeFleet(20, 2)).columns, [0, 1, 2, 3, 4]);
 });
 
 test("what is looked for is all that a row shows", () => {
   const rows = rowsByGroup(index, wish({ query: "web-1" }));
   assert.deepEqual(
-    rows.map(({ name, count, total }) => [name, count, total]),
-    [["web", 1, 3]],
+    rows.map(({ name, vms, total }) => [name, namesOf(vms), total]),
+    [["web", ["web-1"], 3]],
   );
 });
 
@@ -138,14 +138,14 @@ test("what a host touches comes first, or alone", () => {
   const names = (more) => rows(more).map((each) => each.name);
   assert.deepEqual(names({}), ["web", "batch", "db-0", "nobody"]);
   assert.deepEqual(names({ isOnly: true }), ["web", "batch"]);
-  const [web] = rowsByGroup(index, wish({ host: 0 }));
-  assert.deepEqual(namesOf(web.cells[1].vms), ["web-2", "web-1"]);
+  const [, second] = cellsOf(index, index.ofGroup[0], 0);
+  assert.deepEqual(namesOf(second.vms), ["web-2", "web-1"]);
 });
 
 test("hosts hold VMs group by group, those without a host the last", () => {
   const rows = rowsByHost(index, ALL);
   assert.deepEqual(
-    rows.map(({ name, cells }) => [name, namesOf(cells[0]?.vms ?? [])]),
+    rows.map(({ name, vms }) => [name, namesOf(vms)]),
     [
       ["host-a", ["web-0", "web-2", "db-0"]],
       ["host-b", ["web-1", "batch_0"]],
@@ -168,9 +168,12 @@ test("rows are drawn as far as their squares may cost", () => {
 });
 
 test("a row that is too large shows a part of every cell", () => {
-  const row = { cells: [{}, {}, {}, {}, {}], count: 1000 };
-  assert.equal(roomOfCell(row, 200), 40);
-  assert.equal(roomOfCell({ ...row, count: 200 }, 200), 200);
+  const cells = [{ domain: 0, vms: [1, 2, 3, 4] }, { domain: 1, vms: [5] }];
+  assert.deepEqual(fitted(cells, 5), { cells, hidden: 0 });
+  assert.deepEqual(fitted(cells, 4), {
+    cells: [{ domain: 0, vms: [1, 2] }, { domain: 1, vms: [5] }],
+    hidden: 2,
+  });
 });
 
 // --- reach ---------------------------------------------------------------------

@@ -15,6 +15,8 @@
  * @property {number[][]} ofHost the VMs of each host
  * @property {number[]} homeless VMs without a host
  * @property {number[]} groupsOfHost how many groups each host holds VMs of
+ * @property {boolean[]} isParted whether each group has update domains
+ * @property {(number | null)[]} columns the update domains, none (null) the last
  * @property {Silence[]} silence of each VM
  * @property {string[]} texts what a word is looked for in, of each VM
  * @property {Map<string, number>} vmNamed
@@ -46,12 +48,33 @@ export function indexOf(map) {
     ofHost,
     homeless,
     groupsOfHost: ofHost.map((all) => new Set(all.map((vm) => vms.group[vm])).size),
+    ...domains(map),
     silence: silences(map),
     texts: vms.name.map((_, vm) => textOf(map, vm)),
     vmNamed: placesOf(vms.name),
     groupNamed: placesOf(groups.map((each) => each.name)),
     hostNamed: placesOf(hosts),
   };
+}
+
+/**
+ * Find the update domains; VMs without one need a column only beside others of theirs.
+ * @param {FleetMap} map
+ * @returns {{isParted: boolean[], columns: (number | null)[]}}
+ */
+function domains({ groups, vms }) {
+  const isParted = groups.map(() => false);
+  const used = new Set();
+  vms.update_domain.forEach((domain, vm) => {
+    if (domain === null) return;
+    used.add(domain);
+    isParted[vms.group[vm] ?? -1] = true;
+  });
+  const isMixed = vms.update_domain.some(
+    (domain, vm) => domain === null && isParted[vms.group[vm] ?? -1],
+  );
+  const columns = [...used].sort((one, other) => one - other);
+  return { isParted, columns: isMixed ? [...columns, null] : columns };
 }
 
 /**

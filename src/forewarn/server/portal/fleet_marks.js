@@ -90,14 +90,12 @@ export function markOfHost(index, marks, host) {
  * @param {string[]} names of the VMs
  * @param {Marks} marks
  */
-export function signOf({ cells }, names, { ofVm }) {
+export function signOf({ vms }, names, { ofVm }) {
   if (!ofVm.size) return "";
   let sign = "";
-  for (const { vms } of cells) {
-    for (const vm of vms) {
-      const mark = ofVm.get(names[vm] ?? "");
-      sign += mark === undefined ? "." : LETTERS[mark];
-    }
+  for (const vm of vms) {
+    const mark = ofVm.get(names[vm] ?? "");
+    sign += mark === undefined ? "." : LETTERS[mark];
   }
   return sign;
 }

@@ -16,10 +16,8 @@ import { fitsName } from "./fleet_search.js";
  * @property {string} key
  * @property {number} at its place in the map, -1: VMs without a host
  * @property {string} name
- * @property {number} count how many VMs are shown
+ * @property {number[]} vms those that are shown
  * @property {number} total how many VMs it has
- * @property {boolean} isWide whether its one cell has the room of all
- * @property {Cell[]} cells
  */
 
 /**
@@ -51,10 +49,7 @@ export function rowsByGroup(index, wish) {
     if (vms === null) return;
     const isTouched = wish.host !== null && holds(map.vms.host, all, wish.host);
     if (wish.isOnly && !isTouched) return;
-    const counts = { count: vms.length, total: all.length };
-    const cells = cellsOf(index, vms, wish.host);
-    const isWide = cells.length === 1 && cells[0]?.domain === null;
-    const row = { key: `g${name}`, at, name, cells, isWide, ...counts };
+    const row = { key: `g${name}`, at, name, vms, total: all.length };
     (isTouched ? touched : others).push(row);
   });
   return [...touched, ...others];
@@ -90,9 +85,7 @@ function hostRow({ map }, at, held, wish) {
   if (vms === null) return null;
   const { group } = map.vms;
   vms.sort((one, other) => (group[one] ?? 0) - (group[other] ?? 0) || one - other);
-  const cells = vms.length ? [{ domain: null, vms }] : [];
-  const counts = { count: vms.length, total: held.length };
-  return { key: `h${name}`, at, name, cells, isWide: true, ...counts };
+  return { key: `h${name}`, at, name, vms, total: held.length };
 }
 
 /**
@@ -118,12 +111,13 @@ function holds(hosts, vms, host) {
 }
 
 /**
+ * Part the VMs of a group by update domain, those without one the last.
  * @param {FleetIndex} index
  * @param {number[]} vms
  * @param {number | null} host whose VMs come first
  * @returns {Cell[]}
  */
-function cellsOf({ map }, vms, host) {
+export function cellsOf({ map }, vms, host) {
   /** @type {Map<number | null, number[]>} */
   const byDomain = new Map();
   for (const vm of vms) {
@@ -142,27 +136,18 @@ function cellsOf({ map }, vms, host) {
 }
 
 /**
- * List the update domains that need a column, none (null) the last.
- * @param {Row[]} rows
- * @returns {(number | null)[]}
- */
-export function columnsOf(rows) {
-  const domains = new Set();
-  for (const { isWide, cells } of rows) {
-    if (!isWide) for (const { domain } of cells) domains.add(domain ?? Infinity);
-  }
-  return [...domains]
-    .sort((one, other) => one - other)
-    .map((each) => (each === Infinity ? null : each));
-}
-
-/**
- * Say how many squares of each cell are drawn: all cells have their share of the room.
- * @param {Row} row
+ * Cut cells to the room of their row, of which all have their share.
+ * @param {Cell[]} cells
  * @param {number} room squares that the row may have
+ * @returns {{cells: Cell[], hidden: number}}
  */
-export function roomOfCell({ cells, count }, room) {
-  return count <= room ? room : Math.max(Math.floor(room / cells.length), 1);
+export function fitted(cells, room) {
+  const total = cells.reduce((sum, each) => sum + each.vms.length, 0);
+  if (total <= room) return { cells, hidden: 0 };
+  const share = Math.max(Math.floor(room / cells.length), 1);
+  const cut = cells.map(({ domain, vms }) => ({ domain, vms: vms.slice(0, share) }));
+  const left = cut.reduce((sum, each) => sum + each.vms.length, 0);
+  return { cells: cut, hidden: total - left };
 }
 
 /**
@@ -174,7 +159,7 @@ export function rowsFor(rows, cost) {
   let left = cost;
   let number = 0;
   while (number < rows.length && left > 0) {
-    left -= ROW + Math.min(rows[number]?.count ?? 0, MOST);
+    left -= ROW + Math.min(rows[number]?.vms.length ?? 0, MOST);
     number += 1;
   }
   return number;
