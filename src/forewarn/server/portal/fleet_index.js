@@ -12,7 +12,7 @@
  * @typedef {object} FleetIndex everything by its place in the columns of the map
  * @property {FleetMap} map
  * @property {number[][]} ofGroup the VMs of each group
- * @property {number[][]} ofHost the VMs of each host
+ * @property {number[][]} ofHost the VMs of each host, group by group
  * @property {number[]} homeless VMs without a host
  * @property {number[]} groupsOfHost how many groups each host holds VMs of
  * @property {boolean[]} isParted whether each group has update domains
@@ -42,6 +42,9 @@ export function indexOf(map) {
     ofGroup[vms.group[vm] ?? -1]?.push(vm);
     (host == null ? homeless : ofHost[host])?.push(vm);
   }
+  const byGroup = (/** @type {number} */ one, /** @type {number} */ other) =>
+    (vms.group[one] ?? 0) - (vms.group[other] ?? 0) || one - other;
+  for (const each of [...ofHost, homeless]) each.sort(byGroup);
   return {
     map,
     ofGroup,

@@ -83,8 +83,6 @@ function hostRow({ map }, at, held, wish) {
   const name = map.hosts[at] ?? "";
   const vms = shown(held, name, wish);
   if (vms === null) return null;
-  const { group } = map.vms;
-  vms.sort((one, other) => (group[one] ?? 0) - (group[other] ?? 0) || one - other);
   return { key: `h${name}`, at, name, vms, total: held.length };
 }
 
@@ -95,7 +93,7 @@ function hostRow({ map }, at, held, wish) {
  * @returns {number[] | null} null: it is not what is looked for
  */
 function shown(all, name, { found, query }) {
-  if (found === null) return [...all];
+  if (found === null) return all;
   if (!all.length) return fitsName(name, query) ? [] : null;
   const vms = all.filter((vm) => found.vms[vm]);
   return vms.length ? vms : null;
