@@ -10,6 +10,7 @@ import {
   signOf,
 } from "../../../src/forewarn/server/portal/fleet_marks.js";
 import {
+  defeats,
   headline,
   reachOf,
   sentenceOf,
@@ -155,9 +156,11 @@ test("hosts hold VMs group by group, those without a host the last", () => {
   );
 });
 
-test("the chosen host is the first", () => {
-  const names = rowsByHost(index, wish({ host: 1 })).map((each) => each.name);
-  assert.deepEqual(names, ["host-b", "host-a", "host-c", ""]);
+test("hosts stay where they are, whichever is chosen", () => {
+  const rows = (more) => rowsByHost(index, wish({ host: 1, ...more }));
+  const names = (more) => rows(more).map((each) => each.name);
+  assert.deepEqual(names({}), ["host-a", "host-b", "host-c", ""]);
+  assert.deepEqual(names({ isOnly: true }), ["host-b"]);
 });
 
 test("rows are drawn as far as their squares may cost", () => {
@@ -205,6 +208,10 @@ test("a placement that defeats update domains is said, and first", () => {
   assert.equal(sentenceOf(db), "its only VM");
 });
 
+test("hosts are named that would defeat update domains", () => {
+  assert.deepEqual(defeats(index), ["host-a"]);
+});
+
 // --- marks ---------------------------------------------------------------------
 
 function anItem(standing, resources, more = {}) {
@@ -220,7 +227,13 @@ test("a VM bears the most urgent of its marks", () => {
     anItem("stuck", ["web-0"]),
     anItem("gate", ["web-0"]),
   );
-  assert.deepEqual(Object.fromEntries(ofVm), { "web-0": "stuck", "web-1": "scheduled" });
+  assert.deepEqual(
+    [...ofVm],
+    [
+      ["web-0", "stuck"],
+      ["web-1", "scheduled"],
+    ],
+  );
 });
 
 test("an event that is gone marks nobody", () => {

@@ -12,7 +12,16 @@ import { rowsByGroup, rowsByHost } from "./fleet_rows.js";
 import { search } from "./fleet_search.js";
 import { SearchBar } from "./fleet_searchbar.js";
 import { standingOf } from "./parts.js";
-import { html, useApp, useEffect, useMemo, useModel, useState } from "./view.js";
+import {
+  html,
+  useApp,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useModel,
+  useRef,
+  useState,
+} from "./view.js";
 
 /** @typedef {import("./types").FleetMap} FleetMap */
 /** @typedef {import("./fleet_details.js").Chosen} Chosen */
@@ -32,10 +41,6 @@ export function FleetPage() {
     const timer = setInterval(ask, OFTEN);
     return () => clearInterval(timer);
   }, [live]);
-  useEffect(() => {
-    if (fleet === null || performance.getEntriesByName("forewarn:fleet").length) return;
-    performance.mark("forewarn:fleet");
-  }, [fleet]);
   return html`<div class="fleet">
     <h1>Fleet</h1>
     ${fleet === null && html`<${Waiting} />`}
@@ -70,6 +75,7 @@ function Fleet({ map }) {
     const wish = { query, found, host, isOnly: isOnly && host !== null };
     return (isByHost ? rowsByHost : rowsByGroup)(index, wish);
   }, [index, found, host, isOnly, isByHost]);
+  const middle = useInView(chosen, isByHost);
   const marks = marksOf(model.live(), standingOf);
   const lit = litBy(pointed, chosen, at);
   const look = { isByHost, marks, lit, host, vm: chosen?.kind === "vm" ? at : null };
@@ -85,9 +91,13 @@ function Fleet({ map }) {
         ...${{ index, marks, query, found, choose, point }}
         chosen=${host}
       />`}
-      <div class="fleet-middle">
+      <div class="fleet-middle" ref=${middle}>
         <${ReachBar} ...${{ index, pointed, host, isOnly, setOnly }} />
-        <${Grid} key=${isByHost} ...${{ index, rows, look, choose, point }} />
+        <${Grid}
+          key=${isByHost}
+          ...${{ index, rows, look, choose, point }}
+          wished=${`${host} ${isOnly} ${query}`}
+        />
       </div>
       ${chosen && html`<${Details} ...${{ index, chosen, choose, close }} />`}
     </div>
@@ -119,6 +129,25 @@ function useChosen(index) {
     return { choose, close: () => setChosen(null) };
   }, [index]);
   return { chosen, ...acts };
+}
+
+/**
+ * Bring into view what is chosen: what a host touches is at the top, and a VM may be
+ * below the details.
+ * @param {Chosen | null} chosen
+ * @param {boolean} isByHost
+ */
+function useInView(chosen, isByHost) {
+  const middle = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    const { current } = middle;
+    if (chosen?.kind === "vm") {
+      current?.querySelector(".vm[aria-current]")?.scrollIntoView({ block: "nearest" });
+    } else if (chosen?.kind === "host" && !isByHost) {
+      if (current && current.getBoundingClientRect().top < 0) current.scrollIntoView();
+    }
+  }, [chosen]);
+  return middle;
 }
 
 /**

@@ -4,7 +4,7 @@ import { GroupActs, HostActs, VmActs } from "./acts.js";
 import { reachOf, sentenceOf } from "./fleet_reach.js";
 import { count, Standing, Time, titleOf } from "./parts.js";
 import { openStory } from "./route.js";
-import { html, useModel } from "./view.js";
+import { html, useEffect, useModel, useRef } from "./view.js";
 
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 /** @typedef {import("./types").Item} Item */
@@ -23,8 +23,18 @@ export function Details({ index, chosen, choose, close }) {
   const { kind, name } = chosen;
   const at = placeOf(index, chosen);
   const Known = KNOWN[kind];
+  const section = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    const isLost = document.activeElement === document.body;
+    if (isLost) section.current?.focus(); // it was on a name that has gone
+  }, [kind, name]);
   const label = `${TITLES[kind]} ${name}`;
-  return html`<section class="fleet-details card" aria-label=${label}>
+  return html`<section
+    class="fleet-details card"
+    aria-label=${label}
+    tabindex="-1"
+    ref=${section}
+  >
     <div class="fleet-title">
       <h2><small>${TITLES[kind]}</small> ${name}</h2>
       <button class="quiet" aria-label="Close" onClick=${close}>×</button>
@@ -152,7 +162,7 @@ function Events({ isOf }) {
     <ul class="fleet-events">
       ${items.slice(0, MOST).map(
         (item) => html`<li key=${item.maintenance.id}>
-          <${Standing} item=${item} />
+          <${Standing} item=${item} />${" "}
           <${Link}
             name=${titleOf(item.maintenance)}
             go=${() => openStory(item.maintenance.id)}

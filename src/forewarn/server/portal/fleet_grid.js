@@ -18,13 +18,15 @@ const MORE = 1000;
  * @param {{
  *   index: FleetIndex,
  *   rows: Row[],
+ *   wished: string,
  *   look: Look,
  *   choose: Choose,
  *   point: (host: number | null) => void,
- * }} props
+ * }} props `wished`: what the rows answer; with another one it begins at the top
  */
-export function Grid({ index, rows, look, choose, point }) {
-  const [cost, setCost] = useState(AT_FIRST);
+export function Grid({ index, rows, wished, look, choose, point }) {
+  const [grown, setGrown] = useState({ wished, cost: AT_FIRST });
+  const cost = grown.wished === wished ? grown.cost : AT_FIRST;
   const [rooms, setRooms] = useState(/** @type {Record<string, number>} */ ({}));
   const arrows = useArrows();
   const number = useMemo(() => rowsFor(rows, cost), [rows, cost]);
@@ -56,7 +58,7 @@ export function Grid({ index, rows, look, choose, point }) {
       left=${rows.length - number}
       noun=${look.isByHost ? "host" : "group"}
       number=${number}
-      more=${() => setCost((before) => before + MORE)}
+      more=${() => setGrown({ wished, cost: cost + MORE })}
     />`;
 }
 

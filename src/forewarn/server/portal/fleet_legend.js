@@ -7,8 +7,8 @@ import { html } from "./view.js";
 const MARKS = [
   { mark: "", said: "VM" },
   { mark: "spot", said: "spot VM" },
-  { mark: "silent", said: "silent: its group has not asked in 24 h" },
-  { mark: "unheard", said: "unheard: its group asks, this VM does not" },
+  { mark: "silent", said: "silent: the group has not asked in 24 h" },
+  { mark: "unheard", said: "unheard: this VM has not asked itself" },
 ];
 
 /** @param {{isByHost: boolean}} props */
@@ -32,6 +32,6 @@ export function Legend({ isByHost }) {
       <span class="vm ud-1" aria-hidden="true">1</span>
       the number is the update domain
     </li>`}
-    ${!isByHost && html`<li><abbr title="update domain">UD</abbr> update domain</li>`}
+    ${!isByHost && html`<li><b>UD</b> update domain</li>`}
   </ul>`;
 }

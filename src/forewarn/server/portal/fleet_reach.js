@@ -43,6 +43,16 @@ export function reachOf(index, host) {
 }
 
 /**
+ * Name the hosts whose maintenance would touch several update domains of a group.
+ * @param {FleetIndex} index
+ */
+export function defeats(index) {
+  const isDefeated = (/** @type {string} */ _, /** @type {number} */ host) =>
+    reachOf(index, host).shares[0]?.isDefeated; // those come first
+  return index.map.hosts.filter(isDefeated);
+}
+
+/**
  * @param {FleetIndex} index
  * @param {number} group
  * @param {number[]} vms

@@ -1,10 +1,10 @@
 // Says above the grid what the maintenance of a host would touch.
 
-import { headline, reachOf, sentenceOf } from "./fleet_reach.js";
-import { count } from "./parts.js";
+import { defeats, headline, reachOf, sentenceOf } from "./fleet_reach.js";
+import { count, few } from "./parts.js";
 import { html, useMemo } from "./view.js";
 
-const MOST = 3; // groups that are told of here; the details tell of all
+const MOST = 2; // groups that are told of here; the details tell of all
 
 /**
  * @param {{
@@ -23,7 +23,7 @@ export function ReachBar({ index, pointed, host, isOnly, setOnly }) {
   );
   return html`<div class="fleet-reach card">
     <div role="status">
-      ${reach ? html`<strong>${headline(reach)}</strong>` : html`<${Hint} />`}
+      ${reach ? html`<strong>${headline(reach)}</strong>` : html`<${Hint} index=${index} />`}
       ${reach && html`<${Shares} shares=${reach.shares} />`}
     </div>
     ${host !== null &&
@@ -37,10 +37,17 @@ export function ReachBar({ index, pointed, host, isOnly, setOnly }) {
   </div>`;
 }
 
-function Hint() {
-  return html`<span class="soft">
-    Point at a host to see what its maintenance would touch; choose it to keep that.
-  </span>`;
+/** @param {{index: import("./fleet_index.js").FleetIndex}} props */
+function Hint({ index }) {
+  const hosts = useMemo(() => defeats(index), [index]);
+  return html`<p class="soft">
+      Point at a host to see what its maintenance would touch; choose it to keep that.
+    </p>
+    ${hosts.length > 0 &&
+    html`<p class="defeated">
+      ${count(hosts.length, "host")} would take several update domains of a group down
+      at once: ${few(hosts, 5)}.
+    </p>`}`;
 }
 
 /** @param {{shares: import("./fleet_reach.js").Share[]}} props */

@@ -66,10 +66,7 @@ export function rowsByHost(index, wish) {
   const all = ofHost.map((vms, at) => hostRow(index, at, vms, wish));
   const none = homeless.length ? [hostRow(index, -1, homeless, wish)] : [];
   const rows = [...all, ...none].filter((each) => each !== null);
-  if (wish.host === null) return rows;
-  const chosen = rows.filter((each) => each.at === wish.host);
-  if (wish.isOnly) return chosen;
-  return [...chosen, ...rows.filter((each) => each.at !== wish.host)];
+  return wish.isOnly ? rows.filter((each) => each.at === wish.host) : rows;
 }
 
 /**
