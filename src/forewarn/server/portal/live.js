@@ -220,6 +220,15 @@ export class Live {
     this.refresh();
   }
 
+  /**
+   * Ask again for what somebody has just changed.
+   * @param {string[]} ids
+   */
+  askAgain(ids) {
+    for (const id of ids) this.dirty.add(id);
+    this.refresh();
+  }
+
   /** Ask again for what is due: what holds it may have changed without a fact of it. */
   askDue() {
     for (const { maintenance, due } of this.model.live()) {
