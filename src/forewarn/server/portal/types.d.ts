@@ -90,6 +90,8 @@ export interface Fault {
   kind: string;
   on: string;
   vms: string[];
+  probability: number;
+  delay_seconds: number | null;
   left: number | null;
   left_seconds: number | null;
   set_by: string;
