@@ -27,11 +27,11 @@ export function Shell({ leave }) {
   return html`
     <a class="skip" href="#main" onClick=${jump(main)}>Skip to the page</a>
     <${Header} page=${page} leave=${leave} />
-    <${FaultBar} />
     <div class="columns">
       <main id="main" tabindex="-1" ref=${main}><${Page} /></main>
       ${id !== null && html`<${StoryPanel} key=${id} id=${id} />`}
     </div>
+    <footer class="bars"><${FaultBar} /><${ClockBar} /></footer>
     <${Mark} page=${page} />
   `;
 }
@@ -80,7 +80,6 @@ function Header({ page, leave }) {
       )}
     </nav>
     <${LinkState} />
-    <${ClockBar} />
     <${AnnounceButton} />
     <div class="who">
       <span title=${`signed in as ${session?.name}, role ${session?.role}`}>
