@@ -1,8 +1,8 @@
 // Announcing maintenance, with a preview before it is confirmed.
 
 import { announcementOf, EMPTY, TYPES } from "./announcement.js";
-import { AnnounceForm } from "./announceform.js";
-import { AnnouncePreview } from "./announcepreview.js";
+import { AnnounceForm } from "./announce_form.js";
+import { AnnouncePreview } from "./announce_preview.js";
 import { freshKey } from "./api.js";
 import { Dialog, openDialog, useAsking } from "./dialog.js";
 import { Refusal } from "./fields.js";
@@ -83,9 +83,9 @@ function Announce({ known, types, close }) {
         set=${(/** @type {Partial<Form>} */ changed) =>
           setForm((all) => ({ ...all, ...changed }))}
       />
-      <${Refusal} said=${refusal} />
       <${AnnouncePreview} preview=${preview} isFresh=${isFresh} />
       <div class="dialog-acts">
+        <${Refusal} said=${refusal} />
         <button type="button" onClick=${close}>Back</button>
         <button
           class=${isFresh ? "" : "primary"}

@@ -4,15 +4,15 @@ import { freshKey, Refused } from "./api.js";
 import { kindOf, nextNotBefore, stepOf } from "./steps.js";
 import { useAsking } from "./dialog.js";
 import { notADuration, secondsOf } from "./durations.js";
-import { Time } from "./parts.js";
-import { countdown } from "./times.js";
+import { countdown, local, utc } from "./times.js";
 import { html, useApp, useModel, useNow, useRef, useState } from "./view.js";
 
 /** @typedef {import("./steps.js").Step} Step */
 
 /** @returns {unknown} */
 export function ClockBar() {
-  const { clock, may } = useClock();
+  const model = useModel();
+  const { clock } = model;
   if (clock.isSystem) return null;
   return html`<section class="clockbar" aria-label="The service's clock">
     <p>
@@ -20,26 +20,27 @@ export function ClockBar() {
       <${Hands} />
       <span class="soft">${kindOf(clock.name)}</span>
     </p>
-    ${clock.isManual && may && html`<${Advance} />`}
+    ${clock.isManual && model.may("advance") && html`<${Advance} />`}
   </section>`;
-}
-
-function useClock() {
-  const model = useModel();
-  return { clock: model.clock, may: model.may("advance") };
 }
 
 /** What time it is for the service. */
 function Hands() {
   const now = useNow();
-  return html`<strong class="hands"><${Time} at=${now} /></strong>`;
+  return html`<time
+    class="hands"
+    datetime=${new Date(now).toISOString()}
+    title=${utc(now)}
+    >${local(now, 0)}</time
+  >`;
 }
 
 /** Moves the clock, and shows how far it has come. */
 function Advance() {
   const { model } = useApp();
   const [text, setText] = useState("");
-  const { move, refuse, target, isAsking, refusal } = useMoving();
+  const [isOpen, setOpen] = useState(false); // where there is little room
+  const { move, refuse, target, isAsking, refusal, done } = useMoving();
   const next = nextNotBefore(model.live(), model.clock.now());
 
   /** @param {SubmitEvent} event */
@@ -50,8 +51,15 @@ function Advance() {
     else move({ seconds });
   }
 
-  return html`<form class="advance" onSubmit=${submit} novalidate>
-    <span id="advance-label" class="hidden">Advance the clock</span>
+  return html`<button
+      type="button"
+      class="unfold"
+      aria-expanded=${isOpen ? "true" : "false"}
+      onClick=${() => setOpen(!isOpen)}
+    >
+      Advance…
+    </button>
+    <form class=${isOpen ? "advance open" : "advance"} onSubmit=${submit} novalidate>
     ${[60, 900].map(
       (seconds) => html`<button
         key=${seconds}
@@ -84,12 +92,14 @@ function Advance() {
     <button class="primary" disabled=${isAsking}>Advance</button>
     <${Progress} target=${isAsking ? target : null} />
     <p id="advance-refusal" class="refusal" role="alert">${refusal}</p>
+    <p class="hidden" role="status">${done}</p>
   </form>`;
 }
 
 /** Move the clock once at a time. An answer that was lost is asked for again. */
 function useMoving() {
-  const { api, model, say } = useApp();
+  const { api, model } = useApp();
+  const [done, setDone] = useState("");
   const { isAsking, refusal, ask, refuse } = useAsking();
   const [target, setTarget] = useState(0); // where it goes, in ms
   const unknown = useRef(/** @type {{of: string, key: string} | null} */ (null));
@@ -105,7 +115,7 @@ function useMoving() {
         const { clock, now } = await api.post("/v1/clock/advance", step, key);
         unknown.current = null;
         model.setClock(clock, now);
-        say("The clock was advanced.");
+        setDone(`The clock is at ${local(now, 0)}.`);
       } catch (error) {
         if (error instanceof Refused && error.status !== 0) unknown.current = null;
         throw error;
@@ -113,7 +123,7 @@ function useMoving() {
     });
   }
 
-  return { move, refuse, target, isAsking, refusal };
+  return { move, refuse, target, isAsking, refusal, done };
 }
 
 /**

@@ -53,8 +53,8 @@ export function Confirm({ title, name, order, close, send, isReady = true, child
           wrong=${wrong[field]}
         />`;
       })}
-      <${Refusal} said=${refusal} />
       <div class="dialog-acts">
+        <${Refusal} said=${refusal} />
         <button type="button" onClick=${close}>Back</button>
         <button
           class=${order.isDanger ? "primary danger" : "primary"}

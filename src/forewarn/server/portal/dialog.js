@@ -13,6 +13,10 @@ import {
 
 /** @typedef {import("./view.js").App} App */
 
+// Where one begins: in the first line of text, else at the way back.
+const FIRST =
+  ".dialog-body input:not([type=radio], [type=checkbox]), .dialog-acts button";
+
 /**
  * Open a dialog. It does not belong to what was pressed, which may vanish meanwhile.
  * @param {App} app
@@ -51,6 +55,8 @@ export function Dialog({ title, close, isWide = false, children }) {
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
+    const first = shown?.querySelector(FIRST);
+    if (first instanceof HTMLElement) first.focus();
     return () => shown?.close();
   }, []);
   useEffect(() => {

@@ -27,7 +27,7 @@ function One({ fault }) {
   useNow();
   const told = useMemo(() => performance.now(), [fault]);
   return html`<li>
-    <code>${fault.kind}</code> ${whatOf(fault)}: ${whomOf(fault)};
+    <strong>${whomOf(fault)}</strong>: ${whatOf(fault)};
     ${" "}<span class="left">${leftOf(fault, performance.now() - told)}</span>;
     ${" "}set by ${fault.set_by}
   </li>`;

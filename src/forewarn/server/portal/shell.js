@@ -1,8 +1,7 @@
 // What is around every page: where to go, how the service is, who is signed in.
 
 import { AnnounceButton } from "./announce.js";
-import { ClockBar } from "./clockbar.js";
-import { FaultBar } from "./faultbar.js";
+import { Bars } from "./bars.js";
 import { FleetPage } from "./fleet.js";
 import { NowPage } from "./now.js";
 import { hashOf, PAGES, useRoute } from "./route.js";
@@ -31,7 +30,7 @@ export function Shell({ leave }) {
       <main id="main" tabindex="-1" ref=${main}><${Page} /></main>
       ${id !== null && html`<${StoryPanel} key=${id} id=${id} />`}
     </div>
-    <footer class="bars"><${FaultBar} /><${ClockBar} /></footer>
+    <${Bars} />
     <${Mark} page=${page} />
   `;
 }

@@ -52,10 +52,17 @@ export function AnnounceForm({ form, types, wrong, set }) {
   });
   return html`<div class="announce">
     <${Target} form=${form} wrong=${wrong} set=${set} />
-    <${ChoiceField} label="Type" choices=${choices} ...${text("type")} />
+    <div class="pair">
+      <${ChoiceField} label="Type" choices=${choices} ...${text("type")} />
+      <${TextField}
+        label="Reason"
+        hint=${form.isEmergency ? "An emergency needs one." : "For the journal."}
+        ...${text("reason")}
+      />
+    </div>
     <${Timing} form=${form} wrong=${wrong} set=${set} text=${text} />
     <details class="more" open=${isMore} onToggle=${toggle}>
-      <summary>What VMs are told, source, emergency</summary>
+      <summary>Duration, description, source, emergency</summary>
       <div class="pair">
         <${TextField}
           label="Duration"
@@ -71,11 +78,6 @@ export function AnnounceForm({ form, types, wrong, set }) {
       />
       <${Emergency} form=${form} set=${set} />
     </details>
-    <${TextField}
-      label="Reason"
-      hint=${form.isEmergency ? "An emergency needs one." : "For the journal."}
-      ...${text("reason")}
-    />
   </div>`;
 }
 

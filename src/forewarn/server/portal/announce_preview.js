@@ -2,7 +2,7 @@
 
 import { earliestOf, summaryOf } from "./announcement.js";
 import { few, Time, titleOf } from "./parts.js";
-import { html, useState } from "./view.js";
+import { html, useEffect, useRef, useState } from "./view.js";
 
 /** @typedef {import("./types").Maintenance} Maintenance */
 
@@ -14,9 +14,13 @@ const MOST_VMS = 30; // of an event
  */
 export function AnnouncePreview({ preview, isFresh }) {
   const [shown, setShown] = useState(AT_ONCE);
+  const section = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (preview) section.current?.scrollIntoView();
+  }, [preview]);
   const made = preview?.maintenances ?? [];
   const rest = made.length - shown;
-  return html`<section class="preview" aria-label="Preview">
+  return html`<section class="preview" aria-label="Preview" ref=${section}>
     <p id="preview-state" role="status" class=${isFresh ? "" : "soft"}>
       ${stateOf(preview, isFresh)}
     </p>
