@@ -37,11 +37,60 @@ function Hands() {
 
 /** Moves the clock, and shows how far it has come. */
 function Advance() {
-  const { model } = useApp();
-  const [text, setText] = useState("");
   const [isOpen, setOpen] = useState(false); // where there is little room
-  const { move, refuse, target, isAsking, refusal, done } = useMoving();
+  const moving = useMoving();
+  const { target, isAsking, refusal, done } = moving;
+  return html`<button
+      type="button"
+      class="unfold"
+      aria-expanded=${isOpen ? "true" : "false"}
+      onClick=${() => setOpen(!isOpen)}
+    >
+      Advance…
+    </button>
+    <div
+      class=${isOpen ? "advance open" : "advance"}
+      role="group"
+      aria-label="Advance the clock"
+    >
+      <${Steps} ...${moving} />
+      <${By} ...${moving} />
+      <${Progress} target=${isAsking ? target : null} />
+      <p id="advance-refusal" class="refusal" role="alert">${refusal}</p>
+      <p class="hidden" role="status">${done}</p>
+    </div>`;
+}
+
+/** @param {{move: (step: Step) => void, isAsking: boolean}} props */
+function Steps({ move, isAsking }) {
+  const { model } = useApp();
   const next = nextNotBefore(model.live(), model.clock.now());
+  return html`${[1, 15].map(
+      (minutes) => html`<button
+        key=${minutes}
+        type="button"
+        disabled=${isAsking}
+        onClick=${() => move({ seconds: minutes * 60 })}
+      >
+        +${minutes} min
+      </button>`,
+    )}
+    <button
+      type="button"
+      disabled=${isAsking || next === null}
+      title="The next NotBefore of what has not started"
+      onClick=${() => next && move({ to: next })}
+    >
+      To NotBefore
+    </button>`;
+}
+
+/**
+ * @param {{move: (step: Step) => void, refuse: (said: string) => void,
+ *   isAsking: boolean}} props
+ */
+function By({ move, refuse, isAsking }) {
+  const [text, setText] = useState("");
 
   /** @param {SubmitEvent} event */
   function submit(event) {
@@ -51,36 +100,8 @@ function Advance() {
     else move({ seconds });
   }
 
-  return html`<button
-      type="button"
-      class="unfold"
-      aria-expanded=${isOpen ? "true" : "false"}
-      onClick=${() => setOpen(!isOpen)}
-    >
-      Advance…
-    </button>
-    <form class=${isOpen ? "advance open" : "advance"} onSubmit=${submit} novalidate>
-    ${[60, 900].map(
-      (seconds) => html`<button
-        key=${seconds}
-        type="button"
-        disabled=${isAsking}
-        aria-label=${`Advance by ${seconds / 60} min`}
-        onClick=${() => move({ seconds })}
-      >
-        +${seconds / 60} min
-      </button>`,
-    )}
-    <button
-      type="button"
-      disabled=${isAsking || next === null}
-      aria-label="Advance to the next NotBefore"
-      onClick=${() => next && move({ to: next })}
-    >
-      To NotBefore
-    </button>
+  return html`<form class="by" onSubmit=${submit} novalidate>
     <input
-      class="by"
       aria-label="Advance by"
       aria-describedby="advance-refusal"
       placeholder="2h30m"
@@ -90,9 +111,6 @@ function Advance() {
         setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
     />
     <button class="primary" disabled=${isAsking}>Advance</button>
-    <${Progress} target=${isAsking ? target : null} />
-    <p id="advance-refusal" class="refusal" role="alert">${refusal}</p>
-    <p class="hidden" role="status">${done}</p>
   </form>`;
 }
 
