@@ -1,0 +1,57 @@
+"""Parts of the portal on a page of their own, with the real service behind them."""
+
+from playwright.sync_api import Page
+from tests.browser.visitor import Visitor, signed_in
+from tests.server.service import Service
+
+#: What is shown by itself, and `said` below it.
+_MOUNT = """async ([component, props, id]) => {
+  const [acts, view, { Api }, { Live }, { Model }] = await Promise.all(
+    ["acts", "view", "api", "live", "model"].map((name) => import(`./${name}.js`)),
+  );
+  const { html, render, AppContext } = view;
+  const model = new Model((draw) => requestAnimationFrame(draw), () => 0);
+  const api = new Api((path, init) => fetch(path, init), () => {});
+  model.session = await api.get("/v1/session");
+  if (id) props.item = (await api.get(`/v1/overview?id=${id}`)).items[0];
+  const said = document.createElement("p");
+  const app = { model, api, live: new Live(api, model) };
+  app.say = (text) => (said.textContent = text);
+  const root = document.getElementById("root");
+  document.getElementById("said")?.remove();
+  render(null, root);
+  render(
+    html`<${AppContext.Provider} value=${app}>
+      <main id="main" tabindex="-1"><${acts[component]} ...${props} /></main>
+    <//>`,
+    root,
+  );
+  document.body.append(said);
+  said.id = "said";
+}"""
+
+
+def mounted(
+    visitor: Visitor,
+    service: Service,
+    component: str,
+    *,
+    of: str | None = None,
+    token: str | None = None,
+    **props: object,
+) -> Page:
+    """Show `component` of acts.js alone; `of` is a maintenance whose item it gets."""
+    page = visitor.comes(service)
+    signed_in(page.context, token or service.token)
+    empty = {"body": "", "content_type": "text/javascript"}
+    page.route("**/portal/app.js", lambda route: route.fulfill(**empty))
+    page.goto("/portal/")
+    mount(page, component, of=of, **props)
+    return page
+
+
+def mount(
+    page: Page, component: str, *, of: str | None = None, **props: object
+) -> None:
+    """Show `component` instead of the one that is shown."""
+    page.evaluate(_MOUNT, [component, props, of])

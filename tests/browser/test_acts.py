@@ -1,0 +1,286 @@
+"""What one can do to a maintenance, a VM, a host or a group."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import Serve
+from tests.browser.mounted import mount, mounted
+from tests.browser.visitor import Visitor
+from tests.server.service import FLEET, Service, a_service
+
+SPOT = '[[vms]]\nname = "spot"\nspot = true\n'
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service in which work is done when somebody says so."""
+    folder = tmp_path_factory.mktemp("shared")
+    with a_service(folder, driver="operator", fleet=_fleet(folder)) as made:
+        yield made
+
+
+def _fleet(folder: Path) -> str:
+    file = folder / "spot.toml"
+    file.write_text(FLEET + SPOT)
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def onlooker(shared: Service) -> str:
+    """The token of a viewer."""
+    body = {"name": "onlooker", "role": "viewer"}
+    return str(shared.ask("POST", "/v1/tokens", body).json["token"])
+
+
+def press(page: Page, *names: str) -> None:
+    """Press buttons, one after the other."""
+    for name in names:
+        page.get_by_role("button", name=name, exact=True).click()
+
+
+def said(page: Page, text: str) -> None:
+    """Expect what the page says when it is done; no dialog is open then."""
+    expect(page.locator("#said")).to_contain_text(text)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def buttons(page: Page) -> Sequence[str]:
+    return page.get_by_role("button").all_inner_texts()
+
+
+def now(service: Service, maintenance: Any) -> Any:
+    return service.get(f"/v1/maintenances/{maintenance['id']}")
+
+
+# --- maintenances ------------------------------------------------------------
+
+
+def test_all_events_are_approved_at_once(visitor: Visitor, shared: Service) -> None:
+    made = shared.announce(host="host-a")
+    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    press(page, "Approve: Reboot of host-a", "Approve")
+    said(page, "Approved for db, web: Reboot of host-a.")
+    found = now(shared, made)
+    assert [each["approved_by"] for each in found["events"]] == ["admin", "admin"]
+    assert found["phase"] == "STARTED"
+    assert shared.ask("POST", f"/v1/maintenances/{made['id']}/complete").status == 200
+
+
+def test_one_event_is_approved_and_the_other_left_out(
+    visitor: Visitor, shared: Service
+) -> None:
+    made = shared.announce(host="host-a")
+    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    press(page, "Approve: Reboot of host-a")
+    page.get_by_label("web: web-0").uncheck()
+    press(page, "Approve")
+    said(page, "Approved for db: Reboot of host-a.")
+    approved = {
+        each["group"]: each["approved_by"] for each in now(shared, made)["events"]
+    }
+    assert approved == {"web": None, "db": "admin"}
+
+
+def test_a_maintenance_is_canceled_with_a_reason(
+    visitor: Visitor, shared: Service
+) -> None:
+    made = shared.announce(vms=["lone"])
+    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    press(page, "Cancel: Reboot of lone")
+    page.get_by_label("Reason").fill("not today")
+    press(page, "Cancel it")
+    said(page, "Canceled: Reboot of lone.")
+    (fact,) = [
+        each for each in shared.facts("Canceled") if each["maintenance"] == made["id"]
+    ]
+    assert (fact["by"], fact["reason"]) == ("admin", "not today")
+
+
+def test_a_started_maintenance_is_completed(visitor: Visitor, shared: Service) -> None:
+    made = shared.announce(vms=["lone"], emergency=True, reason="smoke")
+    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    assert buttons(page) == ["Complete"]
+    press(page, "Complete: Reboot of lone", "Complete it")
+    said(page, "Started: Reboot of lone.")  # it is shown for some seconds yet
+    shared.advance(10)
+    assert now(shared, made)["phase"] == "COMPLETED"
+
+
+def test_what_is_stuck_is_tried_again_or_given_up(
+    visitor: Visitor, serve: Serve
+) -> None:
+    service = serve(driver="script", driver_command="false", lead=0)
+    made = service.announce(vms=["lone"], emergency=True, reason="smoke")
+    service.advance(1)
+    page = mounted(visitor, service, "MaintenanceActs", of=made["id"])
+    assert buttons(page) == ["Complete", "Retry", "Close"]
+    press(page, "Retry: Reboot of lone", "Retry")
+    said(page, "Started: Reboot of lone.")
+    service.advance(1)
+    press(page, "Close: Reboot of lone", "Give it up")
+    said(page, "Given up: Reboot of lone.")
+    assert now(service, made)["phase"] == "FAILED"
+
+
+# --- VMs, hosts and groups ---------------------------------------------------
+
+
+def test_a_vm_is_acted_on(visitor: Visitor, shared: Service) -> None:
+    page = mounted(visitor, shared, "VmActs", name="spot", isSpot=True)
+    for act in ("Restart", "Redeploy", "Reimage", "Evict", "Delete"):
+        press(page, f"{act}: spot")
+        page.get_by_label("Reason").fill(act)
+        press(page, f"{act} it")
+        said(page, "of spot")
+    assert {
+        each["reason"]: each["cause"]
+        for each in shared.get("/v1/maintenances?limit=1000")["items"]
+        if each["vms"] == ["spot"]
+    } == {
+        "Restart": "user-restart",
+        "Redeploy": "user-redeploy",
+        "Reimage": "reimage",
+        "Evict": "eviction",
+        "Delete": "scale-in",
+    }
+
+
+def test_only_a_spot_vm_can_be_evicted(visitor: Visitor, shared: Service) -> None:
+    page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
+    shown = ["Announce…", "Restart", "Redeploy", "Reimage", "Delete"]
+    assert buttons(page) == shown
+
+
+def test_a_host_wears_out_fails_and_recovers(visitor: Visitor, serve: Serve) -> None:
+    service = serve()
+    page = mounted(visitor, service, "HostActs", name="host-b")
+    press(page, "Degraded: host-b", "Tell its VMs")
+    said(page, "Scheduled: Redeploy of host-b")
+    press(page, "Failed: host-b", "Tell its VMs")
+    said(page, "Started: Reboot of host-b.")
+    press(page, "Recovered: host-b", "Tell its VMs")
+    said(page, "Reboot of host-b.")
+    press(page, "Recovered: host-b", "Tell its VMs")
+    said(page, "Reboot of host-b.")
+    causes = [each["cause"] for each in service.get("/v1/maintenances")["items"]]
+    assert causes == ["degraded", "host-failure"]
+
+
+def test_until_when_a_host_lasts_is_told_in_the_zone_of_him_who_tells_it(
+    visitor: Visitor, serve: Serve
+) -> None:
+    service = serve()
+    service.ask("POST", "/v1/clock/advance", {"to": "2035-07-01T00:00:00Z"})
+    page = mounted(visitor, service, "HostActs", name="host-b")
+    press(page, "Degraded: host-b")
+    page.get_by_label("Fails by").fill("2035-07-03T12:00:00")
+    expect(page.get_by_role("dialog")).to_contain_text("2035-07-03 10:00:00 UTC")
+    press(page, "Tell its VMs")
+    said(page, "not before 3 Jul 2035 12:00:00")
+
+
+def test_announcing_begins_with_what_it_is_for(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = mounted(visitor, shared, "HostActs", name="lone")
+    press(page, "Maintain: lone")
+    assert begun(page) == ("host", ["Freeze", "Reboot", "Redeploy"])
+    page.keyboard.press("Escape")
+    mount(page, "GroupActs", name="lone")
+    press(page, "Announce…: lone")
+    assert begun(page)[0] == "group"
+    page.keyboard.press("Escape")
+    mount(page, "VmActs", name="lone", isSpot=False)
+    press(page, "Announce…: lone")
+    assert begun(page)[0] == "vms"
+
+
+def begun(page: Page) -> tuple[str | None, Sequence[str]]:
+    """Tell what the open form is for, and which types it offers."""
+    dialog = page.get_by_role("dialog", name="Announce maintenance")
+    types = dialog.get_by_label("Type").locator("option").all_inner_texts()
+    target = dialog.locator("[name=target]:checked").get_attribute("value")
+    return target, types
+
+
+# --- refusals, clicks and keys -----------------------------------------------
+
+
+def test_a_refusal_is_told_in_the_services_own_words_and_the_dialog_stays(
+    visitor: Visitor, shared: Service
+) -> None:
+    visitor.forgive("status of 409")
+    made = shared.announce(vms=["lone"])
+    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    press(page, "Cancel: Reboot of lone")
+    page.get_by_label("Reason").fill("too late")
+    (event,) = made["events"]
+    shared.ask("POST", f"/v1/events/{event['id']}/approve")
+    press(page, "Cancel it")
+    alert = page.get_by_role("dialog").get_by_role("alert")
+    expect(alert).to_contain_text("has started; complete or close it")
+    expect(page.get_by_label("Reason")).to_have_value("too late")
+
+
+def test_a_click_that_comes_twice_is_done_once(
+    visitor: Visitor, shared: Service
+) -> None:
+    before = len(shared.facts("Announced"))
+    page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
+    press(page, "Reimage: lone")
+    page.locator("dialog form").evaluate(
+        "(it) => [it.requestSubmit(), it.requestSubmit()]"
+    )
+    said(page, "Reboot of lone")
+    assert len(shared.facts("Announced")) == before + 1
+
+
+def test_what_is_asked_again_after_a_lost_answer_is_done_once(
+    visitor: Visitor, shared: Service
+) -> None:
+    visitor.forgive("ERR_FAILED")
+    before = len(shared.facts("Announced"))
+    page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/v1/vms/lone/reimage", lose, times=1)
+    press(page, "Reimage: lone", "Reimage it")
+    alert = page.get_by_role("dialog").get_by_role("alert")
+    expect(alert).to_contain_text("The service does not answer.")
+    press(page, "Reimage it")
+    said(page, "Reboot of lone")
+    assert len(shared.facts("Announced")) == before + 1
+
+
+def test_escape_leaves_all_as_it_is_and_gives_the_focus_back(
+    visitor: Visitor, shared: Service
+) -> None:
+    before = len(shared.facts())
+    page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
+    opener = page.get_by_role("button", name="Delete: lone")
+    opener.press("Enter")
+    expect(page.get_by_label("Reason")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(opener).to_be_focused()
+    assert len(shared.facts()) == before
+
+
+def test_a_viewer_sees_no_button(
+    visitor: Visitor, shared: Service, onlooker: str
+) -> None:
+    made = shared.announce(vms=["web-2"])
+    page = mounted(visitor, shared, "VmActs", token=onlooker, name="lone", isSpot=True)
+    assert buttons(page) == []
+    mount(page, "HostActs", name="host-a")
+    assert buttons(page) == []
+    mount(page, "GroupActs", name="web")
+    assert buttons(page) == []
+    mount(page, "MaintenanceActs", of=made["id"])
+    assert buttons(page) == []

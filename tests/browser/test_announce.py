@@ -1,0 +1,179 @@
+"""Announcing: nothing is announced that was not previewed."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+from tests.browser.test_accessible import violations
+from tests.browser.visitor import Visitor
+from tests.programs.installed import NODE_MODULES, node_module
+from tests.server.service import Service
+
+_WIDEST = """() => Math.max(
+  document.documentElement.scrollWidth,
+  document.querySelector("dialog").scrollWidth,
+)"""
+
+
+def opened(page: Page) -> Locator:
+    """Open the form."""
+    page.get_by_role("button", name="Announce…").click()
+    return page.get_by_role("dialog", name="Announce maintenance")
+
+
+def previewed(dialog: Locator) -> Locator:
+    """Ask for the preview, and wait for it."""
+    dialog.get_by_role("button", name="Preview").click()
+    preview = dialog.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text("This would be announced")
+    return preview
+
+
+def confirming(dialog: Locator) -> Locator:
+    """Find the button that announces."""
+    return dialog.get_by_role("button", name="Announce", exact=True)
+
+
+def announced(service: Service, reason: str) -> list[Any]:
+    found = service.get("/v1/maintenances?limit=1000")["items"]
+    return [each for each in found if each["reason"] == reason]
+
+
+def test_a_preview_tells_which_groups_when_and_what_the_gates_will_do(
+    visitor: Visitor, shared: Service
+) -> None:
+    dialog = opened(visitor.opens(shared))
+    dialog.get_by_label("A host").check()
+    dialog.get_by_label("Host", exact=True).fill("host-a")
+    preview = previewed(dialog)
+    told = "1 maintenance, 2 events, 2 groups (db, web), 2 VMs"
+    expect(preview.get_by_role("status")).to_contain_text(told)
+    expect(preview).to_contain_text("in 15 min")
+    rows = preview.get_by_role("row").all_inner_texts()
+    assert rows == ["Group\tVMs of its event", "db\tdb-0", "web\tweb-0"]
+    asked = {"type": "Reboot", "host": "host-a"}
+    answer = shared.ask("POST", "/v1/maintenances/preview", asked).json
+    for sentence in answer["explained"][0]["sentences"]:
+        expect(preview).to_contain_text(sentence)
+
+
+def test_all_can_be_done_with_the_keyboard(visitor: Visitor, shared: Service) -> None:
+    page = visitor.opens(shared)
+    page.get_by_role("button", name="Announce…").press("Enter")
+    for key in ("lone", "Enter", "Tab"):
+        page.keyboard.type(key) if key == "lone" else page.keyboard.press(key)
+    expect(page.get_by_label("Type")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.type("by keyboard")
+    page.keyboard.press("Enter")
+    confirm = confirming(page.get_by_role("dialog"))
+    expect(confirm).to_be_enabled()
+    assert announced(shared, "by keyboard") == []
+    for _ in range(5):
+        page.keyboard.press("Tab")
+    expect(confirm).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("Scheduled: Reboot of lone")
+    (made,) = announced(shared, "by keyboard")
+    assert made["vms"] == ["lone"]
+
+
+def test_a_form_that_has_changed_is_previewed_again(
+    visitor: Visitor, shared: Service
+) -> None:
+    dialog = opened(visitor.opens(shared))
+    dialog.get_by_label("VMs", exact=True).last.fill("lone")
+    expect(confirming(dialog)).to_be_disabled()
+    preview = previewed(dialog)
+    expect(confirming(dialog)).to_be_enabled()
+    dialog.get_by_label("Type").select_option("Freeze")
+    expect(confirming(dialog)).to_be_disabled()
+    expect(preview).to_contain_text("The form has changed since this preview.")
+    previewed(dialog)
+    expect(preview.get_by_role("heading")).to_have_text("Freeze of lone")
+    expect(confirming(dialog)).to_be_enabled()
+
+
+def test_too_little_notice_is_refused_in_the_services_own_words(
+    visitor: Visitor, shared: Service
+) -> None:
+    visitor.forgive("status of 422")
+    dialog = opened(visitor.opens(shared))
+    dialog.get_by_label("VMs", exact=True).last.fill("lone")
+    dialog.get_by_label("Notice", exact=True).check()
+    dialog.get_by_label("Notice", exact=True).last.fill("5m")
+    dialog.get_by_role("button", name="Preview").click()
+    asked = {"type": "Reboot", "vms": ["lone"], "notice_seconds": 300}
+    said = shared.ask("POST", "/v1/maintenances/preview", asked).detail
+    expect(dialog.get_by_role("alert")).to_have_text(said)
+    expect(confirming(dialog)).to_be_disabled()
+
+
+def test_several_vms_are_chosen_by_name_and_left_out_again(
+    visitor: Visitor, shared: Service
+) -> None:
+    dialog = opened(visitor.opens(shared))
+    names = dialog.locator("[name=vms]")
+    names.fill("web")
+    options = dialog.locator("datalist option")
+    expect(options).to_have_count(3)
+    names.fill("web-0 web-1, lone")
+    names.press("Enter")
+    dialog.get_by_role("button", name="Leave out web-1").click()
+    names.fill("db-0")
+    preview = previewed(dialog)
+    expect(preview).to_contain_text("3 groups (web, lone, db), 3 VMs")
+
+
+def test_an_announcement_whose_answer_was_lost_is_made_once(
+    visitor: Visitor, shared: Service
+) -> None:
+    visitor.forgive("ERR_FAILED")
+    page = visitor.opens(shared)
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/v1/maintenances", lose, times=1)
+    dialog = opened(page)
+    dialog.locator("[name=vms]").fill("lone")
+    dialog.get_by_label("Reason").fill("lost")
+    previewed(dialog)
+    confirming(dialog).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("does not answer")
+    confirming(dialog).click()
+    expect(dialog).to_have_count(0)
+    assert len(announced(shared, "lost")) == 1
+
+
+def test_a_long_name_fits_a_small_screen(visitor: Visitor, shared: Service) -> None:
+    long = "n" * 80
+    assert shared.ask("PUT", f"/v1/vms/{long}", {}).status == 200
+    page = visitor.opens(shared, width=390)
+    dialog = opened(page)
+    dialog.locator("[name=vms]").fill(f"{long} ")
+    previewed(dialog)
+    assert page.evaluate(_WIDEST) <= 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_dialog_keeps_nobody_out(
+    visitor: Visitor, shared: Service, scheme: Any
+) -> None:
+    node_module("axe-core")
+    page = visitor.opens(shared, scheme=scheme)
+    dialog = opened(page)
+    dialog.locator("[name=vms]").fill("lone web-0 ")
+    dialog.get_by_text("Duration, description, source").click()
+    previewed(dialog)
+    page.evaluate((NODE_MODULES / "axe-core" / "axe.min.js").read_text())
+    assert violations(page) == []
+
+
+def test_a_viewer_cannot_announce(visitor: Visitor, shared: Service) -> None:
+    body = {"name": "onlooker", "role": "viewer"}
+    token = shared.ask("POST", "/v1/tokens", body).json["token"]
+    page = visitor.opens(shared, token=token)
+    expect(page.get_by_role("button", name="Announce")).to_have_count(0)
+    expect(page.get_by_role("button", name="Advance")).to_have_count(0)

@@ -1,0 +1,124 @@
+"""The clock that is not the system's, and the faults of a rehearsal."""
+
+from datetime import datetime
+
+from playwright.sync_api import Locator, Page, expect
+from tests.browser.conftest import Serve
+from tests.browser.visitor import Visitor
+from tests.server.service import Service
+
+_SHIFT = """() => new Promise((told) => {
+  new PerformanceObserver((list, observer) => {
+    observer.disconnect();
+    told(list.getEntries().reduce((sum, each) => sum + each.value, 0));
+  }).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => told(0), 300);
+})"""
+
+
+def bar(page: Page) -> Locator:
+    return page.get_by_role("region", name="The service's clock")
+
+
+def press(page: Page, name: str) -> None:
+    bar(page).get_by_role("button", name=name, exact=True).click()
+
+
+def time_of(service: Service) -> datetime:
+    return datetime.fromisoformat(service.get("/v1/clock")["now"])
+
+
+def moved(page: Page, service: Service, before: datetime) -> float:
+    """Wait until the page shows that the clock has moved; tell by how many seconds."""
+    hands = bar(page).locator("time")
+    shown = before.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    expect(hands).not_to_have_attribute("datetime", shown)
+    return (time_of(service) - before).total_seconds()
+
+
+def test_the_systems_clock_is_not_shown(visitor: Visitor, serve: Serve) -> None:
+    page = visitor.opens(serve(clock="system"))
+    expect(bar(page)).to_have_count(0)
+
+
+def test_a_fast_clock_says_how_fast_it_is(visitor: Visitor, serve: Serve) -> None:
+    page = visitor.opens(serve(clock="x60"))
+    expect(bar(page)).to_contain_text("60 times as fast")
+    expect(bar(page).get_by_role("button")).to_have_count(0)
+
+
+def test_a_manual_clock_is_moved_by_minutes_or_any_duration(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = visitor.opens(shared)
+    expect(bar(page)).to_contain_text("moves by hand")
+    before = time_of(shared)
+    press(page, "+15 min")
+    assert moved(page, shared, before) == 900
+    before = time_of(shared)
+    bar(page).get_by_label("Advance by").fill("2h30m")
+    bar(page).get_by_label("Advance by").press("Enter")
+    assert moved(page, shared, before) == 9000
+
+
+def test_a_manual_clock_is_moved_to_the_next_not_before(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = visitor.opens(shared)
+    expect(bar(page).get_by_role("button", name="To NotBefore")).to_be_disabled()
+    shared.announce(vms=["lone"], notice_seconds=7200)
+    made = shared.announce(vms=["web-0"], notice_seconds=3600)
+    before = time_of(shared)
+    press(page, "To NotBefore")
+    moved(page, shared, before)
+    assert time_of(shared) == datetime.fromisoformat(made["not_before"])
+
+
+def test_a_step_that_is_none_or_too_long_is_refused_in_words(
+    visitor: Visitor, shared: Service
+) -> None:
+    visitor.forgive("status of 422")
+    page = visitor.opens(shared)
+    by, alert = bar(page).get_by_label("Advance by"), bar(page).get_by_role("alert")
+    by.fill("soon")
+    press(page, "Advance")
+    expect(alert).to_contain_text("“soon” is not a duration")
+    by.fill("99999d")
+    press(page, "Advance")
+    said = shared.ask("POST", "/v1/clock/advance", {"seconds": 99999 * 86400}).detail
+    expect(alert).to_have_text(said)
+
+
+def test_a_clock_that_others_move_is_followed(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = visitor.opens(shared)
+    before = time_of(shared)
+    expect(bar(page)).to_be_visible()
+    shared.advance(60)
+    assert moved(page, shared, before) == 60
+
+
+def test_faults_stand_out_as_long_as_they_last(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = visitor.opens(shared)
+    faults = page.get_by_role("region", name="Faults in force")
+    expect(faults).to_have_count(0)
+    fault = {"kind": "429", "vms": ["web-0"], "on": "approve", "count": 3}
+    assert shared.ask("POST", "/v1/faults", fault).status == 201
+    expect(faults).to_contain_text("VMs are answered wrongly on purpose")
+    expect(faults).to_contain_text("approvals of web-0: answered 429")
+    expect(faults).to_contain_text("3 requests left")
+    assert shared.ask("DELETE", "/v1/faults").status == 204
+    expect(faults).to_have_count(0)
+
+
+def test_nothing_moves_when_the_clock_and_faults_appear(
+    visitor: Visitor, shared: Service
+) -> None:
+    assert shared.ask("POST", "/v1/faults", {"kind": "500"}).status == 201
+    page = visitor.opens(shared, width=390)
+    expect(page.get_by_role("region", name="Faults in force")).to_be_visible()
+    assert page.evaluate(_SHIFT) < 0.01
+    assert shared.ask("DELETE", "/v1/faults").status == 204
