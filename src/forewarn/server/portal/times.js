@@ -34,17 +34,28 @@ export function local(moment, now, more = {}) {
   return `${dayOf(at, more)} ${time}`;
 }
 
+/** @type {Map<string, Intl.DateTimeFormat>} each is dear to make, and used often */
+const FORMATS = new Map();
+
+/**
+ * @param {Intl.DateTimeFormatOptions} options
+ * @returns {Intl.DateTimeFormat}
+ */
+function formatOf(options) {
+  const key = JSON.stringify(options);
+  const known = FORMATS.get(key) ?? new Intl.DateTimeFormat("en-GB", options);
+  FORMATS.set(key, known);
+  return known;
+}
+
 /**
  * @param {Date} at
  * @param {Intl.DateTimeFormatOptions} more
  */
 function clockTime(at, more) {
-  return new Intl.DateTimeFormat("en-GB", {
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    ...more,
-  }).format(at);
+  /** @type {Intl.DateTimeFormatOptions} */
+  const time = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
+  return formatOf({ ...time, ...more }).format(at);
 }
 
 /**
@@ -52,12 +63,9 @@ function clockTime(at, more) {
  * @param {Intl.DateTimeFormatOptions} more
  */
 function dayOf(at, more) {
-  return new Intl.DateTimeFormat("en-GB", {
-    day: "numeric",
-    month: "short",
-    year: "numeric",
-    ...more,
-  }).format(at);
+  /** @type {Intl.DateTimeFormatOptions} */
+  const day = { day: "numeric", month: "short", year: "numeric" };
+  return formatOf({ ...day, ...more }).format(at);
 }
 
 /**
