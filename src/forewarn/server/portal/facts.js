@@ -46,6 +46,7 @@ export function LastFacts() {
               isFresh=${entry.position > settled}
             />`,
         )}
+      ${!facts.length && html`<li class="soft">Nothing has happened yet.</li>`}
       ${facts.length > shown &&
       html`<li class="more">
         <button class="quiet" onClick=${() => setShown(shown + MORE)}>Show more</button>

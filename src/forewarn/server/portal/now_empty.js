@@ -31,13 +31,14 @@ export function Empty({ fleet }) {
 /** @param {{fleet: import("./types").FleetMap}} props */
 function Calm({ fleet }) {
   const silent = fleet.groups.filter((each) => each.is_silent).length;
+  const are = silent === 1 ? "is" : "are";
   const said = silent
-    ? `${count(silent, "group")} silent: without a question for events in 24 h`
-    : "none of them silent";
+    ? `${count(silent, "group")} ${are} silent: they have not asked for events in 24 h`
+    : "none of them is silent";
   return html`<div class="empty calm">
     <h2>Nothing is announced.</h2>
     <p>
-      ${count(fleet.vms.name.length, "VM")} in ${count(fleet.groups.length, "group")},
+      ${count(fleet.vms.name.length, "VM")} in ${count(fleet.groups.length, "group")};
       ${" "}${said}. <a href=${hashOf("fleet")}>See the fleet</a>
     </p>
   </div>`;
