@@ -8,7 +8,7 @@ import { html, useEffect, useModel, useRef, useState } from "./view.js";
 
 /** @typedef {import("./types").Entry} Entry */
 
-const AT_FIRST = 50;
+const AT_FIRST = 30;
 const MORE = 100;
 const FRESH = 3000; // ms for which a fact that has come stands out
 
