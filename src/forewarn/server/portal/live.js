@@ -309,9 +309,15 @@ export class Live {
   async needPast(since) {
     const { model } = this;
     if (model.pastSince !== null && model.pastSince <= since) return;
+    const before = model.pastSince;
     model.pastSince = since;
     const more = `&since=${new Date(since).toISOString()}`;
-    await this.restOf(await this.page(more), undefined, more);
+    try {
+      await this.restOf(await this.page(more), undefined, more);
+    } catch (error) {
+      model.pastSince = before; // so that it can be asked for again
+      throw error;
+    }
   }
 }
 
