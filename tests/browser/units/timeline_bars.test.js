@@ -1,0 +1,162 @@
+// Bars of the timeline: from when to when they reach, where they lie, what they say.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { barOf } from "../../../src/forewarn/server/portal/timelinebars.js";
+import {
+  labelOf,
+  markTitle,
+  sentenceOf,
+} from "../../../src/forewarn/server/portal/timelinewords.js";
+import { slotOf, stacked } from "../../../src/forewarn/server/portal/timelineslots.js";
+import { anItem, at, MINUTE, NOON } from "./timeline_items.js";
+
+const ZONE = { timeZone: "UTC" };
+const HOUR = { from: NOON - 30 * MINUTE, to: NOON + 30 * MINUTE };
+const TAIL = 5 * MINUTE;
+
+/** @param {object} [given] */
+function aBar(given) {
+  const item = anItem(given);
+  return barOf(item, item.maintenance.events, NOON, TAIL);
+}
+
+test("what is scheduled reaches over NotBefore to the end that is expected", () => {
+  const bar = aBar({ announced_at: at(-5), not_before: at(10), duration_seconds: 60 });
+  assert.equal(bar.from, NOON - 5 * MINUTE);
+  assert.equal(bar.work, NOON + 10 * MINUTE);
+  assert.equal(bar.to, NOON + 11 * MINUTE);
+  assert.ok(bar.isExpected && !bar.isOpen);
+});
+
+test("what waits at a gate begins now at the earliest", () => {
+  const bar = aBar({ not_before: at(-2), duration_seconds: 60 });
+  assert.equal(bar.work, NOON);
+});
+
+test("what is started and whose length nobody knows has an open end after now", () => {
+  const bar = aBar({ started_at: at(-3), duration_seconds: -1 });
+  assert.equal(bar.work, NOON - 3 * MINUTE);
+  assert.equal(bar.to, NOON + TAIL);
+  assert.ok(bar.isOpen && !bar.isExpected);
+});
+
+test("what takes longer than expected has an open end", () => {
+  assert.ok(aBar({ started_at: at(-3), duration_seconds: 60 }).isOpen);
+  assert.ok(!aBar({ started_at: at(-3), duration_seconds: 600 }).isOpen);
+});
+
+test("what was canceled was never worked on", () => {
+  const bar = aBar({ phase: "CANCELED", ended_at: at(-1), not_before: at(5) });
+  assert.equal(bar.work, null);
+  assert.equal(bar.to, NOON - MINUTE);
+  assert.equal(bar.standing, "canceled");
+});
+
+test("a bar has the marks of its lane's events, in order of time", () => {
+  const item = anItem({ groups: ["web", "db"], approved: { db: ["db-0", at(-1)] } });
+  item.seen = [
+    { event: "e-web", vm: "web-0", at: at(-2) },
+    { event: "e-db", vm: "db-0", at: at(-3) },
+  ];
+  const [web, db] = item.maintenance.events.map((each) =>
+    barOf(item, [each], NOON, TAIL).marks.map(({ kind, by }) => `${kind} ${by}`),
+  );
+  assert.deepEqual(web, ["seen web-0"]);
+  assert.deepEqual(db, ["seen db-0", "approved db-0"]);
+});
+
+test("a bar is told in a sentence", () => {
+  const bar = aBar({
+    host: "host-a",
+    not_before: at(15),
+    approved: { web: ["web-0", at(-1)] },
+  });
+  assert.equal(
+    sentenceOf(bar, NOON, ZONE),
+    "Reboot of host-a, group web, scheduled, not before 12:15:00, approved by web-0",
+  );
+});
+
+test("a label says what its lane does not", () => {
+  const bar = aBar({ host: "host-a", groups: ["web", "db"] });
+  assert.equal(labelOf(bar, "host"), "Reboot · web, db");
+  assert.equal(labelOf(bar, "group"), "Reboot · host-a");
+});
+
+test("what a colour would tell is written too", () => {
+  const bar = aBar({ started_at: at(-9), stuck_since: at(-1) });
+  assert.equal(labelOf(bar, "group"), "Stuck · Reboot · web-0");
+});
+
+test("a mark says who and when, here and in UTC", () => {
+  const [mark] = aBar({ approved: { web: ["web-0", at(0)] } }).marks;
+  assert.ok(mark);
+  assert.equal(
+    markTitle([mark], NOON, { timeZone: "Asia/Tokyo" }),
+    "approved by web-0, 21:00:00 (2026-11-16 12:00:00 UTC)",
+  );
+});
+
+test("the pieces of a bar lie where their times are", () => {
+  const given = { announced_at: at(-15), not_before: at(0), duration_seconds: 900 };
+  const slot = slotOf(aBar(given), HOUR, 600);
+  assert.equal(slot.left, 150);
+  assert.deepEqual(slot.notice, { left: 0, width: 150 });
+  assert.deepEqual(slot.work, { left: 150, width: 150 });
+  assert.equal(slot.tick, 150);
+});
+
+test("a bar that began before is cut where the picture begins", () => {
+  const given = { announced_at: at(-90), not_before: at(0), duration_seconds: 60 };
+  const slot = slotOf(aBar(given), HOUR, 600);
+  assert.equal(slot.left, 0);
+  assert.deepEqual(slot.notice, { left: 0, width: 300 });
+});
+
+test("a bar at the right edge leaves room for its label", () => {
+  const given = { announced_at: at(29), not_before: at(60), duration_seconds: 60 };
+  const slot = slotOf(aBar(given), HOUR, 600);
+  assert.equal(slot.left + slot.width, 600);
+  assert.ok(slot.width >= 100);
+  assert.equal(slot.work, null);
+  assert.equal(slot.tick, null);
+});
+
+test("marks too close to be told apart are drawn as one", () => {
+  const item = anItem({ announced_at: at(-10), not_before: at(10) });
+  const sights = [-5, -4.99, -1];
+  item.seen = sights.map((each) => ({ event: "e-web", vm: `v${each}`, at: at(each) }));
+  const bar = barOf(item, item.maintenance.events, NOON, TAIL);
+  const { clusters } = slotOf(bar, HOUR, 600);
+  assert.deepEqual(
+    clusters.map(({ marks }) => marks.length),
+    [2, 1],
+  );
+});
+
+test("a bar that marks would cover has none", () => {
+  const week = { from: NOON - 5000 * MINUTE, to: NOON + 5000 * MINUTE };
+  const bar = aBar({ approved: { web: ["web-0", at(1)] }, duration_seconds: 60 });
+  assert.equal(slotOf(bar, HOUR, 600).clusters.length, 1);
+  assert.equal(slotOf(bar, week, 600).clusters.length, 0);
+});
+
+test("bars that overlap are stacked, others share a row", () => {
+  const early = aBar({ announced_at: at(-29), phase: "COMPLETED", ended_at: at(-25) });
+  const late = aBar({ announced_at: at(5), not_before: at(20) });
+  const long = aBar({ announced_at: at(-30), not_before: at(20) });
+  const { slots, rows } = stacked([early, late, long], HOUR, 600, 9);
+  assert.equal(rows, 2);
+  assert.deepEqual(
+    slots.map((each) => each.row),
+    [1, 0, 0],
+  );
+});
+
+test("more rows than there is room for are counted", () => {
+  const bars = [1, 2, 3, 4].map(() => aBar());
+  const { slots, rows, hidden } = stacked(bars, HOUR, 600, 3);
+  assert.deepEqual([slots.length, rows, hidden], [3, 3, 1]);
+});
