@@ -1,0 +1,289 @@
+"""The Timeline page: past and future in one picture."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from tests.browser.conftest import Serve
+from tests.browser.lively import a_lively_service
+from tests.browser.visitor import Visitor
+from tests.server.service import Service
+
+
+@pytest.fixture(scope="module")
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with a_lively_service(tmp_path_factory.mktemp("lively")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, lively: Service) -> Iterator[Page]:
+    """Open the timeline once, of much that goes on."""
+    with ExitStack() as closing:
+        visitor = Visitor(browser, closing)
+        yield visitor.opens(lively, "timeline")
+    assert not visitor.watch.complaints
+
+
+@pytest.fixture
+def page(opened: Page) -> Page:
+    """The timeline as whoever comes for the first time sees it: one hour around now."""
+    opened.evaluate("localStorage.clear(); location.hash = '#/now'")
+    opened.locator(".timeline").wait_for(state="detached")
+    opened.evaluate("location.hash = '#/timeline'")
+    lane(opened, "host-1").wait_for()
+    return opened
+
+
+def lane(page: Page, name: str) -> Locator:
+    """Find the bars of a host or a group."""
+    return page.get_by_role("list", name=name, exact=True)
+
+
+def bar(page: Page, lane_: str, said: str) -> Locator:
+    """Find a bar by the beginning of its sentence."""
+    return lane(page, lane_).get_by_role("button", name=re.compile(f"^{said}"))
+
+
+def choose(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def shown(page: Page) -> str:
+    """Read from when to when the picture reaches."""
+    return page.locator(".stretch").inner_text()
+
+
+def left_of(found: Locator) -> float:
+    box = found.bounding_box()
+    assert box is not None
+    return box["x"]
+
+
+# --- lanes and bars ----------------------------------------------------------
+
+
+def test_a_host_has_a_lane_with_a_bar_for_each_maintenance(page: Page) -> None:
+    expect(lane(page, "host-4").get_by_role("button")).to_have_count(3)
+    expect(bar(page, "host-4", "Preempt of render-8")).to_be_visible()
+
+
+def test_lanes_are_groups_if_one_likes_and_stay_so(page: Page) -> None:
+    choose(page, "Groups")
+    page.reload()
+    lane(page, "shop").wait_for()
+    for group in ("shop", "api", "orders"):
+        expect(bar(page, group, f"Reboot of host-1, group {group}")).to_be_visible()
+    expect(lane(page, "host-1")).to_have_count(0)
+
+
+def test_a_bar_says_all_that_it_shows(page: Page) -> None:
+    expect(bar(page, "host-1", "Reboot")).to_have_accessible_name(
+        "Reboot of host-1, groups api, orders, render and 2 more, scheduled, "
+        "not before 10:06:00, approved by orders-0, shop-0, "
+        "seen by api-0, orders-0, orders-2 and 6 more"
+    )
+
+
+def test_marks_say_who_has_seen_and_approved_it_and_when(page: Page) -> None:
+    marks = bar(page, "host-1", "Reboot").locator(".mark.approved")
+    expect(marks.first).to_have_attribute(
+        "title", "approved by orders-0, shop-0, 09:23:00 (2030-03-04 08:23:00 UTC)"
+    )
+
+
+def test_what_is_over_and_what_is_to_come_are_in_one_picture(page: Page) -> None:
+    choose(page, "6 h")
+    now = left_of(page.locator(".plot .now"))
+    assert left_of(bar(page, "host-5", "Freeze").locator(".work")) < now
+    assert left_of(bar(page, "host-1", "Reboot").locator(".work")) > now
+
+
+def test_a_bar_opens_its_story(page: Page, lively: Service) -> None:
+    bar(page, "host-5", "Redeploy of mail, group mail, stuck").press("Enter")
+    (stuck,) = lively.get("/v1/maintenances?phase=STARTED&vm=mail")["items"][:1]
+    expect(page).to_have_url(re.compile(f"#/timeline/{stuck['id']}$"))
+
+
+def test_lanes_are_found_by_their_names(page: Page) -> None:
+    page.get_by_label("Search hosts").fill("T-2")
+    expect(page.locator(".lanes > li")).to_have_count(1)
+    expect(bar(page, "host-2", "Reboot")).to_be_visible()
+    page.get_by_label("Search hosts").fill("nowhere")
+    choose(page, "Show all")
+    expect(lane(page, "host-1")).to_be_visible()
+
+
+# --- zooming and moving ------------------------------------------------------
+
+
+def test_buttons_zoom_around_now(page: Page) -> None:
+    choose(page, "15 min")
+    assert shown(page) == "09:23:15 to 09:38:15 15 min"
+    choose(page, "24 h")
+    assert shown(page).endswith(" 1 d")
+
+
+def test_keys_zoom_and_move(page: Page) -> None:
+    page.locator("main").focus()
+    assert shown(page) == "09:00:00 to 10:00:00 1 h"
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".stretch")).to_contain_text("08:45:00 to 09:45:00")
+    page.keyboard.press("-")
+    expect(page.locator(".stretch")).to_contain_text("08:30:00 to 10:00:00")
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".stretch")).to_contain_text("09:00:00 to 10:00:00")
+
+
+def test_keys_typed_into_the_search_move_nothing(page: Page) -> None:
+    before = shown(page)
+    page.get_by_label("Search hosts").press_sequentially("-+")
+    assert shown(page) == before
+
+
+def test_the_wheel_zooms_around_the_pointer(page: Page) -> None:
+    work = bar(page, "host-2", "Reboot").locator(".work")
+    before = left_of(work)
+    box = page.locator(".ticks").bounding_box()
+    assert box is not None
+    page.mouse.move(before, box["y"] + 100)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, 300)
+    expect(page.locator(".stretch")).to_contain_text("1 h 49 min")
+    page.keyboard.up("Control")
+    assert abs(left_of(work) - before) < 2
+
+
+def test_dragging_moves_and_opens_nothing(page: Page) -> None:
+    begin = bar(page, "host-2", "Reboot")
+    begin.hover()
+    page.mouse.down()
+    page.mouse.move(400, 300, steps=3)
+    page.mouse.up()
+    expect(page.locator(".stretch")).not_to_contain_text("09:00:00 to 10:00:00")
+    assert page.url.endswith("#/timeline")
+    choose(page, "Now")
+    expect(page.locator(".stretch")).to_contain_text("09:00:00 to 10:00:00")
+    begin.click()
+    expect(page).to_have_url(re.compile("#/timeline/."))
+
+
+def test_the_axis_tells_times_here_and_utc_beside_them(page: Page) -> None:
+    tick = page.locator(".ticks time", has_text="09:15")
+    expect(tick).to_have_attribute("title", "2030-03-04 08:15:00 UTC")
+
+
+# --- as time goes on ---------------------------------------------------------
+
+
+def test_what_is_announced_appears_and_now_moves_by_the_clock(
+    visitor: Visitor, service: Service
+) -> None:
+    page = visitor.opens(service, "timeline")
+    page.get_by_text("nothing is announced").wait_for()
+    service.announce(host="host-a", notice_seconds=900)
+    found = bar(page, "host-a", "Reboot of host-a, groups db, web, scheduled")
+    found.wait_for()
+    apart = left_of(found.locator(".work")) - left_of(page.locator(".plot .now"))
+    service.advance(600)
+    page.wait_for_function(
+        """(apart) => {
+          const [work, now] = [".work", ".plot .now"].map((each) =>
+            document.querySelector(each).getBoundingClientRect().x);
+          return Math.abs((work - now) * 3 - apart) < 8;
+        }""",
+        arg=apart,
+    )
+
+
+def test_what_ended_long_ago_is_there_when_one_goes_back(
+    visitor: Visitor, service: Service
+) -> None:
+    made = service.announce(host="host-a")
+    service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {"reason": "no"})
+    service.advance(3 * 86_400)
+    page = visitor.opens(service, "timeline")
+    page.get_by_text("nothing is announced").wait_for()
+    choose(page, "7 d")
+    expect(bar(page, "host-a", "Reboot of host-a, .*canceled")).to_be_visible()
+
+
+def test_what_is_elsewhere_is_found(visitor: Visitor, service: Service) -> None:
+    service.announce(host="host-a", notice_seconds=900)
+    page = visitor.opens(service, "timeline")
+    lane(page, "host-a").wait_for()
+    for _ in range(6):
+        choose(page, "Earlier")
+    choose(page, "Show 1 live maintenance")
+    expect(bar(page, "host-a", "Reboot")).to_be_visible()
+
+
+# --- for everyone ------------------------------------------------------------
+
+
+def test_the_same_is_there_as_a_table(page: Page) -> None:
+    choose(page, "As a table")
+    row = page.get_by_role("row", name="host-2 Reboot of host-2")
+    cells = row.get_by_role("cell").all_inner_texts()
+    assert cells[:5] == ["host-2", "Started", "09:14:00", "09:29:00", "09:17:00"]
+    row.get_by_role("button", name="Reboot of host-2").click()
+    expect(page).to_have_url(re.compile("#/timeline/."))
+
+
+def test_a_narrow_screen_has_the_names_of_lanes_above_their_bars(
+    visitor: Visitor, lively: Service
+) -> None:
+    page = visitor.opens(lively, "timeline", width=390)
+    bars = lane(page, "host-1")
+    bars.wait_for()
+    name, below = page.locator(".lane .name").first.bounding_box(), bars.bounding_box()
+    assert name is not None
+    assert below is not None
+    assert name["y"] + name["height"] <= below["y"]
+
+
+def test_a_narrow_screen_is_wide_enough_for_names_without_spaces(
+    visitor: Visitor, serve: Serve, tmp_path: Path
+) -> None:
+    name = "n" * 80
+    fleet = tmp_path / "long.toml"
+    fleet.write_text(f'[[vms]]\nname = "{name}"\n')
+    service = serve(fleet=str(fleet))
+    service.announce(vms=[name])
+    page = visitor.opens(service, "timeline", width=390)
+    choose(page, "Groups")
+    lane(page, name).wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    choose(page, "As a table")
+    page.get_by_role("rowheader").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_an_empty_fleet_is_told_what_to_do(
+    visitor: Visitor, serve: Serve, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.toml"
+    empty.write_text("")
+    page = visitor.opens(serve(fleet=str(empty)), "timeline")
+    expect(page.get_by_text("forewarn fleet apply fleet.toml")).to_be_visible()
+
+
+def test_many_lanes_come_a_hundred_at_a_time(
+    visitor: Visitor, serve: Serve, tmp_path: Path
+) -> None:
+    names = [f"vm-{number}" for number in range(120)]
+    fleet = tmp_path / "many.toml"
+    fleet.write_text("".join(f'[[vms]]\nname = "{each}"\n' for each in names))
+    service = serve(fleet=str(fleet))
+    service.ask("POST", "/v1/maintenances", {"type": "Freeze", "vms": names})
+    page = visitor.opens(service, "timeline")
+    expect(lane(page, "No host").get_by_role("button")).to_have_count(6)
+    choose(page, "Groups")
+    lanes = page.locator(".lanes > li")
+    expect(lanes).to_have_count(100)
+    choose(page, "Show 20 more")
+    expect(lanes).to_have_count(120)
