@@ -78,7 +78,7 @@ function Steps({ move, isAsking }) {
     <button
       type="button"
       disabled=${isAsking || next === null}
-      title="The next NotBefore of what has not started"
+      title=${next ? `The next one: ${local(next, 0)}` : "Nothing is scheduled"}
       onClick=${() => next && move({ to: next })}
     >
       To NotBefore

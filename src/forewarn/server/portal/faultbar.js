@@ -12,14 +12,16 @@ export function FaultBar() {
   const said = faults.length
     ? `${count(faults.length, "fault")} in force: VMs are answered wrongly on purpose.`
     : "";
-  return html`<div class="hidden" role="status">${said}</div>
+  return html`<div>
+    <p class="hidden" role="status">${said}</p>
     ${faults.length > 0 &&
     html`<section class="faultbar" aria-label="Faults in force">
       <p><strong>${said}</strong></p>
       <ul>
         ${faults.map((each) => html`<${One} key=${each.id} fault=${each} />`)}
       </ul>
-    </section>`}`;
+    </section>`}
+  </div>`;
 }
 
 /** @param {{fault: Fault}} props */
