@@ -201,7 +201,7 @@ def test_announcing_begins_with_what_it_is_for(
 def begun(page: Page) -> tuple[str | None, Sequence[str]]:
     """Tell what the open form is for, and which types it offers."""
     dialog = page.get_by_role("dialog", name="Announce maintenance")
-    types = dialog.get_by_label("Type").locator("option").all_inner_texts()
+    types = dialog.get_by_label("Type", exact=True).locator("option").all_inner_texts()
     target = dialog.locator("[name=target]:checked").get_attribute("value")
     return target, types
 

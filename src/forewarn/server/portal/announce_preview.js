@@ -59,7 +59,7 @@ function Earliest({ made }) {
   const earliest = earliestOf(made);
   if (earliest === null) return null;
   return html`<p>
-    Earliest NotBefore: <strong><${Time} at=${earliest} /></strong>, ${" "}
+    Earliest NotBefore: <strong><${Time} at=${earliest} /></strong>,${" "}
     <${Time} at=${earliest} relative />
   </p>`;
 }

@@ -7,14 +7,16 @@ import { html, useLayoutEffect, useRef } from "./view.js";
 
 /** The height is kept in `--bars`, for what else would stand at the foot. */
 export function Bars() {
-  const bars = useRef(/** @type {HTMLElement | null} */ (null));
+  const shown = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     const { style } = document.documentElement;
     const watch = new ResizeObserver(([entry]) =>
       style.setProperty("--bars", `${entry?.contentRect.height ?? 0}px`),
     );
-    if (bars.current) watch.observe(bars.current);
+    if (shown.current) watch.observe(shown.current);
     return () => watch.disconnect();
   }, []);
-  return html`<footer class="bars" ref=${bars}><${FaultBar} /><${ClockBar} /></footer>`;
+  return html`<footer class="bars">
+    <div ref=${shown}><${FaultBar} /><${ClockBar} /></div>
+  </footer>`;
 }
