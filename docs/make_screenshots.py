@@ -18,7 +18,7 @@ from tests.server.service import Service
 FOLDER = Path(__file__).parent / "portal"
 
 #: The pages, and how high each is.
-PAGES: Mapping[str, int] = {"now": 800, "timeline": 620, "fleet": 860}
+PAGES: Mapping[str, int] = {"now": 940, "timeline": 720, "fleet": 980}
 
 _WIDTH = 1280
 _POINTED_AT = "host-1"

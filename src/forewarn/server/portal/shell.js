@@ -19,7 +19,8 @@ export function Shell({ leave }) {
   const first = useRef(true);
   useEffect(() => {
     document.title = `${titleOf(page)} · forewarn`;
-    if (!first.current) main.current?.focus();
+    if (!first.current) main.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
     first.current = false;
   }, [page]);
   const Page = SHOWN[page];
