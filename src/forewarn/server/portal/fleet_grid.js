@@ -55,6 +55,7 @@ export function Grid({ index, rows, wished, look, choose, point }) {
       })}
     </div>
     <${Rest}
+      key=${wished}
       left=${rows.length - number}
       noun=${look.isByHost ? "host" : "group"}
       number=${number}
@@ -95,9 +96,12 @@ function Heads({ columns, isByHost }) {
     ${one
       ? html`<div role="columnheader" class="wide">VMs</div>`
       : columns.map(
-          (domain) => html`<div role="columnheader" key=${String(domain)}>
-            <span class="hidden">Update domain </span>
-            <span class="ud" aria-hidden="true">UD </span>${domain ?? "none"}
+          (domain) => html`<div
+            role="columnheader"
+            key=${String(domain)}
+            title=${`update domain ${domain ?? "none"}`}
+          >
+            UD ${domain ?? "none"}
           </div>`,
         )}
   </div>`;

@@ -23,8 +23,10 @@ export function ReachBar({ index, pointed, host, isOnly, setOnly }) {
   );
   return html`<div class="fleet-reach card">
     <div role="status">
-      ${reach ? html`<strong>${headline(reach)}</strong>` : html`<${Hint} index=${index} />`}
-      ${reach && html`<${Shares} shares=${reach.shares} />`}
+      ${reach === null && html`<${Hint} index=${index} />`}
+      ${reach !== null &&
+      html`<strong>${headline(reach)}</strong>
+        <${Shares} shares=${reach.shares} />`}
     </div>
     ${host !== null &&
     html`<label class="only">

@@ -1,0 +1,220 @@
+"""The Fleet page: who is where, and what the maintenance of one host would touch."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from tests.browser.conftest import Serve
+from tests.browser.visitor import Visitor
+from tests.server.service import Service, a_service
+
+LONG = "n" * 80
+
+#: On host-a are two update domains of web; batch has spot VMs; nobody asks for quiet.
+FLEET = f"""\
+hosts = [{{ name = "host-a" }}, {{ name = "host-b" }}, {{ name = "{LONG}" }}]
+groups = [
+  {{ name = "batch", kind = "scale-set", listening = "always" }},
+  {{ name = "quiet", kind = "cloud-service" }},
+  {{ name = "web", kind = "availability-set", listening = "always" }},
+]
+vms = [
+  {{ name = "batch-0", group = "batch", host = "host-b", spot = true }},
+  {{ name = "batch-1", group = "batch", host = "host-b", spot = true }},
+  {{ name = "quiet-0", group = "quiet", host = "host-b" }},
+  {{ name = "web-0", group = "web", host = "host-a", update_domain = 0 }},
+  {{ name = "web-1", group = "web", host = "host-b", update_domain = 1 }},
+  {{ name = "web-2", group = "web", host = "host-a", update_domain = 2 }},
+  {{ name = "{LONG}", host = "{LONG}" }},
+]
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose fleet stays as it is."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "small.toml").write_text(FLEET)
+    with a_service(folder, fleet=str(folder / "small.toml")) as made:
+        made.as_vm("web-0")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, small: Service) -> Iterator[Page]:
+    """A page for all tests that only look: opening one takes longer than they do."""
+    with ExitStack() as closing:
+        visitor = Visitor(browser, closing)
+        yield visitor.opens(small, "fleet")
+        assert not visitor.watch.complaints, "\n".join(visitor.watch.complaints)
+
+
+@pytest.fixture
+def page(opened: Page) -> Page:
+    """Come from another page, which forgets what was chosen."""
+    for name in ("now", "fleet"):
+        opened.evaluate("(name) => { location.hash = `#/${name}`; }", name)
+        opened.locator("h1", has_text=name.capitalize()).wait_for()
+    opened.locator("[data-vm]").first.wait_for()
+    opened.mouse.move(0, 0)
+    return opened
+
+
+def host(page: Page, name: str) -> Locator:
+    """Find a host in the list beside the grid."""
+    return page.get_by_role("region", name="Hosts").get_by_role("button", name=name)
+
+
+def vm(page: Page, name: str) -> Locator:
+    """Find the square of a VM."""
+    return page.locator(f'.fleet-grid [aria-label^="{name},"]')
+
+
+def lit(page: Page) -> Sequence[str]:
+    """Name the VMs that are lit."""
+    words = page.locator(".vm.lit").evaluate_all("all => all.map((one) => one.title)")
+    return [each.partition(",")[0] for each in words]
+
+
+def groups(page: Page) -> Sequence[str]:
+    """Name the groups in the order of their rows."""
+    return page.locator(".fleet-head .name").all_inner_texts()
+
+
+def test_each_vm_stands_in_the_column_of_its_update_domain(page: Page) -> None:
+    heads = page.get_by_role("columnheader")
+    expect(heads).to_have_text(["Group", "UD 0", "UD 1", "UD 2"])
+    places = [heads.nth(1 + n).bounding_box() for n in range(3)]
+    found = [vm(page, f"web-{n}").bounding_box() for n in range(3)]
+    assert [each and each["x"] for each in found] == [
+        each and each["x"] for each in places
+    ]
+
+
+def test_choosing_a_host_lights_its_vms_and_says_what_would_be_touched(
+    page: Page,
+) -> None:
+    host(page, "host-a").click()
+    expect(page.locator(".fleet-reach")).to_contain_text(
+        "Maintenance of host-a would touch 2 VMs of 1 group at once."
+    )
+    expect(page.locator(".fleet-reach .defeated")).to_have_text(
+        "web: update domains 0 and 2, 2 of 3 VMs;"
+        " loses two update domains at once: the placement defeats them"
+    )
+    assert lit(page) == ["web-0", "web-2"]
+    assert groups(page)[0] == "web"
+
+
+def test_only_what_a_host_touches_can_be_shown(page: Page) -> None:
+    host(page, "host-b").click()
+    page.get_by_label("Only what host-b touches").check()
+    assert groups(page) == ["batch", "quiet", "web"]
+
+
+def test_going_through_the_hosts_by_keyboard_lights_their_vms(page: Page) -> None:
+    host(page, "host-a").focus()
+    page.keyboard.press("ArrowDown")
+    expect(host(page, "host-b")).to_be_focused()
+    expect(page.locator(".vm.lit")).to_have_count(4)
+    page.keyboard.press("Tab")
+    expect(page.locator(".vm.lit")).to_have_count(0)
+
+
+def test_arrow_keys_lead_to_a_vm_and_enter_shows_what_is_known_of_it(
+    page: Page,
+) -> None:
+    page.get_by_role("button", name="batch", exact=False).first.focus()
+    for key in ("ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    details = page.get_by_role("region", name="VM batch-1")
+    expect(details).to_contain_text("yes: it can be evicted")
+    expect(vm(page, "batch-1")).to_have_attribute("aria-current", "true")
+    page.keyboard.press("Escape")
+    expect(details).to_have_count(0)
+
+
+def test_silent_vms_stand_out(page: Page) -> None:
+    expect(page.locator(".vm.silent[data-vm]")).to_have_count(2)
+    expect(vm(page, "quiet-0")).to_have_attribute(
+        "title", "quiet-0, group quiet, no update domain, on host-b, silent"
+    )
+    expect(vm(page, "web-0")).not_to_have_class("unheard")
+    expect(vm(page, "web-1")).to_have_class("vm unheard")
+
+
+def test_what_is_looked_for_is_found_and_counted(page: Page) -> None:
+    page.get_by_label("Search").fill("host-b ud:none")
+    expect(page.get_by_text("3 of 7 VMs")).to_be_visible()
+    assert groups(page) == ["batch", "quiet"]
+    expect(
+        page.get_by_role("region", name="Hosts").get_by_role("button")
+    ).to_have_count(1)
+
+
+def test_hosts_can_be_the_rows(page: Page) -> None:
+    page.get_by_label("By host").check()
+    rows = page.get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("host-a")
+    expect(rows.nth(1).locator(".vm")).to_have_text(["0", "2"])
+
+
+def test_nothing_is_wider_than_a_telephone(visitor: Visitor, small: Service) -> None:
+    page = visitor.opens(small, "fleet", width=390)
+    page.locator(f'[data-vm][aria-label^="{LONG}"]').click()
+    expect(page.get_by_role("region", name=f"VM {LONG}")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_an_event_is_marked_on_its_vm_when_it_is_announced(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = visitor.opens(shared, "fleet")
+    vm(page, "db-0").click()
+    details = page.get_by_role("region", name="VM db-0")
+    expect(details).to_contain_text("None.")
+    shared.announce(host="host-a")
+    expect(vm(page, "db-0")).to_have_text("S")
+    expect(host(page, "host-a")).to_contain_text("Scheduled")
+    details.get_by_role("button", name="Reboot of host-a").click()
+    assert "#/fleet/" in page.url
+
+
+def test_a_vm_that_leaves_is_no_longer_shown(visitor: Visitor, shared: Service) -> None:
+    page = visitor.opens(shared, "fleet")
+    vm(page, "lone").click()
+    assert shared.ask("DELETE", "/v1/vms/lone").status == 204
+    expect(vm(page, "lone")).to_have_count(0)
+    expect(page.get_by_text("It is no longer in the fleet.")).to_be_visible()
+
+
+def test_a_large_fleet_is_drawn_as_far_as_one_looks(
+    visitor: Visitor, serve: Serve, tmp_path: Path
+) -> None:
+    crowd = [f'[[groups]]\nname = "g{n}"\nkind = "scale-set"\n' for n in range(40)]
+    crowd += [_vm(n, number) for n in range(40) for number in range(20 if n else 300)]
+    (tmp_path / "crowd.toml").write_text('[[hosts]]\nname = "h"\n' + "".join(crowd))
+    page = visitor.opens(serve(fleet=str(tmp_path / "crowd.toml")), "fleet")
+    first = page.get_by_role("row").filter(has_text="g0")
+    expect(first.locator(".vm")).to_have_count(200)
+    first.get_by_role("button", name="Show more of 100 VMs of g0").click()
+    expect(first.locator(".vm")).to_have_count(300)
+    drawn = page.get_by_role("row").count()
+    assert drawn < 40
+    page.get_by_role("button", name="Show more of").scroll_into_view_if_needed()
+    expect(page.get_by_role("row").nth(drawn)).to_be_attached()
+
+
+def _vm(group: int, number: int) -> str:
+    return f'[[vms]]\nname = "g{group}-{number}"\ngroup = "g{group}"\nhost = "h"\n'
+
+
+def test_without_a_fleet_the_page_says_how_to_get_one(
+    visitor: Visitor, serve: Serve, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.toml").write_text("")
+    page = visitor.opens(serve(fleet=str(tmp_path / "empty.toml")), "fleet")
+    expect(page.get_by_text("There is no fleet yet")).to_be_visible()
+    expect(page.get_by_text("forewarn fleet apply fleet.toml")).to_be_visible()
