@@ -42,10 +42,10 @@ def mounted(
 ) -> Page:
     """Show `component` of acts.js alone; `of` is a maintenance whose item it gets."""
     page = visitor.comes(service)
-    signed_in(page.context, token or service.token)
+    signed_in(page.context, service.control, token or service.token)
     empty = {"body": "", "content_type": "text/javascript"}
     page.route("**/portal/app.js", lambda route: route.fulfill(**empty))
-    page.goto("/portal/")
+    page.goto(f"{service.control}/portal/")
     mount(page, component, of=of, **props)
     return page
 

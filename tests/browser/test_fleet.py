@@ -1,13 +1,12 @@
 """The Fleet page: who is where, and what the maintenance of one host would touch."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Rooms, Visitor, a_visitor
 from tests.server.service import Service, a_service
 
 LONG = "n" * 80
@@ -43,10 +42,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Browser, small: Service) -> Iterator[Page]:
+def opened(rooms: Rooms, small: Service) -> Iterator[Page]:
     """A page for all tests that only look: opening one takes longer than they do."""
-    with ExitStack() as closing:
-        visitor = Visitor(browser, closing)
+    with a_visitor(rooms) as visitor:
         yield visitor.opens(small, "fleet")
         assert not visitor.watch.complaints, "\n".join(visitor.watch.complaints)
 

@@ -1,14 +1,13 @@
 """The Now page: what is going on, and what happened last."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Rooms, Visitor, a_visitor
 from tests.server.service import Service
 
 SECOND = 1_000  # ms
@@ -29,22 +28,18 @@ _DRAWN_AGAIN = """() => new Promise((drawn) =>
 
 
 @pytest.fixture(scope="module")
-def lively(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Page]:
+def lively(rooms: Rooms, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A page on which there is everything, for tests that only look."""
     folder = tmp_path_factory.mktemp("lively")
-    with a_lively_service(folder) as service, ExitStack() as closing:
-        visitor = Visitor(browser, closing)
+    with a_lively_service(folder) as service, a_visitor(rooms) as visitor:
         yield visitor.opens(service)
         assert not visitor.watch.complaints
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, shared: Service) -> Iterator[Page]:
+def page(rooms: Rooms, shared: Service) -> Iterator[Page]:
     """A page that stays open, while each test does something of its own."""
-    with ExitStack() as closing:
-        visitor = Visitor(browser, closing)
+    with a_visitor(rooms) as visitor:
         yield visitor.opens(shared)
         assert not visitor.watch.complaints
 

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Rooms, Visitor, a_visitor
 from tests.server.service import Service
 
 
@@ -20,10 +19,9 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Browser, lively: Service) -> Iterator[Page]:
+def opened(rooms: Rooms, lively: Service) -> Iterator[Page]:
     """Open the timeline once, of much that goes on."""
-    with ExitStack() as closing:
-        visitor = Visitor(browser, closing)
+    with a_visitor(rooms) as visitor:
         yield visitor.opens(lively, "timeline")
     assert not visitor.watch.complaints
 
