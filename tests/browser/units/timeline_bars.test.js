@@ -79,15 +79,18 @@ test("a bar is told in a sentence", () => {
   );
 });
 
-test("a label says what its lane does not", () => {
-  const bar = aBar({ host: "host-a", groups: ["web", "db"] });
-  assert.equal(labelOf(bar, "host"), "Reboot · web, db");
-  assert.equal(labelOf(bar, "group"), "Reboot · host-a");
+test("what a colour would tell stands first", () => {
+  const stuck = aBar({ started_at: at(-9), stuck_since: at(-1), not_before: at(-9) });
+  assert.equal(
+    sentenceOf(stuck, NOON, ZONE),
+    "Stuck: Reboot of web-0, group web, not before 11:51:00, started 11:51:00",
+  );
 });
 
-test("what a colour would tell is written too", () => {
-  const bar = aBar({ started_at: at(-9), stuck_since: at(-1) });
-  assert.equal(labelOf(bar, "group"), "Stuck · Reboot · web-0");
+test("a sentence begins with what is written on its bar", () => {
+  for (const bar of [aBar(), aBar({ phase: "CANCELED", ended_at: at(-1) })]) {
+    assert.ok(sentenceOf(bar, NOON).startsWith(labelOf(bar)));
+  }
 });
 
 test("a mark says who and when, here and in UTC", () => {

@@ -9,8 +9,8 @@ import { html } from "./view.js";
 
 const ROW = 36; // px
 
-/** @param {{slot: Slot, by: import("./timelinelanes.js").By, now: number}} props */
-export function BarButton({ slot, by, now }) {
+/** @param {{slot: Slot, now: number}} props */
+export function BarButton({ slot, now }) {
   const { bar, notice, work, tick, clusters } = slot;
   const said = sentenceOf(bar, now);
   const begun = `${bar.isExpected ? "expected" : ""} ${bar.isOpen ? "open" : ""}`;
@@ -21,7 +21,7 @@ export function BarButton({ slot, by, now }) {
       title=${said}
       onClick=${() => openStory(bar.id)}
     >
-      <span class="label">${labelOf(bar, by)}</span>
+      <span class="label">${labelOf(bar)}</span>
       <span class="strip">
         ${notice && html`<i class="notice" style=${px(notice)} />`}
         ${work && html`<i class="work ${begun}" style=${px(work)} />`}

@@ -187,8 +187,7 @@ function LaneRow({ name, bars, by, stretch, width, now }) {
     <div class="name ${name ? "" : "soft"}" title=${title}>${title}</div>
     <ul class="track" aria-label=${title} style=${{ height: `${rows * ROW}px` }}>
       ${slots.map(
-        (slot) =>
-          html`<${BarButton} key=${slot.bar.id} slot=${slot} by=${by} now=${now} />`,
+        (slot) => html`<${BarButton} key=${slot.bar.id} slot=${slot} now=${now} />`,
       )}
     </ul>
     ${(hidden > 0 || isWhole) &&

@@ -7,9 +7,9 @@ import { local, span, utc } from "./times.js";
 /** @typedef {import("./timelinebars.js").Mark} Mark */
 /** @typedef {import("./timelinelanes.js").By} By */
 
-/** What colour alone would tell. */
+/** What colour alone would tell stands first. */
 const TOLD = new Set(["stuck", "gate", "canceled", "failed"]);
-const SEEN_BY = { approved: "approved by", seen: "seen by" };
+const BY = { approved: "approved by", seen: "seen by" };
 const NO_LANE = { host: "No host", group: "No group" };
 
 /**
@@ -22,16 +22,12 @@ export function laneTitle(name, by) {
 }
 
 /**
- * Write beside a bar what its lane does not say already.
+ * Write on a bar how its sentence begins.
  * @param {Bar} bar
- * @param {By} by
  */
-export function labelOf({ item, events, standing }, by) {
-  const { type, host, vms } = item.maintenance;
-  const groups = events.map((each) => each.group);
-  const what = by === "host" && host !== null ? few(groups) : (host ?? few(vms));
-  const label = `${type} · ${what || few(vms)}`;
-  return TOLD.has(standing) ? `${STANDINGS[standing]} · ${label}` : label;
+export function labelOf({ item, standing }) {
+  const title = titleOf(item.maintenance);
+  return TOLD.has(standing) ? `${STANDINGS[standing]}: ${title}` : title;
 }
 
 /**
@@ -41,15 +37,16 @@ export function labelOf({ item, events, standing }, by) {
  * @param {Intl.DateTimeFormatOptions} [zone] for tests
  */
 export function sentenceOf(bar, now, zone = {}) {
-  const { maintenance } = bar.item;
-  const groups = bar.events.map((each) => each.group);
-  const words = [titleOf(maintenance)];
+  const { standing, events, marks } = bar;
+  const groups = events.map((each) => each.group);
+  const words = [labelOf(bar)];
   if (groups.length === 1) words.push(`group ${groups[0]}`);
   if (groups.length > 1) words.push(`groups ${few(groups)}`);
-  words.push(STANDINGS[bar.standing].toLowerCase(), ...momentsIn(bar, now, zone));
+  if (!TOLD.has(standing)) words.push(STANDINGS[standing].toLowerCase());
+  words.push(...momentsIn(bar, now, zone));
   for (const kind of /** @type {const} */ (["approved", "seen"])) {
-    const names = namesOf(bar.marks.filter((each) => each.kind === kind));
-    if (names.length) words.push(`${SEEN_BY[kind]} ${few(names)}`);
+    const names = namesOf(marks.filter((each) => each.kind === kind));
+    if (names.length) words.push(`${BY[kind]} ${few(names)}`);
   }
   return words.join(", ");
 }
@@ -85,7 +82,7 @@ export function lengthOf({ item }) {
 export function markTitle(marks, now, zone = {}) {
   const [{ kind, at }] = marks;
   const when = `${local(at, now, zone)} (${utc(at)})`;
-  return `${SEEN_BY[kind]} ${few(namesOf(marks))}, ${when}`;
+  return `${BY[kind]} ${few(namesOf(marks))}, ${when}`;
 }
 
 /**
