@@ -46,7 +46,7 @@ def opened(rooms: Rooms, small: Service) -> Iterator[Page]:
     """A page for all tests that only look: opening one takes longer than they do."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(small, "fleet")
-        assert not visitor.watch.complaints, "\n".join(visitor.watch.complaints)
+    assert not visitor.watch.complaints, "\n".join(visitor.watch.complaints)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_an_event_is_marked_on_its_vm_when_it_is_announced(
     details = page.get_by_role("region", name="VM db-0")
     expect(details).to_contain_text("None.")
     shared.announce(host="host-a")
-    expect(vm(page, "db-0")).to_have_text("S")
+    expect(vm(page, "db-0")).to_have_attribute("data-mark", "S")
     expect(host(page, "host-a")).to_contain_text("Scheduled")
     details.get_by_role("button", name="Reboot of host-a").click()
     assert "#/fleet/" in page.url

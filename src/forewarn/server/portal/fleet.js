@@ -56,7 +56,9 @@ function isEmpty({ hosts, groups, vms }) {
 
 /** The room that the fleet will have. */
 function Waiting() {
-  return html`<p class="fleet-waiting soft" role="status">Asking for the fleet…</p>`;
+  return html`<p class="fleet-waiting soft" role="status" aria-busy="true">
+    Asking for the fleet…
+  </p>`;
 }
 
 /** @param {{map: FleetMap}} props */

@@ -22,7 +22,7 @@ export function Legend({ isByHost }) {
     )}
     ${standings.map(
       (each) => html`<li key=${each}>
-        <span class="vm ${each}" aria-hidden="true">${LETTERS[each]}</span>
+        <span class="vm ${each}" data-mark=${LETTERS[each]} aria-hidden="true"></span>
         ${STANDINGS[each].toLowerCase()}
       </li>`,
     )}

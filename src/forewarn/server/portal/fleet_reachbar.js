@@ -42,6 +42,7 @@ export function ReachBar({ index, pointed, host, isOnly, setOnly }) {
 /** @param {{index: import("./fleet_index.js").FleetIndex}} props */
 function Hint({ index }) {
   const hosts = useMemo(() => defeats(index), [index]);
+  const silent = index.map.groups.filter((each) => each.is_silent);
   return html`<p class="soft">
       Point at a host to see what its maintenance would touch; choose it to keep that.
     </p>
@@ -49,6 +50,11 @@ function Hint({ index }) {
     html`<p class="defeated">
       ${count(hosts.length, "host")} would take several update domains of a group down
       at once: ${few(hosts, 5)}.
+    </p>`}
+    ${silent.length > 0 &&
+    html`<p>
+      ${count(silent.length, "group")}, silent for 24 h or more:
+      ${" "}${few(silent.map((each) => each.name), 5)}.
     </p>`}`;
 }
 

@@ -194,7 +194,8 @@ function square(index, vm, look) {
     title=${words}
     aria-label=${words}
     aria-current=${look.vm === vm ? "true" : undefined}
+    data-mark=${mark && LETTERS[mark]}
   >
-    ${look.isByHost ? (domain ?? "") : ""}${mark ? LETTERS[mark] : ""}
+    ${look.isByHost && domain}
   </button>`;
 }
