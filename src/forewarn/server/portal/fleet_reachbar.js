@@ -53,7 +53,7 @@ function Hint({ index }) {
     </p>`}
     ${silent.length > 0 &&
     html`<p>
-      ${count(silent.length, "group")}, silent for 24 h or more:
+      Silent, not having asked for events in 24 h:
       ${" "}${few(silent.map((each) => each.name), 5)}.
     </p>`}`;
 }
