@@ -21,7 +21,7 @@ export function NowPage() {
   const model = useModel();
   const sections = sectionsOf(model.items.values());
   const isEmpty = URGENCIES.every((name) => !sections[name].length);
-  usePast(model.isLoaded);
+  const isPastKnown = usePast(model.isLoaded);
   useFleet(model.isLoaded && isEmpty);
   return html`<div class="now">
     <h1>Now</h1>
@@ -38,7 +38,10 @@ export function NowPage() {
       ${model.isLoaded &&
       html`<div class="now-past">
         <${LastFacts} />
-        <${JustEnded} items=${lastEnded(model.items.values(), ENDED)} />
+        <${JustEnded}
+          items=${lastEnded(model.items.values(), ENDED)}
+          isKnown=${isPastKnown}
+        />
       </div>`}
     </div>
   </div>`;
@@ -49,15 +52,19 @@ export function NowPage() {
 /**
  * Ask for the few that ended last; those that end from now on come by themselves.
  * @param {boolean} isLoaded
+ * @returns {boolean} whether they are known
  */
 function usePast(isLoaded) {
   const { api, model } = useApp();
+  const [isKnown, setKnown] = useState(false);
   useEffect(() => {
     if (!isLoaded) return;
     void askEnded(api)
       .then((items) => model.putItems(items))
+      .then(() => setKnown(true))
       .catch(() => {}); // the page says that the connection is lost
   }, [isLoaded]);
+  return isKnown;
 }
 
 /**
@@ -133,12 +140,15 @@ function Section({ name, items }) {
   </section>`;
 }
 
-/** @param {{items: Item[]}} props */
-function JustEnded({ items }) {
+/** @param {{items: Item[], isKnown: boolean}} props */
+function JustEnded({ items, isKnown }) {
   return html`<section class="just-ended" aria-labelledby="just-ended">
-    <h2 id="just-ended">Just ended</h2>
-    ${!items.length && html`<p class="soft">Nothing yet.</p>`}
-    <ul>
+    <div class="just-ended-head">
+      <h2 id="just-ended">Just ended</h2>
+      <a href=${hashOf("timeline")}>All on the timeline</a>
+    </div>
+    ${isKnown && !items.length && html`<p class="soft">Nothing yet.</p>`}
+    <ul aria-busy=${isKnown ? "false" : "true"}>
       ${items.map(
         (item) => html`<li key=${item.maintenance.id}>
           <${Standing} item=${item} />
@@ -149,7 +159,6 @@ function JustEnded({ items }) {
         </li>`,
       )}
     </ul>
-    <a href=${hashOf("timeline")}>All that is past, on the timeline</a>
   </section>`;
 }
 

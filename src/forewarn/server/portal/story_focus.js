@@ -69,7 +69,7 @@ export function useEscape() {
  */
 export function useInert(isNarrow) {
   useEffect(() => {
-    const below = [...document.querySelectorAll("main, body header")];
+    const below = [...document.querySelectorAll("main, body header, body footer")];
     for (const each of below) each.toggleAttribute("inert", isNarrow);
     return () => {
       for (const each of below) each.removeAttribute("inert");
