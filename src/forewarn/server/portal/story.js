@@ -23,8 +23,10 @@ export function StoryPanel({ id }) {
   useFocus(heading);
   useEscape();
   useInert(isNarrow);
-  const role = isNarrow ? { role: "dialog", "aria-modal": "true" } : {};
-  return html`<aside class="story" aria-labelledby="story" ...${role}>
+  const role = isNarrow
+    ? { role: "dialog", "aria-modal": "true" }
+    : { role: "complementary" };
+  return html`<div class="story" aria-labelledby="story" ...${role}>
     <div class="story-head">
       <h2 id="story" tabindex="-1" ref=${heading}>
         ${told?.item ? titleOf(told.item.maintenance) : "Story"}
@@ -34,7 +36,7 @@ export function StoryPanel({ id }) {
     <p class="refusal" role="alert" hidden=${!refusal}>${refusal}</p>
     ${told && html`<${Telling} told=${told} />`}
     ${!told && !refusal && html`<p class="soft" role="status">Asking…</p>`}
-  </aside>`;
+  </div>`;
 }
 
 function close() {
