@@ -7,7 +7,9 @@ from tests.server.service import Service
 #: What is shown by itself, and `said` below it.
 _MOUNT = """async ([component, props, id]) => {
   const [acts, view, { Api }, { Live }, { Model }] = await Promise.all(
-    ["acts", "view", "api", "live", "model"].map((name) => import(`./${name}.js`)),
+    ["acts/acts", "view", "service/api", "service/live", "service/model"].map(
+      (name) => import(`./${name}.js`),
+    ),
   );
   const { html, render, AppContext } = view;
   const model = new Model((draw) => requestAnimationFrame(draw), () => 0);

@@ -10,7 +10,7 @@ import {
   fitting,
   joined,
   summaryOf,
-} from "../../../src/forewarn/server/portal/announcement.js";
+} from "../../../src/forewarn/server/portal/acts/announcement.js";
 
 process.env.TZ = "Europe/Berlin";
 
@@ -79,10 +79,7 @@ test("a preview is summed up, each group and VM once", () => {
     { events: [event("web", ["web-0"]), event("db", ["db-0"])] },
     { events: [event("web", ["web-1"])] },
   ]);
-  assert.equal(
-    summaryOf(made),
-    "2 maintenances, 3 events, 2 groups (web, db), 3 VMs",
-  );
+  assert.equal(summaryOf(made), "2 maintenances, 3 events, 2 groups (web, db), 3 VMs");
 });
 
 test("the earliest NotBefore is found, whatever its fraction", () => {

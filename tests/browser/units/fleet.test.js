@@ -3,26 +3,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { indexOf, wordsOf } from "../../../src/forewarn/server/portal/fleet_index.js";
+import {
+  indexOf,
+  wordsOf,
+} from "../../../src/forewarn/server/portal/fleet/fleet_index.js";
 import {
   markOfHost,
   marksOf,
   signOf,
-} from "../../../src/forewarn/server/portal/fleet_marks.js";
+} from "../../../src/forewarn/server/portal/fleet/marks.js";
 import {
   defeats,
   headline,
   reachOf,
   sentenceOf,
-} from "../../../src/forewarn/server/portal/fleet_reach.js";
-import { search } from "../../../src/forewarn/server/portal/fleet_search.js";
+} from "../../../src/forewarn/server/portal/fleet/reach.js";
+import { search } from "../../../src/forewarn/server/portal/fleet/search.js";
 import {
   cellsOf,
   fitted,
   rowsByGroup,
   rowsByHost,
   rowsFor,
-} from "../../../src/forewarn/server/portal/fleet_rows.js";
+} from "../../../src/forewarn/server/portal/fleet/rows.js";
 import { aFleet, aLargeFleet } from "./a_fleet.js";
 
 const index = indexOf(aFleet());
@@ -171,10 +174,16 @@ test("rows are drawn as far as their squares may cost", () => {
 });
 
 test("a row that is too large shows a part of every cell", () => {
-  const cells = [{ domain: 0, vms: [1, 2, 3, 4] }, { domain: 1, vms: [5] }];
+  const cells = [
+    { domain: 0, vms: [1, 2, 3, 4] },
+    { domain: 1, vms: [5] },
+  ];
   assert.deepEqual(fitted(cells, 5), { cells, hidden: 0 });
   assert.deepEqual(fitted(cells, 4), {
-    cells: [{ domain: 0, vms: [1, 2] }, { domain: 1, vms: [5] }],
+    cells: [
+      { domain: 0, vms: [1, 2] },
+      { domain: 1, vms: [5] },
+    ],
     hidden: 2,
   });
 });

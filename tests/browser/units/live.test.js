@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Api } from "../../../src/forewarn/server/portal/api.js";
-import { Live } from "../../../src/forewarn/server/portal/live.js";
-import { Model } from "../../../src/forewarn/server/portal/model.js";
+import { Api } from "../../../src/forewarn/server/portal/service/api.js";
+import { Live } from "../../../src/forewarn/server/portal/service/live.js";
+import { Model } from "../../../src/forewarn/server/portal/service/model.js";
 
 const NOW = "2026-11-16T12:00:00Z";
 
@@ -164,7 +164,10 @@ test("what there is is shown, and what comes after it, each once", async () => {
   assert.deepEqual(positions(model), [2, 1]);
   service.end("A");
   await until(model, () => model.ended().length === 1);
-  assert.deepEqual(model.live().map((each) => each.maintenance.id), ["B"]);
+  assert.deepEqual(
+    model.live().map((each) => each.maintenance.id),
+    ["B"],
+  );
   live.stop();
 });
 

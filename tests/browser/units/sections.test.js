@@ -10,7 +10,7 @@ import {
   sectionsOf,
   summary,
   waitsTold,
-} from "../../../src/forewarn/server/portal/sections.js";
+} from "../../../src/forewarn/server/portal/now/sections.js";
 import { anEvent, anItem } from "./items.js";
 
 const at = (minute) => `2026-11-16T12:${String(minute).padStart(2, "0")}:00Z`;
@@ -59,8 +59,14 @@ test("who has seen an event is told apart by whether it touches him", () => {
   const other = { event: "e1", vm: "web-1", at: at(1) };
   const item = anItem({ events: [event] }, { seen: [...seen, other] });
   const { touched, others, missing } = audienceOf(item, event);
-  assert.deepEqual(touched.map((each) => each.vm), ["web-0"]);
-  assert.deepEqual(others.map((each) => each.vm), ["web-2"]);
+  assert.deepEqual(
+    touched.map((each) => each.vm),
+    ["web-0"],
+  );
+  assert.deepEqual(
+    others.map((each) => each.vm),
+    ["web-2"],
+  );
   assert.deepEqual(missing, ["web-1"]);
 });
 

@@ -7,13 +7,13 @@ import {
   leftOf,
   whatOf,
   whomOf,
-} from "../../../src/forewarn/server/portal/faults.js";
-import { outcomeOf } from "../../../src/forewarn/server/portal/outcomes.js";
+} from "../../../src/forewarn/server/portal/bars/faults.js";
+import { outcomeOf } from "../../../src/forewarn/server/portal/acts/outcomes.js";
 import {
   kindOf,
   nextNotBefore,
   stepOf,
-} from "../../../src/forewarn/server/portal/steps.js";
+} from "../../../src/forewarn/server/portal/bars/steps.js";
 
 process.env.TZ = "UTC";
 
@@ -86,10 +86,7 @@ test("what came of it tells the phase, and the time of what is scheduled", () =>
     said(aMaintenance({})),
     "Scheduled: Reboot of web-0, not before 12:15:00.",
   );
-  assert.equal(
-    said(aMaintenance({ phase: "STARTED" })),
-    "Started: Reboot of web-0.",
-  );
+  assert.equal(said(aMaintenance({ phase: "STARTED" })), "Started: Reboot of web-0.");
   const two = [aMaintenance({}), aMaintenance({ vms: ["web-1"] })];
   assert.equal(
     said(...two),

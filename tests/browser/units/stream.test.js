@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Parser, readEvents } from "../../../src/forewarn/server/portal/stream.js";
+import {
+  Parser,
+  readEvents,
+} from "../../../src/forewarn/server/portal/service/stream.js";
 
 const TEXT = [
   ": the journal of forewarn\n\n",
@@ -35,7 +38,11 @@ test("a sign of life is heard, though it is no event", async () => {
   /** @type {unknown[]} */
   const taken = [];
   const body = new Blob([": still here\n\n"]).stream();
-  await readEvents(body, () => (heard += 1), (sent) => taken.push(...sent));
+  await readEvents(
+    body,
+    () => (heard += 1),
+    (sent) => taken.push(...sent),
+  );
   assert.deepEqual([heard, taken], [1, []]);
 });
 
@@ -51,6 +58,10 @@ test("a character that is cut in half comes whole", async () => {
   });
   /** @type {string[]} */
   const taken = [];
-  await readEvents(body, () => {}, (sent) => taken.push(...sent.map((s) => s.data)));
+  await readEvents(
+    body,
+    () => {},
+    (sent) => taken.push(...sent.map((s) => s.data)),
+  );
   assert.deepEqual(taken, ['"é"']);
 });

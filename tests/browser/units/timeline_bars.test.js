@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { barOf } from "../../../src/forewarn/server/portal/timelinebars.js";
+import { barOf } from "../../../src/forewarn/server/portal/timeline/bars.js";
 import {
   labelOf,
   markTitle,
   sentenceOf,
-} from "../../../src/forewarn/server/portal/timelinewords.js";
-import { slotOf, stacked } from "../../../src/forewarn/server/portal/timelineslots.js";
+} from "../../../src/forewarn/server/portal/timeline/words.js";
+import { slotOf, stacked } from "../../../src/forewarn/server/portal/timeline/slots.js";
 import { anItem, at, MINUTE, NOON } from "./timeline_items.js";
 
 const ZONE = { timeZone: "UTC" };

@@ -7,7 +7,7 @@ import {
   firstLanes,
   hostsOf,
   lanesOf,
-} from "../../../src/forewarn/server/portal/timelinelanes.js";
+} from "../../../src/forewarn/server/portal/timeline/lanes.js";
 import { anItem, at, MINUTE, NOON } from "./timeline_items.js";
 
 const ASKED = {

@@ -10,7 +10,7 @@ import {
   stretchOf,
   ticksOf,
   zoomed,
-} from "../../../src/forewarn/server/portal/timelinescale.js";
+} from "../../../src/forewarn/server/portal/timeline/scale.js";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { rateOf, ServiceClock } from "../../../src/forewarn/server/portal/clock.js";
+import {
+  rateOf,
+  ServiceClock,
+} from "../../../src/forewarn/server/portal/service/clock.js";
 import {
   countdown,
   fromNow,
@@ -17,10 +20,16 @@ const ZONE = { timeZone: "Asia/Tokyo" };
 
 test("a countdown says how long it is at most", () => {
   const said = [0, 1, 1000, 59_000, 60_000, 899_001, 3_723_000, 90_061_000];
-  assert.deepEqual(
-    said.map(countdown),
-    ["0:00", "0:01", "0:01", "0:59", "1:00", "15:00", "1:02:03", "1 d 1:01:01"],
-  );
+  assert.deepEqual(said.map(countdown), [
+    "0:00",
+    "0:01",
+    "0:01",
+    "0:59",
+    "1:00",
+    "15:00",
+    "1:02:03",
+    "1 d 1:01:01",
+  ]);
   assert.equal(countdown(-5000), "0:00");
 });
 

@@ -1,8 +1,8 @@
 // Puts the page together and sets it going.
 
-import { Api, Refused } from "./api.js";
-import { Live } from "./live.js";
-import { Model } from "./model.js";
+import { Api, Refused } from "./service/api.js";
+import { Live } from "./service/live.js";
+import { Model } from "./service/model.js";
 import { Shell } from "./shell.js";
 import { SignIn } from "./signin.js";
 import { Toasts, useToasts } from "./toasts.js";

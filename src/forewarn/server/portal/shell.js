@@ -1,12 +1,12 @@
 // What is around every page: where to go, how the service is, who is signed in.
 
-import { AnnounceButton } from "./announce.js";
-import { Bars } from "./bars.js";
-import { FleetPage } from "./fleet.js";
-import { NowPage } from "./now.js";
+import { AnnounceButton } from "./acts/announce.js";
+import { Bars } from "./bars/bars.js";
+import { FleetPage } from "./fleet/fleet.js";
+import { NowPage } from "./now/now.js";
 import { hashOf, PAGES, useRoute } from "./route.js";
-import { StoryPanel } from "./story.js";
-import { TimelinePage } from "./timeline.js";
+import { StoryPanel } from "./story/story.js";
+import { TimelinePage } from "./timeline/timeline.js";
 import { html, useApp, useEffect, useModel, useRef } from "./view.js";
 
 /** @type {Record<string, () => unknown>} */
@@ -101,7 +101,9 @@ function LinkState() {
   }[link.state];
   return html`<div class="link ${link.state}" role="status">
     <span class="dot" aria-hidden="true"></span><span>${said}</span>
-    ${link.state === "lost" &&
-    html`<button class="quiet" onClick=${() => live.start()}>Try now</button>`}
+    ${
+      link.state === "lost" &&
+      html`<button class="quiet" onClick=${() => live.start()}>Try now</button>`
+    }
   </div>`;
 }

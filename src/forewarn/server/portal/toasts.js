@@ -29,9 +29,7 @@ export function useToasts() {
 /** @param {{toasts: Toast[], drop: (id: number) => void}} props */
 export function Toasts({ toasts, drop }) {
   return html`<div class="toasts" role="status" aria-live="polite">
-    ${toasts.map(
-      (each) => html`<${One} key=${each.id} toast=${each} drop=${drop} />`,
-    )}
+    ${toasts.map((each) => html`<${One} key=${each.id} toast=${each} drop=${drop} />`)}
   </div>`;
 }
 

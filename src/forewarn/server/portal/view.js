@@ -18,9 +18,9 @@ export const html = htm.bind(h);
 
 /**
  * @typedef {object} App what every component can reach
- * @property {import("./model.js").Model} model
- * @property {import("./live.js").Live} live
- * @property {import("./api.js").Api} api
+ * @property {import("./service/model.js").Model} model
+ * @property {import("./service/live.js").Live} live
+ * @property {import("./service/api.js").Api} api
  * @property {(said: string, kind?: "done" | "refused") => void} say
  */
 
@@ -39,7 +39,7 @@ export function useApp() {
 
 /**
  * Reach the model, and be drawn again whenever it changes.
- * @returns {import("./model.js").Model}
+ * @returns {import("./service/model.js").Model}
  */
 export function useModel() {
   const { model } = useApp();

@@ -1,0 +1,175 @@
+// The Now page: what is stuck, under way, held or to come, and what happened last.
+
+import { LastFacts } from "./facts.js";
+import { Card } from "./card.js";
+import { Empty } from "./empty.js";
+import { Standing, STANDINGS, Time, titleOf } from "../parts.js";
+import { hashOf } from "../route.js";
+import { lastEnded, sectionsOf, summary, URGENCIES } from "./sections.js";
+import { StoryLink } from "../story/sentence.js";
+import { html, useApp, useEffect, useModel, useState } from "../view.js";
+
+/** @typedef {import("../types").Item} Item */
+/** @typedef {import("./sections.js").Urgency} Urgency */
+
+const AT_FIRST = 20;
+const MORE = 50;
+const ENDED = 5;
+const ENDS = "fact=Completed&fact=Canceled&fact=Closed";
+
+export function NowPage() {
+  const model = useModel();
+  const sections = sectionsOf(model.items.values());
+  const isEmpty = URGENCIES.every((name) => !sections[name].length);
+  const isPastKnown = usePast(model.isLoaded);
+  useFleet(model.isLoaded && isEmpty);
+  return html`<div class="now">
+    <h1>Now</h1>
+    <${Counts} sections=${sections} isLoaded=${model.isLoaded} />
+    <div class="now-columns">
+      <div class="now-live">
+        ${!model.isLoaded && html`<${Skeleton} />`}
+        ${URGENCIES.map((name) => {
+          const items = sections[name];
+          return html`<${Section} key=${name} name=${name} items=${items} />`;
+        })}
+        ${model.isLoaded && isEmpty && html`<${Empty} fleet=${model.fleet} />`}
+      </div>
+      ${
+        model.isLoaded &&
+        html`<div class="now-past">
+        <${LastFacts} />
+        <${JustEnded}
+          items=${lastEnded(model.items.values(), ENDED)}
+          isKnown=${isPastKnown}
+        />
+      </div>`
+      }
+    </div>
+  </div>`;
+}
+
+// --- what is asked for beside it ---------------------------------------------
+
+/**
+ * Ask for the few that ended last; those that end from now on come by themselves.
+ * @param {boolean} isLoaded
+ * @returns {boolean} whether they are known
+ */
+function usePast(isLoaded) {
+  const { api, model } = useApp();
+  const [isKnown, setKnown] = useState(false);
+  useEffect(() => {
+    if (!isLoaded) return;
+    void askEnded(api)
+      .then((items) => model.putItems(items))
+      .then(() => setKnown(true))
+      .catch(() => {}); // the page says that the connection is lost
+  }, [isLoaded]);
+  return isKnown;
+}
+
+/**
+ * @param {import("../service/api.js").Api} api
+ * @returns {Promise<Item[]>}
+ */
+async function askEnded(api) {
+  const { items } = await api.get(`/v1/journal?${ENDS}&order=newest&limit=${ENDED}`);
+  if (!items.length) return [];
+  const query = new URLSearchParams();
+  for (const each of items) query.append("id", each.maintenance);
+  return (await api.get(`/v1/overview?${query}`)).items;
+}
+
+/**
+ * Ask for the fleet, if it is all there is to tell about.
+ * @param {boolean} isWanted
+ */
+function useFleet(isWanted) {
+  const { live } = useApp();
+  useEffect(() => {
+    if (isWanted) live.needFleet();
+  }, [isWanted]);
+}
+
+// --- parts -------------------------------------------------------------------
+
+/** @param {{sections: Record<Urgency, Item[]>, isLoaded: boolean}} props */
+function Counts({ sections, isLoaded }) {
+  return html`<p class="hidden" role="status">${isLoaded && summary(sections)}</p>
+    <ul class="counts" aria-label="How many there are">
+      ${URGENCIES.map((name) => {
+        const { length } = sections[name];
+        return html`<li key=${name}>
+          <button
+            class="card count ${length ? name : "none"}"
+            disabled=${!length}
+            onClick=${() => jumpTo(name)}
+          >
+            <strong>${isLoaded ? length.toLocaleString("en") : "–"}</strong>
+            ${" "}<span>${STANDINGS[name]}</span>
+          </button>
+        </li>`;
+      })}
+    </ul>`;
+}
+
+/** @param {Urgency} name */
+function jumpTo(name) {
+  const heading = document.getElementById(`now-${name}`);
+  heading?.scrollIntoView({ block: "start" });
+  heading?.focus({ preventScroll: true });
+}
+
+/** @param {{name: Urgency, items: Item[]}} props */
+function Section({ name, items }) {
+  const [shown, setShown] = useState(AT_FIRST);
+  if (!items.length) return null;
+  const rest = items.length - shown;
+  return html`<section aria-labelledby=${`now-${name}`}>
+    <h2 id=${`now-${name}`} tabindex="-1">${STANDINGS[name]}</h2>
+    <ul class="cards">
+      ${items.slice(0, shown).map(
+        (item) => html`<li key=${item.maintenance.id}>
+          <${Card} item=${item} />
+        </li>`,
+      )}
+    </ul>
+    ${
+      rest > 0 &&
+      html`<button onClick=${() => setShown(shown + MORE)}>
+      Show ${Math.min(rest, MORE)} more of ${items.length.toLocaleString("en")}
+    </button>`
+    }
+  </section>`;
+}
+
+/** @param {{items: Item[], isKnown: boolean}} props */
+function JustEnded({ items, isKnown }) {
+  return html`<section class="just-ended" aria-labelledby="just-ended">
+    <div class="just-ended-head">
+      <h2 id="just-ended">Just ended</h2>
+      <a href=${hashOf("timeline")}>All on the timeline</a>
+    </div>
+    ${isKnown && !items.length && html`<p class="soft">Nothing yet.</p>`}
+    <ul aria-busy=${isKnown ? "false" : "true"}>
+      ${items.map(
+        (item) => html`<li key=${item.maintenance.id}>
+          <${Standing} item=${item} />
+          <${StoryLink} id=${item.maintenance.id}>${titleOf(item.maintenance)}<//>
+          <span class="soft">
+            <${Time} at=${item.maintenance.ended_at ?? ""} relative />
+          </span>
+        </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+function Skeleton() {
+  return html`<div class="skeleton" role="status" aria-label="Loading">
+    <div class="card"></div>
+    <div class="card"></div>
+    <div class="card"></div>
+  </div>`;
+}

@@ -1,0 +1,116 @@
+// Questions to the service, and how it refuses them.
+
+/** What the service says when it refuses: its own sentence. */
+export class Refused extends Error {
+  /**
+   * @param {number} status 0: there was no answer
+   * @param {string} detail
+   */
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+const AWAY = "The service does not answer. Nothing is known of what you asked for.";
+
+/** Asks the service; the browser adds the session's cookie. */
+export class Api {
+  /**
+   * @param {(path: string, init: RequestInit) => Promise<Response>} fetch
+   * @param {() => void} signedOut called when the session is over
+   */
+  constructor(fetch, signedOut) {
+    this.fetch = fetch;
+    this.signedOut = signedOut;
+  }
+
+  /**
+   * @param {string} path
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<any>} the JSON of the answer
+   */
+  get(path, signal) {
+    return this.ask("GET", path, { signal });
+  }
+
+  /**
+   * Ask for a change. The same `key` twice is done once.
+   * @param {string} path
+   * @param {object} [body]
+   * @param {string} [key]
+   * @returns {Promise<any>}
+   */
+  post(path, body = {}, key = freshKey()) {
+    const headers = {
+      "Content-Type": "application/json",
+      "Idempotency-Key": key,
+    };
+    return this.ask("POST", path, { headers, body: JSON.stringify(body) });
+  }
+
+  /**
+   * @param {string} token
+   * @returns {Promise<import("../types").Session>}
+   */
+  signIn(token) {
+    const headers = { Authorization: `Bearer ${token}` };
+    return this.ask("POST", "/v1/session", { headers });
+  }
+
+  /** @returns {Promise<any>} */
+  signOut() {
+    return this.ask("DELETE", "/v1/session", {});
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {RequestInit} more
+   */
+  async ask(method, path, more) {
+    const answer = await this.answered(path, { ...more, method });
+    if (!answer.ok) throw await this.refusal(answer);
+    return answer.status === 204 ? null : answer.json();
+  }
+
+  /**
+   * Get an answer, whatever it is.
+   * @param {string} path
+   * @param {RequestInit} init
+   */
+  async answered(path, init) {
+    try {
+      return await this.fetch(path, { cache: "no-store", ...init });
+    } catch (error) {
+      if (init.signal?.aborted) throw error;
+      throw new Refused(0, AWAY);
+    }
+  }
+
+  /**
+   * Read why an answer is none.
+   * @param {Response} answer
+   */
+  async refusal(answer) {
+    const said = await answer.json().catch(() => null);
+    if (answer.status === 401) this.signedOut();
+    const detail = said?.detail ?? `The service answers ${answer.status}.`;
+    return new Refused(answer.status, detail);
+  }
+}
+
+/**
+ * Write a path with names in it: path`/v1/vms/${name}/restart`.
+ * @param {TemplateStringsArray} texts
+ * @param {...string} names
+ */
+export function path(texts, ...names) {
+  return String.raw({ raw: texts }, ...names.map(encodeURIComponent));
+}
+
+/** Make a key that nobody has used. */
+export function freshKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
+}

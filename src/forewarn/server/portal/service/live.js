@@ -1,0 +1,330 @@
+// Keeps the model true: asks for all once, then follows the journal.
+//
+// Rules of this file:
+//
+// 1. A fact is followed by its position. What comes twice counts once; after a break
+//    the stream goes on behind the last position, so that nothing is missed.
+// 2. What a fact changes is asked for again; nothing is reckoned from facts.
+// 3. A journal that is not the one known (a service started anew without its store) is
+//    found out after each break, and all is forgotten.
+
+import { changesFleet, concerned } from "./concerned.js";
+import { Refused } from "./api.js";
+import { readEvents } from "./stream.js";
+
+/** @typedef {import("../types").Entry} Entry */
+/** @typedef {import("../types").Overview} Overview */
+/** @typedef {import("./stream.js").Sent} Sent */
+
+const PAGE = 200;
+const MOST_IDS = 100; // that one question may have
+const FACTS_AT_FIRST = 100;
+const LONGEST_GAP = 5000; // facts that are caught up with one by one
+const BREATH = 150; // ms between questions about what has changed
+const DEAF = 40_000; // ms without a sign of life, which comes every 15 s
+const PATIENCE = [250, 500, 1000, 2000, 4000]; // ms before the next attempt
+
+/** Asks and follows, until it is stopped. */
+export class Live {
+  /**
+   * @param {import("./api.js").Api} api
+   * @param {import("./model.js").Model} model
+   */
+  constructor(api, model) {
+    this.api = api;
+    this.model = model;
+    /** @type {AbortController | null} */
+    this.running = null;
+    /** @type {() => void} */
+    this.wake = () => {};
+    /** @type {Set<string>} ids to ask for again */
+    this.dirty = new Set();
+    this.isAsking = false;
+    this.wantsFleet = false;
+    this.isFleetStale = false;
+  }
+
+  /** Begin, or go on at once if it waits for the next attempt. */
+  start() {
+    this.wake();
+    if (this.running) return;
+    this.running = new AbortController();
+    void this.run(this.running.signal);
+  }
+
+  /** End; what is known stays. */
+  stop() {
+    this.running?.abort();
+    this.running = null;
+    this.wake();
+  }
+
+  /** @param {AbortSignal} signal */
+  async run(signal) {
+    for (let tries = 0; !signal.aborted; tries += 1) {
+      try {
+        await this.catchUp(signal);
+        tries = 0;
+        await this.follow(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof Refused && error.status === 401) return this.stop();
+        if (!(error instanceof Refused)) console.warn(error);
+      }
+      if (!signal.aborted) await this.pause(tries);
+    }
+  }
+
+  /** @param {number} tries */
+  async pause(tries) {
+    const length = PATIENCE[Math.min(tries, PATIENCE.length - 1)] ?? 0;
+    this.model.link = { state: "lost", again: this.model.elapsed() + length };
+    this.model.changed();
+    await new Promise((resolve) => {
+      const timer = setTimeout(resolve, length);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve(null);
+      };
+    });
+    this.wake = () => {};
+  }
+
+  // --- all at once -------------------------------------------------------------
+
+  /** @param {AbortSignal} signal */
+  async catchUp(signal) {
+    const { model } = this;
+    const first = await this.page("", signal);
+    if (!(await this.isSameJournal(first.position, signal))) model.forget();
+    model.setClock(first.clock, first.now);
+    if (model.position < 0) {
+      await this.firstFacts(signal);
+      model.position = first.position;
+    }
+    await this.restOf(first, signal);
+    if (this.wantsFleet) await this.askFleet(signal);
+  }
+
+  /**
+   * Whether the journal goes on where it was left, and not too far from there.
+   * @param {number} position where it is now
+   * @param {AbortSignal} signal
+   */
+  async isSameJournal(position, signal) {
+    const { model } = this;
+    if (model.position < 0) return true;
+    const gap = position - model.position;
+    if (gap < 0 || gap > LONGEST_GAP) return false;
+    const last = model.facts[0];
+    if (last === undefined) return true;
+    const query = `after=${last.position - 1}&limit=1`;
+    const { items } = await this.api.get(`/v1/journal?${query}`, signal);
+    return JSON.stringify(items[0]) === JSON.stringify(last);
+  }
+
+  /** @param {AbortSignal} signal */
+  async firstFacts(signal) {
+    const query = `order=newest&limit=${FACTS_AT_FIRST}`;
+    const { items } = await this.api.get(`/v1/journal?${query}`, signal);
+    this.model.addFacts(items);
+  }
+
+  /**
+   * @param {string} more
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<Overview>}
+   */
+  page(more, signal) {
+    return this.api.get(`/v1/overview?limit=${PAGE}${more}`, signal);
+  }
+
+  /**
+   * Take in a page, and those behind it.
+   * @param {Overview} first
+   * @param {AbortSignal} [signal]
+   * @param {string} more
+   */
+  async restOf(first, signal, more = "") {
+    const { model } = this;
+    const listed = new Set();
+    for (let page = first; ; page = await this.page(behind(page, more), signal)) {
+      model.putItems(page.items);
+      for (const each of page.items) listed.add(each.maintenance.id);
+      if (page.next === null) break;
+    }
+    for (const each of model.live()) {
+      if (!listed.has(each.maintenance.id)) this.dirty.add(each.maintenance.id);
+    }
+    model.isLoaded = true;
+    this.refresh();
+  }
+
+  // --- bit by bit --------------------------------------------------------------
+
+  /** @param {AbortSignal} signal */
+  async follow(signal) {
+    const { model } = this;
+    const attempt = new AbortController();
+    const end = () => attempt.abort();
+    signal.addEventListener("abort", end);
+    let timer = setTimeout(end, DEAF);
+    const heard = () => {
+      clearTimeout(timer);
+      timer = setTimeout(end, DEAF);
+    };
+    try {
+      const query = `after=${model.position}&also=clock&also=faults`;
+      const init = { signal: attempt.signal };
+      const answer = await this.api.answered(`/v1/stream?${query}`, init);
+      if (!answer.ok || !answer.body) throw await this.api.refusal(answer);
+      model.link = { state: "live" };
+      model.changed();
+      await readEvents(answer.body, heard, (sent) => this.take(sent));
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+    }
+  }
+
+  /** @param {Sent[]} several */
+  take(several) {
+    const { model } = this;
+    /** @type {Entry[]} */
+    const entries = [];
+    for (const sent of several) {
+      if (sent.id !== null) model.position = Math.max(model.position, Number(sent.id));
+      if (sent.event === "clock") this.takeClock(JSON.parse(sent.data));
+      else if (sent.event === "faults") model.faults = JSON.parse(sent.data).items;
+      else if (sent.data) entries.push(JSON.parse(sent.data));
+    }
+    if (entries.length) this.takeFacts(entries);
+    model.changed();
+  }
+
+  /** @param {{clock: string, now: string}} told */
+  takeClock(told) {
+    this.model.setClock(told.clock, told.now);
+    this.askDue();
+    this.refresh();
+  }
+
+  /** @param {Entry[]} entries */
+  takeFacts(entries) {
+    this.model.addFacts(entries);
+    for (const entry of entries) {
+      for (const id of concerned(entry)) this.dirty.add(id);
+      if (changesFleet(entry)) this.isFleetStale = true;
+    }
+    this.askDue();
+    this.refresh();
+  }
+
+  /**
+   * Ask again for what somebody has just changed.
+   * @param {string[]} ids
+   */
+  askAgain(ids) {
+    for (const id of ids) this.dirty.add(id);
+    this.refresh();
+  }
+
+  /** Ask again for what is due: what holds it may have changed without a fact of it. */
+  askDue() {
+    for (const { maintenance, due } of this.model.live()) {
+      if (due && !maintenance.started_at) this.dirty.add(maintenance.id);
+    }
+    this.askPast();
+  }
+
+  /** Ask again for what became due by time alone, without a fact. */
+  askPast() {
+    const now = this.model.clock.now();
+    for (const { maintenance, due } of this.model.live()) {
+      const isPast = Date.parse(maintenance.not_before) <= now;
+      if (isPast && !due && !maintenance.started_at) this.dirty.add(maintenance.id);
+    }
+  }
+
+  /** Do what is to be done every second. */
+  tick() {
+    this.askPast();
+    this.refresh();
+    this.model.tick();
+  }
+
+  /** Ask for what has changed, at most so often that the service has a breath. */
+  refresh() {
+    if (this.isAsking || !this.running) return;
+    if (!this.dirty.size && !(this.isFleetStale && this.wantsFleet)) return;
+    this.isAsking = true;
+    const { signal } = this.running;
+    void this.askChanged(signal)
+      .catch(() => {}) // what is missing is asked for after the break
+      .finally(() => setTimeout(() => this.goOn(), BREATH));
+  }
+
+  goOn() {
+    this.isAsking = false;
+    this.refresh();
+  }
+
+  /** @param {AbortSignal} signal */
+  async askChanged(signal) {
+    const ids = [...this.dirty].slice(0, MOST_IDS);
+    for (const id of ids) this.dirty.delete(id);
+    if (ids.length) {
+      const query = ids.map((id) => `id=${encodeURIComponent(id)}`).join("&");
+      try {
+        const { items } = await this.api.get(`/v1/overview?${query}`, signal);
+        this.model.putItems(items);
+      } catch (error) {
+        for (const id of ids) this.dirty.add(id);
+        throw error;
+      }
+    }
+    if (this.isFleetStale && this.wantsFleet) await this.askFleet(signal);
+  }
+
+  // --- what only some pages need -----------------------------------------------
+
+  /** Ask for the fleet, and from now on again whenever it changes. */
+  needFleet() {
+    this.wantsFleet = true;
+    if (this.model.fleet === null) this.isFleetStale = true;
+    this.refresh();
+  }
+
+  /** @param {AbortSignal} [signal] */
+  async askFleet(signal) {
+    this.isFleetStale = false;
+    this.model.fleet = await this.api.get("/v1/fleet/map", signal);
+    this.model.changed();
+  }
+
+  /**
+   * Ask for what has ended since a moment, once.
+   * @param {number} since in ms of the service's clock
+   */
+  async needPast(since) {
+    const { model } = this;
+    if (model.pastSince !== null && model.pastSince <= since) return;
+    const before = model.pastSince;
+    model.pastSince = since;
+    const more = `&since=${new Date(since).toISOString()}`;
+    try {
+      await this.restOf(await this.page(more), undefined, more);
+    } catch (error) {
+      model.pastSince = before; // so that it can be asked for again
+      throw error;
+    }
+  }
+}
+
+/**
+ * @param {Overview} page
+ * @param {string} more
+ */
+function behind(page, more) {
+  return `${more}&after=${encodeURIComponent(String(page.next))}`;
+}
