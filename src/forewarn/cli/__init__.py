@@ -32,6 +32,7 @@ COMMANDS = (
     "health",
     "faults",
     "token",
+    "portal",
     "watch",
     "approve",
     "agent",

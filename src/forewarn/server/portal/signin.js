@@ -41,9 +41,7 @@ export function SignIn({ enter }) {
       <p id="refusal" class="refusal" role="alert">${refusal}</p>
       <button class="primary" disabled=${isAsking}>Sign in</button>
       <p id="hint" class="hint">
-        The first start of <code>forewarn serve</code> writes a token to the file
-        ${" "}<code>token</code> in its state directory, usually
-        ${" "}<code>~/.local/state/forewarn/token</code>.
+        <code>forewarn portal</code>, where the service runs, tells you one.
         ${" "}<code>forewarn token create</code> makes others.
       </p>
     </form>
