@@ -9,7 +9,7 @@ from forewarn import cli
 
 Capture = pytest.CaptureFixture[str]
 
-OPS = {"name": "ops", "role": "operator", "group": None, "may": []}
+OPS: dict[str, object] = {"name": "ops", "role": "operator", "group": None, "may": []}
 
 
 def test_the_portal_and_the_token_are_told(service: Service, capsys: Capture) -> None:
