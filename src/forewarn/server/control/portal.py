@@ -81,13 +81,13 @@ def read_files(folder: Path) -> Mapping[str, File]:
 
 @router.api_route("/", methods=_READING)
 @router.api_route("/portal", methods=_READING)
-def home() -> Response:
+async def home() -> Response:
     """Lead to the portal."""
     return RedirectResponse(_HOME, 307)
 
 
 @router.api_route("/portal/{path:path}", methods=_READING)
-def show_file(request: Request, path: str) -> Response:
+async def show_file(request: Request, path: str) -> Response:
     """Show one file of the portal."""
     files: Mapping[str, File] = request.app.state.portal
     file = files.get(path or _START)

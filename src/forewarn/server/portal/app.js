@@ -12,17 +12,11 @@ import { AppContext, html, render, useEffect, useMemo, useState } from "./view.j
 
 const SECOND = 1000;
 
-function Root() {
-  const [session, setSession] = useState(/** @type {Session | null} */ (null));
-  const [isKnown, setKnown] = useState(false); // whether one is signed in, or not
+/** @param {{first: Session | null}} props who is signed in at first; null: nobody */
+function Root({ first }) {
+  const [session, setSession] = useState(first);
   const { toasts, say, drop } = useToasts();
   const { model, api, live } = useMemo(() => made(() => setSession(null)), []);
-
-  useEffect(() => {
-    void sessionOf(api)
-      .then(setSession)
-      .finally(() => setKnown(true));
-  }, [api]);
 
   useEffect(() => (session ? begun(model, live, session) : undefined), [session]);
 
@@ -38,7 +32,7 @@ function Root() {
   const app = useMemo(() => ({ model, api, live, say }), [model, api, live, say]);
   return html`<${AppContext.Provider} value=${app}>
     ${session && html`<${Shell} leave=${leave} />`}
-    ${!session && isKnown && html`<${SignIn} enter=${setSession} />`}
+    ${!session && html`<${SignIn} enter=${setSession} />`}
     <${Toasts} toasts=${toasts} drop=${drop} />
   <//>`;
 }
@@ -49,16 +43,21 @@ function made(signedOut) {
     (draw) => requestAnimationFrame(draw),
     () => performance.now(),
   );
-  const api = new Api((path, init) => fetch(path, init), signedOut);
+  const api = asking(signedOut);
   return { model, api, live: new Live(api, model) };
+}
+
+/** @param {() => void} signedOut */
+function asking(signedOut) {
+  return new Api((path, init) => fetch(path, init), signedOut);
 }
 
 /**
  * Ask who is signed in, until the service answers.
- * @param {Api} api
  * @returns {Promise<Session | null>}
  */
-async function sessionOf(api) {
+async function firstSession() {
+  const api = asking(() => {});
   for (;;) {
     try {
       return await api.get("/v1/session");
@@ -93,5 +92,12 @@ function begun(model, live, session) {
   };
 }
 
-const root = document.getElementById("root");
-if (root) render(html`<${Root} />`, root);
+/** Take the place of what the file itself shows, which is there before any script. */
+async function begin() {
+  const root = document.getElementById("root");
+  const first = await firstSession();
+  root?.replaceChildren();
+  if (root) render(html`<${Root} first=${first} />`, root);
+}
+
+void begin();

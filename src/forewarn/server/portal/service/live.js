@@ -98,12 +98,11 @@ export class Live {
     const first = await this.page("", signal);
     if (!(await this.isSameJournal(first.position, signal))) model.forget();
     model.setClock(first.clock, first.now);
-    if (model.position < 0) {
-      await this.firstFacts(signal);
-      model.position = first.position;
-    }
+    const position = model.position < 0 ? first.position : model.position;
     await this.restOf(first, signal);
     if (this.wantsFleet) await this.askFleet(signal);
+    if (model.position < 0) await this.firstFacts(signal);
+    model.position = position;
   }
 
   /**
