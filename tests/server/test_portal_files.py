@@ -89,7 +89,7 @@ def test_a_file_says_what_it_is(shared: Service, path: str, kind: str) -> None:
 
 def test_what_the_page_names_is_there() -> None:
     page = (FOLDER / "index.html").read_text()
-    named = re.findall(r'(?:src|href)="([^"]*)"', page)
+    named = re.findall(r'(?:src|href)="([^"#]+)"', page)
     assert named
     assert [each for each in named if each not in SERVED] == []
 
