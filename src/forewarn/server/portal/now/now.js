@@ -62,7 +62,7 @@ function usePast(isLoaded) {
   useEffect(() => {
     if (!isLoaded) return;
     void askEnded(api)
-      .then((items) => model.putItems(items))
+      .then(({ items, position }) => model.putItems(items, position))
       .then(() => setKnown(true))
       .catch(() => {}); // the page says that the connection is lost
   }, [isLoaded]);
@@ -71,14 +71,14 @@ function usePast(isLoaded) {
 
 /**
  * @param {import("../service/api.js").Api} api
- * @returns {Promise<Item[]>}
+ * @returns {Promise<{items: Item[], position: number}>}
  */
 async function askEnded(api) {
   const { items } = await api.get(`/v1/journal?${ENDS}&order=newest&limit=${ENDED}`);
-  if (!items.length) return [];
+  if (!items.length) return { items, position: 0 };
   const query = new URLSearchParams();
   for (const each of items) query.append("id", each.maintenance);
-  return (await api.get(`/v1/overview?${query}`)).items;
+  return api.get(`/v1/overview?${query}`);
 }
 
 /**

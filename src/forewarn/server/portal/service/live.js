@@ -148,7 +148,7 @@ export class Live {
     const { model } = this;
     const listed = new Set();
     for (let page = first; ; page = await this.page(behind(page, more), signal)) {
-      model.putItems(page.items);
+      model.putItems(page.items, page.position);
       for (const each of page.items) listed.add(each.maintenance.id);
       if (page.next === null) break;
     }
@@ -275,14 +275,24 @@ export class Live {
     if (ids.length) {
       const query = ids.map((id) => `id=${encodeURIComponent(id)}`).join("&");
       try {
-        const { items } = await this.api.get(`/v1/overview?${query}`, signal);
-        this.model.putItems(items);
+        this.takeAnswer(ids, await this.api.get(`/v1/overview?${query}`, signal));
       } catch (error) {
         for (const id of ids) this.dirty.add(id);
         throw error;
       }
     }
     if (this.isFleetStale && this.wantsFleet) await this.askFleet(signal);
+  }
+
+  /**
+   * Take in what was asked for by `ids`; what is not shown is not there any more.
+   * @param {string[]} ids
+   * @param {Overview} answer
+   */
+  takeAnswer(ids, { items, position }) {
+    const shown = new Set(items.map((each) => each.maintenance.id));
+    this.model.putItems(items, position);
+    this.model.dropItems(ids.filter((id) => !shown.has(id)));
   }
 
   // --- what only some pages need -----------------------------------------------

@@ -41,6 +41,8 @@ export class Model {
     this.facts = [];
     /** @type {Map<string, Item>} by the id of the maintenance */
     this.items = new Map();
+    /** @type {WeakMap<Item, number>} how far the journal was when each was told */
+    this.toldAt = new WeakMap();
     this.isLoaded = false;
     /** @type {import("../types").FleetMap | null} null: not asked for yet */
     this.fleet = null;
@@ -111,10 +113,29 @@ export class Model {
     this.changed();
   }
 
-  /** @param {Item[]} items */
-  putItems(items) {
-    for (const each of items) this.items.set(each.maintenance.id, each);
+  /**
+   * Take items in, but for those of which something newer is known: answers overtake
+   * each other.
+   * @param {Item[]} items
+   * @param {number} position how far the journal was when they were told
+   */
+  putItems(items, position) {
+    for (const each of items) {
+      const known = this.items.get(each.maintenance.id);
+      if (known && (this.toldAt.get(known) ?? 0) > position) continue;
+      this.items.set(each.maintenance.id, each);
+      this.toldAt.set(each, position);
+    }
     this.forgetOldest();
+    this.changed();
+  }
+
+  /**
+   * Forget what the service does not show any more.
+   * @param {string[]} ids
+   */
+  dropItems(ids) {
+    for (const id of ids) this.items.delete(id);
     this.changed();
   }
 
