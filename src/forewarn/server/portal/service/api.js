@@ -14,6 +14,8 @@ export class Refused extends Error {
 
 const AWAY = "The service does not answer. Nothing is known of what you asked for.";
 
+const LATE = 20_000; // ms; what is read is there in one second, if ever
+
 /** Asks the service; the browser adds the session's cookie. */
 export class Api {
   /**
@@ -26,12 +28,23 @@ export class Api {
   }
 
   /**
+   * Read. An answer that is late is none: a connection may be dead, and nobody says so.
    * @param {string} path
    * @param {AbortSignal} [signal]
    * @returns {Promise<any>} the JSON of the answer
    */
-  get(path, signal) {
-    return this.ask("GET", path, { signal });
+  async get(path, signal) {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), LATE);
+    const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
+    try {
+      return await this.ask("GET", path, { signal: either });
+    } catch (error) {
+      if (late.signal.aborted && !signal?.aborted) throw new Refused(0, AWAY);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /**

@@ -40,6 +40,8 @@ export class Live {
     /** @type {Set<string>} ids to ask for again */
     this.dirty = new Set();
     this.isAsking = false;
+    this.failures = 0; // of questions about what has changed, in a row
+    this.tries = 0; // to follow, in a row
     this.wantsFleet = false;
     this.isFleetStale = false;
   }
@@ -61,23 +63,21 @@ export class Live {
 
   /** @param {AbortSignal} signal */
   async run(signal) {
-    for (let tries = 0; !signal.aborted; tries += 1) {
+    for (this.tries = 0; !signal.aborted; this.tries += 1) {
       try {
         await this.catchUp(signal);
-        tries = 0;
         await this.follow(signal);
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof Refused && error.status === 401) return this.stop();
         if (!(error instanceof Refused)) console.warn(error);
       }
-      if (!signal.aborted) await this.pause(tries);
+      if (!signal.aborted) await this.pause(patience(this.tries));
     }
   }
 
-  /** @param {number} tries */
-  async pause(tries) {
-    const length = PATIENCE[Math.min(tries, PATIENCE.length - 1)] ?? 0;
+  /** @param {number} length */
+  async pause(length) {
     this.model.link = { state: "lost", again: this.model.elapsed() + length };
     this.model.changed();
     await new Promise((resolve) => {
@@ -177,8 +177,10 @@ export class Live {
       const init = { signal: attempt.signal };
       const answer = await this.api.answered(`/v1/stream?${query}`, init);
       if (!answer.ok || !answer.body) throw await this.api.refusal(answer);
+      this.tries = 0;
       model.link = { state: "live" };
       model.changed();
+      this.refresh();
       await readEvents(answer.body, heard, (sent) => this.take(sent));
     } finally {
       clearTimeout(timer);
@@ -192,12 +194,14 @@ export class Live {
     /** @type {Entry[]} */
     const entries = [];
     for (const sent of several) {
-      if (sent.id !== null) model.position = Math.max(model.position, Number(sent.id));
       if (sent.event === "clock") this.takeClock(JSON.parse(sent.data));
       else if (sent.event === "faults") model.faults = JSON.parse(sent.data).items;
       else if (sent.data) entries.push(JSON.parse(sent.data));
     }
     if (entries.length) this.takeFacts(entries);
+    for (const { id } of several) {
+      if (id !== null) model.position = Math.max(model.position, Number(id));
+    }
     model.changed();
   }
 
@@ -254,13 +258,18 @@ export class Live {
 
   /** Ask for what has changed, at most so often that the service has a breath. */
   refresh() {
-    if (this.isAsking || !this.running) return;
+    if (this.isAsking || !this.running || this.model.link.state === "lost") return;
     if (!this.dirty.size && !(this.isFleetStale && this.wantsFleet)) return;
     this.isAsking = true;
     const { signal } = this.running;
     void this.askChanged(signal)
-      .catch(() => {}) // what is missing is asked for after the break
-      .finally(() => setTimeout(() => this.goOn(), BREATH));
+      .then(() => (this.failures = 0))
+      .catch(() => (this.failures += 1)) // what is missing is asked for again
+      .finally(() => setTimeout(() => this.goOn(), this.breath()));
+  }
+
+  breath() {
+    return this.failures ? patience(this.failures - 1) : BREATH;
   }
 
   goOn() {
@@ -307,7 +316,12 @@ export class Live {
   /** @param {AbortSignal} [signal] */
   async askFleet(signal) {
     this.isFleetStale = false;
-    this.model.fleet = await this.api.get("/v1/fleet/map", signal);
+    try {
+      this.model.fleet = await this.api.get("/v1/fleet/map", signal);
+    } catch (error) {
+      this.isFleetStale = true;
+      throw error;
+    }
     this.model.changed();
   }
 
@@ -328,6 +342,15 @@ export class Live {
       throw error;
     }
   }
+}
+
+/**
+ * Say how long to wait before the next attempt.
+ * @param {number} tries that have failed before the last one
+ * @returns {number} in ms
+ */
+function patience(tries) {
+  return PATIENCE[Math.min(tries, PATIENCE.length - 1)] ?? 0;
 }
 
 /**

@@ -1,0 +1,74 @@
+// How often and how long a service is asked that does not answer.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Api, Refused } from "../../../src/forewarn/server/portal/service/api.js";
+import { page, Service, until } from "./a_service.js";
+
+test("whoever is in haste does not wait for the next attempt", async (context) => {
+  const service = new Service();
+  service.isAway = true;
+  const { model, live } = page(service);
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  live.start();
+  for (const turn of [1, 2]) {
+    while (model.link.state !== "lost" || service.asked.length < turn) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    live.start();
+  }
+  assert.ok(service.asked.length >= 2);
+  live.stop();
+});
+
+test("questions that fail are asked again, less and less often", async (context) => {
+  const service = new Service();
+  service.announce("A");
+  const { model, live } = page(service);
+  live.start();
+  await until(model, () => model.link.state === "live");
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  service.status = 503;
+  const asked = service.asked.length;
+  live.needFleet();
+  for (let spent = 0; spent < 3000; spent += 50) {
+    context.mock.timers.tick(50);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.deepEqual(new Set(service.asked.slice(asked)), new Set(["/v1/fleet/map"]));
+  assert.equal(service.asked.length - asked, 4); // at 0, 250, 750 and 1750 ms
+  context.mock.timers.reset();
+  live.stop();
+});
+
+test("a stream that is refused is asked for less and less often", async (context) => {
+  const service = new Service();
+  service.before = (path) => {
+    if (path === "/v1/stream") throw new TypeError("refused");
+  };
+  const { live } = page(service);
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  live.start();
+  for (let spent = 0; spent < 3000; spent += 50) {
+    for (let turn = 0; turn < 5; turn += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    context.mock.timers.tick(50);
+  }
+  const streams = service.asked.filter((each) => each.startsWith("/v1/stream"));
+  assert.equal(streams.length, 4);
+  live.stop();
+});
+
+test("an answer that never comes is not waited for", async (context) => {
+  const service = new Service();
+  service.before = () => new Promise(() => {});
+  const api = new Api(service.fetch, () => {});
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const answer = api.get("/v1/overview");
+  context.mock.timers.tick(20_000);
+  await assert.rejects(answer, (error) => {
+    return error instanceof Refused && error.status === 0;
+  });
+});
