@@ -21,7 +21,7 @@ export function NowPage() {
   const model = useModel();
   const sections = sectionsOf(model.items.values());
   const isEmpty = URGENCIES.every((name) => !sections[name].length);
-  const isPastKnown = usePast(model.isLoaded);
+  const isPastKnown = usePast(model.isLoaded && model.link.state !== "lost");
   useFleet(model.isLoaded && isEmpty);
   return html`<div class="now">
     <h1>Now</h1>
@@ -52,20 +52,21 @@ export function NowPage() {
 // --- what is asked for beside it ---------------------------------------------
 
 /**
- * Ask for the few that ended last; those that end from now on come by themselves.
- * @param {boolean} isLoaded
+ * Ask for the few that ended last, after each break again; those that end from now on
+ * come by themselves.
+ * @param {boolean} isThere whether the service answers
  * @returns {boolean} whether they are known
  */
-function usePast(isLoaded) {
+function usePast(isThere) {
   const { api, model } = useApp();
   const [isKnown, setKnown] = useState(false);
   useEffect(() => {
-    if (!isLoaded) return;
+    if (!isThere) return;
     void askEnded(api)
       .then(({ items, position }) => model.putItems(items, position))
       .then(() => setKnown(true))
       .catch(() => {}); // the page says that the connection is lost
-  }, [isLoaded]);
+  }, [isThere]);
   return isKnown;
 }
 
