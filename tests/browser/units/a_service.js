@@ -115,12 +115,14 @@ export class Service {
     const items = ids.length
       ? all.filter((each) => ids.includes(each.maintenance.id))
       : all.filter((each) => !each.maintenance.ended_at);
+    const from = Number(query.get("after") ?? 0);
+    const to = from + Number(query.get("limit") ?? items.length);
     return {
       position: this.journal.length,
       clock: "system",
       now: NOW,
-      items,
-      next: null,
+      items: items.slice(from, to),
+      next: to < items.length ? to : null,
     };
   }
 
@@ -177,6 +179,13 @@ export async function until(model, isTrue) {
   while (!isTrue()) {
     assert.ok(!isLate.aborted, "nothing of the kind came about");
     await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Let all that is under way come to where it waits for a timer. */
+export async function settled() {
+  for (let turn = 0; turn < 20; turn += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

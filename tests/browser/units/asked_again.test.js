@@ -12,9 +12,14 @@ test("an answer that is overtaken by a newer one changes nothing", async () => {
   live.start();
   await until(model, () => model.link.state === "live");
   const { promise, resolve } = later();
-  service.onItsWay = (path) => (path.includes("since=") ? promise : undefined);
+  let isOnItsWay = false;
+  service.onItsWay = (path) => {
+    if (!path.includes("since=")) return;
+    isOnItsWay = true;
+    return promise;
+  };
   const past = live.needPast(0);
-  await until(model, () => service.asked.some((each) => each.includes("since=")));
+  await until(model, () => isOnItsWay);
   service.end("A");
   await until(model, () => model.ended().length === 1);
   resolve();
@@ -76,6 +81,58 @@ test("what has changed is not asked for while the service is away", async () => 
   assert.equal(asked(), 0);
   service.isAway = false;
   await until(model, () => asked() === 1);
+  live.stop();
+});
+
+test("what was not answered is asked for again", async () => {
+  const service = new Service();
+  const { model, live } = page(service);
+  live.start();
+  await until(model, () => model.link.state === "live");
+  service.status = 503;
+  service.announce("A");
+  await until(model, () => service.asked.some((each) => each.includes("id=A")));
+  service.status = 200;
+  await until(model, () => model.items.has("A"));
+  live.stop();
+});
+
+test("what is held is asked for again whenever something happens", async () => {
+  const service = new Service();
+  service.announce("A");
+  service.items.get("A").due = true;
+  const { model, live } = page(service);
+  live.start();
+  await until(model, () => model.link.state === "live");
+  service.announce("B");
+  const both = (/** @type {string} */ each) => /id=A/.test(each) && /id=B/.test(each);
+  await until(model, () => service.asked.some(both));
+  live.stop();
+});
+
+test("more than one page is read to its end", async () => {
+  const service = new Service();
+  for (let number = 0; number < 450; number += 1) service.announce(`M${number}`);
+  const { model, live } = page(service);
+  live.start();
+  await until(model, () => model.items.size === 450);
+  assert.equal(service.asked.filter((each) => each.includes("id=")).length, 0);
+  live.stop();
+});
+
+test("the fleet is asked for when it changes, and after a break", async () => {
+  const service = new Service();
+  const { model, live } = page(service);
+  live.start();
+  await until(model, () => model.link.state === "live");
+  const asked = () => service.asked.filter((each) => each === "/v1/fleet/map").length;
+  live.needFleet();
+  await until(model, () => asked() === 1);
+  service.journal.push({ position: 1, at: "", fact: "FleetChanged" });
+  service.send();
+  await until(model, () => asked() === 2);
+  service.cut();
+  await until(model, () => asked() === 3);
   live.stop();
 });
 

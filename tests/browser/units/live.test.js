@@ -14,6 +14,7 @@ test("what there is is shown, and what comes after it, each once", async () => {
   service.announce("B");
   await until(model, () => model.items.has("B"));
   assert.deepEqual(positions(model), [2, 1]);
+  assert.equal(model.clock.told, Date.parse(NOW));
   service.end("A");
   await until(model, () => model.ended().length === 1);
   assert.deepEqual(
@@ -68,10 +69,11 @@ test("what ended during a break is not live any more", async () => {
 test("another journal under the same name is found out", async () => {
   const service = new Service();
   service.announce("old-1");
-  service.announce("old-2");
   const { model, live } = page(service);
   live.start();
   await until(model, () => model.link.state === "live");
+  service.end("old-1");
+  await until(model, () => model.ended().length === 1);
   service.journal = [];
   service.items.clear();
   for (const id of ["new-1", "new-2", "new-3"]) service.announce(id);

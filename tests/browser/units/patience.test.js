@@ -4,21 +4,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Api, Refused } from "../../../src/forewarn/server/portal/service/api.js";
-import { page, Service, until } from "./a_service.js";
+import { page, Service, settled, until } from "./a_service.js";
 
 test("whoever is in haste does not wait for the next attempt", async (context) => {
   const service = new Service();
   service.isAway = true;
-  const { model, live } = page(service);
+  const { live } = page(service);
   context.mock.timers.enable({ apis: ["setTimeout"] });
   live.start();
-  for (const turn of [1, 2]) {
-    while (model.link.state !== "lost" || service.asked.length < turn) {
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    live.start();
-  }
-  assert.ok(service.asked.length >= 2);
+  await settled();
+  assert.equal(service.asked.length, 1);
+  live.start();
+  await settled();
+  assert.equal(service.asked.length, 2);
   live.stop();
 });
 
@@ -71,4 +69,50 @@ test("an answer that never comes is not waited for", async (context) => {
   await assert.rejects(answer, (error) => {
     return error instanceof Refused && error.status === 0;
   });
+});
+
+test("a stream without a sign of life is given up", async (context) => {
+  const service = new Service();
+  const { model, live } = page(service);
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  live.start();
+  await settled();
+  context.mock.timers.tick(30_000);
+  service.tell("clock", { clock: "system", now: "2026-11-16T12:00:30Z" });
+  await settled();
+  context.mock.timers.tick(30_000);
+  await settled();
+  assert.equal(model.link.state, "live");
+  context.mock.timers.tick(10_000);
+  await settled();
+  assert.equal(model.link.state, "lost");
+  live.stop();
+});
+
+test("after each break it comes back as soon as after the first", async (context) => {
+  const service = new Service();
+  const { model, live } = page(service);
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  live.start();
+  await settled();
+  for (let round = 0; round < 4; round += 1) {
+    service.cut();
+    await settled();
+    context.mock.timers.tick(250);
+    await settled();
+    assert.equal(model.link.state, "live");
+  }
+  live.stop();
+});
+
+test("a page that is shown again is not live before it has caught up", async () => {
+  const service = new Service();
+  const { model, live } = page(service);
+  live.start();
+  await until(model, () => model.link.state === "live");
+  live.stop();
+  live.start();
+  assert.equal(model.link.state, "connecting");
+  await until(model, () => model.link.state === "live");
+  live.stop();
 });

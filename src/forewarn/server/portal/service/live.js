@@ -51,6 +51,8 @@ export class Live {
     this.wake();
     if (this.running) return;
     this.running = new AbortController();
+    this.model.link = { state: "connecting" }; // again, perhaps
+    this.model.changed();
     void this.run(this.running.signal);
   }
 
