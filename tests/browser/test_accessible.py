@@ -44,6 +44,15 @@ def test_no_page_keeps_anybody_out(
         assert violations(page) == [], name
 
 
+def test_nothing_is_wider_than_the_narrowest_telephone(
+    visitor: Visitor, lively: Service
+) -> None:
+    page = visitor.opens(lively, PAGES[0], width=320)
+    for name in PAGES:
+        go(page, name)
+        assert page.evaluate("document.documentElement.scrollWidth") == 320, name
+
+
 def test_nobody_is_kept_from_signing_in(
     visitor: Visitor, lively: Service, axe: str
 ) -> None:

@@ -210,10 +210,17 @@ def _vm(group: int, number: int) -> str:
     return f'[[vms]]\nname = "g{group}-{number}"\ngroup = "g{group}"\nhost = "h"\n'
 
 
-def test_without_a_fleet_the_page_says_how_to_get_one(
+def test_without_a_fleet_the_page_says_how_to_get_one_also_on_a_telephone(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
     (tmp_path / "empty.toml").write_text("")
-    page = visitor.opens(serve(fleet=str(tmp_path / "empty.toml")), "fleet")
-    expect(page.get_by_text("There is no fleet yet")).to_be_visible()
-    expect(page.get_by_text("forewarn fleet apply fleet.toml")).to_be_visible()
+    service = serve(fleet=str(tmp_path / "empty.toml"))
+    page = visitor.opens(service, "fleet", width=320)
+    first = page.get_by_role("region", name="There are no VMs yet")
+    expect(first).to_contain_text("forewarn fleet apply fleet.toml")
+    inside = first.bounding_box()
+    assert inside
+    for each in first.get_by_role("button", name="Copy").all():
+        box = each.bounding_box()
+        assert box
+        assert box["x"] + box["width"] < inside["x"] + inside["width"] < 320

@@ -155,11 +155,13 @@ def test_a_first_visit_is_told_what_to_do_until_there_is_a_fleet(
     nobody = tmp_path / "nobody.toml"
     nobody.touch()
     service = serve(fleet=str(nobody))
-    page = visitor.opens(service)
+    page = visitor.opens(service, width=320)
     first = section(page, "There are no VMs yet")
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
     assert service.ask("PUT", "/v1/vms/lone", {}).status == 200
-    expect(page.get_by_text("1 VM in 1 group; 1 group is silent")).to_be_visible()
+    said = "1 VM in 1 group; 1 group is silent: it has not asked"
+    expect(page.get_by_text(said)).to_be_visible()
     expect(first).to_have_count(0)
 
 

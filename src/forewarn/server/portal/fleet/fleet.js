@@ -1,7 +1,7 @@
 // The Fleet page: hosts, groups and update domains, and what a host would touch.
 
 import { Details, placeOf } from "./details.js";
-import { EmptyFleet } from "./empty.js";
+import { FirstVisit } from "../first_visit.js";
 import { Grid } from "./grid.js";
 import { Hosts } from "./hosts.js";
 import { indexOf } from "./fleet_index.js";
@@ -44,7 +44,7 @@ export function FleetPage() {
   return html`<div class="fleet">
     <h1>Fleet</h1>
     ${fleet === null && html`<${Waiting} />`}
-    ${fleet !== null && isEmpty(fleet) && html`<${EmptyFleet} />`}
+    ${fleet !== null && isEmpty(fleet) && html`<${FirstVisit} />`}
     ${fleet !== null && !isEmpty(fleet) && html`<${Fleet} map=${fleet} />`}
   </div>`;
 }
