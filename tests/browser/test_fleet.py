@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Serve
-from tests.browser.visitor import Rooms, Visitor, a_visitor
+from tests.browser.visitor import Rooms, Visitor, a_visitor, signed_in
 from tests.server.service import Service, a_service
 
 LONG = "n" * 80
@@ -157,6 +157,35 @@ def test_hosts_can_be_the_rows(page: Page) -> None:
     rows = page.get_by_role("row")
     expect(rows.nth(1)).to_contain_text("host-a")
     expect(rows.nth(1).locator(".vm")).to_have_text(["0", "2"])
+
+
+def test_a_group_without_update_domains_says_so(page: Page) -> None:
+    said = page.get_by_role("row").filter(has_text="no update domains")
+    expect(said.get_by_role("rowheader")).to_contain_text(["batch", LONG, "quiet"])
+
+
+def test_a_long_name_of_a_host_leaves_room_for_what_it_touches(page: Page) -> None:
+    host(page, LONG).click()
+    expect(page.get_by_label(f"Only what {LONG} touches")).to_be_visible()
+    reach = page.locator(".fleet-reach").bounding_box()
+    assert reach
+    assert reach["height"] < 200
+
+
+def test_the_fleet_comes_with_its_marks_and_does_not_move(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = visitor.comes(shared)
+    held: list[Route] = []
+    page.route("**/v1/overview?*", lambda route: held.append(route))
+    signed_in(page.context, shared.control, shared.token)
+    with page.expect_response("**/v1/fleet/map"):
+        page.goto(f"{shared.control}/portal/#/fleet")
+    expect(page.get_by_text("Asking for the fleet…")).to_be_visible()
+    while held:
+        held.pop().continue_()
+    page.unroute("**/v1/overview?*")
+    expect(host(page, "host-a")).to_be_visible()
 
 
 def test_nothing_is_wider_than_a_telephone(visitor: Visitor, small: Service) -> None:

@@ -43,8 +43,8 @@ export function Shell({ leave }) {
  */
 function Mark({ page }) {
   const model = useModel();
-  const isDrawn =
-    (page === "now" && model.isLoaded) || (page === "fleet" && model.fleet !== null);
+  const isKnown = page === "now" || (page === "fleet" && model.fleet !== null);
+  const isDrawn = isKnown && model.isLoaded;
   useEffect(() => {
     if (isDrawn) performance.mark(`forewarn:${page}`);
   }, [page, isDrawn]);

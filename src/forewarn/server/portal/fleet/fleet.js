@@ -31,7 +31,8 @@ const OFTEN = 60_000; // ms; who asks, and who falls silent, is no fact of the j
 
 export function FleetPage() {
   const { live } = useApp();
-  const { fleet } = useModel();
+  const { fleet, isLoaded } = useModel();
+  const isReady = fleet !== null && isLoaded; // marks that come later would move hosts
   useEffect(() => {
     const ask = () => {
       live.isFleetStale = true;
@@ -43,9 +44,9 @@ export function FleetPage() {
   }, [live]);
   return html`<div class="fleet">
     <h1>Fleet</h1>
-    ${fleet === null && html`<${Waiting} />`}
-    ${fleet !== null && isEmpty(fleet) && html`<${FirstVisit} />`}
-    ${fleet !== null && !isEmpty(fleet) && html`<${Fleet} map=${fleet} />`}
+    ${!isReady && html`<${Waiting} />`}
+    ${isReady && isEmpty(fleet) && html`<${FirstVisit} />`}
+    ${isReady && !isEmpty(fleet) && html`<${Fleet} map=${fleet} />`}
   </div>`;
 }
 

@@ -42,7 +42,7 @@ export function hostOf(index, marks, host) {
  * @param {HostShown & {said?: string}} props `said`: of its VMs, if not how many
  */
 export function HostFace({ name, vms, groups, mark, condition, said }) {
-  return html`<span class="name">${name}</span>
+  return html`<span class="name" title=${name}>${name}</span>
     <span class="about">
       ${said ?? count(vms, "VM")} · ${count(groups, "group")}
       ${condition && html` <span class="badge failed">${condition}</span>`}

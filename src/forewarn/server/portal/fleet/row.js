@@ -118,7 +118,7 @@ function GroupHead({ index, row, look }) {
     tabindex="-1"
     aria-current=${isChosen ? "true" : undefined}
   >
-    <span class="name">${row.name}</span>
+    <span class="name" title=${row.name}>${row.name}</span>
     <span class="about">
       ${countOf(row)} · ${group?.kind}
       ${group?.is_silent && html` <span class="badge warn">silent</span>`}
@@ -158,6 +158,7 @@ function countOf({ vms, total }) {
  */
 function drawnCell(index, { domain, vms }, look, isWide) {
   const column = index.columns.indexOf(domain) + 2;
+  const isUnparted = isWide && !look.isByHost && index.columns.length > 0;
   return html`<div
     role="cell"
     key=${String(domain)}
@@ -166,6 +167,7 @@ function drawnCell(index, { domain, vms }, look, isWide) {
   >
     ${!isWide && html`<span class="label">${domain ?? "none"}</span>`}
     ${vms.map((vm) => square(index, vm, look))}
+    ${isUnparted && html`<span class="unparted">no update domains</span>`}
   </div>`;
 }
 
