@@ -190,7 +190,7 @@ def test_what_is_announced_appears_and_now_moves_by_the_clock(
     service.advance(600)
     page.wait_for_function(
         """(apart) => {
-          const [work, now] = [".work", ".plot .now"].map((each) =>
+          const [work, now] = [".lanes .work", ".plot .now"].map((each) =>
             document.querySelector(each).getBoundingClientRect().x);
           return Math.abs((work - now) * 3 - apart) < 8;
         }""",

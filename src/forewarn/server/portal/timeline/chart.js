@@ -46,7 +46,8 @@ export function Chart({ choice, lanes, stretch, now, isReady, children }) {
   const { by, most } = choice;
   const shown = width ? firstLanes(lanes, most, most * BARS_A_LANE) : [];
   const props = { by, stretch, width, now };
-  return html`<div class="chart card" ref=${chart}>
+  return html`<${Legend} />
+    <div class="chart card" ref=${chart}>
       <${Axis} stretch=${stretch} width=${width} track=${track} isReady=${isReady} />
       ${!isReady && html`<${Skeleton} />`} ${children}
       <ol class="lanes" aria-label=${by === "host" ? "Hosts" : "Groups"}>
@@ -56,8 +57,7 @@ export function Chart({ choice, lanes, stretch, now, isReady, children }) {
         )}
       </ol>
     </div>
-    <${More} choice=${choice} shown=${shown.length} all=${lanes.length} noun="lane" />
-    <${Legend} />`;
+    <${More} choice=${choice} shown=${shown.length} all=${lanes.length} noun="lane" />`;
 }
 
 /**

@@ -1,4 +1,4 @@
-// Below the timeline: what its signs mean, and how to see more of it.
+// Around the timeline: what its signs mean, and how to see more of it.
 
 import { AT_ONCE } from "./choice.js";
 import { html } from "../view.js";
