@@ -153,6 +153,22 @@ def test_a_session_ends_with_its_token(
     assert sessions.holder_of(expired) is Unknown.EXPIRED
 
 
+def test_who_has_begun_to_follow_is_good_as_long_as_his_session_and_his_token(
+    tokens: Tokens, sessions: Sessions, wall: ManualClock
+) -> None:
+    _, text = tokens.create("ci", Role.VIEWER, by="admin")
+    shown = tokens.holder_of(text)
+    assert isinstance(shown, Holder)
+    _, signed = sessions.begin(shown)
+    wall.move_to(NOON + 12 * HOUR - SECOND)
+    assert sessions.is_good(signed)
+    wall.move_to(NOON + 12 * HOUR)
+    assert not sessions.is_good(signed)
+    assert sessions.is_good(shown)
+    tokens.revoke("ci", by="admin")
+    assert not sessions.is_good(shown)
+
+
 def test_sessions_outlive_the_service_but_not_its_first_token(
     open_store: OpenStore, wall: ManualClock, tmp_path: Path
 ) -> None:

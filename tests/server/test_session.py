@@ -357,6 +357,16 @@ def test_a_stream_of_a_session_ends_with_its_token(service: Service) -> None:
         assert b"Announced" not in stream.read()
 
 
+def test_a_stream_of_a_session_does_not_outlive_it(service: Service) -> None:
+    brief = replace(sign_in(service), value=sealed(TOKEN, lasts=2))
+    url = f"{service.control}/v1/stream"
+    with urlopen(Request(url, headers={"Cookie": brief.cookie}), timeout=5) as stream:
+        while brief.ask("GET", "/v1/session").status == 200:
+            pass
+        service.announce(vms=["lone"])
+        assert b"Announced" not in stream.read()
+
+
 def test_sessions_outlive_the_service(tmp_path: Path) -> None:
     flags = {"store": f"sqlite:///{tmp_path / 'store.db'}"}
     with a_service(tmp_path, **flags) as service:

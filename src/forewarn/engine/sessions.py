@@ -76,6 +76,12 @@ class Sessions:
             return found
         return replace(found, signed_in_until=until)
 
+    def is_good(self, holder: Holder) -> bool:
+        """Whether `holder` could still ask: by his token, and his session if any."""
+        until = holder.signed_in_until
+        is_over = until is not None and self._wall.now() >= until
+        return not is_over and self._tokens.is_good(holder)
+
     def _key(self, token: str | None) -> bytes | None:
         digest = self._tokens.digest_of(token)
         return None if digest is None else key_for(self._root, digest)

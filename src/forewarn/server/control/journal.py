@@ -110,7 +110,7 @@ def stream(
         position = snapshot.position() if start is None else number(start)
 
     def read(after: int) -> Found | None:
-        if not service.tokens.is_good(by):
+        if not service.sessions.is_good(by):
             return None
         with store.snapshot() as snapshot:
             return find(snapshot, wanted, after=after, limit=_BATCH, only=by.group)
