@@ -75,6 +75,29 @@ def test_a_withdrawn_event_is_not_waited_for() -> None:
     assert "group db" in the_wait(explained(one), "approval").what
 
 
+def test_of_a_long_queue_the_first_are_named_if_no_more_are_wanted() -> None:
+    waiting = [
+        a_maintenance(f"M{number}", events=[an_event(f"e{number}", group="web")])
+        for number in range(9)
+    ]
+    slice_ = a_slice(maintenances=[running(), *waiting])
+    now = NOON + 15 * MINUTE
+    for each in waiting:
+        whole = explain(slice_, each, now, RULES)
+        some = explain(slice_, each, now, RULES, most=3)
+        assert some.waits == whole.waits[:3]
+        assert (some.due, some.starts_at_latest) == (True, whole.starts_at_latest)
+
+
+def test_none_is_left_out_that_tells_when_it_starts_at_the_latest() -> None:
+    one = a_maintenance(host="host-a", events=[MINE, THEIRS])
+    held_by = running(done=("web-9",))
+    slice_ = a_slice(maintenances=[held_by, one])
+    whole = explain(slice_, one, NOON, RULES)
+    assert len(whole.waits) == 4
+    assert explain(slice_, one, NOON, RULES, most=1) == whole
+
+
 def running(**changes: object) -> Maintenance:
     event = an_event("e-run", group="web", resources=("web-9",), update_domain=9)
     made = a_maintenance("RUN", phase=Phase.STARTED, events=[event])

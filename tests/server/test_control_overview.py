@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.server.conftest import Serve
 from tests.server.service import Service, a_service
 from tests.server.test_tokens import holding
 
@@ -48,6 +49,17 @@ def test_what_each_waits_for_is_what_explain_says(scene: Service) -> None:
         explained = scene.get(f"/v1/maintenances/{name}/explain")
         for key in ("due", "waits", "starts_at_latest"):
             assert each[key] == explained[key]
+
+
+def test_of_what_a_long_queue_waits_for_the_first_twenty_are_told(serve: Serve) -> None:
+    service = serve(driver="operator")
+    for _ in range(23):
+        service.announce(vms=["lone"])
+    service.advance(900)
+    *_, last = items(service)
+    explained = service.get(f"/v1/maintenances/{last['maintenance']['id']}/explain")
+    assert len(explained["waits"]) == 22
+    assert last["waits"] == explained["waits"][:20]
 
 
 def test_what_can_be_asked_is_told(scene: Service) -> None:

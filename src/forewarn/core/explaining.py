@@ -3,10 +3,11 @@
 Explains what `policy` decides; it decides nothing itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import chain
 
 from forewarn.core import policy
 from forewarn.core.commands import is_retry_left
@@ -60,15 +61,19 @@ def explain(
     now: datetime,
     rules: Rules,
     only: str | None = None,
+    most: int | None = None,
 ) -> Explanation:
     """Explain `maintenance`; the slice holds all that is live in its groups.
 
-    If it is `only` for one group, others are not named.
+    If it is `only` for one group, others are not named. Of the waits the first `most`
+    are there, maybe more.
     """
     due = policy.is_due(maintenance, now)
     shown = _shown(maintenance, only)
     if maintenance.phase is Phase.SCHEDULED:
-        waits = tuple(_before_start(slice_, maintenance, now, rules, only))
+        waits = tuple(
+            _enough(_before_start(slice_, maintenance, now, rules, only), most)
+        )
         latest = _starts_at_latest(slice_, maintenance, waits, now)
     else:
         waits = tuple(_after_start(shown, now, rules, is_busy=bool(maintenance.to_do)))
@@ -110,14 +115,28 @@ def _before_start(
             since=maintenance.announced_at,
             opens_at=maintenance.not_before,
         )
-    for gate in (
-        *policy.gates(slice_, maintenance, now),
-        *policy.queue_gates(slice_, maintenance, now),
+    for gate in chain(
+        policy.gates(slice_, maintenance, now),
+        policy.queue_gates(slice_, maintenance, now),
     ):
         if only not in (None, gate.group):
             yield _gate_of_others(maintenance, gate)
         else:
             yield _gate(slice_, maintenance, gate, now, rules, only)
+
+
+def _enough(waits: Iterable[Wait], most: int | None) -> Iterator[Wait]:
+    """Take the first `most`, and more while they say when it starts at the latest."""
+    is_known = True
+    for number, wait in enumerate(waits, 1):
+        yield wait
+        is_known = is_known and not _is_endless(wait)
+        if most is not None and number >= most and not is_known:
+            return
+
+
+def _is_endless(wait: Wait) -> bool:
+    return wait.kind is WaitKind.GATE and wait.opens_at is None
 
 
 def _approval_of_others(maintenance: Maintenance) -> Wait:

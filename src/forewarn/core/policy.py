@@ -166,11 +166,16 @@ def _before(slice_: Slice, maintenance: Maintenance) -> list[Maintenance]:
 
 
 def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Gate]:
+    started = [
+        other
+        for other in slice_.maintenances.values()
+        if other.phase is Phase.STARTED and other.id != maintenance.id
+    ]
     for group in maintenance.groups:
-        for other in slice_.live_in(group):
-            if other.phase is not Phase.STARTED or other.id == maintenance.id:
-                continue
-            if not _in_same_update_domain(maintenance, other, group):
+        for other in started:
+            if group in other.groups and not _in_same_update_domain(
+                maintenance, other, group
+            ):
                 yield Gate(kind="update-domain", group=group, held_by=other)
 
 

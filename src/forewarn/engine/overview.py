@@ -22,6 +22,10 @@ from forewarn.engine.telling import explain_all
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot
 
+#: How much of what each waits for is surely told; hundreds that queue up wait for tens
+#: of thousands, each for all before it.
+WAITS = 20
+
 _ENDS = (Completed, Canceled, Closed)
 _LIVE = (Phase.SCHEDULED, Phase.STARTED)
 _AT_ONCE = 1_000  # positions of the journal
@@ -155,7 +159,7 @@ def _overview(
     engine: Engine, snapshot: Snapshot, page: _Page, only: str | None
 ) -> Overview:
     now = engine.now(snapshot)
-    explained = explain_all(snapshot, page.found, now, engine.rules, only)
+    explained = explain_all(snapshot, page.found, now, engine.rules, only, WAITS)
     shown = [(share_of(each, only) if only else None) or each for each in page.found]
     sights = _sights(snapshot, shown)
     return Overview(

@@ -34,12 +34,18 @@ def explain_all(
     now: datetime,
     rules: Rules,
     only: str | None = None,
+    most: int | None = None,
 ) -> Mapping[str, Explanation]:
-    """Explain several maintenances, each by its id, out of one slice."""
+    """Explain several maintenances, each by its id, out of one slice.
+
+    Of what each waits for the first `most` are there, maybe more.
+    """
     waiting = [each for each in found if each.phase is Phase.SCHEDULED]
     slice_ = snapshot.slice({group for each in waiting for group in each.groups})
     near = neighbourhoods(slice_)
-    return {each.id: explain(near(each), each, now, rules, only) for each in found}
+    return {
+        each.id: explain(near(each), each, now, rules, only, most) for each in found
+    }
 
 
 def neighbourhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from forewarn.engine.overview import Item, Overview, Place, show_named, show_page
+from forewarn.engine.overview import WAITS, Item, Overview, Place, show_named, show_page
 from forewarn.server.control.asked import Caller, Service
 from forewarn.server.control.bodies import moment
 from forewarn.server.control.pages import After, Limit, number
@@ -21,7 +21,6 @@ from forewarn.server.control.views import (
 router = APIRouter(tags=["maintenances"])
 
 _MOST = 100  # ids
-_WAITS = 20  # of each; those of hundreds that queue up would be tens of thousands
 _ENDED = "e"  # begins the cursor of pages of what has ended
 
 _Id = Annotated[
@@ -89,7 +88,7 @@ def _item(item: Item) -> Json:
     seen: dict[str, list[str]] = {}
     for sight in item.sights:
         seen.setdefault(sight.event, []).append(sight.vm)
-    first = item.explanation.waits[:_WAITS]
+    first = item.explanation.waits[:WAITS]
     explained = explanation_view(replace(item.explanation, waits=first))
     return {
         "maintenance": maintenance_view(
