@@ -64,11 +64,18 @@ def test_the_page_is_there_without_a_token(shared: Service) -> None:
     answer = get(shared, "/portal/")
     assert answer.status == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert answer.body == (FOLDER / "index.html").read_bytes()
+    assert answer.body == get(shared, "/portal/index.html").body
+
+
+def test_the_page_lets_browsers_ask_for_all_modules_at_once(shared: Service) -> None:
+    page = get(shared, "/portal/").body.decode()
+    link = r'<link rel="modulepreload" href="(.*)" />\n'
+    assert re.findall(link, page) == [each for each in SERVED if each.endswith(".js")]
+    assert re.sub(link, "", page) == (FOLDER / "index.html").read_text()
 
 
 def test_every_script_style_and_picture_is_served_as_it_is(shared: Service) -> None:
-    for path in SERVED:
+    for path in {*SERVED} - {"index.html"}:
         answer = get(shared, f"/portal/{path}")
         assert (answer.status, answer.body) == (200, (FOLDER / path).read_bytes())
 

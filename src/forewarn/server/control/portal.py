@@ -1,11 +1,11 @@
 """The portal's files: the operator's page, served from memory; they hold no data."""
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -28,6 +28,7 @@ KINDS: Mapping[str, str] = {
 _READING = ["GET", "HEAD"]
 _START = "index.html"
 _HOME = "/portal/"
+_END_OF_HEAD = b"</head>"
 _SMALL = 1024  # bytes; fewer are not worth packing
 
 #: Nothing but our own files, no text as script, and in nobody's frame.
@@ -72,11 +73,14 @@ class File:
 @cache  # every application shows the same, and packing takes its time
 def read_files(folder: Path) -> Mapping[str, File]:
     """Read what is to be served of `folder` and the folders within, by path."""
-    return {
-        each.relative_to(folder).as_posix(): _file(each)
+    contents = {
+        each.relative_to(folder).as_posix(): each.read_bytes()
         for each in folder.rglob("*")
         if each.suffix in KINDS and each.is_file()
     }
+    if _START in contents:
+        contents[_START] = _hastened(contents[_START], contents)
+    return {path: _file(path, content) for path, content in contents.items()}
 
 
 @router.api_route("/", methods=_READING)
@@ -99,9 +103,15 @@ async def show_file(request: Request, path: str) -> Response:
     return Response(form.content, headers=dict(form.headers))
 
 
-def _file(path: Path) -> File:
-    content = path.read_bytes()
-    kind = {"Content-Type": KINDS[path.suffix], **_HEADERS}
+def _hastened(page: bytes, paths: Iterable[str]) -> bytes:
+    """Let browsers ask for all modules at once, not when another has named them."""
+    modules = sorted(path for path in paths if path.endswith(".js"))
+    links = [f'<link rel="modulepreload" href="{path}" />' for path in modules]
+    return page.replace(_END_OF_HEAD, "\n".join([*links, ""]).encode() + _END_OF_HEAD)
+
+
+def _file(path: str, content: bytes) -> File:
+    kind = {"Content-Type": KINDS[PurePath(path).suffix], **_HEADERS}
     tag = sha256(content).hexdigest()[:32]
     plain = Form(content=content, headers={**kind, "ETag": f'"{tag}"'})
     smaller = gzip.compress(content, mtime=0)
