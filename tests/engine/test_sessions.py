@@ -70,6 +70,17 @@ def test_no_text_is_taken_for_a_session(text: str) -> None:
     assert token_named(text) != ""
 
 
+def test_half_a_letter_is_not_taken_for_a_session() -> None:
+    assert unseal("\ud800", KEY) is None
+    assert unseal("1..1.\udfff", KEY) is None
+
+
+def test_what_is_sealed_today_is_known_by_the_next_release() -> None:
+    key = key_for(root_key("one"), "digest")
+    mark = "0GPRn4Nmjj_7pjK4ciY4nf6JlJczf_Lt1SjXV55Hd9U"
+    assert seal(Session(token="ci", ends=1), key) == f"1.ci.1.{mark}"
+
+
 @given(SESSIONS, st.binary(max_size=40), st.text(max_size=40))
 def test_another_key_does_not_open_it(
     session: Session, root: bytes, digest: str
@@ -109,8 +120,9 @@ def signed_in(tokens: Tokens, sessions: Sessions, text: str) -> tuple[str, Holde
 
 
 def test_who_signed_in_is_known_again_with_all_that_his_token_is_for(
-    tokens: Tokens, sessions: Sessions
+    tokens: Tokens, sessions: Sessions, wall: ManualClock
 ) -> None:
+    wall.move_to(NOON + SECOND / 2)
     _, text = tokens.create("web-team", Role.GROUP, group="web", by="admin")
     shown = tokens.holder_of(text)
     assert isinstance(shown, Holder)

@@ -78,6 +78,17 @@ def test_who_has_seen_it_is_told_with_the_time(scene: Service) -> None:
     assert scheduled["seen"] == []
 
 
+def test_who_has_just_seen_it_is_told_and_which_event(service: Service) -> None:
+    made = service.announce(host="host-a")
+    service.document("web-1")
+    (found,) = items(service)
+    assert [each["vm"] for each in found["seen"]] == ["web-1"]
+    service.document("web-2")
+    (found,) = items(service, f"?id={made['id']}")
+    assert [each["vm"] for each in found["seen"]] == ["web-1", "web-2"]
+    assert found["maintenance"] == service.get(f"/v1/maintenances/{made['id']}")
+
+
 def test_the_time_and_the_position_of_the_moment_are_told(scene: Service) -> None:
     shown = scene.get("/v1/overview")
     assert {key: shown[key] for key in ("clock", "now")} == scene.get("/v1/clock")
@@ -158,7 +169,11 @@ def test_the_latest_end_comes_first(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["after=x", "after=e", "after=e-1", "since=noon", "limit=0", "id="]
+    "query",
+    [
+        *("after=x", "after=e", "after=e-1", "since=noon", "limit=0"),
+        *("id=", f"id={'x' * 256}"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(scene: Service, query: str) -> None:
     answer = scene.ask("GET", f"/v1/overview?{query}")
