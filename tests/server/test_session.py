@@ -195,6 +195,12 @@ def test_a_cookie_of_another_service_is_left_alone(browser: Browser, name: str) 
         assert "Set-Cookie" not in answer.headers
 
 
+def test_an_empty_cookie_is_as_none(browser: Browser) -> None:
+    answer = replace(browser, value="").ask("GET", "/v1/vms")
+    assert "a bearer token is needed" in answer.detail
+    assert "Set-Cookie" not in answer.headers
+
+
 def test_cookies_of_others_beside_it_do_no_harm(browser: Browser) -> None:
     beside = f"theme=dark; forewarn-1=x; {browser.cookie}; =; ;x"
     assert browser.ask("GET", "/v1/vms", Cookie=beside).status == 200
@@ -244,6 +250,13 @@ def test_a_browser_that_says_whose_page_it_is_need_not_say_it_twice(
     url = f"{browser.control}/v1/session"
     answer = ask("DELETE", url, Cookie=browser.cookie, Sec_Fetch_Site="same-origin")
     assert answer.status == 204
+
+
+def test_our_origin_is_not_believed_of_what_another_site_is_said_to_ask(
+    browser: Browser,
+) -> None:
+    answer = browser.ask("DELETE", "/v1/session", Sec_Fetch_Site="same-site")
+    assert answer.status == 403
 
 
 @pytest.mark.parametrize(
