@@ -4,6 +4,7 @@ import {
   AppContext,
   html,
   render,
+  useApp,
   useEffect,
   useLayoutEffect,
   useModel,
@@ -27,6 +28,7 @@ export function openDialog(app, draw) {
   const place = document.createElement("div");
   document.body.append(place);
   const close = () => {
+    if (!place.isConnected) return; // who has left it does something else meanwhile
     render(null, place);
     place.remove();
     giveBack(before);
@@ -80,11 +82,15 @@ export function Dialog({ title, close, isWide = false, children }) {
 }
 
 /**
- * Ask the service once at a time; keep its sentence if it refuses.
+ * Ask the service once at a time; keep its sentence if it refuses, or say it aloud if
+ * there is no place for it any more.
  * @returns {{isAsking: boolean, refusal: string, refuse: (said: string) => void,
  *   ask: (asking: () => Promise<void>) => Promise<void>}}
  */
 export function useAsking() {
+  const { say } = useApp();
+  const isGone = useRef(false);
+  useEffect(() => () => void (isGone.current = true), []);
   const [isAsking, setAsking] = useState(false);
   const [refusal, setRefusal] = useState("");
   const isBusy = useRef(false); // a second click may come before the next drawing
@@ -98,7 +104,9 @@ export function useAsking() {
     try {
       await asking();
     } catch (error) {
-      setRefusal(/** @type {Error} */ (error).message);
+      const { message } = /** @type {Error} */ (error);
+      if (isGone.current) say(message, "refused");
+      else setRefusal(message);
     } finally {
       isBusy.current = false;
       setAsking(false);

@@ -1,0 +1,42 @@
+"""Dialogs: what is half done in them, and what comes when they are gone."""
+
+from playwright.sync_api import Route, expect
+from tests.browser.mounted import mounted
+from tests.browser.test_acts import press, said
+from tests.browser.visitor import Visitor
+from tests.server.service import Service
+
+
+def test_a_refusal_that_comes_after_the_dialog_was_left_is_told_all_the_same(
+    visitor: Visitor, shared: Service
+) -> None:
+    visitor.forgive("status of 409")
+    made = shared.announce(vms=["lone"])
+    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    held: list[Route] = []
+    page.route("**/cancel", lambda route: held.append(route))
+    press(page, "Cancel: Reboot of lone")
+    with page.expect_request("**/cancel"):
+        press(page, "Cancel it")
+    press(page, "Back")
+    (event,) = made["events"]
+    shared.ask("POST", f"/v1/events/{event['id']}/approve")
+    held[0].continue_()
+    said(page, "has started; complete or close it")
+
+
+def test_a_dialog_that_was_left_does_not_take_the_focus_when_its_answer_comes(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = mounted(visitor, shared, "HostActs", name="host-b")
+    held: list[Route] = []
+    page.route("**/recovered", lambda route: held.append(route))
+    press(page, "Recovered: host-b")
+    with page.expect_request("**/recovered"):
+        press(page, "Tell its VMs")
+    press(page, "Back")
+    elsewhere = page.get_by_role("button", name="Maintain: host-b")
+    elsewhere.focus()
+    held[0].continue_()
+    said(page, "Nothing to do")
+    expect(elsewhere).to_be_focused()
