@@ -40,3 +40,19 @@ def test_a_dialog_that_was_left_does_not_take_the_focus_when_its_answer_comes(
     held[0].continue_()
     said(page, "Nothing to do")
     expect(elsewhere).to_be_focused()
+
+
+def test_a_key_that_is_held_down_does_nothing_again_and_again(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = mounted(visitor, shared, "HostActs", name="host-b")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_role("button", name="Recovered: host-b").focus()
+    for _ in range(5):
+        page.keyboard.down("Enter")  # from the second on it repeats
+    expect(page.get_by_label("Reason")).to_be_focused()
+    assert asked == []
+    page.keyboard.up("Enter")
+    page.keyboard.press("Enter")
+    said(page, "Nothing to do")

@@ -72,6 +72,10 @@ export function Dialog({ title, close, isWide = false, children }) {
       event.preventDefault();
       close();
     }}
+    onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
+      // A key that is held down would do what it has just asked about.
+      if (event.repeat && event.key === "Enter") event.preventDefault();
+    }}
   >
     <div class="dialog-head">
       <h2 id="dialog-title">${title}</h2>
