@@ -56,3 +56,17 @@ def test_a_key_that_is_held_down_does_nothing_again_and_again(
     page.keyboard.up("Enter")
     page.keyboard.press("Enter")
     said(page, "Nothing to do")
+
+
+def test_a_day_without_a_time_is_not_taken_for_nothing(
+    visitor: Visitor, shared: Service
+) -> None:
+    page = mounted(visitor, shared, "HostActs", name="host-b")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    press(page, "Degraded: host-b")
+    page.get_by_label("Fails by").focus()
+    page.keyboard.type("03072035")
+    press(page, "Tell its VMs")
+    expect(page.get_by_role("dialog")).to_contain_text("Give a day and a time.")
+    assert asked == []

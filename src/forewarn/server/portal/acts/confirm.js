@@ -2,7 +2,7 @@
 
 import { freshKey } from "../service/api.js";
 import { Dialog, useAsking } from "./dialog.js";
-import { MomentField, Refusal, TextField } from "./fields.js";
+import { halfFilled, MomentField, Refusal, TextField } from "./fields.js";
 import { bodyOf } from "./orders.js";
 import { html, useMemo, useState } from "../view.js";
 
@@ -29,8 +29,10 @@ export function Confirm({ title, name, order, close, send, isReady = true, child
   function submit(event) {
     event.preventDefault();
     const written = bodyOf(values);
-    setWrong(written.wrong);
-    if (Object.keys(written.wrong).length || !isReady) return;
+    const form = /** @type {HTMLFormElement} */ (event.currentTarget);
+    const found = { ...written.wrong, ...halfFilled(form) };
+    setWrong(found);
+    if (Object.keys(found).length || !isReady) return;
     void ask(async () => {
       await send(written.body, key);
       close();

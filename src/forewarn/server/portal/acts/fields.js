@@ -56,6 +56,16 @@ export function MomentField({ name, label, value, set, hint, wrong }) {
 }
 
 /**
+ * Find moments that lack their day or their time: they read as if they were empty.
+ * @param {HTMLFormElement} form
+ * @returns {Record<string, string>} a sentence for each
+ */
+export function halfFilled(form) {
+  const bad = [...form.querySelectorAll("input")].filter((it) => it.validity.badInput);
+  return Object.fromEntries(bad.map((it) => [it.name, "Give a day and a time."]));
+}
+
+/**
  * One of a few words.
  * @param {FieldProps & {choices: {value: string, label: string}[]}} props
  */
