@@ -14,6 +14,7 @@ export class Refused extends Error {
 
 const AWAY = "The service does not answer. Nothing is known of what you asked for.";
 
+const NO_TOKEN = "That is no token: it has characters that cannot be sent.";
 const LATE = 20_000; // ms; what is read is there in one second, if ever
 
 /** Asks the service; the browser adds the session's cookie. */
@@ -66,7 +67,8 @@ export class Api {
    * @param {string} token
    * @returns {Promise<import("../types").Session>}
    */
-  signIn(token) {
+  async signIn(token) {
+    if (/[^\x20-\xff]/.test(token)) throw new Refused(0, NO_TOKEN);
     const headers = { Authorization: `Bearer ${token}` };
     return this.ask("POST", "/v1/session", { headers });
   }
@@ -84,7 +86,8 @@ export class Api {
   async ask(method, path, more) {
     const answer = await this.answered(path, { ...more, method });
     if (!answer.ok) throw await this.refusal(answer);
-    return answer.status === 204 ? null : answer.json();
+    if (answer.status === 204) return null;
+    return orAway(answer.json(), more.signal); // it may break off in its middle
   }
 
   /**
@@ -92,13 +95,8 @@ export class Api {
    * @param {string} path
    * @param {RequestInit} init
    */
-  async answered(path, init) {
-    try {
-      return await this.fetch(path, { cache: "no-store", ...init });
-    } catch (error) {
-      if (init.signal?.aborted) throw error;
-      throw new Refused(0, AWAY);
-    }
+  answered(path, init) {
+    return orAway(this.fetch(path, { cache: "no-store", ...init }), init.signal);
   }
 
   /**
@@ -110,6 +108,22 @@ export class Api {
     if (answer.status === 401) this.signedOut();
     const detail = said?.detail ?? `The service answers ${answer.status}.`;
     return new Refused(answer.status, detail);
+  }
+}
+
+/**
+ * Wait for what the service sends, and say so if it does not come.
+ * @template T
+ * @param {Promise<T>} coming
+ * @param {AbortSignal | null} [signal] of those who wait no longer
+ * @returns {Promise<T>}
+ */
+async function orAway(coming, signal) {
+  try {
+    return await coming;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Refused(0, AWAY);
   }
 }
 
