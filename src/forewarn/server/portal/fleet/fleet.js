@@ -34,12 +34,8 @@ export function FleetPage() {
   const { fleet, isLoaded } = useModel();
   const isReady = fleet !== null && isLoaded; // marks that come later would move hosts
   useEffect(() => {
-    const ask = () => {
-      live.isFleetStale = true;
-      live.needFleet();
-    };
-    ask();
-    const timer = setInterval(ask, OFTEN);
+    live.renewFleet();
+    const timer = setInterval(() => live.renewFleet(), OFTEN);
     return () => clearInterval(timer);
   }, [live]);
   return html`<div class="fleet">

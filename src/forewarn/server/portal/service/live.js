@@ -4,12 +4,14 @@
 //
 // 1. A fact is followed by its position. What comes twice counts once; after a break
 //    the stream goes on behind the last position, so that nothing is missed.
-// 2. What a fact changes is asked for again; nothing is reckoned from facts.
+// 2. What a fact changes is asked for again (`changes.js`); nothing is reckoned from
+//    facts.
 // 3. A journal that is not the one known (a service started anew without its store) is
 //    found out after each break, and all is forgotten.
 
-import { changesFleet, concerned } from "./concerned.js";
 import { Refused } from "./api.js";
+import { Changes, patience } from "./changes.js";
+import { changesFleet, concerned } from "./concerned.js";
 import { readEvents } from "./stream.js";
 
 /** @typedef {import("../types").Entry} Entry */
@@ -17,12 +19,9 @@ import { readEvents } from "./stream.js";
 /** @typedef {import("./stream.js").Sent} Sent */
 
 const PAGE = 200;
-const MOST_IDS = 100; // that one question may have
 const FACTS_AT_FIRST = 100;
 const LONGEST_GAP = 5000; // facts that are caught up with one by one
-const BREATH = 150; // ms between questions about what has changed
 const DEAF = 40_000; // ms without a sign of life, which comes every 15 s
-const PATIENCE = [250, 500, 1000, 2000, 4000]; // ms before the next attempt
 
 /** Asks and follows, until it is stopped. */
 export class Live {
@@ -37,13 +36,8 @@ export class Live {
     this.running = null;
     /** @type {() => void} */
     this.wake = () => {};
-    /** @type {Set<string>} ids to ask for again */
-    this.dirty = new Set();
-    this.isAsking = false;
-    this.failures = 0; // of questions about what has changed, in a row
     this.tries = 0; // to follow, in a row
-    this.wantsFleet = false;
-    this.isFleetStale = false;
+    this.changes = new Changes(api, model, () => this.running?.signal ?? null);
   }
 
   /** Begin, or go on at once if it waits for the next attempt. */
@@ -102,7 +96,7 @@ export class Live {
     model.setClock(first.clock, first.now);
     const position = model.position < 0 ? first.position : model.position;
     await this.restOf(first, signal);
-    if (this.wantsFleet) await this.askFleet(signal);
+    await this.changes.askFleet(signal);
     if (model.position < 0) await this.firstFacts(signal);
     model.position = position;
   }
@@ -154,11 +148,9 @@ export class Live {
       for (const each of page.items) listed.add(each.maintenance.id);
       if (page.next === null) break;
     }
-    for (const each of model.live()) {
-      if (!listed.has(each.maintenance.id)) this.dirty.add(each.maintenance.id);
-    }
+    const known = model.live().map((each) => each.maintenance.id);
     model.isLoaded = true;
-    this.refresh();
+    this.changes.ask(known.filter((id) => !listed.has(id)));
   }
 
   // --- bit by bit --------------------------------------------------------------
@@ -182,7 +174,7 @@ export class Live {
       this.tries = 0;
       model.link = { state: "live" };
       model.changed();
-      this.refresh();
+      this.changes.refresh();
       await readEvents(answer.body, heard, (sent) => this.take(sent));
     } finally {
       clearTimeout(timer);
@@ -210,121 +202,41 @@ export class Live {
   /** @param {{clock: string, now: string}} told */
   takeClock(told) {
     this.model.setClock(told.clock, told.now);
-    this.askDue();
-    this.refresh();
+    this.changes.askDue();
   }
 
   /** @param {Entry[]} entries */
   takeFacts(entries) {
     this.model.addFacts(entries);
-    for (const entry of entries) {
-      for (const id of concerned(entry)) this.dirty.add(id);
-      if (changesFleet(entry)) this.isFleetStale = true;
-    }
-    this.askDue();
-    this.refresh();
+    if (entries.some(changesFleet)) this.changes.isFleetStale = true;
+    this.changes.askDue(entries.flatMap(concerned));
   }
+
+  /** Do what is to be done every second. */
+  tick() {
+    this.changes.askPast();
+    this.model.tick();
+  }
+
+  // --- what pages need ---------------------------------------------------------
 
   /**
    * Ask again for what somebody has just changed.
    * @param {string[]} ids
    */
   askAgain(ids) {
-    for (const id of ids) this.dirty.add(id);
-    this.refresh();
+    this.changes.ask(ids);
   }
-
-  /** Ask again for what is due: what holds it may have changed without a fact of it. */
-  askDue() {
-    for (const { maintenance, due } of this.model.live()) {
-      if (due && !maintenance.started_at) this.dirty.add(maintenance.id);
-    }
-    this.askPast();
-  }
-
-  /** Ask again for what became due by time alone, without a fact. */
-  askPast() {
-    const now = this.model.clock.now();
-    for (const { maintenance, due } of this.model.live()) {
-      const isPast = Date.parse(maintenance.not_before) <= now;
-      if (isPast && !due && !maintenance.started_at) this.dirty.add(maintenance.id);
-    }
-  }
-
-  /** Do what is to be done every second. */
-  tick() {
-    this.askPast();
-    this.refresh();
-    this.model.tick();
-  }
-
-  /** Ask for what has changed, at most so often that the service has a breath. */
-  refresh() {
-    if (this.isAsking || !this.running || this.model.link.state === "lost") return;
-    if (!this.dirty.size && !(this.isFleetStale && this.wantsFleet)) return;
-    this.isAsking = true;
-    const { signal } = this.running;
-    void this.askChanged(signal)
-      .then(() => (this.failures = 0))
-      .catch(() => (this.failures += 1)) // what is missing is asked for again
-      .finally(() => setTimeout(() => this.goOn(), this.breath()));
-  }
-
-  breath() {
-    return this.failures ? patience(this.failures - 1) : BREATH;
-  }
-
-  goOn() {
-    this.isAsking = false;
-    this.refresh();
-  }
-
-  /** @param {AbortSignal} signal */
-  async askChanged(signal) {
-    const ids = [...this.dirty].slice(0, MOST_IDS);
-    for (const id of ids) this.dirty.delete(id);
-    if (ids.length) {
-      const query = ids.map((id) => `id=${encodeURIComponent(id)}`).join("&");
-      try {
-        this.takeAnswer(ids, await this.api.get(`/v1/overview?${query}`, signal));
-      } catch (error) {
-        for (const id of ids) this.dirty.add(id);
-        throw error;
-      }
-    }
-    if (this.isFleetStale && this.wantsFleet) await this.askFleet(signal);
-  }
-
-  /**
-   * Take in what was asked for by `ids`; what is not shown is not there any more.
-   * @param {string[]} ids
-   * @param {Overview} answer
-   */
-  takeAnswer(ids, { items, position }) {
-    const shown = new Set(items.map((each) => each.maintenance.id));
-    this.model.putItems(items, position);
-    this.model.dropItems(ids.filter((id) => !shown.has(id)));
-  }
-
-  // --- what only some pages need -----------------------------------------------
 
   /** Ask for the fleet, and from now on again whenever it changes. */
   needFleet() {
-    this.wantsFleet = true;
-    if (this.model.fleet === null) this.isFleetStale = true;
-    this.refresh();
+    this.changes.needFleet();
   }
 
-  /** @param {AbortSignal} [signal] */
-  async askFleet(signal) {
-    this.isFleetStale = false;
-    try {
-      this.model.fleet = await this.api.get("/v1/fleet/map", signal);
-    } catch (error) {
-      this.isFleetStale = true;
-      throw error;
-    }
-    this.model.changed();
+  /** The same, though it is known: who asks, and who falls silent, is no fact. */
+  renewFleet() {
+    this.changes.isFleetStale = true;
+    this.changes.needFleet();
   }
 
   /**
@@ -344,15 +256,6 @@ export class Live {
       throw error;
     }
   }
-}
-
-/**
- * Say how long to wait before the next attempt.
- * @param {number} tries that have failed before the last one
- * @returns {number} in ms
- */
-function patience(tries) {
-  return PATIENCE[Math.min(tries, PATIENCE.length - 1)] ?? 0;
 }
 
 /**
