@@ -3,6 +3,7 @@
 import { Api, Refused } from "./service/api.js";
 import { Live } from "./service/live.js";
 import { Model } from "./service/model.js";
+import { otherPages } from "./service/pages.js";
 import { Shell } from "./shell.js";
 import { SignIn } from "./signin.js";
 import { Toasts, useToasts } from "./toasts.js";
@@ -15,15 +16,27 @@ const SECOND = 1000;
 /** @param {{first: Session | null}} props who is signed in at first; null: nobody */
 function Root({ first }) {
   const [session, setSession] = useState(first);
-  const { toasts, say, drop } = useToasts();
+  const { toasts, say, drop, clear } = useToasts();
   const { model, api, live } = useMemo(() => made(() => setSession(null)), []);
+  const others = useMemo(
+    () => otherPages(() => void sessionNow().then(setSession)),
+    [],
+  );
 
   useEffect(() => (session ? begun(model, live, session) : undefined), [session]);
+  useEffect(() => clear, [session]); // the next one has not asked for it
+
+  /** @param {Session} entered */
+  function enter(entered) {
+    setSession(entered);
+    others.tell();
+  }
 
   async function leave() {
     try {
       await api.signOut();
       setSession(null);
+      others.tell();
     } catch (error) {
       say(/** @type {Error} */ (error).message, "refused");
     }
@@ -32,7 +45,7 @@ function Root({ first }) {
   const app = useMemo(() => ({ model, api, live, say }), [model, api, live, say]);
   return html`<${AppContext.Provider} value=${app}>
     ${session && html`<${Shell} leave=${leave} />`}
-    ${!session && html`<${SignIn} enter=${setSession} />`}
+    ${!session && html`<${SignIn} enter=${enter} />`}
     <${Toasts} toasts=${toasts} drop=${drop} />
   <//>`;
 }
@@ -56,7 +69,7 @@ function asking(signedOut) {
  * Ask who is signed in, until the service answers.
  * @returns {Promise<Session | null>}
  */
-async function firstSession() {
+async function sessionNow() {
   const api = asking(() => {});
   for (;;) {
     try {
@@ -95,7 +108,7 @@ function begun(model, live, session) {
 /** Take the place of what the file itself shows, which is there before any script. */
 async function begin() {
   const root = document.getElementById("root");
-  const first = await firstSession();
+  const first = await sessionNow();
   root?.replaceChildren();
   if (root) render(html`<${Root} first=${first} />`, root);
 }

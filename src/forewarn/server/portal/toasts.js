@@ -21,7 +21,7 @@ export function useToasts() {
       const toast = { id: last, said, kind };
       setToasts((all) => [...all.slice(-3), toast]);
     };
-    return { say, drop };
+    return { say, drop, clear: () => setToasts([]) };
   }, []);
   return { toasts, ...kept };
 }

@@ -1,0 +1,42 @@
+"""Signing in and out, where others sit before the same browser."""
+
+from playwright.sync_api import Page, expect
+from tests.browser.visitor import Visitor, drawn, sign_in
+from tests.server.service import Service
+
+
+def beside(page: Page) -> Page:
+    """Open the same page once more, in the same browser."""
+    other = page.context.new_page()
+    other.goto(page.url)
+    drawn(other, "now")
+    return other
+
+
+def test_who_signs_in_on_one_page_is_who_acts_on_the_others(
+    visitor: Visitor, shared: Service
+) -> None:
+    visitor.forgive("status of 401 .*/v1/session")
+    body = {"name": "onlooker", "role": "viewer"}
+    onlooker = shared.ask("POST", "/v1/tokens", body).json["token"]
+    page = visitor.opens(shared)
+    other = beside(page)
+    expect(page.get_by_role("button", name="Announce…")).to_be_visible()
+    other.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    sign_in(other, onlooker)
+    expect(page.locator(".who")).to_contain_text("onlooker viewer")
+    expect(page.get_by_role("button", name="Announce…")).to_have_count(0)
+
+
+def test_what_was_said_to_one_is_not_shown_to_the_next(
+    visitor: Visitor, shared: Service
+) -> None:
+    shared.announce(vms=["lone"])
+    page = visitor.opens(shared)
+    page.get_by_role("button", name="Cancel: Reboot of lone").click()
+    page.get_by_role("button", name="Cancel it").click()
+    expect(page.locator(".toast")).to_contain_text("Canceled: Reboot of lone")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    expect(page.locator(".toast")).to_have_count(0, timeout=1000)
