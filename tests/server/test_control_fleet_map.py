@@ -27,9 +27,11 @@ def group(found: Any, name: str) -> Any:
 
 def test_all_that_there_is_is_shown_in_the_order_of_names(service: Service) -> None:
     service.ask("PUT", "/v1/vms/web-10", {"group": "web", "host": "host-b"})
+    for host in ("host-10", "host-9"):
+        service.ask("PUT", f"/v1/hosts/{host}", {})
     found = shown(service)
     names = [each["name"] for each in found["groups"]]
-    assert found["hosts"] == ["host-a", "host-b"]
+    assert found["hosts"] == ["host-9", "host-10", "host-a", "host-b"]
     assert names == ["db", "empty", "lone", "web"]
     assert found["vms"]["name"] == ["db-0", "lone", "web-0", "web-1", "web-2", "web-10"]
 
