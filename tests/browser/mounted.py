@@ -46,7 +46,7 @@ def mounted(
     page = visitor.comes(service)
     signed_in(page.context, service.control, token or service.token)
     empty = {"body": "", "content_type": "text/javascript"}
-    page.route("**/portal/app.js", lambda route: route.fulfill(**empty))
+    page.route("**/portal/*/app.js", lambda route: route.fulfill(**empty))
     page.goto(f"{service.control}/portal/")
     mount(page, component, of=of, **props)
     return page

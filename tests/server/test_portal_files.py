@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.service import Answer, Service, ask
 
-from forewarn.server.control.portal import FOLDER, read_files
+from forewarn.server.control.portal import FOLDER, read_portal
 
 POLICY = {
     "default-src 'none'",
@@ -27,7 +27,8 @@ POLICY = {
     "trusted-types 'none'",
 }
 SCRIPT = FOLDER / "app.js"
-SERVED = sorted(read_files(FOLDER))
+SERVED = sorted(read_portal(FOLDER).files)
+EDITION = read_portal(FOLDER).edition
 
 
 def get(service: Service, path: str, **headers: Any) -> Answer:
@@ -69,9 +70,35 @@ def test_the_page_is_there_without_a_token(shared: Service) -> None:
 
 def test_the_page_lets_browsers_ask_for_all_modules_at_once(shared: Service) -> None:
     page = get(shared, "/portal/").body.decode()
-    link = r'<link rel="modulepreload" href="(.*)" />\n'
+    link = rf'<link rel="modulepreload" href="{EDITION}/(.*)" />\n'
     assert re.findall(link, page) == [each for each in SERVED if each.endswith(".js")]
-    assert re.sub(link, "", page) == (FOLDER / "index.html").read_text()
+    rest = re.sub(link, "", page).replace(f"{EDITION}/", "")
+    assert rest == (FOLDER / "index.html").read_text()
+
+
+def test_what_the_page_names_need_not_be_asked_for_again(shared: Service) -> None:
+    page = get(shared, "/portal/")
+    assert page.headers["Cache-Control"] == "no-cache"
+    named = re.findall(r'(?:src|href)="([^"#]+)"', page.body.decode())
+    assert {each.removeprefix(f"{EDITION}/") for each in named} < {*SERVED}
+    for each in named:
+        answer = get(shared, f"/portal/{each}")
+        assert answer.status == 200
+        assert answer.headers["Cache-Control"] == "max-age=31536000, immutable"
+
+
+def test_another_content_is_another_edition(tmp_path: Path) -> None:
+    editions = set()
+    for number, content in enumerate(("a", "b")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "a.js").write_text(content)
+        editions.add(read_portal(folder).edition)
+    assert len(editions) == 2
+
+
+def test_a_file_of_another_edition_is_not_there(shared: Service) -> None:
+    assert get(shared, f"/portal/{'0' * len(EDITION)}/app.js").status == 404
 
 
 def test_every_script_style_and_picture_is_served_as_it_is(shared: Service) -> None:
@@ -106,7 +133,7 @@ def test_of_a_folder_only_what_browsers_need_is_served(tmp_path: Path) -> None:
     for name in ("a.js", "types.d.ts", "secret.py", "inner/b.css", "index.html"):
         (tmp_path / name).write_text(name)
     (tmp_path / "folder.js").mkdir()
-    assert {*read_files(tmp_path)} == {"a.js", "inner/b.css", "index.html"}
+    assert {*read_portal(tmp_path).files} == {"a.js", "inner/b.css", "index.html"}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +199,7 @@ def test_a_changed_file_has_another_tag(tmp_path: Path) -> None:
         folder = tmp_path / text
         folder.mkdir()
         (folder / "a.js").write_text(text)
-        tags.add(read_files(folder)["a.js"].plain.tag)
+        tags.add(read_portal(folder).files["a.js"].plain.tag)
     assert len(tags) == 2
 
 
@@ -200,7 +227,7 @@ def test_what_packing_does_not_help_is_not_packed(
     tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "a.js").write_bytes(content)
-    file = read_files(tmp_path)["a.js"]
+    file = read_portal(tmp_path).files["a.js"]
     assert file.packed == file.plain
 
 

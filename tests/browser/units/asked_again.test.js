@@ -49,7 +49,7 @@ test("the clock and the faults that are told are known", async () => {
   const clock = { clock: "manual", now: "2027-01-01T00:00:00Z" };
   service.tell("clock", clock);
   service.tell("faults", { items: [{ id: "f" }] });
-  await until(model, () => model.faults.length === 1);
+  await until(model, () => model.faults?.length === 1);
   assert.equal(model.clock.now(), Date.parse(clock.now));
   live.stop();
 });

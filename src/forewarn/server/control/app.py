@@ -63,7 +63,7 @@ def make_app(
     app.state.parts = parts
     app.state.registry = make_registry(lambda: parts.sources, traffic)
     app.state.streams = streams
-    app.state.portal = portal.read_files(portal_folder)
+    app.state.portal = portal.read_portal(portal_folder)
     problems.install(app)
     for module in (
         health,

@@ -1,7 +1,12 @@
-"""The portal's files: the operator's page, served from memory; they hold no data."""
+"""The portal's files: the operator's page, served from memory; they hold no data.
+
+The page names all others by paths that begin with the edition, which is another as soon
+as one of them is: browsers keep those for good, and ask for the page alone.
+"""
 
 import gzip
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -28,7 +33,9 @@ KINDS: Mapping[str, str] = {
 _READING = ["GET", "HEAD"]
 _START = "index.html"
 _HOME = "/portal/"
-_END_OF_HEAD = b"</head>"
+_END_OF_HEAD = "</head>"
+_NAMED = re.compile(r'((?:src|href)=")([^"#]+)')  # not what is within the page
+_FOR_GOOD = "max-age=31536000, immutable"
 _SMALL = 1024  # bytes; fewer are not worth packing
 
 #: Nothing but our own files, no text as script, and in nobody's frame.
@@ -70,17 +77,27 @@ class File:
     packed: Form
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portal:
+    """All files, by path."""
+
+    edition: str
+    files: Mapping[str, File]
+
+
 @cache  # every application shows the same, and packing takes its time
-def read_files(folder: Path) -> Mapping[str, File]:
-    """Read what is to be served of `folder` and the folders within, by path."""
+def read_portal(folder: Path) -> Portal:
+    """Read what is to be served of `folder` and the folders within."""
     contents = {
         each.relative_to(folder).as_posix(): each.read_bytes()
-        for each in folder.rglob("*")
+        for each in sorted(folder.rglob("*"))
         if each.suffix in KINDS and each.is_file()
     }
+    edition = _edition(contents)
     if _START in contents:
-        contents[_START] = _hastened(contents[_START], contents)
-    return {path: _file(path, content) for path, content in contents.items()}
+        contents[_START] = _whole_page(contents, edition)
+    files = {path: _file(path, content) for path, content in contents.items()}
+    return Portal(edition=edition, files=files)
 
 
 @router.api_route("/", methods=_READING)
@@ -93,21 +110,35 @@ async def home() -> Response:
 @router.api_route("/portal/{path:path}", methods=_READING)
 async def show_file(request: Request, path: str) -> Response:
     """Show one file of the portal."""
-    files: Mapping[str, File] = request.app.state.portal
-    file = files.get(path or _START)
+    portal: Portal = request.app.state.portal
+    within = path.removeprefix(f"{portal.edition}/")
+    file = portal.files.get(within or _START)
     if file is None:
         raise HTTPException(404)
     form = file.packed if _takes_packed(request) else file.plain
+    kept = {"Cache-Control": _FOR_GOOD} if within != path else {}
     if form.tag in _known_tags(request):
-        return Response(status_code=304, headers=_about(form))
-    return Response(form.content, headers=dict(form.headers))
+        return Response(status_code=304, headers={**_about(form), **kept})
+    return Response(form.content, headers={**form.headers, **kept})
 
 
-def _hastened(page: bytes, paths: Iterable[str]) -> bytes:
-    """Let browsers ask for all modules at once, not when another has named them."""
-    modules = sorted(path for path in paths if path.endswith(".js"))
-    links = [f'<link rel="modulepreload" href="{path}" />' for path in modules]
-    return page.replace(_END_OF_HEAD, "\n".join([*links, ""]).encode() + _END_OF_HEAD)
+def _edition(contents: Mapping[str, bytes]) -> str:
+    digest = sha256()
+    for path, content in contents.items():
+        digest.update(f"{path} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _whole_page(contents: Mapping[str, bytes], edition: str) -> bytes:
+    """Name all that the page needs by its edition, and all modules at once.
+
+    Else a browser would ask for a module only when another has named it.
+    """
+    modules = sorted(path for path in contents if path.endswith(".js"))
+    links = [f'<link rel="modulepreload" href="{path}" />\n' for path in modules]
+    page = contents[_START].decode()
+    page = page.replace(_END_OF_HEAD, f"{''.join(links)}{_END_OF_HEAD}")
+    return _NAMED.sub(rf"\g<1>{edition}/\2", page).encode()
 
 
 def _file(path: str, content: bytes) -> File:

@@ -17,47 +17,50 @@ const SECOND = 1000;
 function Root({ first }) {
   const [session, setSession] = useState(first);
   const { toasts, say, drop, clear } = useToasts();
-  const { model, api, live } = useMemo(() => made(() => setSession(null)), []);
-  const others = useMemo(
-    () => otherPages(() => void sessionNow().then(setSession)),
-    [],
-  );
+  const others = useMemo(() => otherPages(() => void sessionNow().then(setSession)), []);
+  const app = useMemo(() => made(session, say, () => setSession(null)), [session]);
 
-  useEffect(() => (session ? begun(model, live, session) : undefined), [session]);
+  useEffect(() => (session ? begun(app.live) : undefined), [app]);
   useEffect(() => clear, [session]); // the next one has not asked for it
 
-  /** @param {Session} entered */
-  function enter(entered) {
-    setSession(entered);
+  /** @param {Session | null} changed */
+  function change(changed) {
+    setSession(changed);
     others.tell();
   }
 
   async function leave() {
     try {
-      await api.signOut();
-      setSession(null);
-      others.tell();
+      await app.api.signOut();
+      change(null);
     } catch (error) {
       say(/** @type {Error} */ (error).message, "refused");
     }
   }
 
-  const app = useMemo(() => ({ model, api, live, say }), [model, api, live, say]);
   return html`<${AppContext.Provider} value=${app}>
-    ${session && html`<${Shell} leave=${leave} />`}
-    ${!session && html`<${SignIn} enter=${enter} />`}
+    ${session && html`<${Shell} key=${session.expires_at} leave=${leave} />`}
+    ${!session && html`<${SignIn} enter=${change} />`}
     <${Toasts} toasts=${toasts} drop=${drop} />
   <//>`;
 }
 
-/** @param {() => void} signedOut */
-function made(signedOut) {
+/**
+ * Make what pages are given: anew for each session, so that nobody is shown what was
+ * answered to another.
+ * @param {Session | null} session
+ * @param {import("./view.js").App["say"]} say
+ * @param {() => void} signedOut
+ * @returns {import("./view.js").App}
+ */
+function made(session, say, signedOut) {
   const model = new Model(
     (draw) => requestAnimationFrame(draw),
     () => performance.now(),
   );
+  model.session = session;
   const api = asking(signedOut);
-  return { model, api, live: new Live(api, model) };
+  return { model, api, live: new Live(api, model), say };
 }
 
 /** @param {() => void} signedOut */
@@ -84,12 +87,9 @@ async function sessionNow() {
 /**
  * Follow the service as long as somebody is signed in and looks at the page: browsers
  * open but a few connections to one service, for all their pages together.
- * @param {Model} model
  * @param {Live} live
- * @param {Session} session
  */
-function begun(model, live, session) {
-  model.session = session;
+function begun(live) {
   const look = () => (document.hidden ? live.stop() : live.start());
   look();
   document.addEventListener("visibilitychange", look);
@@ -100,8 +100,6 @@ function begun(model, live, session) {
     document.removeEventListener("visibilitychange", look);
     removeEventListener("online", look);
     live.stop();
-    model.session = null;
-    model.forget();
   };
 }
 

@@ -3,10 +3,14 @@
 
 import { ClockBar } from "./clock_bar.js";
 import { FaultBar } from "./fault_bar.js";
-import { html, useLayoutEffect, useRef } from "../view.js";
+import { html, useLayoutEffect, useModel, useRef } from "../view.js";
 
-/** The height is kept in `--bars`, for what else would stand at the foot. */
+/**
+ * All bars come at once, lest one move another. Their height is kept in `--bars`, for
+ * what else would stand at the foot.
+ */
 export function Bars() {
+  const { faults } = useModel();
   const shown = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     const { style } = document.documentElement;
@@ -17,6 +21,8 @@ export function Bars() {
     return () => watch.disconnect();
   }, []);
   return html`<footer class="bars">
-    <div ref=${shown}><${FaultBar} /><${ClockBar} /></div>
+    <div ref=${shown}>
+      ${faults && html`<${FaultBar} faults=${faults} /><${ClockBar} />`}
+    </div>
   </footer>`;
 }

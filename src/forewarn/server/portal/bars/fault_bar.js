@@ -2,13 +2,12 @@
 
 import { leftOf, whatOf, whomOf } from "./faults.js";
 import { count } from "../parts.js";
-import { html, useMemo, useModel, useNow } from "../view.js";
+import { html, useMemo, useNow } from "../view.js";
 
 /** @typedef {import("../types").Fault} Fault */
 
-/** @returns {unknown} */
-export function FaultBar() {
-  const { faults } = useModel();
+/** @param {{faults: Fault[]}} props */
+export function FaultBar({ faults }) {
   const said = faults.length
     ? `${count(faults.length, "fault")} in force: VMs are answered wrongly on purpose.`
     : "";

@@ -46,8 +46,8 @@ export class Model {
     this.isLoaded = false;
     /** @type {import("../types").FleetMap | null} null: not asked for yet */
     this.fleet = null;
-    /** @type {import("../types").Fault[]} */
-    this.faults = [];
+    /** @type {import("../types").Fault[] | null} null: not told yet */
+    this.faults = null;
     /** @type {number | null} since when what has ended is known, in ms */
     this.pastSince = null;
     this.changed();
