@@ -16,15 +16,23 @@ const SECOND = 1000;
 /** @param {{first: Session | null}} props who is signed in at first; null: nobody */
 function Root({ first }) {
   const [session, setSession] = useState(first);
+  const [why, setWhy] = useState(""); // one has to sign in again
   const { toasts, say, drop, clear } = useToasts();
   const others = useMemo(() => otherPages(() => void sessionNow().then(setSession)), []);
-  const app = useMemo(() => made(session, say, () => setSession(null)), [session]);
+  const app = useMemo(() => made(session, say, end), [session]);
 
   useEffect(() => (session ? begun(app.live) : undefined), [app]);
   useEffect(() => clear, [session]); // the next one has not asked for it
 
+  /** @param {string} reason */
+  function end(reason) {
+    if (session) setWhy(reason); // else it is a token that was refused
+    setSession(null);
+  }
+
   /** @param {Session | null} changed */
   function change(changed) {
+    setWhy("");
     setSession(changed);
     others.tell();
   }
@@ -40,7 +48,7 @@ function Root({ first }) {
 
   return html`<${AppContext.Provider} value=${app}>
     ${session && html`<${Shell} key=${session.expires_at} leave=${leave} />`}
-    ${!session && html`<${SignIn} enter=${change} />`}
+    ${!session && html`<${SignIn} why=${why} enter=${change} />`}
     <${Toasts} toasts=${toasts} drop=${drop} />
   <//>`;
 }
@@ -50,7 +58,7 @@ function Root({ first }) {
  * answered to another.
  * @param {Session | null} session
  * @param {import("./view.js").App["say"]} say
- * @param {() => void} signedOut
+ * @param {(why: string) => void} signedOut
  * @returns {import("./view.js").App}
  */
 function made(session, say, signedOut) {
@@ -63,7 +71,7 @@ function made(session, say, signedOut) {
   return { model, api, live: new Live(api, model), say };
 }
 
-/** @param {() => void} signedOut */
+/** @param {(why: string) => void} signedOut */
 function asking(signedOut) {
   return new Api((path, init) => fetch(path, init), signedOut);
 }

@@ -2,10 +2,15 @@
 
 import { html, useApp, useState } from "./view.js";
 
-/** @param {{enter: (session: import("./types").Session) => void}} props */
-export function SignIn({ enter }) {
+/**
+ * @param {{
+ *   why: string,
+ *   enter: (session: import("./types").Session) => void,
+ * }} props `why` one has to sign in again, if that is so
+ */
+export function SignIn({ why, enter }) {
   const { api } = useApp();
-  const [refusal, setRefusal] = useState("");
+  const [refusal, setRefusal] = useState(why);
   const [isAsking, setAsking] = useState(false);
 
   /** @param {SubmitEvent} event */

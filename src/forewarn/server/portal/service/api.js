@@ -21,7 +21,7 @@ const LATE = 20_000; // ms; what is read is there in one second, if ever
 export class Api {
   /**
    * @param {(path: string, init: RequestInit) => Promise<Response>} fetch
-   * @param {() => void} signedOut called when the session is over
+   * @param {(why: string) => void} signedOut called when the session is over
    */
   constructor(fetch, signedOut) {
     this.fetch = fetch;
@@ -105,8 +105,8 @@ export class Api {
    */
   async refusal(answer) {
     const said = await answer.json().catch(() => null);
-    if (answer.status === 401) this.signedOut();
     const detail = said?.detail ?? `The service answers ${answer.status}.`;
+    if (answer.status === 401) this.signedOut(detail);
     return new Refused(answer.status, detail);
   }
 }

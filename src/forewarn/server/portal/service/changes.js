@@ -91,7 +91,7 @@ export class Changes {
         throw error;
       }
     }
-    if (this.isFleetStale) await this.askFleet(signal);
+    if (this.isFleetStale && this.wantsFleet) await this.askFleet(signal);
   }
 
   /**
@@ -108,16 +108,17 @@ export class Changes {
   /** Ask for the fleet, and from now on again whenever it changes. */
   needFleet() {
     this.wantsFleet = true;
-    if (this.model.fleet === null) this.isFleetStale = true;
+    if (this.model.fleet === null) this.renewFleet();
+  }
+
+  /** Ask for the fleet again, if any page needs it. */
+  renewFleet() {
+    this.isFleetStale = true;
     this.refresh();
   }
 
-  /**
-   * Ask for the fleet, if any page needs it.
-   * @param {AbortSignal} signal
-   */
+  /** @param {AbortSignal} signal */
   async askFleet(signal) {
-    if (!this.wantsFleet) return;
     this.isFleetStale = false;
     try {
       this.model.fleet = await this.api.get("/v1/fleet/map", signal);

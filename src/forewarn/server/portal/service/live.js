@@ -90,13 +90,16 @@ export class Live {
 
   /** @param {AbortSignal} signal */
   async catchUp(signal) {
-    const { model } = this;
+    const { model, changes } = this;
+    changes.renewFleet(); // nobody has told what became of it
     const first = await this.page("", signal);
-    if (!(await this.isSameJournal(first.position, signal))) model.forget();
+    if (!(await this.isSameJournal(first.position, signal))) {
+      model.forget();
+      changes.renewFleet();
+    }
     model.setClock(first.clock, first.now);
     const position = model.position < 0 ? first.position : model.position;
     await this.restOf(first, signal);
-    await this.changes.askFleet(signal);
     if (model.position < 0) await this.firstFacts(signal);
     model.position = position;
   }
@@ -208,7 +211,7 @@ export class Live {
   /** @param {Entry[]} entries */
   takeFacts(entries) {
     this.model.addFacts(entries);
-    if (entries.some(changesFleet)) this.changes.isFleetStale = true;
+    if (entries.some(changesFleet)) this.changes.renewFleet();
     this.changes.askDue(entries.flatMap(concerned));
   }
 
@@ -235,8 +238,8 @@ export class Live {
 
   /** The same, though it is known: who asks, and who falls silent, is no fact. */
   renewFleet() {
-    this.changes.isFleetStale = true;
     this.changes.needFleet();
+    this.changes.renewFleet();
   }
 
   /**
