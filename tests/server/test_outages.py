@@ -184,6 +184,22 @@ def test_the_journal_tells_of_an_outage(tmp_path: Path) -> None:
         }
 
 
+def test_an_outage_makes_no_group_silent_on_the_map(tmp_path: Path) -> None:
+    def is_silent(service: Service) -> bool:
+        groups = service.get("/v1/fleet/map")["groups"]
+        (lone,) = [each for each in groups if each["name"] == "lone"]
+        return bool(lone["is_silent"])
+
+    with kept(tmp_path) as service:
+        service.document("lone")
+        service.advance(60)
+    be_away(tmp_path / STORE, 30 * HOUR)
+    with kept(tmp_path) as service:
+        assert not is_silent(service)
+        service.advance(24 * 3600)
+        assert is_silent(service)
+
+
 def test_a_restart_without_a_gap_is_not_told_of(tmp_path: Path) -> None:
     for _ in range(2):
         with kept(tmp_path) as service:

@@ -21,7 +21,7 @@ function Root({ first }) {
   const others = useMemo(() => otherPages(() => void sessionNow().then(setSession)), []);
   const app = useMemo(() => made(session, say, end), [session]);
 
-  useEffect(() => (session ? begun(app.live) : undefined), [app]);
+  useEffect(() => (session ? begun(app) : undefined), [app]);
   useEffect(() => clear, [session]); // the next one has not asked for it
 
   /** @param {string} reason */
@@ -95,9 +95,9 @@ async function sessionNow() {
 /**
  * Follow the service as long as somebody is signed in and looks at the page: browsers
  * open but a few connections to one service, for all their pages together.
- * @param {Live} live
+ * @param {import("./view.js").App} app
  */
-function begun(live) {
+function begun({ model, live }) {
   const look = () => (document.hidden ? live.stop() : live.start());
   look();
   document.addEventListener("visibilitychange", look);
@@ -108,6 +108,8 @@ function begun(live) {
     document.removeEventListener("visibilitychange", look);
     removeEventListener("online", look);
     live.stop();
+    model.session = null; // for dialogs, which are over the page
+    model.forget();
   };
 }
 
