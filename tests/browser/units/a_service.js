@@ -171,6 +171,19 @@ export function page(service) {
 }
 
 /**
+ * Open a page that follows the service; it ends with the test, however that ends.
+ * @param {import("node:test").TestContext} test
+ * @param {Service} service
+ */
+export async function following(test, service) {
+  const opened = page(service);
+  test.after(() => opened.live.stop());
+  opened.live.start();
+  await until(opened.model, () => opened.model.link.state === "live");
+  return opened;
+}
+
+/**
  * @param {Model} model
  * @param {() => boolean} isTrue
  */

@@ -3,14 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { page, Service, until } from "./a_service.js";
+import { following, page, Service, until } from "./a_service.js";
 
-test("an answer that is overtaken by a newer one changes nothing", async () => {
+test("an answer that is overtaken by a newer one changes nothing", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model, live } = await following(t, service);
   const { promise, resolve } = later();
   let isOnItsWay = false;
   service.onItsWay = (path) => {
@@ -25,54 +23,42 @@ test("an answer that is overtaken by a newer one changes nothing", async () => {
   resolve();
   await past;
   assert.equal(model.items.get("A")?.maintenance.phase, "COMPLETED");
-  live.stop();
 });
 
-test("what becomes due by time alone is asked for again", async () => {
+test("what becomes due by time alone is asked for again", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model, live } = await following(t, service);
   model.setClock("manual", "2026-11-16T12:15:00Z");
   const asked = () => service.asked.filter((each) => each.includes("id=A")).length;
   live.tick();
   await until(model, () => asked() === 1);
-  live.stop();
 });
 
-test("the clock and the faults that are told are known", async () => {
+test("the clock and the faults that are told are known", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   const clock = { clock: "manual", now: "2027-01-01T00:00:00Z" };
   service.tell("clock", clock);
   service.tell("faults", { items: [{ id: "f" }] });
   await until(model, () => model.faults?.length === 1);
   assert.equal(model.clock.now(), Date.parse(clock.now));
-  live.stop();
 });
 
-test("what the service shows no more is forgotten", async () => {
+test("what the service shows no more is forgotten", async (t) => {
   const service = new Service();
   for (const id of ["A", "B"]) service.announce(id);
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model, live } = await following(t, service);
   service.items.delete("A");
   live.askAgain(["A", "B"]);
   await until(model, () => !model.items.has("A"));
   assert.ok(model.items.has("B"));
-  live.stop();
 });
 
-test("what has changed is not asked for while the service is away", async () => {
+test("what has changed is not asked for while the service is away", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model, live } = await following(t, service);
   service.isAway = true;
   service.cut();
   await until(model, () => model.link.state === "lost");
@@ -81,33 +67,26 @@ test("what has changed is not asked for while the service is away", async () => 
   assert.equal(asked(), 0);
   service.isAway = false;
   await until(model, () => asked() === 1);
-  live.stop();
 });
 
-test("what was not answered is asked for again", async () => {
+test("what was not answered is asked for again", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.status = 503;
   service.announce("A");
   await until(model, () => service.asked.some((each) => each.includes("id=A")));
   service.status = 200;
   await until(model, () => model.items.has("A"));
-  live.stop();
 });
 
-test("what is held is asked for again whenever something happens", async () => {
+test("what is held is asked for again whenever something happens", async (t) => {
   const service = new Service();
   service.announce("A");
   service.items.get("A").due = true;
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.announce("B");
   const both = (/** @type {string} */ each) => /id=A/.test(each) && /id=B/.test(each);
   await until(model, () => service.asked.some(both));
-  live.stop();
 });
 
 test("more than one page is read to its end", async () => {
@@ -120,11 +99,9 @@ test("more than one page is read to its end", async () => {
   live.stop();
 });
 
-test("the fleet is asked for when it changes, and after a break", async () => {
+test("the fleet is asked for when it changes, and after a break", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model, live } = await following(t, service);
   const asked = () => service.asked.filter((each) => each === "/v1/fleet/map").length;
   live.needFleet();
   await until(model, () => asked() === 1);
@@ -133,7 +110,6 @@ test("the fleet is asked for when it changes, and after a break", async () => {
   await until(model, () => asked() === 2);
   service.cut();
   await until(model, () => asked() === 3);
-  live.stop();
 });
 
 /** @returns {{promise: Promise<void>, resolve: () => void}} */

@@ -3,14 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { NOW, page, positions, Service, until } from "./a_service.js";
+import { following, NOW, page, positions, Service, until } from "./a_service.js";
 
-test("what there is is shown, and what comes after it, each once", async () => {
+test("what there is is shown, and what comes after it, each once", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.announce("B");
   await until(model, () => model.items.has("B"));
   assert.deepEqual(positions(model), [2, 1]);
@@ -21,14 +19,11 @@ test("what there is is shown, and what comes after it, each once", async () => {
     model.live().map((each) => each.maintenance.id),
     ["B"],
   );
-  live.stop();
 });
 
-test("after a break nothing is missing and nothing is doubled", async () => {
+test("after a break nothing is missing and nothing is doubled", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   for (let round = 0; round < 3; round += 1) {
     service.announce(`before-${round}`);
     service.cut();
@@ -37,41 +32,32 @@ test("after a break nothing is missing and nothing is doubled", async () => {
   }
   await until(model, () => model.items.size === 6);
   assert.deepEqual(positions(model), [6, 5, 4, 3, 2, 1]);
-  live.stop();
 });
 
-test("a lost connection is shown, and mended by itself", async () => {
+test("a lost connection is shown, and mended by itself", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.isAway = true;
   service.cut();
   await until(model, () => model.link.state === "lost");
   service.isAway = false;
   service.announce("A");
   await until(model, () => model.link.state === "live" && model.items.has("A"));
-  live.stop();
 });
 
-test("what ended during a break is not live any more", async () => {
+test("what ended during a break is not live any more", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.cut();
   service.end("A");
   await until(model, () => model.live().length === 0 && model.ended().length === 1);
-  live.stop();
 });
 
-test("another journal under the same name is found out", async () => {
+test("another journal under the same name is found out", async (t) => {
   const service = new Service();
   service.announce("old-1");
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.end("old-1");
   await until(model, () => model.ended().length === 1);
   service.journal = [];
@@ -85,21 +71,17 @@ test("another journal under the same name is found out", async () => {
     model.facts.map((each) => each.maintenance),
     ["new-3", "new-2", "new-1"],
   );
-  live.stop();
 });
 
-test("a shorter journal under the same name is found out", async () => {
+test("a shorter journal under the same name is found out", async (t) => {
   const service = new Service();
   for (const id of ["old-1", "old-2"]) service.announce(id);
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.journal = [];
   service.items.clear();
   service.cut();
   await until(model, () => model.facts.length === 0 && model.link.state === "live");
   assert.equal(model.items.size, 0);
-  live.stop();
 });
 
 test("when the session is over, nothing is asked any more", async () => {
@@ -111,17 +93,14 @@ test("when the session is over, nothing is asked any more", async () => {
   assert.deepEqual(service.asked, ["/v1/overview?limit=200"]);
 });
 
-test("a burst is asked for in few questions", async () => {
+test("a burst is asked for in few questions", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   const asked = service.asked.length;
   for (let number = 0; number < 450; number += 1) service.announce(`M${number}`);
   await until(model, () => model.items.size === 450);
   assert.ok(service.asked.length - asked <= 8, `${service.asked.length - asked}`);
   assert.equal(new Set(positions(model)).size, 450);
-  live.stop();
 });
 
 test("what happens between the first two questions is not missed", async () => {
@@ -136,24 +115,19 @@ test("what happens between the first two questions is not missed", async () => {
   live.stop();
 });
 
-test("what vanished during a break without a fact is forgotten", async () => {
+test("what vanished during a break without a fact is forgotten", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.items.clear();
   service.cut();
   await until(model, () => model.items.size === 0);
-  live.stop();
 });
 
-test("after a very long break it begins anew", async () => {
+test("after a very long break it begins anew", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.cut();
   for (let position = 2; position <= 6000; position += 1) {
     service.journal.push({ position, at: NOW, fact: "Seen", maintenance: null });
@@ -161,14 +135,11 @@ test("after a very long break it begins anew", async () => {
   await until(model, () => model.facts.length > 1 && model.link.state === "live");
   assert.equal(model.facts.length, 100);
   assert.equal(model.position, 6000);
-  live.stop();
 });
 
-test("a stream that ends is followed again behind the last fact", async () => {
+test("a stream that ends is followed again behind the last fact", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
-  live.start();
-  await until(model, () => model.link.state === "live");
+  const { model } = await following(t, service);
   service.announce("A");
   await until(model, () => model.facts.length === 1);
   for (const { controller } of service.streams) controller.close();
@@ -179,5 +150,4 @@ test("a stream that ends is followed again behind the last fact", async () => {
     streams.map((each) => /after=(\d+)/.exec(each)?.[1]),
     ["0", "1"],
   );
-  live.stop();
 });

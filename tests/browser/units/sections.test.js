@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import {
   approvals,
-  audienceOf,
+  sightingOf,
   lastEnded,
   sectionsOf,
   summary,
@@ -58,7 +58,7 @@ test("who has seen an event is told apart by whether it touches him", () => {
   const seen = ["web-0", "web-2"].map((vm) => ({ event: "e0", vm, at: at(1) }));
   const other = { event: "e1", vm: "web-1", at: at(1) };
   const item = anItem({ events: [event] }, { seen: [...seen, other] });
-  const { touched, others, missing } = audienceOf(item, event);
+  const { touched, others, missing } = sightingOf(item, event);
   assert.deepEqual(
     touched.map((each) => each.vm),
     ["web-0"],

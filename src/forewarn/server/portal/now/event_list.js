@@ -2,7 +2,7 @@
 
 import { approvedWords, seenWords } from "./words.js";
 import { count, few, Time } from "../parts.js";
-import { approvals, audienceOf } from "./sections.js";
+import { approvals, sightingOf } from "./sections.js";
 import { html, useState } from "../view.js";
 
 /** @typedef {import("../types").Item} Item */
@@ -59,9 +59,9 @@ function One({ item, event }) {
  * @param {{item: Item, event: ScheduledEvent}} props
  */
 function Seen({ item, event }) {
-  const audience = audienceOf(item, event);
-  const words = seenWords(audience);
-  const sights = [...audience.touched, ...audience.others];
+  const sighting = sightingOf(item, event);
+  const words = seenWords(sighting);
+  const sights = [...sighting.touched, ...sighting.others];
   if (!sights.length) return html`<div class="seen soft">${words}</div>`;
   return html`<details class="seen">
     <summary>${words}</summary>
@@ -69,7 +69,7 @@ function Seen({ item, event }) {
       ${sights
         .slice(0, MOST_NAMES)
         .map(({ vm, at }) => html`<li key=${vm}>${vm}, <${Time} at=${at} /></li>`)}
-      ${audience.missing
+      ${sighting.missing
         .slice(0, MOST_NAMES)
         .map((vm) => html`<li key=${vm} class="soft">${vm}, not yet</li>`)}
     </ul>

@@ -71,7 +71,7 @@ function endOf(item) {
 }
 
 /**
- * @typedef {object} Audience who has seen an event
+ * @typedef {object} Sighting who has seen an event
  * @property {Sight[]} touched those whom it touches
  * @property {Sight[]} others of their group
  * @property {string[]} missing those whom it touches and who have not seen it
@@ -81,9 +81,9 @@ function endOf(item) {
  * Say who has seen an event.
  * @param {Item} item
  * @param {ScheduledEvent} event
- * @returns {Audience}
+ * @returns {Sighting}
  */
-export function audienceOf(item, event) {
+export function sightingOf(item, event) {
   const seen = item.seen.filter((each) => each.event === event.id);
   const resources = new Set(event.resources);
   const known = new Set(seen.map((each) => each.vm));

@@ -30,7 +30,7 @@ export function originOf({ source, cause }) {
 
 /**
  * Say how many have seen an event: "seen by 1 of 2 VMs, and 1 other" (of the group).
- * @param {import("./sections.js").Audience} audience
+ * @param {import("./sections.js").Sighting} sighting
  */
 export function seenWords({ touched, others, missing }) {
   if (!touched.length && !others.length) return "not seen yet";
