@@ -158,8 +158,12 @@ function cutShort(answer, signal) {
   return Promise.race([answer, aborted]);
 }
 
-/** @param {Service} service */
-export function page(service) {
+/**
+ * Open a page; it ends with the test, however that ends.
+ * @param {import("node:test").TestContext} test
+ * @param {Service} service
+ */
+export function page(test, service) {
   const model = new Model(
     (draw) => setTimeout(draw),
     () => performance.now(),
@@ -167,17 +171,17 @@ export function page(service) {
   let isSignedOut = false;
   const api = new Api(service.fetch, () => (isSignedOut = true));
   const live = new Live(api, model);
+  test.after(() => live.stop());
   return { model, live, isSignedOut: () => isSignedOut };
 }
 
 /**
- * Open a page that follows the service; it ends with the test, however that ends.
+ * Open a page that follows the service.
  * @param {import("node:test").TestContext} test
  * @param {Service} service
  */
 export async function following(test, service) {
-  const opened = page(service);
-  test.after(() => opened.live.stop());
+  const opened = page(test, service);
   opened.live.start();
   await until(opened.model, () => opened.model.link.state === "live");
   return opened;

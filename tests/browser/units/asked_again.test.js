@@ -89,10 +89,10 @@ test("what is held is asked for again whenever something happens", async (t) => 
   await until(model, () => service.asked.some(both));
 });
 
-test("more than one page is read to its end", async () => {
+test("more than one page is read to its end", async (t) => {
   const service = new Service();
   for (let number = 0; number < 450; number += 1) service.announce(`M${number}`);
-  const { model, live } = page(service);
+  const { model, live } = page(t, service);
   live.start();
   await until(model, () => model.items.size === 450);
   assert.equal(service.asked.filter((each) => each.includes("id=")).length, 0);

@@ -84,10 +84,10 @@ test("a shorter journal under the same name is found out", async (t) => {
   assert.equal(model.items.size, 0);
 });
 
-test("when the session is over, nothing is asked any more", async () => {
+test("when the session is over, nothing is asked any more", async (t) => {
   const service = new Service();
   service.status = 401;
-  const { model, live, isSignedOut } = page(service);
+  const { model, live, isSignedOut } = page(t, service);
   live.start();
   await until(model, () => isSignedOut() && live.running === null);
   assert.deepEqual(service.asked, ["/v1/overview?limit=200"]);
@@ -103,9 +103,9 @@ test("a burst is asked for in few questions", async (t) => {
   assert.equal(new Set(positions(model)).size, 450);
 });
 
-test("what happens between the first two questions is not missed", async () => {
+test("what happens between the first two questions is not missed", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
+  const { model, live } = page(t, service);
   service.before = (path) => {
     if (path === "/v1/journal") service.announce("A");
   };

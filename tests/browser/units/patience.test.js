@@ -9,7 +9,7 @@ import { page, Service, settled, until } from "./a_service.js";
 test("whoever is in haste does not wait for the next attempt", async (context) => {
   const service = new Service();
   service.isAway = true;
-  const { live } = page(service);
+  const { live } = page(context, service);
   context.mock.timers.enable({ apis: ["setTimeout"] });
   live.start();
   await settled();
@@ -23,7 +23,7 @@ test("whoever is in haste does not wait for the next attempt", async (context) =
 test("questions that fail are asked again, less and less often", async (context) => {
   const service = new Service();
   service.announce("A");
-  const { model, live } = page(service);
+  const { model, live } = page(context, service);
   live.start();
   await until(model, () => model.link.state === "live");
   context.mock.timers.enable({ apis: ["setTimeout"] });
@@ -45,7 +45,7 @@ test("a stream that is refused is asked for less and less often", async (context
   service.before = (path) => {
     if (path === "/v1/stream") throw new TypeError("refused");
   };
-  const { live } = page(service);
+  const { live } = page(context, service);
   context.mock.timers.enable({ apis: ["setTimeout"] });
   live.start();
   for (let spent = 0; spent < 3000; spent += 50) {
@@ -73,7 +73,7 @@ test("an answer that never comes is not waited for", async (context) => {
 
 test("a stream without a sign of life is given up", async (context) => {
   const service = new Service();
-  const { model, live } = page(service);
+  const { model, live } = page(context, service);
   context.mock.timers.enable({ apis: ["setTimeout"] });
   live.start();
   await settled();
@@ -91,7 +91,7 @@ test("a stream without a sign of life is given up", async (context) => {
 
 test("after each break it comes back as soon as after the first", async (context) => {
   const service = new Service();
-  const { model, live } = page(service);
+  const { model, live } = page(context, service);
   context.mock.timers.enable({ apis: ["setTimeout"] });
   live.start();
   await settled();
@@ -105,9 +105,9 @@ test("after each break it comes back as soon as after the first", async (context
   live.stop();
 });
 
-test("a page that is shown again is not live before it has caught up", async () => {
+test("a page that is shown again is not live before it has caught up", async (t) => {
   const service = new Service();
-  const { model, live } = page(service);
+  const { model, live } = page(t, service);
   live.start();
   await until(model, () => model.link.state === "live");
   live.stop();
