@@ -1,4 +1,4 @@
-"""In the VM: asks a metadata service; standard library only."""
+"""In-VM client of a metadata service, built on the standard library only."""
 
 from forewarn.client.client import Client
 from forewarn.client.instance import Instance

@@ -1,6 +1,6 @@
-"""The client for those who await: the same surface, without threads.
+"""Asyncio client: the same interface as `forewarn.client.Client`, without threads.
 
-A question that is canceled ends at once, and its connection with it.
+Canceling a request ends it immediately and closes its connection.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """Asks the metadata service of this VM, as `forewarn.client.Client` does."""
+    """Asyncio client of this VM's metadata service; see `forewarn.client.Client`."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Client:
         api_version: str = "2020-07-01",
         patience: float = 30.0,
     ) -> None:
-        """Ask at `endpoint`; all is as in `forewarn.client.Client`."""
+        """Set up a client; the arguments are those of `forewarn.client.Client`."""
         where = endpoints.find(endpoint, os.environ)
         self._endpoint = str(where)
         self._connections = StreamConnections(where, connect_timeout=timeout)
@@ -64,37 +64,37 @@ class Client:
         dhcp_timeout: float = 15.0,
         **options: Unpack[Options],
     ) -> Self:
-        """Find the service as `forewarn.client.Client` does; in a thread."""
-        found = await asyncio.to_thread(
+        """Find the service as `forewarn.client.Client.discover` does, in a thread."""
+        threaded_client = await asyncio.to_thread(
             threaded.Client.discover,
             endpoint,
             interface=interface,
             dhcp_timeout=dhcp_timeout,
             **options,
         )
-        return cls(found.endpoint, **options)
+        return cls(threaded_client.endpoint, **options)
 
     @property
     def endpoint(self) -> str:
-        """The base address of the service."""
+        """The base URL of the service."""
         return self._endpoint
 
     async def document(self) -> Document:
-        """Ask what is coming."""
+        """Fetch the document of scheduled events."""
         return await self._hold(self._talks.document())
 
     async def approve(self, *events: ScheduledEvent | str) -> None:
-        """Let `events` start before their time; all of them, or none."""
+        """Approve `events` so that they can start early; all of them or none."""
         await self._hold(self._talks.approve(events))
 
     async def instance(self, api_version: str = "2021-02-01") -> Instance:
-        """Ask who this VM is."""
+        """Fetch the metadata of this VM."""
         return await self._hold(self._talks.instance(api_version))
 
     async def watch(
         self, poll: float = 1.0, *, since: Document | None = None
     ) -> AsyncIterator[Change]:
-        """Tell what is there, then each change, until the client is closed."""
+        """Yield the current document, then each change, until the client is closed."""
         talk = self._talks.watch(poll, since)
         reply: Answer | ForewarnError | None = None
         while True:
@@ -111,24 +111,24 @@ class Client:
     async def read(
         self, *, tag: str | None = None, wait: float | None = None
     ) -> Reading:
-        """Ask for the document exactly once, whatever happens."""
+        """Send exactly one request for the document, without retries."""
         return await self._hold(self._talks.read(tag, wait))
 
     def now(self) -> datetime:
-        """Say what time it is for the service: by its last answers, not this clock."""
+        """Return the service's current time, based on its responses, not this clock."""
         return self._talks.now()
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
-        """Count the time until `event` may start by itself; None if it has begun."""
+        """Return the time until `event` may start; None if it has started."""
         return self._talks.time_left(event)
 
     async def close(self) -> None:
-        """End whatever is on its way; a closed client asks nothing more."""
+        """Abort running requests; a closed client sends no more."""
         self._connections.close()
-        await asyncio.sleep(0)  # lets the loop drop the sockets
+        await asyncio.sleep(0)  # lets the event loop drop the sockets
 
     async def __aenter__(self) -> Self:
-        """Be closed at the end of the block."""
+        """Return this client; leaving the block closes it."""
         return self
 
     async def __aexit__(
@@ -137,11 +137,11 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close."""
+        """Close the client."""
         await self.close()
 
     async def _hold(self, talk: Talk[T]) -> T:
-        """Ask and pause as `talk` says, to its end."""
+        """Run `talk` to its end and return its result."""
         reply: Answer | ForewarnError | None = None
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What a service answers, turned into values, or into errors that say what to do."""
+"""Parsing of responses into values, or into errors with a hint about the remedy."""
 
 import json
 from datetime import UTC
@@ -11,9 +11,9 @@ from forewarn.errors import Malformed, Misunderstood, Refused
 from forewarn.protocol.codec import decode, parse_date
 
 _NOT_MODIFIED = 304
-_YEARS = range(1970, 9000)  # of clocks that can be right; beyond, reckoning would fail
+_YEARS = range(1970, 9000)  # of a plausible clock; later dates could overflow
 
-#: What a person can do about an answer that says no.
+#: Hints for each error status.
 _ADVICE = {
     400: "the service finds the request wrong; asking again is of no use",
     403: "something between here and the service forbids it; is this a VM of it?",
@@ -28,11 +28,11 @@ _REDIRECT = (
 )
 
 
-# --- good answers ------------------------------------------------------------
+# --- responses ---------------------------------------------------------------
 
 
 def reading_of(answer: Answer, endpoint: str) -> Reading:
-    """Read the answer to the question for the document."""
+    """Parse the response to a request for the document."""
     is_same = answer.status == _NOT_MODIFIED
     if not is_same:
         check(answer, endpoint)
@@ -52,7 +52,7 @@ def reading_of(answer: Answer, endpoint: str) -> Reading:
 
 
 def instance_of(answer: Answer, endpoint: str) -> Instance:
-    """Read the answer to the question for the instance."""
+    """Parse the response to a request for the instance metadata."""
     check(answer, endpoint)
     try:
         return instance_from(json.loads(answer.body))
@@ -64,7 +64,7 @@ def instance_of(answer: Answer, endpoint: str) -> Instance:
 
 
 def check(answer: Answer, endpoint: str) -> None:
-    """Raise what the status says, unless it says that all is well."""
+    """Raise `Refused` unless the status is 2xx."""
     if 200 <= answer.status < 300:
         return
     advice = _ADVICE.get(answer.status, "")
@@ -72,8 +72,10 @@ def check(answer: Answer, endpoint: str) -> None:
         advice = _REDIRECT
     elif answer.status >= 500:
         advice = "the service has trouble of its own; ask again later"
-    said = _said(answer.body)
-    sentence = f"{endpoint} answered {answer.status}" + (f" ({said})" if said else "")
+    message = _said(answer.body)
+    sentence = f"{endpoint} answered {answer.status}" + (
+        f" ({message})" if message else ""
+    )
     raise Refused(
         f"{sentence}: {advice}" if advice else sentence,
         answer.status,
@@ -92,13 +94,13 @@ def _strange(answer: Answer, endpoint: str, why: str) -> str:
 
 
 def _said(body: bytes) -> str | None:
-    """Find the sentence in a refusal."""
+    """Return the error message in the body of an error response."""
     try:
         plain = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    said = plain.get("error") if isinstance(plain, dict) else None
-    return said[:500] if isinstance(said, str) else None
+    message = plain.get("error") if isinstance(plain, dict) else None
+    return message[:500] if isinstance(message, str) else None
 
 
 def _tag(text: str | None) -> str | None:
@@ -110,7 +112,7 @@ def _tag(text: str | None) -> str | None:
 
 
 def reckoning_of(answer: Answer) -> Reckoning | None:
-    """Learn from an answer what time it is for the service; None if it tells none."""
+    """Return the service's clock from the Date header; None without a usable one."""
     date = parse_date(answer.headers.get("date"))
     if date is None or date.year not in _YEARS:
         return None
@@ -129,7 +131,7 @@ def _rate(text: str) -> float:
 
 
 def _retry_after(answer: Answer) -> float | None:
-    """Read when to come again: in seconds, or at a time of the service's."""
+    """Return the seconds until the next attempt: Retry-After is seconds or a date."""
     text = answer.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return float(text[:9])

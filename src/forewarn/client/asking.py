@@ -1,4 +1,4 @@
-"""What a client asks: each question as a value that says how long it may take."""
+"""Requests of the client, as values that include their timeout."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from forewarn.errors import InvalidInput
 from forewarn.protocol.codec import encode_start_requests
 from forewarn.protocol.types import ScheduledEvent
 
-DAY = 86_400.0  # seconds; nobody waits longer, and sockets and locks cannot
+DAY = 86_400.0  # seconds; the longest wait, also the limit of sockets and locks
 
 _EVENTS = "/metadata/scheduledevents"
 _INSTANCE = "/metadata/instance"
@@ -22,10 +22,10 @@ _ALWAYS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One request."""
+    """One HTTP request."""
 
     method: str
-    path: str  # behind the endpoint's prefix
+    path: str  # after the endpoint's prefix
     timeout: float  # seconds, from the first byte sent to the last one received
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
@@ -34,7 +34,11 @@ class Ask:
 def for_document(
     version: str, *, tag: str | None, wait: float | None, timeout: float
 ) -> Ask:
-    """Ask for the document, or to be told when it is another than that of `tag`."""
+    """Build a request for the document.
+
+    With `tag`, the service responds 304 if nothing has changed since. With `wait`, it
+    may hold the request for that many seconds until something does.
+    """
     headers = dict(_ALWAYS)
     if tag is not None:
         headers["If-None-Match"] = _printable(tag, "a tag")
@@ -53,13 +57,13 @@ def for_document(
 def for_approval(
     version: str, events: Sequence[ScheduledEvent | str], *, timeout: float
 ) -> Ask:
-    """Ask that `events` may start; each is one of a document, or an id."""
-    ids = [each if isinstance(each, str) else each.id for each in events]
+    """Build a request that approves `events`, given as events or as ids."""
+    ids = [event if isinstance(event, str) else event.id for event in events]
     if not ids or not all(ids):
         raise InvalidInput("name at least one event to approve, by its id")
-    for each in ids:
-        if not _can_be_sent(each):
-            raise InvalidInput(f"{each!r} is not the id of an event")
+    for event in ids:
+        if not _can_be_sent(event):
+            raise InvalidInput(f"{event!r} is not the id of an event")
     return Ask(
         method="POST",
         path=f"{_EVENTS}?api-version={checked_version(version)}",
@@ -70,7 +74,7 @@ def for_approval(
 
 
 def for_instance(version: str, *, timeout: float) -> Ask:
-    """Ask what the service knows of this VM."""
+    """Build a request for the instance metadata of this VM."""
     return Ask(
         method="GET",
         path=f"{_INSTANCE}?api-version={checked_version(version)}",
@@ -80,7 +84,7 @@ def for_instance(version: str, *, timeout: float) -> Ask:
 
 
 def checked_version(version: str) -> str:
-    """Let nothing through that would not stay one value of the query."""
+    """Return `version` if it is safe in a query string; raise `InvalidInput` if not."""
     plain = version.replace("-", "")
     if not (plain.isascii() and plain.isalnum()):
         raise InvalidInput(f"{version!r} is not an api-version; one is 2020-07-01")
@@ -94,7 +98,7 @@ def _printable(text: str, what: str) -> str:
 
 
 def _can_be_sent(text: str) -> bool:
-    """Whether it is text; what a shell hands on may be other bytes."""
+    """Return whether `text` encodes as UTF-8; arguments from a shell may not."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,6 +1,6 @@
-"""The client: asks a metadata service, Azure's or forewarn's.
+"""Client of a metadata service, Azure's or forewarn's.
 
-It may be used by several threads at once: each question has a connection to itself.
+It is thread-safe: each running request has its own connection.
 """
 
 import os
@@ -30,13 +30,13 @@ from forewarn.errors import (
 )
 from forewarn.protocol.types import Document, ScheduledEvent
 
-_KNOCK = 2.0  # seconds for a connection to an address that may not exist
+_KNOCK = 2.0  # seconds to connect to an address that may not exist
 
 T = TypeVar("T")
 
 
 class Options(TypedDict, total=False):
-    """How a client asks, as its constructor explains."""
+    """Optional arguments of a client, as its constructor explains them."""
 
     timeout: float
     first_timeout: float
@@ -45,10 +45,10 @@ class Options(TypedDict, total=False):
 
 
 class Client:
-    """Asks the metadata service of this VM.
+    """Client of this VM's metadata service.
 
-    Nothing is asked, and no connection made, before a method is called. What goes
-    wrong is a `Refused`, `Unreachable` or `Misunderstood` of `forewarn.errors`.
+    It opens no connection before a method is called. Failures raise `Refused`,
+    `Unreachable` or `Misunderstood` from `forewarn.errors`.
     """
 
     def __init__(
@@ -60,10 +60,11 @@ class Client:
         api_version: str = "2020-07-01",
         patience: float = 30.0,
     ) -> None:
-        """Ask at `endpoint`, else $FOREWARN_ENDPOINT, else http://169.254.169.254.
+        """Use `endpoint`, else $FOREWARN_ENDPOINT, else http://169.254.169.254.
 
-        A question may take `timeout` seconds; the first one for events takes Azure up
-        to two minutes. Troubles that pass are put up with for `patience` seconds.
+        A request may take `timeout` seconds, but the first one for events
+        `first_timeout`: Azure needs up to two minutes for it. Temporary failures are
+        retried for `patience` seconds.
         """
         where = endpoints.find(endpoint, os.environ)
         self._endpoint = str(where)
@@ -90,47 +91,48 @@ class Client:
         dhcp_timeout: float = 15.0,
         **options: Unpack[Options],
     ) -> Self:
-        """Find the service also where no virtual network leads to 169.254.169.254.
+        """Find the service even without a virtual network's route to 169.254.169.254.
 
-        What is named is taken. Else that address, then $SCHEDULEDEVENTSIP, then what
-        a DHCP server tells on `interface` are tried, which may take minutes. DHCP
-        takes root, and Linux.
+        An endpoint that is named is used as it is. Otherwise these are tried in order:
+        169.254.169.254, $SCHEDULEDEVENTSIP, and the address that a DHCP server offers
+        on `interface`. That may take minutes. DHCP needs root and Linux.
         """
-        from forewarn.client import discovery  # few machines need it
+        from forewarn.client import discovery  # rarely needed
 
-        found = discovery.find(
+        location = discovery.find(
             endpoint,
             os.environ,
             lambda where: _answers(where, **options),
             lambda: discovery.ask_dhcp(interface, dhcp_timeout),
         )
-        return cls(str(found), **options)
+        return cls(str(location), **options)
 
     @property
     def endpoint(self) -> str:
-        """The base address of the service."""
+        """The base URL of the service."""
         return self._endpoint
 
     def document(self) -> Document:
-        """Ask what is coming."""
+        """Fetch the document of scheduled events."""
         return self._hold(self._talks.document())
 
     def approve(self, *events: ScheduledEvent | str) -> None:
-        """Let `events` start before their time; all of them, or none."""
+        """Approve `events` so that they can start early; all of them or none."""
         self._hold(self._talks.approve(events))
 
     def instance(self, api_version: str = "2021-02-01") -> Instance:
-        """Ask who this VM is."""
+        """Fetch the metadata of this VM."""
         return self._hold(self._talks.instance(api_version))
 
     def watch(
         self, poll: float = 1.0, *, since: Document | None = None
     ) -> Iterator[Change]:
-        """Tell what is there, then each change, until the client is closed.
+        """Yield the current document, then each change, until the client is closed.
 
-        Where the service holds questions a change comes at once, elsewhere within
-        `poll` seconds. It raises when nothing was heard for longer than the client's
-        patience; the last change, given as `since`, lets another watch go on there.
+        If the service supports long polls, changes arrive immediately, otherwise within
+        `poll` seconds. Raises if the service fails for longer than the client's
+        patience. To continue after that, pass the last change to a new watch as
+        `since`.
         """
         talk = self._talks.watch(poll, since)
         reply: Answer | ForewarnError | None = None
@@ -146,28 +148,28 @@ class Client:
                 return
 
     def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
-        """Ask for the document exactly once, whatever happens.
+        """Send exactly one request for the document, without retries.
 
-        With the `tag` of an earlier reading the service need not repeat itself, and
-        may `wait` so many seconds for another document.
+        With the `tag` of an earlier reading, the service can omit an unchanged
+        document, and may `wait` that many seconds for a change.
         """
         return self._hold(self._talks.read(tag, wait))
 
     def now(self) -> datetime:
-        """Say what time it is for the service: by its last answers, not this clock."""
+        """Return the service's current time, based on its responses, not this clock."""
         return self._talks.now()
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
-        """Count the time until `event` may start by itself; None if it has begun."""
+        """Return the time until `event` may start; None if it has started."""
         return self._talks.time_left(event)
 
     def close(self) -> None:
-        """End whatever is on its way; a closed client asks nothing more."""
+        """Abort running requests; a closed client sends no more."""
         self._closing.set()
         self._connections.close()
 
     def __enter__(self) -> Self:
-        """Be closed at the end of the block."""
+        """Return this client; leaving the block closes it."""
         return self
 
     def __exit__(
@@ -176,11 +178,11 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close."""
+        """Close the client."""
         self.close()
 
     def _hold(self, talk: Talk[T]) -> T:
-        """Ask and pause as `talk` says, to its end."""
+        """Run `talk` to its end and return its result."""
         reply: Answer | ForewarnError | None = None
         try:
             while True:
@@ -205,7 +207,10 @@ class Client:
 
 
 def _answers(where: endpoints.Endpoint, **options: Unpack[Options]) -> bool:
-    """Whether a metadata service is there; it may have troubles that pass."""
+    """Return whether a metadata service responds at `where`.
+
+    Temporary failures such as 429 or 5xx also count as a response.
+    """
     try:
         socket.create_connection((where.host, where.port), _KNOCK).close()
     except OSError:
@@ -221,5 +226,5 @@ def _answers(where: endpoints.Endpoint, **options: Unpack[Options]) -> bool:
 
 
 def a_chance() -> float:
-    """Throw the dice: something between 0 and 1."""
+    """Return a random number from 0 to 1, for the jitter of retries."""
     return int.from_bytes(os.urandom(2)) / 65_536

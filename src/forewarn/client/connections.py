@@ -1,12 +1,10 @@
-"""Connections to one service, kept open; any number of threads may ask at once.
+"""Connection pool for one service, shared by any number of threads.
 
-Rules of this file:
-
-1. A question has one deadline, from its first byte to the last byte of the answer.
-2. A connection that was kept and turns out dead is replaced once; nothing else is
-   asked twice. What was said before a question is not the answer to it.
-3. `close` ends what is on its way in other threads, too.
-4. No two processes ask over one connection.
+1. A request has one deadline, from its first byte to the last byte of the response.
+2. A pooled connection that turns out to be dead is replaced once. Nothing else is sent
+   twice. Bytes that arrive before a request are not its response.
+3. `close` also aborts requests that run in other threads.
+4. Processes never share a connection, even after a fork.
 """
 
 import os
@@ -21,14 +19,14 @@ from forewarn.client.http import Answer, Incoming, request
 from forewarn.client.troubles import named, no_connection, trouble
 from forewarn.errors import Closed, Lost, Misunderstood
 
-_PIECE = 65_536  # bytes taken at once
+_PIECE = 65_536  # bytes per read
 
 
 class Connections:
-    """Asks `endpoint`; opens nothing before it is asked to."""
+    """Pool of connections to `endpoint`; connects when the first request is sent."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Take `connect_timeout` seconds for a connection, if a question has them."""
+        """Allow `connect_timeout` seconds to connect, within a request's timeout."""
         self._endpoint = endpoint
         self._connect_timeout = connect_timeout
         self._lock = Lock()
@@ -38,7 +36,7 @@ class Connections:
         self._process = os.getpid()
 
     def ask(self, ask: Ask) -> Answer:
-        """Ask one question; every trouble becomes one of our errors."""
+        """Send one request; every failure is raised as a `ForewarnError`."""
         deadline = time.monotonic() + ask.timeout
         headers = {"Host": self._endpoint.authority, **ask.headers}
         target = f"{self._endpoint.prefix}{ask.path}"
@@ -54,16 +52,16 @@ class Connections:
             raise named(error, where) from error
 
     def close(self) -> None:
-        """Close all of them, and let nobody open another."""
+        """Close all connections and open no more."""
         with self._lock:
             self._is_closed = True
             self._leave_to_others()
             idle, busy = self._idle, [*self._busy]
             self._idle = []
-        for each in idle:
-            each.close()
-        for each in busy:
-            _hang_up(each)  # whoever waits there wakes up, and closes it
+        for connection in idle:
+            connection.close()
+        for connection in busy:
+            _hang_up(connection)  # wakes the waiting thread, which closes it
 
     def _exchange(self, data: bytes, deadline: float) -> Answer:
         kept = self._take()
@@ -82,13 +80,13 @@ class Connections:
     ) -> Answer:
         try:
             to.settimeout(_left(deadline))
-            with suppress(ConnectionError):  # who has heard enough may have said why
+            with suppress(ConnectionError):  # a reason may have come first
                 to.sendall(data)
             while not incoming.is_complete:
                 to.settimeout(_left(deadline))
                 part = to.recv(_PIECE)
                 if not part:
-                    self._refuse_if_closed()  # here, so that it is not an answer's end
+                    self._refuse_if_closed()  # else the response seems to end
                 incoming.feed(part)
             heard = time.monotonic()
         except BaseException:
@@ -97,21 +95,21 @@ class Connections:
         self._give_back(to, keep=incoming.stays_open)
         return incoming.answer(heard)
 
-    # --- those that are kept -------------------------------------------------
+    # --- pooled connections --------------------------------------------------
 
     def _open(self, deadline: float) -> socket.socket:
         seconds = min(self._connect_timeout, _left(deadline))
         where = (self._endpoint.host, self._endpoint.port)
         try:
-            made = socket.create_connection(where, timeout=seconds)
+            connection = socket.create_connection(where, timeout=seconds)
         except TimeoutError as error:
             raise no_connection(str(self._endpoint), seconds) from error
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             if not self._is_closed:
-                self._busy.add(made)
-                return made
-        made.close()
+                self._busy.add(connection)
+                return connection
+        connection.close()
         raise Closed("this client was closed")
 
     def _take(self) -> socket.socket | None:
@@ -136,11 +134,11 @@ class Connections:
         used.close()
 
     def _leave_to_others(self) -> None:
-        """Let go of what belongs to the process that this one was split off from."""
+        """Drop the connections of the parent process after a fork."""
         if self._process == os.getpid():
             return
-        for each in (*self._idle, *self._busy):
-            each.close()  # here only; it stays open there
+        for connection in (*self._idle, *self._busy):
+            connection.close()  # closes this copy only; the parent's stays open
         self._idle.clear()
         self._busy.clear()
         self._process = os.getpid()
@@ -151,7 +149,7 @@ class Connections:
 
 
 def _is_quiet(kept: socket.socket) -> bool:
-    """Whether nothing has come that nobody asked for, be it the end."""
+    """Return whether no unexpected data and no end of stream has arrived."""
     kept.settimeout(0)
     try:
         kept.recv(1, socket.MSG_PEEK)
@@ -173,4 +171,4 @@ def _hang_up(used: socket.socket) -> None:
     try:
         used.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # is not connected any more, which is as good
+        return  # already disconnected

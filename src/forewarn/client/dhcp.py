@@ -1,7 +1,7 @@
-"""The question to a DHCP server for the metadata service, and its answer, as bytes.
+"""DHCP messages that find the metadata service: a DISCOVER and the OFFER it gets.
 
-Option 245 of an offer is the address of the service where no virtual network leads to
-169.254.169.254. Nothing is leased: a DISCOVER without a REQUEST binds nobody.
+Option 245 of an offer is the service's address where no virtual network has a route to
+169.254.169.254. Nothing is leased: a DISCOVER without a REQUEST reserves no address.
 """
 
 import struct
@@ -15,10 +15,10 @@ SERVER_PORT: Final = 67
 
 _QUESTION, _ANSWER = 1, 2
 _ETHERNET, _MAC_SIZE = 1, 6
-_ANSWER_TO_ALL = 0x8000  # a machine without an address hears nothing else
+_ANSWER_TO_ALL = 0x8000  # a broadcast, which reaches a machine without an address
 _COOKIE = b"\x63\x82\x53\x63"
-_OPTIONS_AT = 240  # bytes before them
-_LEAST = 300  # bytes; some relays drop what is smaller
+_OPTIONS_AT = 240  # bytes before the options
+_LEAST = 300  # bytes; some relays drop smaller packets
 
 _PAD, _MESSAGE, _WANTED, _SERVICE, _END = 0, 53, 55, 245, 255
 _DISCOVER, _OFFER = 1, 2
@@ -28,7 +28,7 @@ _HEAD = struct.Struct("!4BIHH16s16s192s4s")
 
 
 def question(number: int, mac: bytes) -> bytes:
-    """Write a DISCOVER of the card `mac`; `number` tells which answer is for it."""
+    """Build a DISCOVER from the network card `mac`; `number` is its transaction id."""
     head = _HEAD.pack(
         _QUESTION,
         _ETHERNET,
@@ -47,9 +47,9 @@ def question(number: int, mac: bytes) -> bytes:
 
 
 def address_in(packet: bytes, number: int, mac: bytes) -> str | None:
-    """Read the service's address in an offer; None if the offer does not tell it.
+    """Return the service's address from an offer; None if the offer has none.
 
-    Whatever is no answer to the question is Malformed.
+    Raises `Malformed` if `packet` is not an offer for this transaction.
     """
     if len(packet) < _OPTIONS_AT:
         raise Malformed("the packet is too short for DHCP")
@@ -66,8 +66,8 @@ def address_in(packet: bytes, number: int, mac: bytes) -> str | None:
 
 
 def _options(data: bytes) -> Mapping[int, bytes]:
-    """Take options apart; one that is told in several parts is put together."""
-    found: dict[int, bytes] = {}
+    """Parse the options; one that is split into several parts is joined."""
+    options: dict[int, bytes] = {}
     at = 0
     while at < len(data) and data[at] != _END:
         if data[at] == _PAD:
@@ -76,14 +76,14 @@ def _options(data: bytes) -> Mapping[int, bytes]:
         if at + 1 == len(data) or at + 2 + data[at + 1] > len(data):
             raise Malformed("an option of the packet is cut off")
         size = data[at + 1]
-        found[data[at]] = found.get(data[at], b"") + data[at + 2 : at + 2 + size]
+        options[data[at]] = options.get(data[at], b"") + data[at + 2 : at + 2 + size]
         at += 2 + size
-    return found
+    return options
 
 
 def _address(data: bytes) -> str:
     if len(data) != 4:
         raise Malformed("option 245 is not an address")
-    if data[0] == 0 or data[0] >= 224:  # this network, groups, everybody
+    if data[0] == 0 or data[0] >= 224:  # this network, multicast, broadcast
         raise Malformed("option 245 is not the address of a machine")
     return ".".join(map(str, data))

@@ -1,4 +1,4 @@
-"""Finds the metadata service of a machine without a virtual network."""
+"""Discovery of the metadata service on a machine without a virtual network."""
 
 import os
 import socket
@@ -11,15 +11,15 @@ from forewarn.client import dhcp
 from forewarn.client.endpoint import DEFAULT, VARIABLE, Endpoint, parse
 from forewarn.errors import InvalidInput, Malformed, Unreachable
 
-#: Where scripts of Azure keep an address that was found before.
+#: Environment variable in which Azure's scripts keep an address found earlier.
 KEPT = "SCHEDULEDEVENTSIP"
-#: Where the service listens at such an address; some clients know only the second.
+#: Ports of the service at such an address; some clients know only the second.
 PORTS = (80, 8080)
 
 _FLAGS, _MAC = 0x8913, 0x8927  # SIOCGIFFLAGS, SIOCGIFHWADDR of netdevice(7)
-_SIZE, _BEHIND_NAME = 40, 16  # bytes of what is asked and told, and of the name in it
+_SIZE, _BEHIND_NAME = 40, 16  # bytes of an ifreq, and of the name in it
 _UP, _LOOPBACK, _ETHERNET = 0x1, 0x8, 1
-_PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two questions; the last is repeated
+_PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last is repeated
 _PACKET = 65_536  # bytes; no packet is larger
 
 
@@ -29,7 +29,10 @@ def find(
     answers: Callable[[Endpoint], bool],
     ask: Callable[[], str],
 ) -> Endpoint:
-    """Take what is named, else the first that `answers`; `ask` DHCP at the end."""
+    """Return the named endpoint, else the first candidate that `answers`.
+
+    `ask` queries DHCP and is called last.
+    """
     if named := given or environment.get(VARIABLE):
         return parse(named)
     tried: list[Endpoint] = []
@@ -55,19 +58,19 @@ def _candidates(
 
 def _both_ports(host: str) -> Iterator[Endpoint]:
     try:
-        found = [parse(f"http://{host}:{port}") for port in PORTS]
+        endpoints = [parse(f"http://{host}:{port}") for port in PORTS]
     except InvalidInput as error:
         raise InvalidInput(f"${KEPT} is not an address: {host!r}") from error
-    yield from found
+    yield from endpoints
 
 
 # --- DHCP --------------------------------------------------------------------
 
 
 def ask_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
-    """Ask the DHCP server for the service's address (option 245).
+    """Return the service's address from the DHCP server (option 245).
 
-    The question goes out by `interface`, else by the first card that is up.
+    The request goes out via `interface`, by default the first network card that is up.
     """
     if sys.platform != "linux":
         raise Unreachable(
@@ -98,39 +101,39 @@ def _first_card() -> str:
 
 def _mac_of(card: str) -> bytes:
     try:
-        told = _told_of(card, _MAC)
+        reply = _told_of(card, _MAC)
     except OSError as error:
         raise Unreachable(f"there is no network card {card!r}") from error
-    kind, mac = struct.unpack_from("H6s", told, _BEHIND_NAME)
+    kind, mac = struct.unpack_from("H6s", reply, _BEHIND_NAME)
     if kind != _ETHERNET:
         raise Unreachable(f"the network card {card!r} does not speak DHCP")
     return bytes(mac)
 
 
 def _told_of(card: str, question: int) -> bytes:
-    """Ask the kernel, which tells of the namespace that we are in; /sys need not."""
-    import fcntl  # Linux has it
+    """Query the kernel about `card`: it reports this namespace, /sys might not."""
+    import fcntl  # available on Linux
 
-    asked = card.encode()[: _BEHIND_NAME - 1].ljust(_SIZE, b"\0")
+    ifreq = card.encode()[: _BEHIND_NAME - 1].ljust(_SIZE, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kernel:
-        return fcntl.ioctl(kernel, question, asked)
+        return fcntl.ioctl(kernel, question, ifreq)
 
 
 def _on(card: str) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, card.encode())
-        made.bind(("", dhcp.CLIENT_PORT))
+        udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, card.encode())
+        udp_socket.bind(("", dhcp.CLIENT_PORT))
     except BaseException:
-        made.close()
+        udp_socket.close()
         raise
-    return made
+    return udp_socket
 
 
 def _converse(asking: socket.socket, card: str, mac: bytes, deadline: float) -> str:
-    """Ask again and again, each time a little later, until an offer tells."""
+    """Broadcast DISCOVERs at growing intervals until an offer has the address."""
     number = int.from_bytes(os.urandom(4))
     offers = 0
     for attempt in range(1000):
@@ -141,19 +144,19 @@ def _converse(asking: socket.socket, card: str, mac: bytes, deadline: float) -> 
             try:
                 address = dhcp.address_in(packet, number, mac)
             except Malformed:
-                continue  # for somebody else, or from nobody who speaks DHCP
+                continue  # for another machine, or not DHCP
             if address is not None:
                 return address
             offers += 1
         if time.monotonic() >= deadline:
             break
-    said = "tells no metadata service (option 245)" if offers else "has answered"
+    outcome = "tells no metadata service (option 245)" if offers else "has answered"
     who = "the DHCP server" if offers else "no DHCP server"
-    raise Unreachable(f"{who} on {card} {said}")
+    raise Unreachable(f"{who} on {card} {outcome}")
 
 
 def _heard(asking: socket.socket, until: float) -> Iterator[bytes]:
-    """Yield what comes in before `until`."""
+    """Yield the packets that arrive before `until`."""
     while (left := until - time.monotonic()) > 0:
         asking.settimeout(left)
         try:

@@ -1,4 +1,4 @@
-"""Where the metadata service answers, as people write it."""
+"""Endpoint of the metadata service, parsed from the URL that people write."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from urllib.parse import SplitResult, urlsplit
 
 from forewarn.errors import InvalidInput
 
-#: The address of the documentation.
+#: The address in Azure's documentation.
 DEFAULT = "http://169.254.169.254"
-#: What the endpoint is taken from if no argument names it.
+#: Environment variable for the endpoint if no argument names it.
 VARIABLE = "FOREWARN_ENDPOINT"
 
-#: What may stand behind the base address, longest first; it is left out.
+#: Paths that may follow the base URL, longest first; they are removed.
 _ENDINGS = ("/metadata/scheduledevents", "/metadata/instance", "/metadata")
 _EXAMPLE = f"write it like {DEFAULT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A metadata service: where to connect, and what its paths begin with."""
+    """Host, port and path prefix of a metadata service."""
 
     host: str
     port: int = 80
@@ -26,22 +26,22 @@ class Endpoint:
 
     @property
     def authority(self) -> str:
-        """What the Host header says."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == 80 else f"{host}:{self.port}"
 
     def __str__(self) -> str:
-        """Write it as a base address."""
+        """Format it as a base URL."""
         return f"http://{self.authority}{self.prefix}"
 
 
 def find(given: str | None, environment: Mapping[str, str]) -> Endpoint:
-    """Choose what is `given`, else what the environment says, else the default."""
+    """Parse `given`, else the environment's endpoint, else the default."""
     return parse(given or environment.get(VARIABLE) or DEFAULT)
 
 
 def parse(text: str) -> Endpoint:
-    """Read a base address; also one that goes on with /metadata and so on."""
+    """Parse a base URL, with or without /metadata and what follows it."""
     parts = _split(text)
     try:
         host, port = parts.hostname, parts.port
@@ -55,7 +55,7 @@ def parse(text: str) -> Endpoint:
 
 
 def _can_be_looked_up(host: str) -> bool:
-    """Whether no part of a name is missing or longer than names can be."""
+    """Return whether every label of a host name has 1 to 63 characters."""
     return all(0 < len(part) < 64 for part in host.removesuffix(".").split("."))
 
 

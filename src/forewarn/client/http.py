@@ -1,13 +1,11 @@
-"""HTTP/1.1 as one who asks needs it: a request's bytes, and bytes put together.
+"""HTTP/1.1 for clients, without I/O: request bytes out, a response parsed from bytes.
 
-Rules of this file:
+1. Nothing here waits or opens anything; bytes come in, a response comes out.
+2. A response that ends too soon raises `Lost`, one that makes no sense `Misunderstood`.
+3. A response that is too large is refused before it is stored.
 
-1. Nothing here waits or opens anything; bytes come in, an answer comes out.
-2. An answer that ends too soon is Lost, one that makes no sense is Misunderstood.
-3. What is too large is refused before it is kept.
-
-The library's own client would do, but takes TLS and MIME along: half the memory of a
-program that has no need of either, and three times as long to import.
+The standard library's client would do, but it imports TLS and MIME: half the memory of
+a program that needs neither, and three times the import time.
 """
 
 from collections.abc import Mapping
@@ -15,7 +13,7 @@ from dataclasses import dataclass
 
 from forewarn.errors import Lost, Misunderstood
 
-MOST = 16 * 1024 * 1024  # bytes of a body; a document has some thousand
+MOST = 16 * 1024 * 1024  # bytes of a body; a document has a few thousand
 _MOST_HEAD = 64 * 1024  # bytes of a head, of a chunk's first line, of all trailers
 _NO_BODY = (204, 304)
 _HEX = frozenset(b"0123456789abcdefABCDEF")
@@ -23,18 +21,18 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was answered to one request."""
+    """The response to one request."""
 
     status: int
     headers: Mapping[str, str]  # names in lower case
     body: bytes
-    at: float = 0.0  # when it was heard, on the monotonic clock
+    at: float = 0.0  # when its last byte arrived, on the monotonic clock
 
 
 def request(
     method: str, target: str, headers: Mapping[str, str], body: bytes | None
 ) -> bytes:
-    """Write a request."""
+    """Return the bytes of a request."""
     lines = [f"{method} {target} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     if body is not None:
@@ -43,24 +41,24 @@ def request(
 
 
 class Incoming:
-    """One answer on its way, put together as its bytes come in."""
+    """Parser of one response, fed with bytes as they arrive."""
 
     def __init__(self) -> None:
         """Expect the first byte."""
         self.is_complete = False
-        self.stays_open = False  # the connection can be asked again
-        self.has_begun = False  # at least one byte has come
+        self.stays_open = False  # the connection can be reused
+        self.has_begun = False  # at least one byte has arrived
         self._status = 0
         self._headers: Mapping[str, str] = {}
         self._body = bytearray()
-        self._rest = bytearray()  # came, and is not understood yet
-        self._left: int | None = None  # bytes to come; None: until it is closed
+        self._rest = bytearray()  # received, not parsed yet
+        self._left: int | None = None  # bytes to come; None if until it closes
         self._is_chunked = False
         self._in_chunk = False
         self._in_trailers = False
 
     def feed(self, data: bytes) -> None:
-        """Take in what has come; nothing at all means that the connection ended."""
+        """Parse received bytes; empty `data` means that the connection ended."""
         if not data:
             self._end()
             return
@@ -69,10 +67,10 @@ class Incoming:
         while self._advance():
             pass
         if self.is_complete and self._rest:
-            self.stays_open = False  # what follows was never asked for
+            self.stays_open = False  # nobody requested what follows
 
     def answer(self, at: float) -> Answer:
-        """Hand out what has come; `at` is when the last byte did."""
+        """Return the complete response; `at` is when its last byte arrived."""
         return Answer(
             status=self._status, headers=self._headers, body=bytes(self._body), at=at
         )
@@ -84,7 +82,7 @@ class Incoming:
         self.is_complete = True
 
     def _advance(self) -> bool:
-        """Understand one more part; False if more has to come first."""
+        """Parse one more part; return False if more bytes are needed."""
         if self.is_complete:
             return False
         if not self._status:
@@ -105,7 +103,7 @@ class Incoming:
         lines = self._rest[:end].decode("latin-1").split("\r\n")
         del self._rest[: end + 4]
         version, status = _status(lines[0])
-        if status // 100 == 1:  # the answer itself is still to come
+        if status // 100 == 1:  # the final response follows
             return True
         self._status, self._headers = status, _headers(lines[1:])
         self.stays_open = version == "HTTP/1.1" and not self._says(
@@ -120,10 +118,10 @@ class Incoming:
 
     def _says(self, name: str, word: str) -> bool:
         words = self._headers.get(name, "").lower().split(",")
-        return word in [each.strip() for each in words]
+        return word in [part.strip() for part in words]
 
     def _frame(self) -> None:
-        """Find out where the body ends."""
+        """Determine where the body ends."""
         if self._status in _NO_BODY:
             self.is_complete = True
         elif "transfer-encoding" in self._headers:
@@ -158,7 +156,7 @@ class Incoming:
             self._in_chunk = False
             if not self._body.endswith(b"\r\n"):
                 raise Misunderstood("the answer has a chunk of another size")
-            del self._body[-2:]  # the end of the line behind the chunk
+            del self._body[-2:]  # the line end after the chunk
         else:
             self.is_complete = True
 
@@ -182,7 +180,7 @@ class Incoming:
         return line is not None
 
     def _line(self) -> bytes | None:
-        """Take one line; None if its end has to come first."""
+        """Return the next line; None if its end has not arrived."""
         end = self._rest.find(b"\r\n")
         if end < 0:
             self._limit_head()
@@ -204,19 +202,19 @@ def _status(line: str) -> tuple[str, int]:
 
 
 def _headers(lines: list[str]) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon:
             raise Misunderstood("the answer has a header without a name")
         key = name.strip().lower()
-        said = value.strip()
-        found[key] = f"{found[key]}, {said}" if key in found else said
-    return found
+        text = value.strip()
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
 
 
 def _length(text: str) -> int:
-    sizes = {each.strip() for each in text.split(",")}
+    sizes = {part.strip() for part in text.split(",")}
     only = sizes.pop()
     if sizes or not (only.isascii() and only.isdecimal()) or len(only) > 15:
         raise Misunderstood(f"the answer has no length that is a number: {text!r}")

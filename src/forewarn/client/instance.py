@@ -1,4 +1,4 @@
-"""What the metadata service knows of the VM that asks."""
+"""Instance metadata of the VM that sends the request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from forewarn.errors import Malformed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """This VM; a text is empty where the service does not tell.
+    """This VM's metadata; fields that the service does not report are empty.
 
-    `raw` keeps all that was received.
+    `raw` keeps everything that was received.
     """
 
-    name: str  # what events call it
+    name: str  # as in the resources of events
     vm_id: str = ""
-    computer_name: str = ""  # the name that it was given as a host
+    computer_name: str = ""  # its host name
     location: str = ""
     zone: str = ""
     resource_group: str = ""
@@ -32,7 +32,7 @@ class Instance:
     raw: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 
-#: Where each field stands in `compute`.
+#: Path of each field within `compute`.
 _PLACES: Mapping[str, tuple[str, ...]] = {
     "vm_id": ("vmId",),
     "computer_name": ("osProfile", "computerName"),
@@ -51,18 +51,18 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
 
 
 def instance_from(plain: object) -> Instance:
-    """Read the answer of /metadata/instance; only the name has to be there."""
+    """Parse the response of /metadata/instance; only the name is required."""
     compute = _at(plain, "compute")
     name = _text(_at(compute, "name"))
     if not isinstance(plain, dict) or not name:
         raise Malformed("it does not tell the name of this VM (compute.name)")
-    told = {field: _text(_at(compute, *place)) for field, place in _PLACES.items()}
+    texts = {field: _text(_at(compute, *place)) for field, place in _PLACES.items()}
     return Instance(
         name=name,
         tags=_tags(compute),
         addresses=tuple(_addresses(plain)),
         raw=plain,
-        **told,
+        **texts,
     )
 
 
@@ -77,25 +77,25 @@ def _text(value: object) -> str:
 
 
 def _tags(compute: object) -> Mapping[str, str]:
-    """Read the list of tags; versions before 2019-06-04 have only one line of them."""
+    """Parse the list of tags; api-versions before 2019-06-04 have a string instead."""
     listed = _at(compute, "tagsList")
     if isinstance(listed, list):
-        pairs = [(_text(_at(each, "name")), _at(each, "value")) for each in listed]
+        pairs = [(_text(_at(tag, "name")), _at(tag, "value")) for tag in listed]
         return {name: _text(value) for name, value in pairs if name}
     line = _text(_at(compute, "tags"))
-    split = [each.partition(":") for each in line.split(";") if each]
+    split = [tag.partition(":") for tag in line.split(";") if tag]
     return {name: value for name, _, value in split}
 
 
 def _addresses(plain: object) -> list[str]:
     cards = _list(_at(plain, "network", "interface"))
-    found = [
-        _text(_at(each, "privateIpAddress"))
+    addresses = [
+        _text(_at(entry, "privateIpAddress"))
         for family in ("ipv4", "ipv6")
         for card in cards
-        for each in _list(_at(card, family, "ipAddress"))
+        for entry in _list(_at(card, family, "ipAddress"))
     ]
-    return [address for address in found if address]
+    return [address for address in addresses if address]
 
 
 def _list(value: object) -> list[object]:

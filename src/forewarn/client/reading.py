@@ -1,4 +1,4 @@
-"""One answer to the question for the document."""
+"""Result of one request for the document."""
 
 from dataclasses import dataclass, field
 
@@ -9,12 +9,12 @@ from forewarn.protocol.types import Document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one GET has told."""
+    """One response to a GET of the document."""
 
-    document: Document | None  # None: it is the one of the tag that was sent
-    tag: str | None  # to be sent with the next question; None: none is offered
-    is_held: bool  # the service lets those wait who ask it to
-    is_blank: bool = False  # a body without a byte: no event, or no news
-    reckoning: Reckoning | None = None  # None: the answer bore no date
-    # As it came: status, headers and body; None: nobody was asked.
+    document: Document | None  # None if unchanged since the tag that was sent
+    tag: str | None  # for the next request; None if the service sends no ETag
+    is_held: bool  # the service supports long polls
+    is_blank: bool = False  # an empty body: no events, or no change
+    reckoning: Reckoning | None = None  # None if the response had no date
+    # The raw status, headers and body; None if no request was sent.
     answer: Answer | None = field(default=None, compare=False, repr=False)

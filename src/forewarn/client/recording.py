@@ -1,4 +1,4 @@
-"""What of a service's answers is worth a line on a tape; nothing here waits."""
+"""Recorder: decides which responses add a line to a recording, without I/O."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,10 @@ from forewarn.client.reading import Reading
 from forewarn.client.tapes import End, Header, Line, Resumed, Showing, Tape, Trouble
 from forewarn.errors import ForewarnError, Lost, Misunderstood, Refused, Unreachable
 
-#: The headers that are kept, where a service sends them.
+#: Response headers that are recorded.
 HEADERS = ("content-type", "etag", "server", "preference-applied", "forewarn-clock")
 
-#: How troubles without a status are called; the first that fits.
+#: Names of failures without a status; the first match counts.
 _TROUBLES: Sequence[tuple[type[ForewarnError], str]] = (
     (Lost, "lost"),
     (Unreachable, "unreachable"),
@@ -20,27 +20,27 @@ _TROUBLES: Sequence[tuple[type[ForewarnError], str]] = (
 
 
 class Recorder:
-    """Knows what is on the tape, and so what is new."""
+    """Turns responses into lines, skipping what the recording already has."""
 
     def __init__(self, header: Header) -> None:
-        """Record on a tape with this `header`."""
+        """Start a recording with this `header`."""
         self.header = header
         self.documents = 0
         self.troubles = 0
-        self._last: Showing | None = None  # None: nothing was answered yet
-        self._trouble: str | None = None  # what is wrong; None: nothing
+        self._last: Showing | None = None  # None before the first document
+        self._trouble: str | None = None  # the current failure; None if there is none
         self._after = 0.0
 
     def resume(self, tape: Tape, now: datetime) -> Sequence[Line]:
-        """Go on where `tape` ends."""
+        """Continue where `tape` ends."""
         self._after = tape.length
         self._last = next(reversed(tape.showings), None)
-        troubles = [each.what for each in tape.lines if isinstance(each, Trouble)]
+        troubles = [line.what for line in tape.lines if isinstance(line, Trouble)]
         self._trouble = troubles[-1] if troubles else None
         return [Resumed(after=self._reach(now))]
 
     def heard(self, reading: Reading, now: datetime) -> Sequence[Line]:
-        """Take in an answer; the document, if it is another, or the trouble's end."""
+        """Record a response: a document if it changed, the end of a failure."""
         lines: list[Line] = []
         if self._trouble is not None:
             self._trouble = None
@@ -58,7 +58,7 @@ class Recorder:
         return lines
 
     def failed(self, error: ForewarnError, now: datetime) -> Sequence[Line]:
-        """Take in that there was no document."""
+        """Record a failed request, unless the same failure is already recorded."""
         what = trouble_of(error)
         if what == self._trouble:
             return ()
@@ -67,25 +67,25 @@ class Recorder:
         return [Trouble(after=self._reach(now), what=what, says=str(error))]
 
     def end(self, now: datetime) -> End:
-        """Write that nobody records any more."""
+        """Return the line that ends the recording."""
         return End(after=self._reach(now))
 
     def _is_known(self, document: Mapping[str, object] | None) -> bool:
         return self._last is not None and self._last.document == document
 
     def _reach(self, now: datetime) -> float:
-        """Say how far the tape is; a clock that is set back does not take it back."""
+        """Return the seconds recorded so far; they never go back if the clock does."""
         passed = (now - self.header.began).total_seconds()
         self._after = max(self._after, round(passed, 3))
         return self._after
 
 
 def trouble_of(error: ForewarnError) -> str:
-    """Name a trouble in a word: its status, if there was an answer."""
+    """Name a failure: its status if there was a response, else one word."""
     if isinstance(error, Refused):
         return str(error.status)
-    found = (word for kind, word in _TROUBLES if isinstance(error, kind))
-    return next(found, "unreachable")
+    words = (word for kind, word in _TROUBLES if isinstance(error, kind))
+    return next(words, "unreachable")
 
 
 def _shown(reading: Reading) -> Showing | None:

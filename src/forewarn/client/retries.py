@@ -1,7 +1,7 @@
-"""When a question is asked again, and why: as data.
+"""Retry rules: which failed requests are repeated, and after which delays.
 
-A question may be repeated, approvals too: whoever approves twice is answered twice.
-What the service finds wrong with a question is wrong the next time, too.
+Every request may be repeated, even an approval, because approving twice is harmless. A
+request that the service rejects as wrong is final: it would be rejected again.
 """
 
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ from forewarn.errors import (
     Unreachable,
 )
 
-#: The longest pause that a service can ask for, in seconds.
+#: The longest delay that Retry-After can impose, in seconds.
 LONGEST = 60.0
-#: How much longer a pause may be by chance, so that not all VMs ask at once.
+#: Largest random addition to a delay (jitter), so that VMs do not retry in step.
 SPREAD = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Why to ask again, and after which pauses."""
+    """A reason to retry, and the delays in seconds."""
 
     reason: str
     delays: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 10.0)  # the last one is repeated
-    patience: float = 0.0  # seconds that it may last, however impatient the caller
+    patience: float = 0.0  # minimum seconds of retries, unless these are off
 
 
-#: By status. All others below 500 are final.
+#: By status; all others below 500 are final.
 BY_STATUS: Mapping[int, Rule] = {
     404: Rule(reason="the endpoint may not be up yet", delays=(1.0, 2.0, 5.0, 10.0)),
     410: Rule(
@@ -48,7 +48,7 @@ STRANGE = Rule(
 
 
 def rule_for(error: ForewarnError) -> Rule | None:
-    """Find why to ask again after `error`; None if that is of no use."""
+    """Return the retry rule for `error`; None if a retry would not help."""
     match error:
         case Refused():
             if error.status >= 500:
@@ -63,21 +63,22 @@ def rule_for(error: ForewarnError) -> Rule | None:
 
 
 def delay(error: ForewarnError, attempt: int, chance: float = 0.0) -> float | None:
-    """Say how many seconds to wait before asking again; None: never.
+    """Return the seconds to wait before the next attempt; None if there is none.
 
-    `attempt` counts from 0 the failures in a row; `chance` is between 0 and 1.
+    `attempt` is the number of consecutive failures, from 0; `chance` is between 0 and
+    1.
     """
     rule = rule_for(error)
     if rule is None:
         return None
-    wanted = error.retry_after if isinstance(error, Refused) else None
+    retry_after = error.retry_after if isinstance(error, Refused) else None
     pause = rule.delays[min(attempt, len(rule.delays) - 1)]
-    if wanted is not None:
-        pause = min(max(wanted, pause), LONGEST)
+    if retry_after is not None:
+        pause = min(max(retry_after, pause), LONGEST)
     return pause * (1 + SPREAD * chance)
 
 
 def patience_for(error: ForewarnError, patience: float) -> float:
-    """Say for how many seconds such failures are put up with."""
+    """Return for how many seconds such failures are retried."""
     rule = rule_for(error)
     return patience if rule is None or not patience else max(rule.patience, patience)
