@@ -1,10 +1,9 @@
-"""Takes out of a tape whatever tells whose it is.
+"""Redaction: removes everything from a recording that could identify its owner.
 
-Rules of this file:
-
-1. What is kept is named here; all else is left out, also what nobody knows yet.
-2. The same name has the same fake wherever it occurs on one tape, and so has an id.
-3. The tape begins at a date that is always the same; every span of time stays.
+1. Only what is listed here is kept. Everything else is removed, including fields that
+   are still unknown.
+2. A name or id gets the same replacement wherever it occurs in one recording.
+3. Every redacted recording begins on the same date; all durations stay.
 """
 
 import re
@@ -17,10 +16,10 @@ from forewarn.client.shifting import shifted_time
 from forewarn.client.tapes import End, Header, Line, Resumed, Showing, Trouble
 from forewarn.protocol.versions import NEWEST, VERSIONS
 
-#: When every scrubbed tape begins.
+#: When every redacted recording begins.
 BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
 
-#: Descriptions that are the same for everybody; any other may tell something.
+#: Descriptions that are the same for everyone; any other may identify someone.
 DESCRIPTIONS = frozenset(
     {
         "",
@@ -34,7 +33,7 @@ DESCRIPTIONS = frozenset(
         "Virtual machine has encountered a failure.",
     }
 )
-#: What stands in for all others.
+#: Replaces all other descriptions.
 NO_DESCRIPTION = "Scrubbed."
 
 _HEADERS = frozenset({"content-type", "forewarn-clock", "preference-applied"})
@@ -47,10 +46,10 @@ _WORDS = ("EventStatus", "EventType", "ResourceType", "EventSource")
 
 
 class Scrubber:
-    """Scrubs one tape, line by line, in their order."""
+    """Redacts one recording line by line, in order."""
 
     def __init__(self, header: Header) -> None:
-        """Begin with the tape that has this `header`."""
+        """Start a recording with this `header`."""
         self._shift = BEGAN - header.began
         self._names: dict[str, str] = {}
         self._ids: dict[str, str] = {}
@@ -66,7 +65,7 @@ class Scrubber:
         )
 
     def line(self, line: Line) -> Line:
-        """Scrub the next line."""
+        """Redact the next line."""
         match line:
             case Showing():
                 headers = {
@@ -89,7 +88,9 @@ class Scrubber:
         events = listed if isinstance(listed, list) else []
         return {
             "DocumentIncarnation": _number(plain.get("DocumentIncarnation")) or 0,
-            "Events": [self._event(each) for each in events if isinstance(each, dict)],
+            "Events": [
+                self._event(event) for event in events if isinstance(event, dict)
+            ],
         }
 
     def _event(self, plain: Mapping[str, object]) -> Mapping[str, object]:
@@ -101,7 +102,7 @@ class Scrubber:
         return kept
 
     def _value(self, name: str, value: object) -> object:
-        """Scrub what is called `name`; None: it is left out."""
+        """Redact the field `name`; return None to remove it."""
         if name in _WORDS:
             return value if isinstance(value, str) and _WORD.fullmatch(value) else None
         match name:
@@ -109,7 +110,7 @@ class Scrubber:
                 return self._id(str(value))
             case "Resources":
                 names = value if isinstance(value, list) else []
-                return [self._name(str(each)) for each in names]
+                return [self._name(str(resource)) for resource in names]
             case "NotBefore":
                 return shifted_time(value, self._shift) or ""
             case "Description":
@@ -121,15 +122,15 @@ class Scrubber:
                 return None
 
     def _name(self, name: str) -> str:
-        """Give a name its fake; what only says which of several it is stays."""
-        found = _NAME.fullmatch(name)
-        assert found is not None  # it takes any text
-        underscore, base, number = found.groups()
+        """Replace a name, but keep its leading underscore and instance number."""
+        match_ = _NAME.fullmatch(name)
+        assert match_ is not None  # the pattern matches any text
+        underscore, base, number = match_.groups()
         fake = self._names.setdefault(base.lower(), f"vm-{len(self._names)}")
         return f"{underscore}{fake}{number}"
 
     def _id(self, id_: str) -> str:
-        """Give an id its fake, of the same form."""
+        """Replace an id with one of the same form."""
         number = len(self._ids)
         is_guid = _GUID.fullmatch(id_)
         fake = f"00000000-0000-4000-8000-{number:012X}" if is_guid else f"E{number}"
@@ -137,6 +138,6 @@ class Scrubber:
 
 
 def _number(value: object) -> int | None:
-    """Keep a whole number; old services write some as text."""
+    """Return a whole number; old services write some as text."""
     text = str(value)
     return int(text) if re.fullmatch(r"-?[0-9]{1,12}", text) else None

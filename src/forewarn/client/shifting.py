@@ -1,4 +1,4 @@
-"""A document moved to another time: every NotBefore, in the form that it has."""
+"""Time shift of a document: moves every NotBefore and keeps its format."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -9,11 +9,11 @@ _NOT_BEFORE = "NotBefore"
 
 
 def shifted(document: Mapping[str, object], by: timedelta) -> Mapping[str, object]:
-    """Move every NotBefore of `document`; what is no time stays as it is."""
+    """Move every NotBefore of `document`; values that are not times stay."""
     listed = document.get("Events")
     if not isinstance(listed, list):
         return document
-    return {**document, "Events": [_shifted(each, by) for each in listed]}
+    return {**document, "Events": [_shifted(event, by) for event in listed]}
 
 
 def _shifted(event: object, by: timedelta) -> object:
@@ -24,7 +24,7 @@ def _shifted(event: object, by: timedelta) -> object:
 
 
 def shifted_time(written: object, by: timedelta) -> str | None:
-    """Move a time as a document has it; None: it is none, or the calendar ends."""
+    """Move a document's time; None if it is not a time or gets out of range."""
     moment = parse_date(written)
     if moment is None:
         return None

@@ -1,4 +1,4 @@
-"""Connections to one service for those who await; see `connections` for the rules."""
+"""Asyncio connection pool for one service; the rules are those of `connections`."""
 
 import asyncio
 import time
@@ -10,24 +10,24 @@ from forewarn.client.http import Answer, Incoming, request
 from forewarn.client.troubles import named, no_connection, trouble
 from forewarn.errors import Closed, Lost, Misunderstood
 
-_PIECE = 65_536  # bytes taken at once
+_PIECE = 65_536  # bytes per read
 _Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class StreamConnections:
-    """Connections to one service, kept open; each question has one to itself."""
+    """Pool of connections to one service; each request has its own."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Take `connect_timeout` seconds for a connection, if a question has them."""
+        """Allow `connect_timeout` seconds to connect, within a request's timeout."""
         self._endpoint = endpoint
         self._connect_timeout = connect_timeout
         self._idle: list[_Streams] = []
         self._busy: set[_Streams] = set()
         self._closing = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None  # None: not used yet
+        self._loop: asyncio.AbstractEventLoop | None = None  # None before the first use
 
     async def ask(self, ask: Ask) -> Answer:
-        """Ask one question; every trouble becomes one of our errors."""
+        """Send one request; every failure is raised as a `ForewarnError`."""
         self._settle()
         headers = {"Host": self._endpoint.authority, **ask.headers}
         target = f"{self._endpoint.prefix}{ask.path}"
@@ -44,7 +44,7 @@ class StreamConnections:
             raise named(error, where) from error
 
     async def pause(self, seconds: float) -> Closed | None:
-        """Wait, unless all is closed meanwhile."""
+        """Wait; return `Closed` early if the client is closed meanwhile."""
         self._settle()
         try:
             async with asyncio.timeout(seconds):
@@ -54,7 +54,7 @@ class StreamConnections:
         return Closed("this client was closed")
 
     def close(self) -> None:
-        """Close all of them, and let nobody open another."""
+        """Close all connections and open no more."""
         self._settle()
         self._closing.set()
         for _, writer in (*self._idle, *self._busy):
@@ -62,7 +62,7 @@ class StreamConnections:
         self._idle.clear()
 
     def _settle(self) -> None:
-        """Leave behind what belongs to another loop, which may have ended."""
+        """Drop the connections of another event loop, which may have ended."""
         loop = asyncio.get_running_loop()
         if self._loop not in (loop, None) and not self._closing.is_set():
             self._idle, self._busy = [], set()
@@ -107,7 +107,7 @@ class StreamConnections:
             while not incoming.is_complete:
                 part = await reader.read(_PIECE)
                 if not part:
-                    self._refuse_if_closed()  # here, so that it is not an answer's end
+                    self._refuse_if_closed()  # else the response seems to end
                 incoming.feed(part)
             answer = incoming.answer(time.monotonic())
         except BaseException:
@@ -127,9 +127,9 @@ class StreamConnections:
 
 
 async def _is_quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Whether nothing has come that nobody asked for, be it the end."""
+    """Return whether no unexpected data and no end of stream has arrived."""
     try:
-        await asyncio.sleep(0)  # lets the loop take in what has come
+        await asyncio.sleep(0)  # lets the event loop read what has arrived
         async with asyncio.timeout(0):
             await reader.read(1)
     except TimeoutError:

@@ -1,7 +1,7 @@
-"""What is asked, in which order and after which pauses; nothing here waits.
+"""Conversations with the service, without I/O: requests, retries, pauses, long polls.
 
-A talk is a generator: it yields a question or a pause, and is sent the answer. So
-there is one course of things for those who wait in threads and for those who await.
+A talk is a generator: it yields a request or a pause and receives the response. The
+threaded and the asyncio client share this logic.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -23,16 +23,16 @@ from forewarn.client.watch import Change, compare
 from forewarn.errors import ForewarnError, InvalidInput, Misunderstood
 from forewarn.protocol.types import Document, ScheduledEvent
 
-#: Seconds for which a service is asked to hold a question; one that has died silently
-#: is noticed after that and a timeout.
+#: Seconds for which the service may hold a long poll. A dead connection is noticed
+#: after that plus a timeout.
 HOLD = 30.0
-_SILENCE = asking.DAY  # after which a service is off again
-_BLANKS = 2  # bodies without a byte that it takes to believe that events are gone
+_SILENCE = asking.DAY  # without a poll; then the service disables events
+_BLANKS = 2  # consecutive empty bodies before events count as gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Ask nothing for a while."""
+    """Wait before the next request."""
 
     seconds: float
 
@@ -45,9 +45,9 @@ Watch: TypeAlias = Generator[Ask | Pause | Change, Answer | None, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a client asks."""
+    """Settings of a client."""
 
-    endpoint: str  # as it is named in sentences
+    endpoint: str  # as error messages name it
     timeout: float
     first_timeout: float
     api_version: str
@@ -56,10 +56,10 @@ class Manner:
     chance: Callable[[], float]  # between 0 and 1
 
     def __post_init__(self) -> None:
-        """Refuse what would only show when something is asked."""
+        """Reject settings that would only fail with the first request."""
         asking.checked_version(self.api_version)
         if not all(
-            0 < each <= asking.DAY for each in (self.timeout, self.first_timeout)
+            0 < seconds <= asking.DAY for seconds in (self.timeout, self.first_timeout)
         ):
             raise InvalidInput(
                 "a timeout is a number of seconds above 0, a day at most"
@@ -69,19 +69,21 @@ class Manner:
 
 
 class Talks:
-    """All that a client can ask, and what it has heard of the service's clock."""
+    """All requests of a client, and its estimate of the service's clock."""
 
     def __init__(self, manner: Manner) -> None:
-        """Ask in this `manner`."""
+        """Use the settings in `manner`."""
         self._manner = manner
         self._lock = Lock()
         self._reckoning: Reckoning | None = None
-        self._heard: float | None = None  # when it last told events; None: never
+        self._heard: float | None = (
+            None  # last response about events; None if none came
+        )
 
-    # --- questions -----------------------------------------------------------
+    # --- requests ------------------------------------------------------------
 
     def read(self, tag: str | None = None, wait: float | None = None) -> Talk[Reading]:
-        """Ask for the document, once."""
+        """Request the document once, without retries."""
         manner = self._manner
         question = asking.for_document(
             manner.api_version, tag=tag, wait=wait, timeout=self._timeout()
@@ -98,13 +100,13 @@ class Talks:
         return replace(reading, tag=reading.tag or tag)
 
     def document(self) -> Talk[Document]:
-        """Ask for the document until it is told."""
+        """Request the document, with retries."""
         reading = yield from self._patiently(self.read)
         assert reading.document is not None  # no tag was sent
         return reading.document
 
     def approve(self, events: Sequence[ScheduledEvent | str]) -> Talk[None]:
-        """Approve `events`; what is refused is not tried again."""
+        """Approve `events`; a rejected approval is not retried."""
         manner = self._manner
 
         def once() -> Talk[None]:
@@ -117,7 +119,7 @@ class Talks:
         yield from self._patiently(once)
 
     def instance(self, version: str) -> Talk[Instance]:
-        """Ask who this VM is."""
+        """Request the metadata of this VM, with retries."""
         question = asking.for_instance(version, timeout=self._manner.timeout)
 
         def once() -> Talk[Instance]:
@@ -127,29 +129,29 @@ class Talks:
         return (yield from self._patiently(once))
 
     def watch(self, poll: float, since: Document | None) -> Watch:
-        """Tell of every change, without end."""
+        """Yield every change, without end."""
         if not 0 < poll <= asking.DAY:
             raise InvalidInput("poll is a number of seconds above 0, a day at most")
-        known = since
+        latest = since
         tag: str | None = None
         blanks = 0
         while True:
             asked_at, asked_with = self._manner.monotonic(), tag
             reading = yield from self._patiently(partial(self.read, tag, HOLD))
             blanks = blanks + 1 if reading.is_blank else 0
-            change = _news(known, reading, blanks)
+            change = _news(latest, reading, blanks)
             if change is not None:
                 yield change
-                known = change
+                latest = change
             tag = reading.tag
             may_hold = tag is not None and (asked_with is None or reading.is_held)
             if change is None or not may_hold:
-                # A service that holds questions has let that time pass already.
+                # A long poll has already used up that time.
                 passed = self._manner.monotonic() - asked_at
                 yield Pause(seconds=max(0.0, poll - passed))
 
     def _timeout(self) -> float:
-        """Say how long a question for events may take."""
+        """Return the timeout in seconds of a request for events."""
         manner, heard = self._manner, self._heard
         is_awake = heard is not None and manner.monotonic() - heard < _SILENCE
         return manner.timeout if is_awake else manner.first_timeout
@@ -163,7 +165,7 @@ class Talks:
         return answer
 
     def _patiently(self, talk: Callable[[], Talk[T]]) -> Talk[T]:
-        """Hold `talk` again and again until it succeeds, as the rules have it."""
+        """Repeat `talk` until it succeeds, as the retry rules allow."""
         manner = self._manner
         began, attempt = manner.monotonic(), 0
         while True:
@@ -181,28 +183,28 @@ class Talks:
     # --- time ----------------------------------------------------------------
 
     def now(self) -> datetime:
-        """Say what time it is for the service, or here, if it never told."""
+        """Return the service's time, or the local time if it never sent one."""
         reckoning = self._reckoning
         if reckoning is None:
             return _own_time()
         return reckoning.now(self._manner.monotonic())
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
-        """Count the time until `event` may start; None if it tells no time."""
+        """Return the time until `event` may start; None if it has no start time."""
         return None if event.not_before is None else event.not_before - self.now()
 
 
 def go_on(
     talk: Generator[Act, Answer | None, object], reply: Answer | ForewarnError | None
 ) -> Act:
-    """Tell `talk` what came of its last wish, and hear the next."""
+    """Send `reply` to `talk` and return what it wants next."""
     if isinstance(reply, ForewarnError):
         return talk.throw(reply)
     return talk.send(reply)
 
 
 def _news(known: Document | None, reading: Reading, blanks: int) -> Change | None:
-    """Find what is new to one who knows `known`; None if nothing is."""
+    """Return what differs from `known`; None if nothing does."""
     is_doubtful = known is not None and known.events and 0 < blanks < _BLANKS
     if reading.document is None or is_doubtful:
         return None
@@ -211,4 +213,4 @@ def _news(known: Document | None, reading: Reading, blanks: int) -> Change | Non
 
 
 def _own_time() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251  # the only clock where none is told
+    return datetime.now(UTC)  # noqa: TID251  # no other clock without a Date header

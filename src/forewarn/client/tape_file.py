@@ -1,4 +1,4 @@
-"""A tape as a file: written line by line, each of them on the disk before the next."""
+"""File of a recording, appended line by line; each line is synced to disk."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from forewarn.errors import CannotStart, Unavailable
 
 
 def read_tape(path: Path) -> Tape:
-    """Read the tape at `path`."""
+    """Read the recording at `path`."""
     try:
         text = path.read_text("utf-8", errors="replace")
     except OSError as error:
@@ -20,10 +20,10 @@ def read_tape(path: Path) -> Tape:
 
 
 class TapeFile:
-    """A tape that is written to; what is on it is valid at any moment."""
+    """A recording that is being written; the file is valid at any time."""
 
     def __init__(self, path: Path, number: int, header: Header) -> None:
-        """Write to the open file `number`, which has that `header`."""
+        """Write to the open file `number`, a recording with that `header`."""
         self.path = path
         self.header = header
         self._number = number
@@ -31,11 +31,11 @@ class TapeFile:
 
     @classmethod
     def make(cls, path: Path, header: Header) -> Self:
-        """Begin a new tape; one that is there is left alone."""
+        """Create a recording; an existing file is left alone."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         try:
-            made = cls(path, os.open(path, flags, 0o600), header)
-            made._hold()
+            tape_file = cls(path, os.open(path, flags, 0o600), header)
+            tape_file._hold()
         except FileExistsError as error:
             raise CannotStart(
                 f"{path} is there already; --append goes on with it, or choose another"
@@ -44,30 +44,30 @@ class TapeFile:
         except OSError as error:
             raise CannotStart(f"{path} cannot be made: {error.strerror}") from error
         try:
-            made.put(write_header(header))
+            tape_file.put(write_header(header))
         except Unavailable:
-            made.close()
-            path.unlink()  # it has nothing on it, and would be in the way
+            tape_file.close()
+            path.unlink()  # an empty file would block the next attempt
             raise
-        return made
+        return tape_file
 
     @classmethod
     def go_on(cls, path: Path, tape: Tape) -> Self:
-        """Go on with `tape`, which is at `path`, behind its last whole line."""
+        """Append to `tape`, stored at `path`, after its last complete line."""
         try:
             number = os.open(path, os.O_RDWR)
-            made = cls(path, number, tape.header)
-            made._hold()
-            made._mend(is_cut=tape.is_cut)
+            tape_file = cls(path, number, tape.header)
+            tape_file._hold()
+            tape_file._mend(is_cut=tape.is_cut)
         except OSError as error:
             raise CannotStart(f"{path} cannot be written: {error.strerror}") from error
-        return made
+        return tape_file
 
     def _hold(self) -> None:
-        """Keep others from writing to it, as long as it is open."""
+        """Lock the file against other writers while it is open."""
         if os.name != "posix":
             return
-        import fcntl  # not everywhere
+        import fcntl  # POSIX only
 
         try:
             fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -81,7 +81,7 @@ class TapeFile:
             return
 
     def _mend(self, *, is_cut: bool) -> None:
-        """Take out a line that breaks off, or give the last one its end."""
+        """Remove an incomplete last line, or add its missing line end."""
         kept = self.path.read_bytes()
         if is_cut:
             self._length = kept.rfind(b"\n") + 1
@@ -91,11 +91,11 @@ class TapeFile:
             self.put("\n")
 
     def add(self, line: Line) -> None:
-        """Write a line; return when it is on the disk."""
+        """Append a line; it is on disk when this returns."""
         self.put(write_line(line, self.header.began))
 
     def put(self, text: str) -> None:
-        """Write `text`, all of it or nothing."""
+        """Append `text`, all of it or nothing."""
         data = text.encode("ascii")
         try:
             written = 0
@@ -116,7 +116,7 @@ class TapeFile:
         os.close(self._number)
 
     def __enter__(self) -> Self:
-        """Be closed at the end of the block."""
+        """Return this file; leaving the block closes it."""
         return self
 
     def __exit__(
@@ -125,5 +125,5 @@ class TapeFile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close."""
+        """Close the file."""
         self.close()

@@ -1,8 +1,8 @@
-"""Reads a tape.
+"""Parser for recordings.
 
-A last line that breaks off is passed over: whoever wrote it was killed. Keys, and lines
-of a kind, that are not known here are passed over, too. All else that makes no sense is
-refused, by the number of its line.
+1. An incomplete last line is ignored: its writer was killed.
+2. Unknown keys and unknown kinds of lines are ignored.
+3. Everything else that is invalid is rejected with its line number.
 """
 
 import json
@@ -24,14 +24,14 @@ from forewarn.errors import FaultyFile, Malformed
 from forewarn.protocol.codec import decode
 from forewarn.protocol.versions import NEWEST
 
-_LONGEST = 100 * 365 * 86_400.0  # seconds; beyond, dates come to their end
+_LONGEST = 100 * 365 * 86_400.0  # seconds; beyond that, dates overflow
 _YEARS = range(1970, 9000)
 
 
 def read(text: str, name: str) -> Tape:
-    """Read a tape that is called `name`."""
+    """Parse a recording; `name` appears in errors."""
     written, _, rest = text.rpartition("\n")
-    if rest and _is_json(rest):  # only its end of line is missing
+    if rest and _is_json(rest):  # only its line end is missing
         written, rest = text, ""
     first, *others = written.split("\n")
     try:
@@ -39,9 +39,9 @@ def read(text: str, name: str) -> Tape:
     except Malformed as error:
         raise FaultyFile(f"{name}:1: {error}") from error
     lines: list[Line] = []
-    for number, each in enumerate(others, 2):
+    for number, line in enumerate(others, 2):
         try:
-            lines += _some(each, lines[-1].after if lines else 0.0)
+            lines += _some(line, lines[-1].after if lines else 0.0)
         except Malformed as error:
             raise FaultyFile(f"{name}:{number}: {error}") from error
     return Tape(header=header, lines=lines, is_cut=bool(rest))
@@ -82,7 +82,7 @@ def _header(plain: Mapping[str, object]) -> Header:
 
 
 def _some(text: str, before: float) -> Iterator[Line]:
-    """Read a line that follows one of the time `before`; or nothing, of new kinds."""
+    """Parse a line that follows one at `before`; yield nothing for unknown kinds."""
     if not text.strip():
         return
     plain = _parse(text)
@@ -111,7 +111,7 @@ def _document(value: object) -> Mapping[str, object] | None:
         return None
     if not isinstance(value, dict):
         raise Malformed("document is neither an object nor null")
-    decode(json.dumps(value).encode())  # refuses what is none
+    decode(json.dumps(value).encode())  # raises if it is not a document
     return value
 
 

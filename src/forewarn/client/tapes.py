@@ -1,9 +1,8 @@
-"""A tape: what a metadata service has answered over time, as lines of JSON.
+"""Format of a recording: a service's responses over time, as lines of JSON.
 
-Rules of this file:
-
-1. The first line is the header; each other says what is different from then on.
-2. Times are seconds of the service's clock since the tape began. They never go back.
+1. The first line is the header; each further line is a change from then on.
+2. Times are seconds of the service's clock since the recording began. They never go
+   back.
 """
 
 import json
@@ -16,50 +15,50 @@ from typing import TypeAlias, assert_never
 VERSION = 1
 
 
-# --- what is on it -----------------------------------------------------------
+# --- lines -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What a tape is of."""
+    """The origin of a recording."""
 
     began: datetime  # by the service's clock, a whole second
     api_version: str
     recorded_with: str = ""
-    endpoint: str | None = None  # None: it is not told
-    vm: str | None = None  # beside which VM it was; None: the service did not say
+    endpoint: str | None = None  # None if it is not recorded
+    vm: str | None = None  # where it was recorded; None if it is not known
     is_scrubbed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Showing:
-    """From now on this is answered."""
+    """The response from now on."""
 
     after: float
-    document: Mapping[str, object] | None  # None: a body without a byte
+    document: Mapping[str, object] | None  # None for an empty body
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """From now on there is no document to be had, or again the last one."""
+    """A failure from now on, or its end: the last document is available again."""
 
     after: float
-    what: str | None  # a status, or why there is no answer; None: it is over
+    what: str | None  # a status, or why there is no response; None if it is over
     says: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """Nobody recorded until now."""
+    """Recording was interrupted until now."""
 
     after: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """Whoever recorded has ended."""
+    """The recording ended."""
 
     after: float
 
@@ -69,20 +68,20 @@ Line: TypeAlias = Showing | Trouble | Resumed | End
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tape:
-    """A header, and what has happened since."""
+    """A recording: its header and all lines since."""
 
     header: Header
     lines: Sequence[Line] = ()
-    is_cut: bool = False  # its last line breaks off
+    is_cut: bool = False  # its last line is incomplete
 
     @property
     def showings(self) -> Sequence[Showing]:
-        """Every answer that was different from the one before."""
-        return [each for each in self.lines if isinstance(each, Showing)]
+        """Every response that differs from the one before."""
+        return [line for line in self.lines if isinstance(line, Showing)]
 
     @property
     def length(self) -> float:
-        """How many seconds of the service's clock it lasts."""
+        """Its duration in seconds of the service's clock."""
         return self.lines[-1].after if self.lines else 0.0
 
 
@@ -90,7 +89,7 @@ class Tape:
 
 
 def write_header(header: Header) -> str:
-    """Write the first line."""
+    """Return the first line."""
     plain = {
         "tape": VERSION,
         "recorded_with": header.recorded_with,
@@ -104,7 +103,7 @@ def write_header(header: Header) -> str:
 
 
 def write_line(line: Line, began: datetime) -> str:
-    """Write one line of a tape that `began` then."""
+    """Return one line of a recording that `began` then."""
     date = began + timedelta(seconds=line.after)
     plain = {"after_seconds": round(line.after, 3), "date": _written(date)}
     return _line({**plain, **_content(line)})
@@ -119,8 +118,8 @@ def _content(line: Line) -> Mapping[str, object]:
                 "document": line.document,
             }
         case Trouble():
-            said = {"says": line.says} if line.says else {}
-            return {"trouble": line.what, **said}
+            details = {"says": line.says} if line.says else {}
+            return {"trouble": line.what, **details}
         case Resumed():
             return {"resumed": True}
         case End():
@@ -130,7 +129,7 @@ def _content(line: Line) -> Mapping[str, object]:
 
 
 def _line(plain: Mapping[str, object]) -> str:
-    # Escaped: a document may have halves of characters, which no file can hold.
+    # Escaped: a document may contain lone surrogates, which UTF-8 cannot encode.
     return json.dumps(plain, separators=(",", ":")) + "\n"
 
 

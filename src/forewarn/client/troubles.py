@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a service, as sentences."""
+"""Error messages for failed connections."""
 
 import socket
 
@@ -6,7 +6,7 @@ from forewarn.errors import Lost, Misunderstood, Unreachable
 
 
 def trouble(error: OSError, endpoint: str, seconds: float) -> Unreachable:
-    """Say what is wrong with a connection, and what to do about it."""
+    """Return an error that explains what is wrong with a connection and what to do."""
     if isinstance(error, ConnectionRefusedError):
         return Unreachable(
             f"nothing answers at {endpoint}; is that the address of a metadata"
@@ -25,7 +25,7 @@ def trouble(error: OSError, endpoint: str, seconds: float) -> Unreachable:
 
 
 def no_connection(endpoint: str, seconds: float) -> Unreachable:
-    """Say that nobody took a connection."""
+    """Return the error for a connection attempt that timed out."""
     return Unreachable(
         f"no connection to {endpoint} within {seconds:g} s; is this a VM that it"
         " serves, and does a route lead there?"
@@ -33,7 +33,7 @@ def no_connection(endpoint: str, seconds: float) -> Unreachable:
 
 
 def named(error: Lost | Misunderstood, endpoint: str) -> Lost | Misunderstood:
-    """Say of which service it was that an answer made no sense or broke off."""
+    """Return `error` with the endpoint that sent the broken response."""
     if isinstance(error, Lost):
         return Lost(f"{endpoint} was lost: {error}")
     return Misunderstood(f"{endpoint} is no metadata service: {error}")

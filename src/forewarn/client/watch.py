@@ -1,10 +1,9 @@
-"""Documents in, changes out.
+"""Comparison of documents: which events appeared, started, completed, or were canceled.
 
-Rules of this file:
-
-1. Content decides, not the counter: it begins anew after a day of silence, and a new
-   number alone is no news.
-2. An event that is gone was completed if it was last seen as Started, else canceled.
+1. Content decides, not the counter: it starts over after a day without polls, and a new
+   number alone is not a change.
+2. An event that is gone was completed if it was last seen as Started, otherwise
+   canceled.
 """
 
 from dataclasses import dataclass
@@ -14,43 +13,44 @@ from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change(Document):
-    """A document, and what is different from the one before.
+    """A document and its differences from the previous one.
 
-    An event that is Started when it is first seen has both appeared and started.
+    An event that is already Started when first seen counts as both appeared and
+    started.
     """
 
     appeared: tuple[ScheduledEvent, ...] = ()  # was not there before
     started: tuple[ScheduledEvent, ...] = ()  # is Started, and was not before
     completed: tuple[ScheduledEvent, ...] = ()  # is gone, and had started
-    canceled: tuple[ScheduledEvent, ...] = ()  # is gone, and was never seen to start
-    changed: tuple[ScheduledEvent, ...] = ()  # is different in any other way
+    canceled: tuple[ScheduledEvent, ...] = ()  # is gone, and was never seen as Started
+    changed: tuple[ScheduledEvent, ...] = ()  # differs in any other way
 
     @property
     def is_news(self) -> bool:
-        """Whether anything is different at all."""
+        """Whether anything differs."""
         gone = self.completed or self.canceled
         return bool(self.appeared or self.started or gone or self.changed)
 
 
 def compare(before: Document | None, after: Document) -> Change:
-    """Find what `after` has that `before` had not, and the reverse."""
+    """Return the differences between `before` and `after`."""
     old = {event.id: event for event in before.events} if before else {}
     new = {event.id: event for event in after.events}
     gone = [event for event in old.values() if event.id not in new]
     started = {
-        name: each for name, each in new.items() if _has_started(old.get(name), each)
+        name: item for name, item in new.items() if _has_started(old.get(name), item)
     }
     return Change(
         incarnation=after.incarnation,
         events=after.events,
-        appeared=tuple(each for each in new.values() if each.id not in old),
+        appeared=tuple(item for item in new.values() if item.id not in old),
         started=tuple(started.values()),
-        completed=tuple(each for each in gone if _is_started(each)),
-        canceled=tuple(each for each in gone if not _is_started(each)),
+        completed=tuple(item for item in gone if _is_started(item)),
+        canceled=tuple(item for item in gone if not _is_started(item)),
         changed=tuple(
-            each
-            for name, each in new.items()
-            if name in old and name not in started and _differs(old[name], each)
+            item
+            for name, item in new.items()
+            if name in old and name not in started and _differs(old[name], item)
         ),
     )
 
@@ -64,5 +64,5 @@ def _has_started(before: ScheduledEvent | None, after: ScheduledEvent) -> bool:
 
 
 def _differs(before: ScheduledEvent, after: ScheduledEvent) -> bool:
-    """Whether anything is different, also in fields that are not known here."""
+    """Return whether anything differs, including in unknown fields."""
     return before != after or before.raw != after.raw
