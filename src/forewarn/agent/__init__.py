@@ -1,1 +1,1 @@
-"""In the VM: rules, hooks and approvals; sees the client and the protocol alone."""
+"""In-VM agent: rules, hooks and approvals; imports only the client and the protocol."""

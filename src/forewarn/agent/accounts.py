@@ -1,4 +1,4 @@
-"""What the audit record tells of each event, in numbers: the base of reports."""
+"""Summary of each event from the audit log, in numbers: the basis of reports."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from forewarn.agent.remarks import Remark, utc
 from forewarn.agent.sighting import key
 from forewarn.protocol.codec import parse_date
 
-#: How the end of a hook reads in a sentence.
+#: Wording of a hook's outcome in a sentence.
 ENDED: Mapping[str, str] = {
     Outcome.DONE: "succeeded",
     Outcome.FAILED: "failed",
@@ -19,12 +19,12 @@ ENDED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """How one hook in one step ended."""
+    """The result of one hook in one step."""
 
     step: str
     hook: str
     outcome: str
-    seconds: float | None  # None: not known
+    seconds: float | None  # None if unknown
     reason: str | None
 
     @property
@@ -35,7 +35,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """All that a report needs to know of one event."""
+    """The summary of one event."""
 
     id: str
     type: str = "?"
@@ -43,29 +43,29 @@ class Account:
     source: str | None = None
     description: str | None = None
     not_before: datetime | None = None
-    announced: float | None = None  # seconds that it would take; None: unknown
+    announced: float | None = None  # announced duration in seconds; None if unknown
     first_at: datetime | None = None
     last_at: datetime | None = None
-    notice: float | None = None  # seconds, at first sight; None: not told
+    notice: float | None = None  # seconds, when first seen; None if unknown
     is_mine: bool = False
-    rule: str | None = None  # None: none matches
-    ran: Mapping[tuple[str, str], Ran] | None = None  # by step and hook; None: nothing
-    not_approved: str | None = None  # the last reason
+    rule: str | None = None  # None if no rule matches
+    ran: Mapping[tuple[str, str], Ran] | None = None  # by step and hook; None if none
+    not_approved: str | None = None  # the latest reason
     approved_at: datetime | None = None
     answer: str | None = None
-    used: float | None = None  # seconds of notice, at the approval
+    used: float | None = None  # seconds of notice used before the approval
     started_at: datetime | None = None
-    is_sudden: bool = False  # it was Started at first sight
+    is_sudden: bool = False  # it was Started when first seen
     is_early: bool = False
     approved_elsewhere: bool = False
     gone_at: datetime | None = None
     is_canceled: bool = False
-    impact: Impact | None = None  # None: not measured yet
-    outcome: str | None = None  # in the agent's words; None: not over
+    impact: Impact | None = None  # None before it is measured
+    outcome: str | None = None  # as the agent recorded it; None until then
 
     @property
     def left(self) -> float | None:
-        """How many seconds of notice were not used; None: it was not approved here."""
+        """The unused seconds of notice; None if the agent did not approve the event."""
         if self.notice is None or self.used is None:
             return None
         return max(self.notice - self.used, 0.0)
@@ -73,28 +73,32 @@ class Account:
     @property
     def failed(self) -> tuple[Ran, ...]:
         """The hooks that did not succeed."""
-        return tuple(each for each in (self.ran or {}).values() if not each.is_done)
+        return tuple(
+            result for result in (self.ran or {}).values() if not result.is_done
+        )
 
 
 def accounts(remarks: Iterable[Remark]) -> Mapping[str, Account]:
-    """Sum up the record, by the `key` of each event's id."""
-    found: dict[str, Account] = {}
+    """Summarize the audit log; the keys are those of `key` for each event's id."""
+    summaries: dict[str, Account] = {}
     for remark in remarks:
         if remark.event is not None:
             name = key(remark.event)
-            found[name] = told(found.get(name) or Account(id=remark.event), remark)
-    return found
+            summaries[name] = told(
+                summaries.get(name) or Account(id=remark.event), remark
+            )
+    return summaries
 
 
 def told(account: Account, remark: Remark) -> Account:
-    """Take in one more line."""
-    known = replace(
+    """Add one more audit entry to a summary."""
+    updated = replace(
         account,
         first_at=account.first_at or remark.at,
         last_at=remark.at or account.last_at,
     )
     take = _TAKE.get(remark.what)
-    return known if take is None else take(known, remark)
+    return updated if take is None else take(updated, remark)
 
 
 def _came_back(account: Account, remark: Remark) -> Account:

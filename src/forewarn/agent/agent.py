@@ -1,12 +1,10 @@
-"""The agent: one loop that takes in what happens, decides, writes down, then acts.
+"""Agent loop: takes in what happens, decides, writes to disk, then acts.
 
-Rules of this file:
-
-1. One thread decides. Documents, ends of hooks and answers to approvals come to it
-   through one inbox; what takes time is done by other threads.
-2. A life is on disk before anything follows from it. If the disk cannot be written,
-   hooks run all the same, because the event will not wait; but nothing is approved.
-3. What is wrong is said once, when it begins, and once, when it is over.
+1. One thread decides. Documents, finished hooks and responses to approvals reach it
+   through one inbox. Anything that takes time runs in other threads.
+2. The state of an event is on disk before the agent acts on it. If the disk cannot be
+   written, hooks still run, because the event will not wait, but nothing is approved.
+3. A problem is logged once when it begins and once when it is over.
 """
 
 import time
@@ -31,20 +29,20 @@ from forewarn.agent.recording import Recording
 from forewarn.agent.sighting import Sight, key, see
 from forewarn.protocol.types import Document
 
-_BLANKS = 3  # answers without a byte, one after another, that mean "no events"
+_BLANKS = 3  # consecutive empty responses that mean "no events"
 _SHORT, _LONG = 1.0, 10.0  # seconds between two turns: if something waits; if not
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The agent is to end."""
+    """Ends the agent."""
 
 
 Item = Look | Report | Stop
 
 
 class Agent:
-    """Everything that happens to this VM's events, and what is done about it."""
+    """Follows this VM's events and runs the hooks and approvals for them."""
 
     def __init__(
         self,
@@ -61,10 +59,10 @@ class Agent:
         token: Callable[[], str],
         is_dry: bool = False,
     ) -> None:
-        """Follow `plan`; nothing begins before `run`.
+        """Set up the agent to follow `plan`; nothing starts before `run`.
 
-        `beat` is called in every turn, and says in how many seconds to call it again.
-        `felt` is what this VM has gone through since the agent last ran.
+        `beat` is called in every turn and returns the seconds until the next call.
+        `felt` is the downtime of this VM since the agent last ran.
         """
         self._plan = plan
         self._myself = myself
@@ -79,25 +77,25 @@ class Agent:
         self._is_dry = is_dry
         self._ahead = Ahead()
         self._approvals = Approvals()
-        self._held: dict[str, str] = {}  # why an event is not approved, as was said
+        self._held: dict[str, str] = {}  # latest reason for not approving, by event
         self._blanks = 0
-        self._was_away = True  # before it began
-        self._document: Document | None = None  # None: none was seen yet
-        self._has_looked = False  # or has waited long enough for that
+        self._was_away = True  # it was not running before
+        self._document: Document | None = None  # None before the first one
+        self._has_looked = False  # or has waited long enough for a document
         self._stops = False
         self.inbox: SimpleQueue[Item] = SimpleQueue()
 
     def run(self, hands: Hands) -> None:
-        """Take in what happens until it is told to stop."""
+        """Process the inbox until a `Stop` arrives."""
         while not self._stops:
             self.turn(hands, self._pause())
 
     def turn(self, hands: Hands, pause: float = 0.0) -> None:
-        """Wait for something at most `pause` seconds, and do what follows from it."""
+        """Wait at most `pause` seconds for an item, then do everything that is due."""
         items = self._taken(pause)
         for item in items:
             self._take(item, hands)
-        if not items or any(isinstance(each, Saw | Lost) for each in items):
+        if not items or any(isinstance(received, Saw | Lost) for received in items):
             self._has_looked = True
         self._memory.save_again()
         if self._stops:
@@ -110,7 +108,7 @@ class Agent:
         self._recording.show(self._memory.lives.values(), running=hands.count)
 
     def _taken(self, pause: float) -> Sequence[Item]:
-        """Everything in the inbox; something, if it comes soon."""
+        """Return all items in the inbox; wait up to `pause` seconds for one."""
         items: list[Item] = []
         try:
             items.append(self.inbox.get(timeout=max(pause, 0.001)))
@@ -120,14 +118,14 @@ class Agent:
             return items
 
     def _pause(self) -> float:
-        """Give the next beat; answer how long nothing needs to be done by itself."""
+        """Call `beat`; return the seconds until something is due."""
         beat = min(self._beat(), _LONG)
         if self._memory.is_full:
             return min(beat, _SHORT)
         due = self._approvals.next_due - time.monotonic()
         return max(0.0, min(due, beat))
 
-    # --- what happens -----------------------------------------------------------------
+    # --- inbox ------------------------------------------------------------------------
 
     def _take(self, item: Item, hands: Hands) -> None:
         match item:
@@ -164,11 +162,11 @@ class Agent:
         if reading.reckoning is not None:
             self._clock.hear(reading.reckoning)
             felt = self._ahead.heard(reading.reckoning, felt)
-        self._felt += felt.scaled(self._clock.rate)  # as durations are announced
+        self._felt += felt.scaled(self._clock.rate)  # as announced durations are
         self._recording.saw(reading)
         self._blanks = self._blanks + 1 if reading.is_blank else 0
         if 0 < self._blanks < _BLANKS and any(self._memory.live()):
-            return  # it may mean that there is no news
+            return  # it may mean "no change"
         if reading.document is not None:
             self._see(reading.document)
         self._was_away = False
@@ -193,7 +191,7 @@ class Agent:
     def _ended(self, item: HookEnded) -> None:
         life = self._memory.find(item.event)
         if life is None or (self._stops and item.run.outcome is not Outcome.DONE):
-            return  # what was cut because the agent stops is to run again
+            return  # a hook that was cut because the agent stops runs again
         self._put(course.end(life, item.run, self._clock.now()))
 
     def _answered(self, item: Answered) -> None:
@@ -217,12 +215,14 @@ class Agent:
         if course.is_awaited(life):
             self._hold(life, f"not all are ready: {item.why}")
 
-    # --- what follows -----------------------------------------------------------------
+    # --- decisions --------------------------------------------------------------------
 
     def _may_go_on(self, life: Life) -> bool:
-        """Before a document was seen, nothing is done for what may be over.
+        """Return whether the agent may act on an event yet.
 
-        Nor for anything, until an answer has set the clock or nobody gives one.
+        Until the first document, an event may already be over. Even an event that
+        surely waits is held until a response has set the clock or the service has
+        failed to respond.
         """
         may_wait = life.boot == self._boot and course.is_awaited(life)
         return self._document is not None or (self._has_looked and may_wait)
@@ -257,7 +257,7 @@ class Agent:
     def _approve(
         self, life: Life, order: AskReady | Post, about: Circumstances, hands: Hands
     ) -> None:
-        """Send the approval if it is time, and the disk knows why it may be sent."""
+        """Send the approval if it is due and its reason is on disk."""
         name = key(life.id)
         if not self._memory.is_safe(life):
             return
@@ -291,7 +291,7 @@ class Agent:
         self._recording.write(notes, self._memory.find)
 
     def _watch_over(self) -> None:
-        """Measure what happens to this VM while something may."""
+        """Measure downtime of this VM while an event may cause it."""
         now = self._clock.now()
         if any(course.is_near(life, now) for life in self._memory.live()):
             self._pulse.watch()

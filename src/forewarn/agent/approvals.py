@@ -1,6 +1,6 @@
-"""When an approval is sent, and sent again; kept only while the agent runs.
+"""Schedule of approvals and their retries; kept only while the agent runs.
 
-Sending one twice does no harm, so nothing of this need survive.
+Sending an approval twice is harmless, so none of this is stored.
 """
 
 from dataclasses import dataclass
@@ -9,25 +9,28 @@ from forewarn.client.retries import delay
 from forewarn.errors import ForewarnError
 
 _NEVER = float("inf")
-_RELUCTANT = 300.0  # seconds until an approval that was refused is tried again
+_RELUCTANT = 300.0  # seconds until a rejected approval is retried
 
 
 @dataclass(slots=True)
 class _State:
     due: float = 0.0  # on the monotonic clock
     failures: int = 0
-    is_ready: bool = False  # a hook has told that all are ready
+    is_ready: bool = False  # a hook reported that everyone is ready
 
 
 class Approvals:
-    """What is known of each event's approval."""
+    """Pending approvals, by event."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without any."""
         self._states: dict[str, _State] = {}
 
     def take(self, event: str, now: float) -> bool:
-        """Say whether it is time to send, or to ask; if so, an answer is awaited."""
+        """Return whether an approval or a readiness check is due.
+
+        If it is, nothing is due for the event until its result is reported.
+        """
         state = self._states.setdefault(event, _State())
         if state.due > now:
             return False
@@ -35,23 +38,23 @@ class Approvals:
         return True
 
     def is_ready(self, event: str) -> bool:
-        """Say whether all were found ready."""
+        """Return whether the readiness hook succeeded."""
         return event in self._states and self._states[event].is_ready
 
     def told(self, event: str, *, is_ready: bool, again_at: float) -> None:
-        """Take in whether all are ready; if not, ask `again_at`."""
+        """Store the result of a readiness check; if negative, retry `again_at`."""
         state = self._states.get(event)
         if state is None:
-            return  # it was forgotten meanwhile, and nobody would ever take it
+            return  # it was forgotten meanwhile
         state.is_ready = is_ready
         state.due = 0.0 if is_ready else again_at
 
     def again(self, event: str) -> None:
-        """Take in that it was not sent after all."""
+        """Make an approval due again that was not sent after all."""
         self._states[event].due = 0.0
 
     def refused(self, event: str, error: ForewarnError, now: float) -> None:
-        """Take in that an approval was not taken."""
+        """Schedule the retry of a failed approval."""
         state = self._states.get(event)
         if state is None:
             return
@@ -60,7 +63,7 @@ class Approvals:
         state.due = now + (_RELUCTANT if pause is None else pause)
 
     def forget(self, event: str) -> None:
-        """Take in that nothing is left to be approved."""
+        """Drop an event that needs no approval any more."""
         self._states.pop(event, None)
 
     @property

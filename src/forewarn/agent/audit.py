@@ -1,7 +1,8 @@
-"""The audit record: one line of JSON for each thing that the agent decides or does.
+"""Audit log: one line of JSON for each decision and action of the agent.
 
-Lines are added, never changed. A line that a power cut has left half is closed by the
-next one. When the file is large it becomes `.1`, that one `.2`, and so on to the last.
+1. Lines are added, never changed. If a power cut leaves an incomplete line, the next
+   write ends it.
+2. When the file is full it becomes `.1`, that one `.2`, and so on up to the last.
 """
 
 import json
@@ -17,23 +18,23 @@ from forewarn.agent.written import rfc3339
 from forewarn.errors import Unavailable
 
 LARGEST = 10_000_000  # bytes of one file
-OLDER = 4  # how many full files are kept
+OLDER = 4  # number of full files that are kept
 _ADDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 class Audit:
-    """The end of the record, where lines are added by one process."""
+    """Writer of the audit log; only one process may write."""
 
     def __init__(
         self, path: Path, *, largest: int = LARGEST, disk: Disk | None = None
     ) -> None:
-        """Add to the file `path` until it has `largest` bytes."""
+        """Append to the file `path` until it has `largest` bytes."""
         self._path = path
         self._largest = largest
         self._disk = disk or Disk()
 
     def write(self, line: Mapping[str, object]) -> None:
-        """Add one line; the disk has it when this returns."""
+        """Append one line; it is on disk when this returns."""
         text = _encode(line) + b"\n"
         try:
             self._make_room(len(text))
@@ -71,15 +72,15 @@ class Audit:
 
 
 class Record:
-    """The lines of a record, oldest first; also while somebody adds to it."""
+    """Reader of the audit log, oldest line first; safe while the agent appends."""
 
     def __init__(self, path: Path) -> None:
         """Read the file `path` and the full ones before it."""
         self._path = path
-        self.broken = 0  # lines that could not be read, when it was last gone through
+        self.broken = 0  # unreadable lines in the last iteration
 
     def is_there(self) -> bool:
-        """Say whether anything was ever written."""
+        """Return whether anything was ever written."""
         for number in range(OLDER + 1):
             with suppress(FileNotFoundError, NotADirectoryError):
                 os.stat(_numbered(self._path, number))
@@ -87,7 +88,7 @@ class Record:
         return False
 
     def __iter__(self) -> Iterator[Mapping[str, object]]:
-        """Go through the lines, passing over those that are broken."""
+        """Yield the lines, skipping those that are broken."""
         self.broken = 0
         with ExitStack() as stack:
             for file in reversed(self._opened(stack)):
@@ -101,8 +102,8 @@ class Record:
     def _opened(self, stack: ExitStack) -> list[BinaryIO]:
         """Open the files, newest first.
 
-        In that order none is missed that gets another name meanwhile; it may be found
-        twice, and is taken once.
+        In that order, no file is missed that is renamed meanwhile. One that is found
+        twice is read once.
         """
         files: dict[tuple[int, int], BinaryIO] = {}
         for number in range(OLDER + 1):

@@ -1,4 +1,4 @@
-"""One call of a hook: what it is for, how long it may take, what cuts it short."""
+"""Hook calls: the event and step, the deadline, and how a call is canceled."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,30 +12,30 @@ from forewarn.protocol.types import ScheduledEvent
 
 
 class Cut:
-    """A word from another thread that ends calls, any number of them."""
+    """Cancels any number of hook calls, from any thread."""
 
     def __init__(self) -> None:
-        """Begin without a word."""
-        self._lock = RLock()  # a signal may come while it is held
+        """Start without a cancellation."""
+        self._lock = RLock()  # a signal handler may interrupt its holder
         self._reason: str | None = None
         self._awake: set[int] = set()
 
     @property
     def reason(self) -> str | None:
-        """Why, in a sentence; None: nothing is cut."""
+        """Why the calls are canceled, as a sentence; None if they are not."""
         return self._reason
 
     def cut(self, reason: str) -> None:
-        """End all calls, also those to come; the first `reason` counts."""
+        """Cancel all calls, including later ones; the first `reason` counts."""
         with self._lock:
             if self._reason is None:
                 self._reason = reason
-            for each in self._awake:
-                os.eventfd_write(each, 1)
+            for wake_fd in self._awake:
+                os.eventfd_write(wake_fd, 1)
 
     @contextmanager
     def waking(self) -> Iterator[int]:
-        """Give a file that can be read when the word is said."""
+        """Provide a file descriptor that becomes readable on cancellation."""
         file = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         try:
             with self._lock:
@@ -53,7 +53,7 @@ def _no_limit() -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Why a hook runs, and until when."""
+    """The purpose and the deadline of one hook run."""
 
     event: ScheduledEvent
     step: Step
@@ -61,21 +61,21 @@ class Call:
     name: str  # of this VM
     endpoint: str
     token: str
-    times: int = 1  # above 1: again, after the agent died
-    deadline: datetime | None = None  # of the service's clock; None: no limit
-    #: The service's seconds until it must end; None: no limit.
+    times: int = 1  # above 1 if repeated because the agent died
+    deadline: datetime | None = None  # of the service's clock; None if there is none
+    #: The service's seconds until it must end; None if there is no limit.
     seconds_left: Callable[[], float | None] = _no_limit
-    #: The same in real seconds, asked again and again, since a clock may be moved by
-    #: hand; None: no limit, or only a hand moves the clock there.
+    #: The same in real seconds, to be called repeatedly: a manual clock may move at any
+    #: time. None if there is no limit or the clock is manual.
     wait_left: Callable[[], float | None] = _no_limit
-    rate: float = 1.0  # seconds of the service in a real one; 0: moved by hand
+    rate: float = 1.0  # service seconds per real second; 0 for a manual clock
     cut: Cut = field(default_factory=Cut)
 
     def real(self, seconds: float) -> float:
-        """Turn `seconds` of the service into real ones; those moved by hand are."""
+        """Convert the service's `seconds` to real ones; same for a manual clock."""
         return seconds / self.rate if self.rate else seconds
 
     def is_late(self) -> bool:
-        """Say whether there is no time left."""
+        """Return whether no time is left."""
         left = self.wait_left()
         return left is not None and left <= 0

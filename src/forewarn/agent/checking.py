@@ -1,6 +1,6 @@
-"""Whether all that a plan needs is on this machine, asked at the start.
+"""Startup check: whether this machine has everything that a plan needs.
 
-Nothing is changed, and no hook is run.
+It changes nothing and runs no hook.
 """
 
 import os
@@ -16,20 +16,20 @@ from forewarn.agent.plan import Hook, Plan
 from forewarn.agent.values import SHELL, address_of
 
 _FIRST_WORD = re.compile(r"\s*([A-Za-z0-9_./+-]+)(?=[\s;&|]|$)")
-_LONGEST_LINE = 256  # bytes of a script's first line that the kernel looks at
+_LONGEST_LINE = 256  # bytes of a script's first line that the kernel reads
 _PATIENCE = 60.0  # seconds; a module may import a lot
 
 _FIND_WORD = 'command -v -- "$1"'
 
 
 def check(plan: Plan) -> list[str]:
-    """Say in sentences what would go wrong at an event, if nothing is done."""
-    found = [
-        f'hook "{hook.name}": {said}'
+    """Return a sentence for each problem that would break the handling of an event."""
+    problems = [
+        f'hook "{hook.name}": {problem}'
         for hook in plan.hooks.values()
-        for said in _hook(hook)
+        for problem in _hook(hook)
     ]
-    return [*found, *_folders(plan), *_addresses(plan)]
+    return [*problems, *_folders(plan), *_addresses(plan)]
 
 
 # --- hooks -------------------------------------------------------------------
@@ -51,14 +51,14 @@ def _command(command: Sequence[str]) -> Iterator[str]:
     elif not name:
         yield "it has no command"
     else:
-        found = shutil.which(name)
-        yield from [f"{name} is not in $PATH"] if found is None else _file(found)
+        program = shutil.which(name)
+        yield from [f"{name} is not in $PATH"] if program is None else _file(program)
     if os.path.basename(name) == "env":
         yield from _after_env(command[1:])
 
 
 def _after_env(words: Sequence[str]) -> Iterator[str]:
-    """Look at what `env` is to run; behind its options anything may stand."""
+    """Check the command that `env` runs, unless options come first."""
     rest = [*dropwhile(lambda word: "=" in word, words)]
     if rest and not rest[0].startswith("-"):
         yield from _command(rest)
@@ -76,7 +76,7 @@ def _file(path: str) -> Iterator[str]:
 
 
 def _taken_literally(path: str) -> str:
-    """Say what only a shell would have understood."""
+    """Return a hint about syntax that only a shell understands."""
     if re.search(r"\s", path):
         return '; in a list each word stands for itself: ["drain", "--now"]'
     if "$" in path or "~" in path:
@@ -85,13 +85,13 @@ def _taken_literally(path: str) -> str:
 
 
 def _interpreter(path: str) -> Iterator[str]:
-    """Look at what the first line of a script names."""
+    """Check the interpreter in the first line of a script."""
     try:
         with open(path, "rb") as file:
             first = file.read(_LONGEST_LINE).partition(b"\n")[0]
-    except OSError:  # to run it does not take to read it
+    except OSError:  # a program can be executable but not readable
         return
-    words = [os.fsdecode(each) for each in first[2:].split()]
+    words = [os.fsdecode(word) for word in first[2:].split()]
     if not first.startswith(b"#!") or not words:
         return
     name, *rest = words
@@ -104,7 +104,7 @@ def _interpreter(path: str) -> Iterator[str]:
 
 
 def _is_missing(words: Sequence[str]) -> bool:
-    """Whether `env` would not find what it is to run; options are not looked at."""
+    """Return whether `env` would not find its command; options are not parsed."""
     is_plain = bool(words) and not words[0].startswith("-") and "=" not in words[0]
     return is_plain and shutil.which(words[0]) is None
 
@@ -114,27 +114,25 @@ def _shell(text: str) -> Iterator[str]:
     if not os.access(shell, os.X_OK):
         yield f"{shell}, which is to run it, does not exist"
         return
-    said = _said([shell, "-n", "-c", text])
-    if said is not None:
-        yield f"{shell} cannot read it: {said}"
+    failure = _said([shell, "-n", "-c", text])
+    if failure is not None:
+        yield f"{shell} cannot read it: {failure}"
         return
     first = _FIRST_WORD.match(text)
-    # The shell knows its own words.
+    # Only the shell knows its builtins.
     if first and _said([shell, "-c", _FIND_WORD, shell, first[1]]) is not None:
         yield f"{first[1]} is not found by {shell}"
 
 
 def _function(hook: Hook) -> Iterator[str]:
     *runs, target = command_of(hook)
-    said = _said([*runs, "--check", target])
-    if said is not None:
-        yield f"{target} cannot be called: {said}"
+    failure = _said([*runs, "--check", target])
+    if failure is not None:
+        yield f"{target} cannot be called: {failure}"
 
 
 def _said(command: Sequence[str]) -> str | None:
-    """Run what has no effect; give the last line it says in failing, None if it ends
-    well.
-    """
+    """Run a command without side effects; return its error, None if it succeeds."""
     try:
         done = subprocess.run(
             command,
@@ -149,8 +147,8 @@ def _said(command: Sequence[str]) -> str | None:
     if done.returncode == 0:
         return None
     lines = done.stderr.decode(errors="replace").split("\n")
-    told = [line.strip() for line in lines if line.strip()]
-    return told[-1] if told else f"exit code {done.returncode}"
+    messages = [line.strip() for line in lines if line.strip()]
+    return messages[-1] if messages else f"exit code {done.returncode}"
 
 
 # --- folders and addresses ---------------------------------------------------
@@ -158,7 +156,9 @@ def _said(command: Sequence[str]) -> str | None:
 
 def _folders(plan: Plan) -> Iterator[str]:
     if not plan.state.exists():
-        above = next(each for each in plan.state.absolute().parents if each.exists())
+        above = next(
+            folder for folder in plan.state.absolute().parents if folder.exists()
+        )
         if not _can_write(above):
             yield (
                 f"state: {plan.state} cannot be made in {above} by this user; `state`"

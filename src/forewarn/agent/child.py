@@ -1,9 +1,8 @@
-"""One process and its pipes: begun, listened to, ended, and always waited for.
+"""Child process and its pipes: started, read, terminated, and always reaped.
 
-It leads a session and a process group of its own: a signal that the agent gets from
-a terminal does not reach it, and what it starts is ended together with it. While its
-process is not waited for, its number belongs to nobody else; so it is signalled only
-before that.
+1. It leads its own session and process group. A terminal's signals to the agent do not
+   reach it, and the processes that it starts are terminated with it.
+2. It is signaled only before it is reaped: until then, its pid cannot be reused.
 """
 
 import os
@@ -20,8 +19,8 @@ from typing import IO, Self
 from forewarn.agent import processes
 
 _CHUNK = 64 * 1024  # bytes
-_MOST_WATCHED = 32  # processes at a time; each takes a file
-_AFTER_KILL = 1.0  # seconds until what cannot be killed is left alone
+_MOST_WATCHED = 32  # processes at a time; each uses a file descriptor
+_AFTER_KILL = 1.0  # seconds to wait for a killed process before giving up
 _MOST_OUTPUT = 4096  # bytes
 _CONTROLS = {
     code: "\N{REPLACEMENT CHARACTER}"
@@ -31,21 +30,21 @@ _CONTROLS = {
 
 
 class Tail:
-    """The end of what was written."""
+    """The last part of a process's output."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start empty."""
         self._kept = b""
         self._is_cut = False
 
     def add(self, data: bytes) -> None:
-        """Take more, and forget what is too old."""
+        """Append output; drop the oldest bytes beyond the limit."""
         whole = self._kept + data
         self._is_cut = self._is_cut or len(whole) > _MOST_OUTPUT
         self._kept = whole[-_MOST_OUTPUT:]
 
     def text(self) -> str:
-        """Read it as text, without what would trouble a terminal."""
+        """Return it as text, without control characters."""
         kept = self._kept
         if self._is_cut:  # perhaps within a character
             kept = kept[:3].lstrip(bytes(range(0x80, 0xC0))) + kept[3:]
@@ -54,7 +53,7 @@ class Tail:
 
 
 class Child:
-    """A process, from its beginning to its end; used in a `with`."""
+    """A process from start to end; used as a context manager."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class Child:
         tail: Tail,
         wake: int,
     ) -> None:
-        """Begin it, to read `stdin` and write into `tail`; `wake` ends a wait."""
+        """Start it with `stdin` as input; output goes to `tail`, `wake` ends a wait."""
         self._process, self._pidfd = _begin(command, environment)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -80,18 +79,18 @@ class Child:
         self._selector.register(self._wake, EVENT_READ)
         self.has_ended = False
         self.was_killed = False
-        self.code: int | None = None  # minus a signal's number; None: not known
+        self.code: int | None = None  # minus a signal's number; None if unknown
 
     def __enter__(self) -> Self:
-        """Begin to attend to it."""
+        """Return this process."""
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Wait for it, by force if it has not ended, and close everything."""
+        """Reap the process, killing it if it still runs, and close everything."""
         if not self.has_ended:
             self.end(0.0)
-        for each in [*self._others]:
-            self._forget(each)
+        for pidfd in [*self._others]:
+            self._forget(pidfd)
         self._close(self._input)
         self._close(self._output)
         self._selector.close()
@@ -99,11 +98,11 @@ class Child:
         if self.has_ended:
             self.code = _code(self._process.pid)
             self._process.wait()
-        else:  # it hangs in the kernel, or is another user's
+        else:  # it hangs in the kernel, or belongs to another user
             Thread(target=self._process.wait, name="reaper", daemon=True).start()
 
     def attend(self, seconds: float) -> None:
-        """Read and write what can be, or wait for something to happen."""
+        """Move data through the pipes, waiting at most `seconds` for an event."""
         for key, _ in self._selector.select(max(seconds, 0.0)):
             if key.fd == self._pidfd:
                 self._selector.unregister(self._pidfd)
@@ -119,7 +118,7 @@ class Child:
                 self._forget(key.fd)
 
     def end(self, kill_after: float) -> None:
-        """Let it end with all that it has started, by force after `kill_after`."""
+        """Terminate it and its descendants; kill them after `kill_after` seconds."""
         self._signal(signal.SIGTERM)
         is_gone = self._wait_for_all(kill_after)
         self.was_killed = not is_gone
@@ -128,7 +127,7 @@ class Child:
             self._wait_for_all(_AFTER_KILL)
 
     def drain(self, seconds: float) -> None:
-        """Read what is left, if somebody keeps the pipe open for some `seconds`."""
+        """Read remaining output; wait at most `seconds` if the pipe stays open."""
         until = time.monotonic() + seconds
         while not self._output.closed and (left := until - time.monotonic()) > 0:
             self.attend(left)
@@ -148,13 +147,13 @@ class Child:
 
     def _is_gone(self) -> bool:
         if self.has_ended and not self._others:
-            found = processes.of_group(self._process.pid)
-            for pid in islice(found, _MOST_WATCHED):
+            pids = processes.of_group(self._process.pid)
+            for pid in islice(pids, _MOST_WATCHED):
                 self._watch(pid)
         return self.has_ended and not self._others
 
     def _watch(self, pid: int) -> None:
-        with suppress(OSError):  # it is gone, or there is no file for it
+        with suppress(OSError):  # it is gone, or no file descriptor is free
             pidfd = os.pidfd_open(pid)
             self._others.add(pidfd)
             self._selector.register(pidfd, EVENT_READ)
@@ -176,7 +175,7 @@ class Child:
             sent = os.write(self._input.fileno(), self._unsent[:_CHUNK])
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it does not read
+        except BrokenPipeError:  # it does not read its input
             sent = len(self._unsent)
         self._unsent = self._unsent[sent:]
         if not self._unsent:
@@ -203,7 +202,7 @@ def _begin(
     )
     try:
         pidfd = os.pidfd_open(process.pid)
-    except OSError:  # too many files; what cannot be watched must not run
+    except OSError:  # too many files; a process that cannot be watched must not run
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -215,10 +214,10 @@ def _begin(
 
 
 def _code(pid: int) -> int | None:
-    """Ask how a process has ended; `subprocess` says 0 if that is not known."""
+    """Return the exit code; unlike `subprocess`, None instead of 0 if it is unknown."""
     try:
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    except ChildProcessError:  # SIGCHLD is ignored: the kernel has forgotten it
+    except ChildProcessError:  # SIGCHLD is ignored, so the kernel keeps no status
         return None
     assert ended is not None
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status

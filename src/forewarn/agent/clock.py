@@ -1,4 +1,4 @@
-"""The service's time, as the agent knows it at any moment."""
+"""Service clock of the agent."""
 
 import time
 from datetime import UTC, datetime
@@ -7,38 +7,38 @@ from forewarn.client.reckoning import Reckoning, tighter
 
 
 class ServiceClock:
-    """Goes on from the last date that the service has told.
+    """Estimates the service's time from the dates of its responses; thread-safe.
 
-    Any thread may ask. Until a date is told, it is this machine's.
+    Before the first date, it is this machine's time.
     """
 
     def __init__(self) -> None:
-        """Begin with this machine's time."""
-        here = datetime.now(UTC)  # noqa: TID251  # nobody has told a better one yet
+        """Start with this machine's time."""
+        here = datetime.now(UTC)  # noqa: TID251  # no better clock is known yet
         self._reckoning = Reckoning(date=here, at=time.monotonic())
-        self._heard: Reckoning | None = None  # None: nothing was told yet
+        self._heard: Reckoning | None = None  # None before the first response
 
     def hear(self, reckoning: Reckoning) -> None:
-        """Go on from what an answer has told, or from a former one that told more."""
+        """Use the estimate from a response, unless an earlier one is more precise."""
         self._reckoning = self._heard = tighter(self._heard, reckoning)
 
     @property
     def rate(self) -> float:
-        """How many of its seconds are in a real one; 0: it is moved by hand."""
+        """Service seconds per real second; 0 for a manual clock."""
         return self._reckoning.rate
 
     def now(self) -> datetime:
-        """What time it is for the service."""
+        """Return the service's time."""
         return self._reckoning.now(time.monotonic())
 
     def seconds_until(self, moment: datetime) -> float:
-        """Count the service's seconds until `moment`."""
+        """Return the service's seconds until `moment`."""
         return self._reckoning.seconds_until(moment, time.monotonic())
 
     def wait_until(self, moment: datetime) -> float | None:
-        """Count the real seconds until `moment`; None: nobody knows."""
+        """Return the real seconds until `moment`; None if the clock is manual."""
         return self._reckoning.wait_until(moment, time.monotonic())
 
     def real(self, seconds: float) -> float:
-        """Turn the service's seconds into real ones."""
+        """Convert the service's seconds to real ones."""
         return seconds / self.rate if self.rate else seconds

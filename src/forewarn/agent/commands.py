@@ -1,4 +1,4 @@
-"""What is run for a hook, and why it could not be."""
+"""Command lines of hooks, and messages for commands that cannot run."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ _ENTRY = (
     " from forewarn.agent.entry import main; main(sys.argv[1:])"
 )
 _HOME = str(Path(forewarn.__file__).parents[1])  # a folder, or a zipapp
-_LOOKED_AT = 256  # bytes in which no script has a zero
+_LOOKED_AT = 256  # bytes; a script has no zero byte among them
 
 _TROUBLES: Mapping[int, str] = {
     errno.ENOENT: "does not exist",
@@ -28,26 +28,26 @@ _TROUBLES: Mapping[int, str] = {
 
 
 def command_of(hook: Hook) -> tuple[str, ...]:
-    """Say what is run for `hook`; a function is called by a process of its own."""
+    """Return the command line of `hook`; a Python function gets its own process."""
     if hook.python is None:
         return hook.command
-    # -P: no module is taken from the folder that the agent happens to be in
+    # -P: never import from the agent's current directory.
     return (sys.executable, "-P", "-c", _ENTRY, _HOME, hook.python)
 
 
 def by_shell(command: Sequence[str]) -> tuple[str, ...] | None:
-    """Let the shell run a script that names no interpreter; None: it is no script."""
+    """Return a shell command for a script without #! line; None if it is no script."""
     path = shutil.which(command[0]) or command[0]
     try:
         with open(path, "rb") as file:
             is_text = b"\0" not in file.read(_LOOKED_AT)
-    except OSError:  # to run it does not take to read it
+    except OSError:  # a program can be executable but not readable
         return None
     return (_SHELL, path, *command[1:]) if is_text else None
 
 
 def trouble(command: Sequence[str], error: OSError | ValueError) -> str:
-    """Say in a sentence why `command` could not be run."""
+    """Explain in a sentence why `command` could not be run."""
     name = command[0] if command else ""
     if not name:
         return "it has no command"
@@ -57,5 +57,5 @@ def trouble(command: Sequence[str], error: OSError | ValueError) -> str:
         return f"{name} is a directory"
     if error.errno == errno.ENOENT and os.path.exists(name):
         return f"{name} wants an interpreter that does not exist"
-    said = _TROUBLES.get(error.errno or 0, f"cannot be run: {error.strerror}")
-    return f"{name} {said}"
+    reason = _TROUBLES.get(error.errno or 0, f"cannot be run: {error.strerror}")
+    return f"{name} {reason}"

@@ -1,6 +1,6 @@
-"""What is wrong with the agent's file, each with its line.
+"""Errors and warnings about the agent's configuration file, with line numbers.
 
-All of it is gathered, so that a person mends the file once.
+They are collected, so that a user can fix all of them at once.
 """
 
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from forewarn.agent.lines import KeyPath, Lines
 
-_NEAR = 0.6  # how alike two words are, of 1, that one may be meant for the other
+_NEAR = 0.6  # minimum similarity, of 1, for a suggestion
 
 
 @dataclass(slots=True, kw_only=True)
 class Complaints:
-    """Everything that was found in one file."""
+    """All errors and warnings about one file."""
 
     file: Path
     lines: Lines
@@ -24,39 +24,41 @@ class Complaints:
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What must be mended, a sentence each, in the order of the lines."""
+        """Errors that prevent the start, one sentence each, ordered by line."""
         return self._sentences(self._errors)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is odd, in the same manner."""
+        """Warnings, one sentence each, ordered by line."""
         return self._sentences(self._warnings)
 
     def _sentences(self, found: Iterable[tuple[int, str]]) -> tuple[str, ...]:
-        in_order = sorted(dict.fromkeys(found), key=lambda each: each[0])
-        return tuple(f"{self.file}, line {line}: {said}" for line, said in in_order)
+        in_order = sorted(dict.fromkeys(found), key=lambda complaint: complaint[0])
+        return tuple(
+            f"{self.file}, line {line}: {sentence}" for line, sentence in in_order
+        )
 
     def add(self, path: KeyPath, sentence: str, *, is_error: bool) -> None:
-        """Complain of what stands at `path`."""
+        """Add a sentence about the value at `path`."""
         kept = self._errors if is_error else self._warnings
         kept.append((self.lines.of(path), sentence))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A value in the file, and how it is called in a complaint."""
+    """A value in the file, with its label for errors and warnings."""
 
     complaints: Complaints
     path: KeyPath = ()
-    label: str = ""  # such as: approve in [[rules]] "reboots"
+    label: str = ""  # for example: approve in [[rules]] "reboots"
 
     @property
     def folder(self) -> Path:
-        """Where the file is, and what paths in it begin with."""
+        """The folder of the file; relative paths in the file start there."""
         return self.complaints.file.parent
 
     def below(self, key: str | int, label: str | None = None) -> "Place":
-        """Go on to what is called `key` in this table or array."""
+        """Return the place of `key` in this table or array."""
         return Place(
             complaints=self.complaints,
             path=(*self.path, key),
@@ -64,20 +66,20 @@ class Place:
         )
 
     def key(self, name: str) -> "Place":
-        """Go on to a key of this table."""
+        """Return the place of a key in this table, labeled with its name."""
         return self.below(name, f"{name}{self.inside}")
 
     @property
     def inside(self) -> str:
-        """Say which table this is, after a name of something in it."""
+        """The name of this table, as a suffix to the name of something in it."""
         return f" in {self.label}" if self.label else ""
 
     def refuse(self, sentence: str) -> None:
-        """Say that the agent cannot start with what stands here."""
+        """Add an error: the agent cannot start with this value."""
         self.complaints.add(self.path, self._labelled(sentence), is_error=True)
 
     def warn(self, sentence: str) -> None:
-        """Say that what stands here is hardly meant."""
+        """Add a warning: this value is probably a mistake."""
         self.complaints.add(self.path, self._labelled(sentence), is_error=False)
 
     def _labelled(self, sentence: str) -> str:
@@ -85,13 +87,13 @@ class Place:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Find what may have been meant by `word`; None: nothing is like it."""
-    by_lower = {each.lower(): each for each in known}
-    found = get_close_matches(word.lower(), by_lower, 1, _NEAR)
-    return by_lower[found[0]] if found else None
+    """Return the known word most similar to `word`; None if none is similar."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    matches = get_close_matches(word.lower(), by_lower, 1, _NEAR)
+    return by_lower[matches[0]] if matches else None
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Ask whether something near was meant, as the end of a sentence."""
+    """Return a "did you mean" suffix for a sentence; empty without a similar word."""
     near = nearest(word, known)
     return "" if near is None else f'; did you mean "{near}"?'
