@@ -1,4 +1,4 @@
-"""The agent's file: TOML in, a plan out, or all that is wrong with it."""
+"""Configuration file of the agent: parses TOML into a plan, or reports every error."""
 
 import re
 import tomllib
@@ -16,9 +16,9 @@ from forewarn.agent.plan import Hook, Plan, Rule, Step, Together
 from forewarn.agent.values import wrong
 from forewarn.errors import CannotStart, FaultyFile, InvalidInput
 
-#: Where the file is, if nobody says so.
+#: Default location of the file.
 DEFAULT = Path("/etc/forewarn/agent.toml")
-#: The environment variable that says where it is.
+#: Environment variable with the location of the file.
 VARIABLE = "FOREWARN_AGENT_CONFIG"
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -32,13 +32,13 @@ def read(path: Path) -> Plan:
     text = _text(path)
     try:
         plain = tomllib.loads(text)
-        found = Complaints(file=path, lines=lines_of(text))
+        complaints = Complaints(file=path, lines=lines_of(text))
     except (ValueError, RecursionError) as error:
         raise CannotStart(_not_toml(path, text, error)) from error
-    plan = _plan(plain, Place(complaints=found))
-    if found.errors:
-        raise FaultyFile("\n".join(found.errors))
-    return replace(plan, warnings=found.warnings)
+    plan = _plan(plain, Place(complaints=complaints))
+    if complaints.errors:
+        raise FaultyFile("\n".join(complaints.errors))
+    return replace(plan, warnings=complaints.warnings)
 
 
 # --- the file itself ---------------------------------------------------------
@@ -61,11 +61,11 @@ def _text(path: Path) -> str:
 def _not_toml(path: Path, text: str, error: Exception) -> str:
     if isinstance(error, RecursionError):
         return f"{path}, line 1: this is no configuration: it is nested too deep"
-    said = str(error)
-    found = _AT.search(said)
-    line = int(found[1]) if found and found[1] else text.count("\n") + 1
-    column = f", column {found[2]}" if found and found[2] else ""
-    what = _AT.sub("", said)
+    message = str(error)
+    position = _AT.search(message)
+    line = int(position[1]) if position and position[1] else text.count("\n") + 1
+    column = f", column {position[2]}" if position and position[2] else ""
+    what = _AT.sub("", message)
     return f"{path}, line {line}{column}: this is not TOML: {what}"
 
 
@@ -73,17 +73,17 @@ def _not_toml(path: Path, text: str, error: Exception) -> str:
 
 
 def _plan(plain: Mapping[str, Any], top: Place) -> Plan:
-    known = {**TOP, **{part: Key(_as_it_is, part) for part in _PARTS}}
-    found = fields(plain, known, top)
-    parts = {part: found.pop(part) for part in _PARTS if part in found}
+    keys = {**TOP, **{part: Key(_as_it_is, part) for part in _PARTS}}
+    settings = fields(plain, keys, top)
+    parts = {part: settings.pop(part) for part in _PARTS if part in settings}
     hooks = _hooks(parts.get("hooks", {}), top.below("hooks", "[hooks]"))
     rules = _rules(parts.get("rules", []), top.below("rules"), hooks)
     scripts = drop_ins.Scripts()
-    if "scripts" in found:
-        scripts = drop_ins.find(found["scripts"], top.key("scripts"))
-    found.setdefault("state", places.state_folder())
+    if "scripts" in settings:
+        scripts = drop_ins.find(settings["scripts"], top.key("scripts"))
+    settings.setdefault("state", places.state_folder())
     plan = Plan(
-        **found,
+        **settings,
         **_metrics(parts.get("metrics", {}), top.below("metrics", "[metrics]")),
         hooks={**hooks, **scripts.hooks},
         rules=(*rules, *scripts.rules),
@@ -105,7 +105,7 @@ def _metrics(table: object, place: Place) -> dict[str, Any]:
 
 
 def _check_whole(plan: Plan, top: Place, *, of_file: int) -> None:
-    """Look at what only the whole file shows; `of_file` rules are in it itself."""
+    """Check what only the whole file shows; its first `of_file` rules are its own."""
     if not plan.rules and not top.complaints.errors:
         top.refuse("there are no rules, so the agent would do nothing; add [[rules]]")
     seen: set[str] = set()
@@ -124,7 +124,7 @@ def _hooks(table: object, place: Place) -> dict[str, Hook]:
     if not isinstance(table, dict):
         place.refuse(str(wrong("tables such as [hooks.drain]", table)))
         return {}
-    return {name: _hook(name, each, place) for name, each in table.items()}
+    return {name: _hook(name, hook_table, place) for name, hook_table in table.items()}
 
 
 def _hook(name: str, table: object, above: Place) -> Hook:
@@ -132,20 +132,20 @@ def _hook(name: str, table: object, above: Place) -> Hook:
     if not _NAME.fullmatch(name):
         place.refuse("a hook is called by at most 64 letters, digits, dots, - and _")
     try:
-        found = fields(table, HOOK, place)
+        settings = fields(table, HOOK, place)
     except InvalidInput as error:
         place.refuse(f"{error}; what it runs is its command")
         return Hook(name=name)
-    given = [key for key in ("command", "python") if key in _keys(table)]
-    if len(given) > 1:
+    targets = [key for key in ("command", "python") if key in _keys(table)]
+    if len(targets) > 1:
         place.key("python").refuse("a hook has a command or a python, not both")
-    elif not given:
+    elif not targets:
         place.refuse("a hook needs a command, or a python")
-    return Hook(name=name, **found)
+    return Hook(name=name, **settings)
 
 
 def _keys(table: object) -> frozenset[str]:
-    """Name the keys of a table, also of those whose values were refused."""
+    """Return the keys of a table, including those with invalid values."""
     return frozenset(table) if isinstance(table, dict) else frozenset()
 
 
@@ -166,22 +166,22 @@ def _rules(tables: object, place: Place, hooks: Mapping[str, Hook]) -> list[Rule
 
 
 def _rule(table: object, number: int, place: Place, hooks: Mapping[str, Hook]) -> Rule:
-    given = table.get("name") if isinstance(table, dict) else None
-    title = f'"{given}"' if isinstance(given, str) else f"number {number + 1}"
+    name = table.get("name") if isinstance(table, dict) else None
+    title = f'"{name}"' if isinstance(name, str) else f"number {number + 1}"
     place = replace(place, label=f"[[rules]] {title}")
     try:
-        found = fields(table, RULE, place)
+        settings = fields(table, RULE, place)
     except InvalidInput as error:
         place.refuse(str(error))
         return Rule(name=f"rule {number + 1}")
     by_step = {
-        Step(key.field): found.pop(key.field)
+        Step(key.field): settings.pop(key.field)
         for key in STEPS.values()
-        if key.field in found
+        if key.field in settings
     }
-    found.setdefault("name", f"rule {number + 1}")
+    settings.setdefault("name", f"rule {number + 1}")
     rule = Rule(
-        hooks={step: names for step, names in by_step.items() if names}, **found
+        hooks={step: names for step, names in by_step.items() if names}, **settings
     )
     for used, at in _used_hooks(rule, place):
         if used not in hooks:
@@ -194,7 +194,7 @@ def _rule(table: object, number: int, place: Place, hooks: Mapping[str, Hook]) -
 
 
 def _instead(used: str, hooks: Mapping[str, Hook]) -> str:
-    """Tell the hook that was meant, or how what is no name becomes one."""
+    """Return a hint: a hook with a similar name, or how to define one."""
     if _NAME.fullmatch(used):
         return meant(used, hooks)
     return "; write [hooks.NAME] with this as its command, and NAME here"

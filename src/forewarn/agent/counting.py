@@ -1,4 +1,4 @@
-"""What is written down, as numbers."""
+"""Metrics derived from audit entries and event states."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,26 +10,29 @@ from forewarn.errors import ForewarnError, Refused
 
 
 def count(note: Note, life: Life | None, metrics: Metrics) -> None:
-    """Count what a note tells."""
-    said, event_type = note.said, "" if life is None else str(life.event.type)
+    """Update the metrics for one audit entry."""
+    details, event_type = note.said, "" if life is None else str(life.event.type)
     match note.what:
         case "decided":
-            metrics.add("decisions_total", rule=str(said["rule"] or "none"))
+            metrics.add("decisions_total", rule=str(details["rule"] or "none"))
             _observe(metrics, "notice_given_seconds", life and life.notice, event_type)
         case "hook-ended":
-            step, outcome = str(said["step"]), str(said["outcome"])
+            step, outcome = str(details["step"]), str(details["outcome"])
             metrics.add("hooks_total", step=step, outcome=outcome)
-            seconds = said["seconds"]
+            seconds = details["seconds"]
             if isinstance(seconds, float):
                 metrics.observe("hook_seconds", seconds, step=step)
         case "approved":
             metrics.add("approvals_total", answer="200")
             _observe(
-                metrics, "notice_used_seconds", said["notice_seconds_used"], event_type
+                metrics,
+                "notice_used_seconds",
+                details["notice_seconds_used"],
+                event_type,
             )
-        case "started" if said["approved_elsewhere"]:
+        case "started" if details["approved_elsewhere"]:
             metrics.add("approved_elsewhere_total")
-        case "gone" if said["after_start"] and life is not None:
+        case "gone" if details["after_start"] and life is not None:
             metrics.add("boots_total", float(life.impact.boots))
             _observe(metrics, "impact_seconds", life.impact.seconds, event_type)
 
@@ -40,21 +43,29 @@ def _observe(metrics: Metrics, name: str, value: object, event_type: str) -> Non
 
 
 def count_refusal(error: ForewarnError, metrics: Metrics) -> None:
-    """Count an approval that was not taken."""
+    """Count a failed approval."""
     answer = str(error.status) if isinstance(error, Refused) else "unreachable"
     metrics.add("approvals_total", answer=answer)
 
 
 def show(lives: Iterable[Life], metrics: Metrics) -> None:
-    """Show the events that are in the document."""
+    """Export the events that are in the document."""
     live = [life for life in lives if life.seen is not Seen.GONE]
     events: Mapping[tuple[str, ...], int] = Counter(
-        (str(each.event.type), each.seen, "1" if each.is_mine else "0") for each in live
+        (
+            str(state.event.type),
+            state.seen,
+            "1" if state.is_mine else "0",
+        )
+        for state in live
     )
     metrics.replace("events", {labels: float(n) for labels, n in events.items()})
     due: Mapping[tuple[str, ...], float] = {
-        (each.id, str(each.event.type)): each.event.not_before.timestamp()
-        for each in live
-        if each.event.not_before is not None
+        (
+            state.id,
+            str(state.event.type),
+        ): state.event.not_before.timestamp()
+        for state in live
+        if state.event.not_before is not None
     }
     metrics.replace("not_before_timestamp_seconds", due)

@@ -1,17 +1,16 @@
-"""The course of one event in the agent: what is to be done next.
+"""State machine of one event in the agent: decides what to do next.
 
-Rules of this file:
-
-1. Nothing here reads a clock, runs anything or writes anything. A life comes in; the
-   life to be saved comes out, with the orders to be carried out when it is.
-2. What is to be done follows from the life alone, and from which hooks this process
-   has running: so an agent that died goes on where it was.
-3. A hook that has ended is never begun again. One that has not, and is not running
-   here, was running when the agent died: it is begun again.
-4. Nothing is approved before every hook of `prepare` has succeeded, unless the rule
-   says `at-once`.
-5. One step at a time: the hooks of a step that is over are cut, and the next step
-   begins when they have ended.
+1. Nothing here reads a clock, runs anything or writes anything. The state of an event
+   (`Life`) comes in. The state to save comes out, with the orders to carry out after
+   that.
+2. The next action depends only on the saved state and on which hooks this process is
+   running. So an agent that died continues where it was.
+3. A hook that has ended is never started again. One that has not ended and is not
+   running here was running when the agent died: it is started again.
+4. Nothing is approved before every hook of `prepare` has succeeded, unless the rule has
+   `at-once`.
+5. One step at a time: the hooks of an outdated step are cut, and the next step begins
+   when they have ended.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,15 +21,15 @@ from forewarn.agent.lives import Course, Life, Outcome, Run, Seen
 from forewarn.agent.notes import Note, ended, note
 from forewarn.agent.plan import Approve, Step, Together
 
-_SHARE = 0.2  # of the time left that is kept in reserve at most
-#: What ends the hooks of the step before.
+_SHARE = 0.2  # maximum share of the remaining time that is kept in reserve
+#: Why the hooks of the previous step are cut.
 NEWS: Mapping[Seen, str] = {
     Seen.SCHEDULED: "the event was announced anew",
     Seen.STARTED: "the event has started",
     Seen.GONE: "the event is gone",
 }
-_NEAR = timedelta(minutes=20)  # somebody else may approve it, so it may begin before
-_PATIENCE = timedelta(hours=1)  # for a hook that nothing else ends
+_NEAR = timedelta(minutes=20)  # it may start early: another VM can approve it
+_PATIENCE = timedelta(hours=1)  # for a hook without any other limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +37,12 @@ class Begin:
     """Run a hook."""
 
     run: Run
-    deadline: datetime | None  # None: only its own timeout ends it
+    deadline: datetime | None  # None if only its own timeout limits it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """End a hook that is running."""
+    """End a running hook."""
 
     token: str
     reason: str
@@ -51,7 +50,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskReady:
-    """Find out whether all VMs of the event are ready."""
+    """Run the hook that checks whether all VMs of the event are ready."""
 
     hook: str
 
@@ -66,18 +65,18 @@ Order = Begin | Cut | AskReady | Post
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What matters besides the life itself."""
+    """Context of a decision, besides the event's own state."""
 
     now: datetime  # the service's time
-    running: frozenset[str] = frozenset()  # the tokens of what runs for this event
-    token: Callable[[], str]  # makes a name for a run
-    reserve: float = 5.0  # seconds before NotBefore that no hook gets
-    is_dry: bool = False  # nothing is run, nothing is approved
+    running: frozenset[str] = frozenset()  # tokens of this event's running hooks
+    token: Callable[[], str]  # creates a unique name for a run
+    reserve: float = 5.0  # seconds before NotBefore in which no hook may run
+    is_dry: bool = False  # dry run: run and approve nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """The life as it is to be saved, and what is to be done then."""
+    """The state to save, and the orders to carry out after that."""
 
     life: Life
     orders: tuple[Order, ...] = ()
@@ -85,7 +84,7 @@ class Advance:
 
 
 def advance(life: Life, about: Circumstances) -> Advance:
-    """Say what is to be done next about one event."""
+    """Decide what to do next about one event."""
     course = life.course
     if life.over_at is not None:
         return Advance(life=life)
@@ -95,22 +94,24 @@ def advance(life: Life, about: Circumstances) -> Advance:
     if cuts := tuple(_cuts(life, about)):
         return Advance(life=life, orders=cuts, notes=closed)
     begun = tuple(_begun(life, course, about))
-    life, begins, said = _begin(life, begun, about)
+    life, begins, notes = _begin(life, begun, about)
     if begins or life.seen is Seen.SCHEDULED:
         orders = (*begins, *_approvals(life))
-        return Advance(life=life, orders=orders, notes=(*closed, *said))
+        return Advance(life=life, orders=orders, notes=(*closed, *notes))
     return _finish(life, about, closed)
 
 
 def end(life: Life, run: Run, now: datetime) -> Advance:
-    """Take in that a hook has ended; `run` tells how."""
-    runs = tuple(run if each.token == run.token else each for each in life.runs)
+    """Store the result of a hook that has ended."""
+    runs = tuple(
+        run if earlier.token == run.token else earlier for earlier in life.runs
+    )
     changed = replace(life, runs=runs)
     return Advance(life=changed, notes=(ended(changed, run, now),))
 
 
 def post(life: Life, now: datetime) -> Advance:
-    """Take in that an approval is about to be sent, for the first time or again."""
+    """Record that an approval is about to be sent; repeating it changes nothing."""
     if life.posted_at is not None:
         return Advance(life=life)
     posted = replace(life, posted_at=now)
@@ -118,11 +119,11 @@ def post(life: Life, now: datetime) -> Advance:
 
 
 def approve(life: Life, answer: str, now: datetime) -> Advance:
-    """Take in that the service has taken the approval."""
+    """Record that the service accepted the approval; repeating it changes nothing."""
     if life.approved_at is not None:
         return Advance(life=life)
     approved = replace(life, approved_at=now)
-    said = note(
+    entry = note(
         "approved",
         approved,
         now,
@@ -130,22 +131,22 @@ def approve(life: Life, answer: str, now: datetime) -> Advance:
         notice_seconds_given=life.notice,
         notice_seconds_used=round((now - life.first_at).total_seconds(), 3),
     )
-    return Advance(life=approved, notes=(said,))
+    return Advance(life=approved, notes=(entry,))
 
 
 def question(life: Life, hook: str, about: Circumstances) -> Begin:
-    """Ask by a hook whether all are ready; of this, nothing is kept."""
+    """Return the order for the readiness hook; its result is not saved."""
     run = Run(step=Step.PREPARE, hook=hook, token=about.token(), begun_at=about.now)
     return Begin(run=run, deadline=_deadline(life, about))
 
 
 def is_awaited(life: Life) -> bool:
-    """Say whether the event has yet to begin: until then it can be approved."""
+    """Return whether the event has not started yet, so that it can be approved."""
     return life.seen is Seen.SCHEDULED
 
 
 def is_near(life: Life, now: datetime) -> bool:
-    """Say whether the event may touch this VM soon, or does so now."""
+    """Return whether the event affects this VM now or may do so soon."""
     if life.seen is not Seen.SCHEDULED or life.posted_at is not None:
         return life.seen is not Seen.GONE
     due = life.event.not_before
@@ -153,7 +154,7 @@ def is_near(life: Life, now: datetime) -> bool:
 
 
 def not_approved(life: Life) -> str | None:
-    """Say why an event that is Scheduled is not approved; None if it is to be."""
+    """Explain why a Scheduled event is not approved; None if it should be."""
     course = life.course
     if course is None:
         return "no rule matches"
@@ -167,11 +168,10 @@ def not_approved(life: Life) -> str | None:
     return None
 
 
-# --- what is to be done ---------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------
 
 
 def _step(life: Life) -> Step:
-    """The step that the event is in."""
     if life.seen is Seen.SCHEDULED:
         return Step.PREPARE
     if life.seen is Seen.GONE:
@@ -180,7 +180,7 @@ def _step(life: Life) -> Step:
 
 
 def _close(life: Life, about: Circumstances) -> tuple[Life, tuple[Note, ...]]:
-    """Close what was running when the agent died, in a step that is over."""
+    """Mark hooks of earlier steps that were running when the agent died as cut."""
     reason = "the agent was not running, and the event went on without it"
     closed = {
         run: replace(run, outcome=Outcome.CUT, ended_at=about.now, reason=reason)
@@ -194,18 +194,18 @@ def _close(life: Life, about: Circumstances) -> tuple[Life, tuple[Note, ...]]:
 
 
 def _cuts(life: Life, about: Circumstances) -> Iterator[Cut]:
-    """What runs and is not of this step, or of a life that this one follows."""
-    wanted = {run.token for run in life.runs if run.step is _step(life)}
-    for token in sorted(about.running - wanted):
+    """Yield cuts for running hooks of another step, or of an earlier event state."""
+    current = {run.token for run in life.runs if run.step is _step(life)}
+    for token in sorted(about.running - current):
         yield Cut(token=token, reason=NEWS[life.seen])
 
 
 def _begun(life: Life, course: Course, about: Circumstances) -> Iterator[Run]:
-    """The hooks of this step that are to begin now."""
+    """Yield the hooks of this step that start now."""
     step = _step(life)
-    known = {run.hook: run for run in life.runs if run.step is step}
+    runs = {run.hook: run for run in life.runs if run.step is step}
     for hook in course.hooks.get(step, ()):
-        run = known.get(hook)
+        run = runs.get(hook)
         if run is None or _is_lost(run, about):
             yield Run(
                 step=step,
@@ -221,12 +221,12 @@ def _begun(life: Life, course: Course, about: Circumstances) -> Iterator[Run]:
 
 
 def _is_lost(run: Run, about: Circumstances) -> bool:
-    """Whether it was running when the agent died."""
+    """Return whether it was running when the agent died."""
     return run.outcome is Outcome.RUNNING and run.token not in about.running
 
 
 def _may_pass(run: Run) -> bool:
-    """Whether the next hook may begin: after a failed preparation it may not."""
+    """Return whether the next hook may start: not after a failed preparation."""
     if run.step is Step.PREPARE:
         return run.outcome is Outcome.DONE
     return run.outcome is not Outcome.RUNNING
@@ -246,8 +246,8 @@ def _began(life: Life, order: Begin) -> Note:
     run, left = order.run, None
     if order.deadline is not None:
         left = round((order.deadline - run.begun_at).total_seconds(), 3)
-    said = {"step": run.step, "hook": run.hook, "times": run.times}
-    return note("hook-began", life, run.begun_at, **said, seconds_left=left)
+    details = {"step": run.step, "hook": run.hook, "times": run.times}
+    return note("hook-began", life, run.begun_at, **details, seconds_left=left)
 
 
 def _deadline(life: Life, about: Circumstances) -> datetime:
@@ -271,10 +271,10 @@ def _approvals(life: Life) -> Iterator[Order]:
 
 
 def _unprepared(life: Life, course: Course) -> str | None:
-    """Say which hook has not succeeded; None if all have."""
-    known = {run.hook: run for run in life.runs if run.step is Step.PREPARE}
+    """Name the hook that has not succeeded; None if all have."""
+    runs = {run.hook: run for run in life.runs if run.step is Step.PREPARE}
     for hook in course.hooks.get(Step.PREPARE, ()):
-        run = known.get(hook)
+        run = runs.get(hook)
         if run is None:
             return f"{hook} has not run"
         if run.outcome is not Outcome.DONE:
@@ -283,14 +283,14 @@ def _unprepared(life: Life, course: Course) -> str | None:
 
 
 def _finish(life: Life, about: Circumstances, closed: tuple[Note, ...]) -> Advance:
-    """Close the life if the event is gone and nothing is left to be done."""
+    """Complete the state if the event is gone and nothing is left to do."""
     if life.seen is not Seen.GONE:
         return Advance(life=life, notes=closed)
     if any(run.outcome is Outcome.RUNNING for run in life.runs):
         return Advance(life=life, notes=closed)
     over = replace(life, over_at=about.now)
-    said = note("over", over, about.now, outcome=_in_a_word(over))
-    return Advance(life=over, notes=(*closed, said))
+    entry = note("over", over, about.now, outcome=_in_a_word(over))
+    return Advance(life=over, notes=(*closed, entry))
 
 
 def _in_a_word(life: Life) -> str:

@@ -1,7 +1,7 @@
-"""The system calls by which the agent keeps things, so that a test can end any of them.
+"""System calls for durable writes; tests replace them to simulate a crash.
 
-Writing is in the order that a power cut allows: the bytes are on the disk before their
-name is, and the name is before anybody acts on them.
+The order of writes survives a power cut: data is on disk before its file name, and the
+name before anything acts on it.
 """
 
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_MODE = 0o600  # what hooks write is nobody else's business
+_MODE = 0o600  # the output of hooks is private
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
-    """What is called to change files."""
+    """The calls that change files."""
 
     open: Callable[[Path, int, int], int] = os.open
     write: Callable[[int, bytes], int] = os.write
@@ -28,7 +28,7 @@ class Disk:
     unlink: Callable[[Path], None] = os.unlink
 
     def fill(self, path: Path, content: bytes) -> None:
-        """Make the file `path` of `content`, and wait until the disk has it."""
+        """Write `content` to the file `path`; it is on disk when this returns."""
         number = self.open(path, _FRESH, _MODE)
         try:
             left = content
@@ -39,7 +39,7 @@ class Disk:
             self.close(number)
 
     def settle(self, folder: Path) -> None:
-        """Wait until the disk has the names in `folder`."""
+        """Sync the names in `folder` to disk."""
         number = self.open(folder, _FOLDER, 0)
         try:
             self.fsync(number)
@@ -47,6 +47,6 @@ class Disk:
             self.close(number)
 
     def remove(self, path: Path) -> None:
-        """Remove `path`, if it is there."""
+        """Remove `path` if it exists."""
         with suppress(FileNotFoundError):
             self.unlink(path)

@@ -1,7 +1,8 @@
-"""A folder of scripts called on<Type>.sh, each of which is a rule of its own.
+"""Drop-in scripts: a folder of scripts named on<Type>.sh, each of them a rule.
 
-`onReboot.sh` prepares for a reboot, and then it is approved; `onReboot.recover.sh` and
-the like do the other steps. A type without a script that prepares is not approved.
+`onReboot.sh` prepares for a reboot, which is approved if it succeeds.
+`onReboot.recover.sh` and the like handle the other steps. Types without a preparing
+script are not approved.
 """
 
 import os
@@ -22,14 +23,14 @@ _STEPS: Mapping[str, Step] = {"": Step.PREPARE, **{str(each): each for each in S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripts:
-    """What a folder of scripts adds to a plan."""
+    """The hooks and rules that a folder of scripts adds to a plan."""
 
     hooks: Mapping[str, Hook] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
 
 
 def find(folder: Path, place: Place) -> Scripts:
-    """Read a folder; complain at `place` of what is odd in it."""
+    """Read a folder; report its errors and warnings at `place`."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
@@ -73,12 +74,12 @@ def _rules(by_step: Mapping[tuple[EventType, Step], str]) -> Iterator[Rule]:
 
 
 def _meaning(name: str) -> tuple[EventType, Step] | None:
-    """Say for what a script is; None: it is not called as one."""
-    found = _SCRIPT.fullmatch(name)
-    if found is None:
+    """Return the event type and step of a script; None if its name does not fit."""
+    parts = _SCRIPT.fullmatch(name)
+    if parts is None:
         return None
-    event_type = _TYPES.get(found[1].lower())
-    step = _STEPS.get((found[2] or "").lower())
+    event_type = _TYPES.get(parts[1].lower())
+    step = _STEPS.get((parts[2] or "").lower())
     return None if event_type is None or step is None else (event_type, step)
 
 

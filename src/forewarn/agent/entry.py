@@ -1,7 +1,7 @@
-"""Calls a function of Python's as a hook, in a process of its own.
+"""Entry point of Python hooks: calls a function in its own process.
 
-The function gets the event as it was received. None or True means that all is well;
-anything else is a failure, and so is an exception. SystemExit is the exit code.
+The function receives the event as it was received. None or True means success. Anything
+else is a failure, and so is an exception. SystemExit sets the exit code.
 """
 
 import json
@@ -13,22 +13,22 @@ _CHECK = "--check"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Call what `arguments` name, `module:function`; with --check, only find it."""
+    """Call the `module:function` in `arguments`; with --check, only import it."""
     target = arguments[-1]
     function = find(target)
     if arguments[0] == _CHECK:
         return
-    answer = function(json.loads(sys.stdin.buffer.read()))
-    if answer is not None and answer is not True:
-        sys.exit(f"{target} returned {answer!r:.200}; None or True means success")
+    result = function(json.loads(sys.stdin.buffer.read()))
+    if result is not None and result is not True:
+        sys.exit(f"{target} returned {result!r:.200}; None or True means success")
 
 
 def find(target: str) -> Callable[[object], object]:
-    """Import what `module:function` names; a function may be within a class."""
+    """Import `module:function`; the function may be inside a class."""
     module, _, path = target.partition(":")
-    found: object = import_module(module)
+    target_object: object = import_module(module)
     for name in path.split("."):
-        found = getattr(found, name)
-    if not callable(found):
+        target_object = getattr(target_object, name)
+    if not callable(target_object):
         raise TypeError(f"{target} is not a function")
-    return found
+    return target_object

@@ -1,7 +1,7 @@
-"""Reads the document again and again, in a thread of its own.
+"""Poller: a thread that reads the document repeatedly and passes it on.
 
-What it sees is handed on; what to make of it is decided elsewhere. It first finds out
-what this VM is called, because a document says nothing without that.
+It decides nothing itself. It first learns the name of this VM, because a document means
+nothing without that.
 """
 
 import logging
@@ -16,56 +16,55 @@ from forewarn.client.reading import Reading
 from forewarn.client.retries import delay
 from forewarn.errors import ForewarnError, Misunderstood, Refused
 
-_LONGEST_WAIT = 60.0  # seconds for which a service holds a question at most
-_BLIND_PAUSE = 2.0  # seconds between two questions while nobody answers: not longer,
-# because a Preempt leaves no more than thirty
-_REFUSED_PAUSE = 5.0  # seconds, where the question itself was refused
-_NO_TIME = 0.1  # seconds: who says that nothing is new sooner does not hold us
-#: Seconds until a name that could not be learned is asked for again: longer each time,
-#: because nothing is read meanwhile.
+_LONGEST_WAIT = 60.0  # seconds; the longest long poll
+_BLIND_PAUSE = 2.0  # seconds between requests without response; Preempt leaves only 30
+_REFUSED_PAUSE = 5.0  # seconds, after a request was rejected
+_NO_TIME = 0.1  # seconds; a 304 that comes sooner was not a long poll
+#: Seconds until the name is requested again if that failed. They double each time,
+#: because no document is read meanwhile.
 _ASK_AGAIN, _ASK_SELDOM = 60.0, 3600.0
 
 _log = logging.getLogger("forewarn.agent")
 
 
 class Source(Protocol):
-    """What is asked: the client, or something that stands in for it."""
+    """Where documents come from: the client or a substitute."""
 
     def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
-        """Ask once for the document."""
+        """Request the document once."""
         ...
 
     def instance(self) -> Instance:
-        """Ask what this VM is."""
+        """Request the metadata of this VM."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saw:
-    """A document was read, or is still the same."""
+    """A document was read, or is unchanged."""
 
     reading: Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Nothing could be read."""
+    """Reading failed."""
 
     error: ForewarnError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """What this VM is called."""
+    """The name of this VM."""
 
-    name: str | None  # None: the service does not tell
+    name: str | None  # None if the service does not report it
 
 
 Look = Saw | Lost | Named
 
 
 class Eyes:
-    """Asks until it is told to stop."""
+    """Polls until it is stopped."""
 
     def __init__(
         self,
@@ -76,9 +75,9 @@ class Eyes:
         hold: float | None,
         needs_name: bool,
     ) -> None:
-        """Ask `source` every `poll` seconds, or be held `hold` where that is offered.
+        """Poll `source` every `poll` seconds, or with long polls of `hold` seconds.
 
-        If it `needs_name`, nothing is read before that is known.
+        If it `needs_name`, no document is read before the name is known.
         """
         self._source = source
         self._hand_on = hand_on
@@ -93,21 +92,21 @@ class Eyes:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         self._stopped.set()
 
     def run(self) -> None:
-        """Ask, hand on, pause; again and again."""
+        """Poll until stopped."""
         while not self._stopped.is_set():
             try:
                 pause = self.look()
-            except Exception:  # whatever it is, an agent that is blind is worse
+            except Exception:  # an agent that stops polling would be worse
                 _log.exception("nothing could be made of what was read; again")
                 pause = _REFUSED_PAUSE
             self._stopped.wait(pause)
 
     def look(self) -> float:
-        """Ask once; answer how many seconds to pause."""
+        """Poll once; return the seconds to pause."""
         try:
             if time.monotonic() >= self._name_due:
                 self._learn_name()
@@ -120,7 +119,10 @@ class Eyes:
     def _learn_name(self) -> None:
         try:
             name: str | None = self._source.instance().name or None
-        except (Refused, Misunderstood):  # it answers, but does not know that question
+        except (
+            Refused,
+            Misunderstood,
+        ):  # it responds, but not to this request
             name = None
         except ForewarnError:
             if self._needs_name:
@@ -133,10 +135,10 @@ class Eyes:
         self._hand_on(Named(name=name))
 
     def _read(self) -> float:
-        """Ask for the document; whoever offers to wait is asked again at once."""
+        """Request the document; return 0 if a long poll can follow immediately."""
         wait = None if self._tag is None else self._hold
         if wait is not None and self._is_moved_by_hand:
-            wait = 1.0  # only an answer tells how far the clock was moved
+            wait = 1.0  # only responses show how far a manual clock was moved
         began = time.monotonic()
         reading = self._source.read(tag=self._tag, wait=wait)
         was_held = time.monotonic() - began > _NO_TIME

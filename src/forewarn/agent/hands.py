@@ -1,6 +1,6 @@
-"""Does what takes time: hooks, approvals, the question whether all are ready.
+"""Executor: runs hooks, approvals and readiness checks in threads.
 
-Each in a thread of its own; what came of it is handed on.
+Each has its own thread; the result is passed on to the agent.
 """
 
 import logging
@@ -21,11 +21,11 @@ from forewarn.errors import ForewarnError, Unreachable
 
 _log = logging.getLogger("forewarn.agent")
 
-_LAST_WAIT = 5.0  # seconds for hooks to end when the agent does
+_LAST_WAIT = 5.0  # seconds for hooks to end when the agent stops
 
 
 class Approver(Protocol):
-    """Who passes approvals on: the client, or something that stands in for it."""
+    """Where approvals are sent: the client or a substitute."""
 
     def approve(self, *events: str) -> None:
         """Approve events."""
@@ -42,26 +42,26 @@ class HookEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """An approval was taken, or not."""
+    """The service accepted or rejected an approval."""
 
     event: str
-    error: ForewarnError | None  # None: it was taken
+    error: ForewarnError | None  # None if it was accepted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyTold:
-    """A hook has told whether all are ready."""
+    """Result of a readiness hook."""
 
     event: str
     is_ready: bool
-    why: str  # the end of what it wrote
+    why: str  # the end of its output
 
 
 Report = HookEnded | Answered | ReadyTold
 
 
 class Hands:
-    """Everything that the agent has begun and not yet heard the end of."""
+    """All work that the agent has started and that has not been reported as ended."""
 
     def __init__(
         self,
@@ -70,18 +70,18 @@ class Hands:
         clock: ServiceClock,
         hand_on: Callable[[Report], None],
     ) -> None:
-        """Run the hooks of `plan`; tell `hand_on` what came of them."""
-        self.name = plan.name or ""  # this VM's
+        """Run the hooks of `plan`; pass each result to `hand_on`."""
+        self.name = plan.name or ""  # of this VM
         self._plan = plan
         self._approver = approver
         self._clock = clock
         self._hand_on = hand_on
         self._running: dict[str, tuple[str, Cut]] = {}  # by token: event, cut
-        self._questions: dict[str, Cut] = {}  # whether all are ready, by event
+        self._questions: dict[str, Cut] = {}  # running readiness hooks, by event
         self._threads: set[threading.Thread] = set()
 
     def running(self, event: str) -> frozenset[str]:
-        """Name what runs for one event."""
+        """Return the tokens of the hooks that run for one event."""
         mine = key(event)
         return frozenset(
             token for token, (name, _) in self._running.items() if name == mine
@@ -89,11 +89,11 @@ class Hands:
 
     @property
     def count(self) -> int:
-        """How many hooks are running."""
+        """The number of running hooks."""
         return len(self._running)
 
     def begin(self, life: Life, order: Begin) -> None:
-        """Run a hook."""
+        """Start a hook."""
         cut = Cut()
         call = self._call(life, order, cut)
         self._running[order.run.token] = (key(life.id), cut)
@@ -105,16 +105,16 @@ class Hands:
         self._start(lambda: self._run(life, order.run, call), without)
 
     def cut(self, token: str, reason: str) -> None:
-        """End a hook that is running."""
+        """End a running hook."""
         if token in self._running:
             self._running[token][1].cut(reason)
 
     def forget(self, token: str) -> None:
-        """Take in that its end was heard."""
+        """Drop a hook whose end was processed."""
         self._running.pop(token, None)
 
     def post(self, life: Life) -> None:
-        """Approve the event."""
+        """Send the approval of the event."""
 
         def without(why: str) -> Report:
             return Answered(event=life.id, error=Unreachable(why))
@@ -122,7 +122,7 @@ class Hands:
         self._start(lambda: self._post(life), without)
 
     def ask_ready(self, life: Life, order: Begin) -> None:
-        """Run the hook that tells whether all are ready."""
+        """Start the readiness hook."""
         cut = self._questions[key(life.id)] = Cut()
         hook, call = order.run.hook, self._call(life, order, cut)
 
@@ -132,12 +132,12 @@ class Hands:
         self._start(lambda: self._ask(life, hook, call), without)
 
     def ask_no_more(self, event: str, reason: str) -> None:
-        """End the hook that tells whether all are ready, if it is running."""
+        """End the readiness hook of an event if it is running."""
         if cut := self._questions.pop(key(event), None):
             cut.cut(reason)
 
     def stop(self, patience: float = _LAST_WAIT) -> None:
-        """End every hook, and wait `patience` seconds for all of that."""
+        """End every hook; wait at most `patience` seconds for all threads."""
         running = [cut for _, cut in self._running.values()]
         for cut in (*running, *self._questions.values()):
             cut.cut("the agent is stopping")
@@ -204,7 +204,7 @@ class Hands:
     def _start(
         self, do: Callable[[], Report], otherwise: Callable[[str], Report]
     ) -> None:
-        """Do it in a thread, and hand on what it tells; `otherwise`, if it cannot."""
+        """Run `do` in a thread; pass on its result, or `otherwise`'s if it fails."""
 
         def work() -> None:
             try:
@@ -219,6 +219,6 @@ class Hands:
         self._threads.add(thread)
         try:
             thread.start()
-        except RuntimeError as error:  # no memory, or too many tasks
+        except RuntimeError as error:  # no memory, or too many threads
             self._threads.discard(thread)
             self._hand_on(otherwise(str(error)))

@@ -1,7 +1,7 @@
-"""Tells those who ask over HTTP how the agent is: /metrics and /healthz.
+"""HTTP endpoint of the agent: /metrics and /healthz.
 
-One thread answers one request at a time, and gives each a few seconds and a few
-kilobytes: whoever is slow delays others that long, and the agent not at all.
+One thread serves one request at a time and allows each a few seconds and kilobytes. A
+slow client delays other clients for that long, but never the agent.
 """
 
 import json
@@ -17,13 +17,13 @@ from forewarn.agent.logs import Conditions
 from forewarn.agent.metrics import CONTENT_TYPE, Metrics
 from forewarn.errors import CannotStart, InvalidInput
 
-#: Conditions with which the agent does not do what it is there for.
+#: Conditions under which the agent cannot do its job.
 ALARMS = ("blind", "name-mismatch", "state-unwritable")
 
 _MOST_HEAD = 8192  # bytes
-_PATIENCE = 2.0  # seconds for one request and its answer
-_WAITING = 16  # connections that are not answered yet
-_RECOVERY = 1.0  # seconds until the next try, if no more files can be opened
+_PATIENCE = 2.0  # seconds for one request and its response
+_WAITING = 16  # connections that are not served yet
+_RECOVERY = 1.0  # seconds until the next attempt if no file descriptor is free
 
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_address(text: str) -> tuple[str, int]:
-    """Take HOST:PORT apart; an IPv6 address stands in brackets."""
+    """Parse HOST:PORT; an IPv6 address is in brackets."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if "[" in host else host
     if not host or (":" in host and "[" not in text):
@@ -53,14 +53,14 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 def reaches_others(address: str) -> bool:
-    """Whether others than this machine can ask at an IP address."""
+    """Return whether other machines can connect to an IP address."""
     from ipaddress import ip_address  # half a megabyte that few agents need
 
     return not ip_address(address.partition("%")[0]).is_loopback
 
 
 class Health:
-    """Answers at one address until it is closed."""
+    """Server at one address until it is closed."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Health:
         *,
         patience: float = _PATIENCE,
     ) -> None:
-        """Listen at `listen`, HOST:PORT, and begin to answer."""
+        """Listen on `listen`, HOST:PORT, and start serving."""
         self._conditions = conditions
         self._patience = patience
         self._pages: Mapping[str, Callable[[], tuple[int, str, str]]] = {
@@ -84,15 +84,15 @@ class Health:
 
     @property
     def address(self) -> str:
-        """Where it answers, HOST:PORT."""
+        """The address it listens on, HOST:PORT."""
         host, port = self._listener.getsockname()[:2]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         self._is_closed.set()
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # else `accept` waits for ever
+            self._listener.shutdown(socket.SHUT_RDWR)  # else `accept` waits forever
         self._listener.close()
         self._thread.join(2 * self._patience)
 
@@ -113,7 +113,7 @@ class Health:
             if head:
                 _send(wire, self._answer(head), until)
         except OSError:
-            return  # whoever asked has gone, or was too slow
+            return  # the client has gone, or was too slow
 
     def _answer(self, head: bytes) -> bytes:
         if b"\r\n\r\n" not in head:
@@ -150,7 +150,7 @@ def _listen(text: str) -> socket.socket:
     except OSError as error:
         raise CannotStart(f"metrics cannot be told at {text}: {error}") from error
     try:
-        # Else an agent that is started anew waits for connections of its predecessor.
+        # Otherwise a restarted agent would wait for its predecessor's connections.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(where)
         listener.listen(_WAITING)
@@ -167,7 +167,7 @@ def _listen(text: str) -> socket.socket:
 
 
 def _read_head(wire: socket.socket, until: float) -> bytes:
-    """Read up to the blank line, or as much as is read at most."""
+    """Read up to the blank line, but at most `_MOST_HEAD` bytes."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _MOST_HEAD:
         wire.settimeout(max(until - time.monotonic(), 0.001))
@@ -179,11 +179,11 @@ def _read_head(wire: socket.socket, until: float) -> bytes:
 
 
 def _send(wire: socket.socket, answer: bytes, until: float) -> None:
-    """Send `answer`, and let it arrive before the connection is closed."""
+    """Send `answer` and make sure it arrives before the connection is closed."""
     wire.settimeout(max(until - time.monotonic(), 0.001))
     wire.sendall(answer)
     wire.shutdown(socket.SHUT_WR)
-    # What is left unread would make the kernel drop the answer on its way.
+    # Unread input would make the kernel discard the response in transit.
     left = 8 * _MOST_HEAD
     while left > 0:
         wire.settimeout(max(until - time.monotonic(), 0.001))

@@ -1,4 +1,4 @@
-"""One agent at a time: a lock on its folder, which ends with its process."""
+"""Lock on the agent's folder: one agent at a time; it ends with the process."""
 
 import fcntl
 import os
@@ -15,10 +15,10 @@ _LOOK_AGAIN = 0.02  # seconds
 def hold(
     folder: Path, patience: float, wait: Callable[[float], None] = time.sleep
 ) -> int:
-    """Hold `folder` by a file that is kept open; refuse if another agent has it.
+    """Lock `folder` and return the open lock file; fail if another agent has it.
 
-    For `patience` seconds an agent is waited for that has just been killed: a hook that
-    it was about to begin has its files until it is another program.
+    It waits up to `patience` seconds for an agent that was just killed: a hook that was
+    being started keeps the agent's files open until its own program runs.
     """
     held = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     end = time.monotonic() + patience
@@ -38,7 +38,7 @@ def hold(
 
 
 def let_go(held: int) -> None:
-    """Let another agent have the folder, also while a hook is about to begin."""
+    """Release the folder, even while a hook is being started."""
     fcntl.flock(held, fcntl.LOCK_UN)
     os.close(held)
 

@@ -1,12 +1,11 @@
-"""Runs a hook: its tries, its time, and how it ended.
+"""Hook runner: retries, timeouts and results.
 
-1. Whatever a hook does, `run` answers; it raises nothing for it.
-2. A hook has succeeded if its process has ended by itself with exit code 0, and in no
-   other case.
-3. What runs out of time, or is cut, is told to end (TERM), with all that it has
-   started, and killed a while later. What a hook leaves behind when it ends by itself
-   is left alone.
-4. Nothing is begun when there is no time left.
+1. Whatever a hook does, `run` returns a result; it never raises because of the hook.
+2. A hook has succeeded only if its process ended by itself with exit code 0.
+3. A hook that runs out of time or is cut gets TERM, together with all that it has
+   started, and KILL a while later. Processes that a hook leaves behind when it ends by
+   itself are left alone.
+4. Nothing is started when no time is left.
 """
 
 import errno
@@ -22,29 +21,32 @@ from forewarn.agent.child import Child, Tail
 from forewarn.agent.lives import Outcome
 from forewarn.agent.plan import Hook
 
-_LOOK = 1.0  # seconds after which the time left is asked for again: clocks are moved
-_DRAIN = 0.2  # seconds for what is still written when the process has ended
+_LOOK = 1.0  # seconds between two looks at the remaining time: clocks can be moved
+_DRAIN = 0.2  # seconds for remaining output after the process has ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a hook has ended."""
+    """The result of a hook."""
 
     outcome: Outcome
-    code: int | None = None  # exit code, minus a signal's number; None: not run
-    output: str = ""  # the end of what it wrote, in all tries
+    code: int | None = None  # exit code, or minus a signal's number; None if not run
+    output: str = ""  # the end of its output, of all tries
     tries: int = 0
-    reason: str = ""  # why it failed or was cut, in a sentence
-    seconds: float = 0.0  # real ones, also those between tries
+    reason: str = ""  # why it failed or was cut, as a sentence
+    seconds: float = 0.0  # real seconds, including those between tries
 
 
 def run(hook: Hook, call: Call, *, kill_after: float) -> Ended:
-    """Run `hook`, and wait for its end; real `kill_after` seconds from TERM to KILL."""
+    """Run `hook` and wait for its end.
+
+    `kill_after` is the number of real seconds between TERM and KILL.
+    """
     began, tail = time.monotonic(), Tail()
     try:
         with call.cut.waking() as wake:
             tries, last = _run(_Task(hook, call, tail, wake, kill_after))
-    except OSError as error:  # there is no file to be woken by
+    except OSError as error:  # no file descriptor for wake-ups
         tries, last = 0, _failed(f"it cannot be run: {error.strerror}")
     return Ended(
         outcome=last.outcome,
@@ -58,7 +60,7 @@ def run(hook: Hook, call: Call, *, kill_after: float) -> Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What `run` was asked for."""
+    """The arguments of `run`."""
 
     hook: Hook
     call: Call
@@ -69,7 +71,7 @@ class _Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _End:
-    """How one try has ended, or why there was none."""
+    """The result of one try, or why there was none."""
 
     outcome: Outcome
     code: int | None = None
@@ -80,11 +82,11 @@ def _failed(reason: str, code: int | None = None) -> _End:
     return _End(outcome=Outcome.FAILED, code=code, reason=reason)
 
 
-# --- one try after the other -------------------------------------------------
+# --- retries -----------------------------------------------------------------
 
 
 def _run(task: _Task) -> tuple[int, _End]:
-    """Try until it succeeds or may not be tried again; count the tries."""
+    """Try until it succeeds or may not be retried; return the number of tries."""
     tries = 0
     last = _over(task, "there was no time left to run it")
     while last is None or _may_go_on(task, tries, last):
@@ -94,7 +96,7 @@ def _run(task: _Task) -> tuple[int, _End]:
 
 
 def _may_go_on(task: _Task, tries: int, last: _End) -> bool:
-    """Wait for the next try; say whether there is one."""
+    """Wait for the next try; return whether there is one."""
     if last.outcome is Outcome.DONE or tries >= task.hook.tries:
         return False
     until = time.monotonic() + task.call.real(task.hook.retry_after)
@@ -107,7 +109,7 @@ def _may_go_on(task: _Task, tries: int, last: _End) -> bool:
 
 
 def _over(task: _Task, reason: str = "its time was up") -> _End | None:
-    """Say why nothing may run any more; None: it may."""
+    """Return why nothing may run any more; None if it may."""
     cut = task.call.cut.reason
     if cut is not None:
         return _End(outcome=Outcome.CUT, reason=cut)
@@ -160,13 +162,13 @@ def _begin(task: _Task, command: tuple[str, ...], tried: int) -> Child:
 
 
 def _until(task: _Task) -> float | None:
-    """When the hook's own time is up, on the monotonic clock; None: it has none."""
+    """Return when the hook's own timeout ends, monotonic; None if it has none."""
     own = task.hook.timeout
     return None if own is None else time.monotonic() + task.call.real(own)
 
 
 def _due(task: _Task, until: float | None) -> _End | None:
-    """Say why it must end now; None: it may go on."""
+    """Return why it must end now; None if it may continue."""
     if until is not None and time.monotonic() >= until:
         reason = f"it took longer than {task.hook.timeout:g} s"
         return _over(task) or _End(outcome=Outcome.CUT, reason=reason)
@@ -174,13 +176,13 @@ def _due(task: _Task, until: float | None) -> _End | None:
 
 
 def _patience(task: _Task, until: float | None) -> float:
-    """Count the real seconds until the time must be looked at again."""
+    """Return the real seconds until the time must be checked again."""
     left = task.call.wait_left()
     own = None if until is None else until - time.monotonic()
-    return min(each for each in (left, own, _LOOK) if each is not None)
+    return min(seconds for seconds in (left, own, _LOOK) if seconds is not None)
 
 
-# --- what is made of it ------------------------------------------------------
+# --- results -----------------------------------------------------------------
 
 
 def _judge(code: int | None) -> _End:

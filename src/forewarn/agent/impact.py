@@ -1,12 +1,12 @@
-"""What an event does to this VM, measured: restarts, and times in which nothing ran.
+"""Impact measurement: restarts of this VM, and periods in which nothing ran.
 
 No single clock sees everything, so three are compared:
 
-1. A thread that is to run four times a second runs late (`Pulse`): nothing ran
+1. `Pulse`: a thread that should run four times a second runs late. Nothing ran
    meanwhile, or the VM was suspended.
-2. The service's clock has got ahead of ours (`Ahead`): the VM stood still with all its
-   clocks, as it may when a hypervisor pauses it.
-3. A file was last touched before a restart (`Alive`): nothing ran until now.
+2. `Ahead`: the service's clock is ahead of ours. The VM stood still with all its
+   clocks, as when a hypervisor pauses it.
+3. `Alive`: a file was last touched before a restart. Nothing ran until now.
 """
 
 import threading
@@ -23,13 +23,13 @@ from forewarn.client.reckoning import Reckoning
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 EVERY = 0.25  # seconds between two ticks
-LATE = 0.5  # seconds that a busy machine, or an answer, may be late
+LATE = 0.5  # seconds that a busy machine, or a response, may be late
 _TOUCH_EVERY = 1.0  # seconds
-_FEWEST, _MOST = 2, 16  # dates that are compared with
+_FEWEST, _MOST = 2, 16  # number of dates to compare with
 
 
 def boot_id(path: Path = BOOT_ID) -> str:
-    """Say which boot of the machine this is; empty if it is not told."""
+    """Return the id of the machine's current boot; empty if it is unknown."""
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
@@ -37,37 +37,37 @@ def boot_id(path: Path = BOOT_ID) -> str:
 
 
 def lasting(seconds: float) -> Impact:
-    """Say that nothing ran for so many `seconds`."""
+    """Return the impact of a period of `seconds` in which nothing ran."""
     return Impact(seconds=seconds, total=seconds)
 
 
-# --- a thread that runs late ---------------------------------------------------
+# --- late ticks ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """One look at both clocks of this machine."""
+    """Both clocks of this machine at one moment."""
 
     monotonic: float
-    boottime: float  # goes on while the machine is suspended
+    boottime: float  # continues while the machine is suspended
 
 
 def look() -> Tick:
-    """Look at both clocks."""
+    """Read both clocks."""
     return Tick(
         monotonic=time.monotonic(), boottime=time.clock_gettime(time.CLOCK_BOOTTIME)
     )
 
 
 def gap(before: Tick, after: Tick) -> float:
-    """Count the seconds in which nothing ran between two ticks."""
+    """Return the seconds between two ticks in which nothing ran."""
     ran = after.monotonic - before.monotonic
     late = max(after.boottime - before.boottime, ran) - EVERY
     return late if late > LATE else 0.0
 
 
 class Pulse:
-    """A thread that ticks while somebody watches, and notes when it could not."""
+    """Thread that ticks while events are near and records when it could not."""
 
     def __init__(
         self,
@@ -75,18 +75,18 @@ class Pulse:
         look: Callable[[], Tick] = look,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
-        """Touch `alive`; `look` at the clocks and `wait` for the next tick."""
+        """Touch `alive`; `look` reads the clocks, `wait` waits for the next tick."""
         self._alive = alive
         self._look = look
         self._wait = wait
         self._lock = threading.Lock()
-        self._last: Tick | None = None  # None: nobody watches
+        self._last: Tick | None = None  # None while it is off
         self._felt = Impact()
         self._resting = threading.Event()
         self._thread: threading.Thread | None = None
 
     def watch(self) -> None:
-        """Begin to tick, unless it ticks already."""
+        """Start ticking if it is not already."""
         if self._thread is not None:
             return
         self._alive.touch()
@@ -95,7 +95,7 @@ class Pulse:
         thread = threading.Thread(target=self._tick, name="pulse", daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # no memory, or too many tasks: again next time
+        except RuntimeError:  # no memory, or too many threads: retried next time
             self._last = None
         else:
             self._thread = thread
@@ -108,7 +108,7 @@ class Pulse:
             self._thread = self._last = None
 
     def taken(self) -> Impact:
-        """Say what was felt since `watch`, or since this was last asked."""
+        """Return the impact since `watch` or since the previous call."""
         self._note()
         with self._lock:
             felt, self._felt = self._felt, Impact()
@@ -137,25 +137,25 @@ class Pulse:
 
 
 class Ahead:
-    """Hears the service's dates, and tells when it got ahead of our clock.
+    """Detects from the service's dates that this VM's clocks stood still.
 
-    An answer may be late, but never early: so what counts is the answer, of the last
-    ones, that was late the least. One that is ahead of it tells that we stood still.
+    A response may be late, but never early. So the reference is the least delayed of
+    the last responses. If a new one is ahead of it, this VM stood still.
     """
 
     def __init__(self) -> None:
-        """Begin with no date."""
+        """Start without dates."""
         self._rate = 0.0
-        self._zeros: deque[datetime] = deque(maxlen=_MOST)  # the service's, at our 0
+        self._zeros: deque[datetime] = deque(maxlen=_MOST)  # service's time at our 0
 
     def heard(self, reckoning: Reckoning, felt: Impact) -> Impact:
-        """Add to what was `felt` since the last date what only this one tells."""
+        """Return `felt` plus the impact that only this date reveals."""
         rate = reckoning.rate
         if rate != self._rate:
             self._zeros.clear()
             self._rate = rate
         if not rate:
-            return felt  # a hand moves it
+            return felt  # a manual clock
         zero = reckoning.date - timedelta(seconds=reckoning.at * rate)
         unfelt = self._ahead(zero) - felt.total
         if unfelt <= 1 / rate + LATE:  # dates have whole seconds
@@ -175,9 +175,9 @@ class Ahead:
 
 
 class Alive:
-    """A file whose date says when this machine last ran.
+    """File whose modification time shows when this machine last ran.
 
-    Only dates of this file are compared with each other: they are of one clock.
+    Only times of this file are compared with each other, so they are of one clock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -185,12 +185,12 @@ class Alive:
         self._path = path
 
     def touch(self) -> None:
-        """Say that it runs; a disk that refuses is no reason to stop."""
+        """Record that the machine runs; a failing disk is ignored."""
         with suppress(OSError):
             self._path.touch(mode=0o600)
 
     def seconds_since(self) -> float:
-        """Count the seconds since the last touch, and touch it; 0 if there was none."""
+        """Touch the file; return the seconds since the last touch, 0 without one."""
         last = self._date()
         self.touch()
         now = self._date()
@@ -204,5 +204,5 @@ class Alive:
 
 
 def downtime(alive_at: float, now: float) -> float:
-    """Count the seconds in which the machine was down; none if its clock went back."""
+    """Return the seconds of downtime; 0 if the clock went back."""
     return max(now - alive_at, 0.0)

@@ -1,13 +1,11 @@
-"""The lives of events, kept on disk: one file for each, and an older copy of it.
+"""Event states on disk: one file for each event, and an older copy of it.
 
-Rules of this file:
-
-1. At every moment, what was saved last is there whole: the new file is written beside
-   it, and takes its name when the disk has it.
-2. A file tells by a checksum whether it is whole. If it is not, the older copy is used;
-   if that is not either, the event is forgotten. What is broken is moved aside, not
-   thrown away, and it is said.
-3. One agent at a time: the folder is held by a lock, which ends with its process.
+1. The latest saved state is complete at any time: a new file is written next to it and
+   renamed when it is on disk.
+2. A checksum shows whether a file is complete. If it is not, the older copy is used. If
+   that is broken as well, the event is forgotten. Broken files are moved aside, not
+   deleted, and reported.
+3. One agent at a time: the folder has a lock, which ends with the process.
 """
 
 import errno
@@ -31,10 +29,10 @@ _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What was found on the disk."""
+    """The states found on disk."""
 
     lives: Mapping[str, Life]  # by the `key` of their ids
-    complaints: tuple[str, ...] = ()  # what was wrong, and what was done, in sentences
+    complaints: tuple[str, ...] = ()  # what was wrong and what was done, as sentences
 
 
 class _Copies:
@@ -49,14 +47,14 @@ class _Copies:
 
 
 class Keeping:
-    """The folder in which an agent keeps what it knows."""
+    """The folder in which an agent stores the state of events."""
 
     def __init__(
         self, folder: Path, disk: Disk | None = None, patience: float = holding.PATIENCE
     ) -> None:
-        """Keep lives in `folder`, by the calls of `disk`.
+        """Store states in `folder` via the calls of `disk`.
 
-        `patience` is how many seconds an agent may take to let go of the folder.
+        `patience` is how many seconds another agent may take to release the folder.
         """
         self._folder = folder
         self._events = folder / "events"
@@ -65,7 +63,7 @@ class Keeping:
         self._held: int | None = None
 
     def open(self) -> None:
-        """Make the folder, and hold it: no other agent may use it meanwhile."""
+        """Create and lock the folder: no other agent may use it meanwhile."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._held = holding.hold(self._folder, self._patience)
@@ -79,26 +77,26 @@ class Keeping:
             ) from error
 
     def close(self) -> None:
-        """Let another agent have the folder."""
+        """Release the folder."""
         if self._held is not None:
             holding.let_go(self._held)
             self._held = None
 
     def load(self) -> Loaded:
-        """Read every life; use older copies of what is broken, and say so."""
+        """Read every state; use the older copy of broken ones and report it."""
         lives: dict[str, Life] = {}
         complaints: list[str] = []
         names = self._names()
-        stems = {found[1] for name in names if (found := _KEPT.fullmatch(name))}
+        stems = {match_[1] for name in names if (match_ := _KEPT.fullmatch(name))}
         for stem in sorted(stems):
-            life, said = self._load(_Copies(self._events, stem))
-            complaints += said
+            life, problems = self._load(_Copies(self._events, stem))
+            complaints += problems
             if life is not None:
                 lives[key(life.id)] = life
         return Loaded(lives=lives, complaints=tuple(complaints))
 
     def save(self, life: Life) -> None:
-        """Keep `life`: the disk has it when this returns, and the former one if not."""
+        """Save `life`; it is on disk when this returns, else the old state stays."""
         copies = _Copies(self._events, _stem(life.id))
         try:
             self._disk.fill(copies.fresh, _sealed(written.encode(life)))
@@ -110,7 +108,7 @@ class Keeping:
             raise _cannot(copies, error) from error
 
     def forget(self, event_id: str) -> None:
-        """Keep nothing of the event any more."""
+        """Delete the state of an event."""
         copies = _Copies(self._events, _stem(event_id))
         try:
             self._disk.remove(copies.older)  # first: alone, it would be used
@@ -120,12 +118,12 @@ class Keeping:
             raise _cannot(copies, error) from error
 
     def _keep_older(self, copies: _Copies) -> None:
-        """Give what was saved last a second name."""
+        """Keep the previously saved state as the older copy."""
         self._disk.remove(copies.older)
         try:
             self._disk.link(copies.whole, copies.older)
         except FileNotFoundError:
-            return  # nothing was
+            return  # nothing was saved before
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
@@ -140,27 +138,27 @@ class Keeping:
             ) from error
 
     def _load(self, copies: _Copies) -> tuple[Life | None, list[str]]:
-        said = self._try(self._disk.remove, copies.fresh)
-        found = _read(copies.whole, copies.stem)
-        if isinstance(found, Life):
-            return found, said
+        problems = self._try(self._disk.remove, copies.fresh)
+        latest = _read(copies.whole, copies.stem)
+        if isinstance(latest, Life):
+            return latest, problems
         former = _read(copies.older, copies.stem)
-        if found is None and former is None:
-            return None, said  # it was never saved
-        said.append(_complaint(copies, found, former))
-        if found is not None:
-            said += self._try(self._disk.replace, copies.whole, copies.bad)
+        if latest is None and former is None:
+            return None, problems  # it was never saved
+        problems.append(_complaint(copies, latest, former))
+        if latest is not None:
+            problems += self._try(self._disk.replace, copies.whole, copies.bad)
         if isinstance(former, Life):
-            # `save` is to keep a copy of it, not of what is broken.
-            said += self._try(self._disk.replace, copies.older, copies.whole)
-            return former, said
+            # `save` must copy this state, not the broken one.
+            problems += self._try(self._disk.replace, copies.older, copies.whole)
+            return former, problems
         if former is not None:
             aside = copies.bad.with_suffix(".bad.old")
-            said += self._try(self._disk.replace, copies.older, aside)
-        return None, said
+            problems += self._try(self._disk.replace, copies.older, aside)
+        return None, problems
 
     def _try(self, change: Callable[..., None], *paths: Path) -> list[str]:
-        """Make a change that can be done without; give a sentence if it fails."""
+        """Make an optional change; return a sentence if it fails."""
         try:
             change(*paths)
         except OSError as error:
@@ -169,7 +167,7 @@ class Keeping:
 
 
 def _stem(event_id: str) -> str:
-    """Name the files of an event: by its id, unless that makes no good name."""
+    """Return the base name of an event's files: its id, or a hash if that is unsafe."""
     name = key(event_id)
     if _SAFE.fullmatch(name):
         return name
@@ -181,13 +179,13 @@ def _sealed(text: bytes) -> bytes:
 
 
 def _sum(text: bytes) -> str:
-    from hashlib import sha256  # four megabytes that an agent without events can spare
+    from hashlib import sha256  # 4 MB of memory that an agent without events saves
 
     return sha256(text).hexdigest()
 
 
 def _read(path: Path, stem: str) -> Life | str | None:
-    """Read a life; say what is wrong with the file; None if there is none."""
+    """Return the state, or what is wrong with the file; None if there is no file."""
     try:
         sealed = path.read_bytes()
     except FileNotFoundError:

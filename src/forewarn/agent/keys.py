@@ -1,4 +1,4 @@
-"""Every key that the agent's file may have."""
+"""Schema of the agent's configuration file: every key, its parser and its field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _A_WINDOW = 'a window such as {from = "22:00", to = "06:00"}'
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: how it is read, and what it is called in the plan."""
+    """Parser of one key, and the plan's field for its value."""
 
     read: Reader
     field: str
@@ -64,10 +64,10 @@ WINDOW: Keys = MappingProxyType(
 def fields(
     table: object, keys: Keys, place: Place, *, expected: str = "a table"
 ) -> dict[str, Any]:
-    """Read what a table says; complain of all that it should not say."""
+    """Parse the values of a table; report unknown keys and invalid values."""
     if not isinstance(table, dict):
         raise wrong(expected, table)
-    found = {}
+    values = {}
     for name, value in table.items():
         key = keys.get(name)
         if key is None:
@@ -75,21 +75,21 @@ def fields(
             continue
         at = place.key(name)
         try:
-            found[key.field] = key.read(value, at)
+            values[key.field] = key.read(value, at)
         except InvalidInput as error:
             at.refuse(str(error))
-    return found
+    return values
 
 
 def _unknown(name: str, keys: Keys, place: Place) -> str:
-    said = f'unknown key "{name}"{place.inside}'
+    sentence = f'unknown key "{name}"{place.inside}'
     homes = [home for home, others in TABLES.items() if name in others]
     if homes:
-        return f"{said}; it belongs {' or '.join(homes)}"
+        return f"{sentence}; it belongs {' or '.join(homes)}"
     near = nearest(name, keys)
     if near is None:
-        return f"{said}; known are {', '.join(keys)}"
-    return f'{said}; did you mean "{near}"?'
+        return f"{sentence}; known are {', '.join(keys)}"
+    return f'{sentence}; did you mean "{near}"?'
 
 
 def _read_range(value: object, place: Place) -> Range:
@@ -143,7 +143,7 @@ HOOK: Keys = MappingProxyType(
     }
 )
 
-#: The keys of a rule that name hooks; each is called as its step is.
+#: The keys of a rule that name hooks; each field is a step.
 STEPS: Keys = MappingProxyType(
     {
         "prepare": Key(read_names, "prepare"),
@@ -172,7 +172,7 @@ RULE: Keys = MappingProxyType(
     }
 )
 
-#: Which keys belong where, as it is said in a complaint.
+#: Tables and their keys, as error messages name them.
 TABLES: Mapping[str, Keys] = MappingProxyType(
     {
         "at the top, before the first table": TOP,

@@ -1,4 +1,4 @@
-"""What is left of a hook when the agent was killed, and ending it."""
+"""Orphaned hook processes: finds and ends what a killed agent left running."""
 
 import os
 import signal
@@ -10,36 +10,37 @@ from select import POLLIN, poll
 from forewarn.agent import processes
 
 _VARIABLE = "FOREWARN_RUN"
-_AFTER_KILL = 1.0  # seconds until what cannot be killed is left alone
-_ROUNDS = 3  # what is killed may have started something meanwhile
-_BLINK = 0.05  # seconds in which one shows nothing that becomes another program
-_MOST = 256  # processes at a time; each takes a file
+_AFTER_KILL = 1.0  # seconds to wait for a killed process before giving up
+_ROUNDS = 3  # a killed process may have started another meanwhile
+_BLINK = 0.05  # seconds; a process in `exec` briefly has no visible environment
+_MOST = 256  # processes at a time; each uses a file descriptor
 
 
 def end(token: str, *, kill_after: float) -> int:
-    """End all that was begun with `token`, by force after `kill_after` real seconds.
+    """End all processes started with `token`; return their number.
 
-    Say how many processes that were. This one is never among them.
+    They get TERM, and KILL after `kill_after` real seconds. This process is never
+    among them.
     """
     if not token:
         return 0
     ended: set[int] = set()
     for number, seconds in _steps(kill_after):
-        found = _end(token, number, seconds)
-        if not found:
+        pids = _end(token, number, seconds)
+        if not pids:
             time.sleep(_BLINK)
-            found = _end(token, number, seconds)
-        if not found:
+            pids = _end(token, number, seconds)
+        if not pids:
             break
-        ended.update(found)
+        ended.update(pids)
     return len(ended)
 
 
 def _end(token: str, number: int, seconds: float) -> set[int]:
-    """Send a signal to all that is found, and wait for its end; say to whom."""
-    with _found(token) as found:
-        _signal(found, number, seconds)
-        return set(found)
+    """Signal all matching processes and wait for their end; return their pids."""
+    with _found(token) as pidfds:
+        _signal(pidfds, number, seconds)
+        return set(pidfds)
 
 
 def _steps(kill_after: float) -> Iterator[tuple[int, float]]:
@@ -50,9 +51,10 @@ def _steps(kill_after: float) -> Iterator[tuple[int, float]]:
 
 @contextmanager
 def _found(token: str) -> Iterator[dict[int, int]]:
-    """Hold the processes with `token`: each number, and a file that is that process.
+    """Open the processes with `token`, as pids with their pidfds.
 
-    The number may be another's by the time the file is open, so it is asked again.
+    A pid may be reused before its pidfd is open, so the token is checked again after
+    that.
     """
     held: dict[int, int] = {}
     with ExitStack() as files:
@@ -68,10 +70,10 @@ def _found(token: str) -> Iterator[dict[int, int]]:
 
 
 def _signal(found: dict[int, int], number: int, seconds: float) -> None:
-    """Send a signal to all, and wait until they have ended, or for so long."""
+    """Signal all processes; wait until they have ended, at most `seconds`."""
     waiting = poll()
     for file in found.values():
-        with suppress(OSError):  # it is gone, or somebody else's
+        with suppress(OSError):  # it is gone, or belongs to another user
             signal.pidfd_send_signal(file, number)
         waiting.register(file, POLLIN)
     left, until = len(found), time.monotonic() + seconds

@@ -1,6 +1,6 @@
-"""On which line of a TOML file a key stands, which its parser does not tell.
+"""Line numbers of the keys in a TOML file, which its parser does not report.
 
-The text has been parsed before, so all that is read here is well-formed.
+The text has been parsed before, so everything read here is well-formed.
 """
 
 import re
@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-#: Keys, and places in arrays, from the top of the file down: ("rules", 0, "approve").
+#: Keys and array indexes from the top of the file down: ("rules", 0, "approve").
 KeyPath = tuple[str | int, ...]
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
@@ -26,7 +26,7 @@ _OTHER = re.compile(r"[^,\]}#\n]*")  # a number, a date, true or false
 
 
 def lines_of(text: str) -> "Lines":
-    """Find the line of every key and of every entry of an array."""
+    """Return the line of every key and of every array entry."""
     scan = _Scan(text)
     scan.statements()
     return Lines(known=scan.found)
@@ -34,28 +34,28 @@ def lines_of(text: str) -> "Lines":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Where the keys of a file stand."""
+    """The line numbers of a file's keys."""
 
     known: Mapping[KeyPath, int] = field(default_factory=dict)
 
     def of(self, path: KeyPath) -> int:
-        """Give the line of `path`, or else of the nearest table it is in."""
+        """Return the line of `path`, or else of the innermost table around it."""
         above = (path[:end] for end in range(len(path), 0, -1))
-        return next((self.known[each] for each in above if each in self.known), 1)
+        return next((self.known[prefix] for prefix in above if prefix in self.known), 1)
 
 
 class _Scan:
-    """One way through the text."""
+    """One pass through the text."""
 
     def __init__(self, text: str) -> None:
         self.found: dict[KeyPath, int] = {}
         self._text = text
         self._at = 0
-        self._counted = (0, 1)  # so far the lines are counted, and this is the line
-        self._arrays: dict[KeyPath, int] = {}  # arrays of tables, with their last place
+        self._counted = (0, 1)  # offset up to which lines are counted, and its line
+        self._arrays: dict[KeyPath, int] = {}  # arrays of tables, with their last index
 
     def statements(self) -> None:
-        """Read tables and what is in them."""
+        """Scan all tables and their keys."""
         table: KeyPath = ()
         while self._skip_blank():
             if self._takes("[["):
@@ -91,7 +91,7 @@ class _Scan:
         for part in self._key():
             path = (*path, part)
             self._mark(path, line)
-        self._at += 1  # the sign =
+        self._at += 1  # the equals sign
         self._skip_blank()
         self._value(path)
 
@@ -107,12 +107,12 @@ class _Scan:
                 self._mark((*path, place), self._line())
                 self._value((*path, place))
         else:
-            found = _OTHER.match(self._text, self._at)
-            # One sign at least, so that it ends whatever the text is.
-            self._at = max(found.end() if found else 0, self._at + 1)
+            literal = _OTHER.match(self._text, self._at)
+            # At least one character, so that the scan always ends.
+            self._at = max(literal.end() if literal else 0, self._at + 1)
 
     def _entries(self, end: str) -> Iterator[int]:
-        """Stand before each entry in turn, until `end` is behind."""
+        """Move to each entry in turn and yield its index, until `end` is passed."""
         place = 0
         while self._skip_blank() and not self._takes(end):
             yield place
@@ -122,11 +122,11 @@ class _Scan:
 
     def _key(self) -> list[str]:
         parts = []
-        while found := _KEY.match(self._text, self._at):
-            self._at = found.end()
-            quoted = found[2]
-            parts.append(found[1] or tomllib.loads(f"key = {quoted}")["key"])
-            if not found[3]:
+        while part := _KEY.match(self._text, self._at):
+            self._at = part.end()
+            quoted = part[2]
+            parts.append(part[1] or tomllib.loads(f"key = {quoted}")["key"])
+            if not part[3]:
                 break
         return parts
 
@@ -134,9 +134,9 @@ class _Scan:
         self.found.setdefault(path, line)
 
     def _skip_blank(self) -> bool:
-        """Go on to what is no comment; say whether there is anything."""
-        found = _BLANK.match(self._text, self._at)
-        self._at = found.end() if found else self._at
+        """Skip blanks and comments; return whether any text is left."""
+        blank = _BLANK.match(self._text, self._at)
+        self._at = blank.end() if blank else self._at
         return self._at < len(self._text)
 
     def _takes(self, sign: str) -> bool:

@@ -1,7 +1,7 @@
-"""What the agent knows of one event, from the first sight of it to its end.
+"""State of one event in the agent, from first sight to its end.
 
-A life is what is kept on disk; nothing that a decision rests on is kept elsewhere.
-Times are the service's.
+`Life` is what is stored on disk; decisions depend on nothing else. Times are the
+service's.
 """
 
 from collections.abc import Mapping
@@ -14,26 +14,26 @@ from forewarn.protocol.types import ScheduledEvent
 
 
 class Seen(StrEnum):
-    """How the event was last seen."""
+    """Last seen status of the event."""
 
-    #: Announced, not yet under way.
+    #: Announced, not started yet.
     SCHEDULED = "Scheduled"
-    #: Under way.
+    #: In progress.
     STARTED = "Started"
     #: No longer in the document.
     GONE = "gone"
 
 
 class Outcome(StrEnum):
-    """How a hook ended."""
+    """Result of a hook."""
 
-    #: It has not ended, or the agent has died and does not know.
+    #: It has not ended, or the agent died and does not know.
     RUNNING = "running"
     #: Exit code 0.
     DONE = "done"
     #: Any other exit code, or it could not be run.
     FAILED = "failed"
-    #: Its time was up, and it was ended.
+    #: It was ended because its time was up or the event moved on.
     CUT = "cut"
 
 
@@ -43,20 +43,20 @@ class Run:
 
     step: Step
     hook: str
-    token: str  # its name, and in its environment, so that what is left of it is found
+    token: str  # its unique name, also in its environment, to find its processes
     begun_at: datetime
-    times: int = 1  # how often it was begun; above 1: again, after the agent died
+    times: int = 1  # number of starts; above 1 if repeated because the agent died
     outcome: Outcome = Outcome.RUNNING
-    ended_at: datetime | None = None  # None: still running
-    tries: int = 0  # how many were made, in the last time it was begun
-    code: int | None = None  # exit code, minus a signal's number; None: was not run
-    output: str = ""  # the end of what it wrote
-    reason: str = ""  # why it failed or was cut, in a sentence
+    ended_at: datetime | None = None  # None while it is running
+    tries: int = 0  # number of tries since its last start
+    code: int | None = None  # exit code, or minus a signal's number; None if not run
+    output: str = ""  # the end of its output
+    reason: str = ""  # why it failed or was cut, as a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What the rule says about the event; kept, so that a new file changes no life."""
+    """The rule's plan for the event; saved, so a new configuration keeps it."""
 
     rule: str
     hooks: Mapping[Step, tuple[str, ...]] = field(default_factory=dict)
@@ -68,14 +68,14 @@ class Course:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impact:
-    """What the event did to this VM, as measured."""
+    """Measured effect of the event on this VM."""
 
-    boots: int = 0  # how often the VM was restarted meanwhile
-    seconds: float = 0.0  # the longest time in which nothing ran
-    total: float = 0.0  # all such times together
+    boots: int = 0  # restarts of the VM meanwhile
+    seconds: float = 0.0  # the longest period in which nothing ran
+    total: float = 0.0  # all such periods together
 
     def scaled(self, rate: float) -> "Impact":
-        """Count in seconds of a clock that is `rate` times as fast; 0: of no clock."""
+        """Convert to seconds of a clock `rate` times as fast; unchanged if 0."""
         if not rate:
             return self
         return Impact(
@@ -83,7 +83,7 @@ class Impact:
         )
 
     def __add__(self, more: "Impact") -> "Impact":
-        """Add what was felt later."""
+        """Add a later impact."""
         return Impact(
             boots=self.boots + more.boots,
             seconds=max(self.seconds, more.seconds),
@@ -96,25 +96,25 @@ UNTOUCHED = Impact()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """All that is known of one event."""
+    """Everything known about one event."""
 
     event: ScheduledEvent  # as last seen
     seen: Seen
     first_at: datetime  # when it was first seen
-    last_at: datetime  # when it was last seen to change
-    notice: float | None = None  # seconds left at first sight; None: it is not said
-    is_sudden: bool = False  # it was Started at first sight
+    last_at: datetime  # when it last changed
+    notice: float | None = None  # seconds left when first seen; None if unknown
+    is_sudden: bool = False  # it was Started when first seen
     is_mine: bool = False  # it names this VM
     is_leader: bool = False  # and names it first
-    boot: str = ""  # the boot in which it was last seen
-    course: Course | None = None  # None: no rule matches
+    boot: str = ""  # id of the boot in which it was last seen
+    course: Course | None = None  # None if no rule matches
     runs: tuple[Run, ...] = ()
-    posted_at: datetime | None = None  # when an approval was first sent; None: never
-    approved_at: datetime | None = None  # when it was taken; None: not by this agent
-    approved_elsewhere: bool = False  # it started early, and not because of us
-    started_at: datetime | None = None  # None: never seen as Started
-    gone_at: datetime | None = None  # None: still in the document
-    over_at: datetime | None = None  # None: something is left to be done
+    posted_at: datetime | None = None  # first sending of an approval; None if never
+    approved_at: datetime | None = None  # acceptance; None if not by this agent
+    approved_elsewhere: bool = False  # it started early without our approval
+    started_at: datetime | None = None  # None if never seen as Started
+    gone_at: datetime | None = None  # None while it is in the document
+    over_at: datetime | None = None  # None while something is left to do
     impact: Impact = UNTOUCHED
 
     @property

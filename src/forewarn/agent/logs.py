@@ -1,4 +1,4 @@
-"""The agent's log, and conditions that are said once."""
+"""Log output of the agent, and conditions that are logged once."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from time import gmtime
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
-#: How the journal of systemd is told how grave a line is.
+#: Priorities for systemd's journal (sd-daemon(3)).
 _GRAVITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 
 FORMATS = ("text", "json")
@@ -18,7 +18,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 class _Lines(logging.Formatter):
-    """One line each, whatever a server or a hook has written; times in UTC."""
+    """One line per message, whatever a server or hook has written; times in UTC."""
 
     converter = staticmethod(gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
@@ -31,19 +31,19 @@ class _Lines(logging.Formatter):
         return self.before(record) + line
 
     def before(self, record: logging.LogRecord) -> str:
-        """Write what stands before a line."""
+        """Return the prefix of a line."""
         return f"{self.formatTime(record)} "
 
 
 class _Journal(_Lines):
-    """Lines for systemd, which writes the time itself and keeps the gravity."""
+    """Lines for systemd, which adds the time itself and keeps the priority."""
 
     def before(self, record: logging.LogRecord) -> str:
         return f"<{_GRAVITY.get(record.levelname, 6)}>"
 
 
 class _Json(_Lines):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -61,7 +61,7 @@ class _Json(_Lines):
 
 
 def log_to_stderr(shape: str = "text", level: str = "info") -> None:
-    """Write what is logged to standard error, as one of FORMATS."""
+    """Log to standard error in one of the FORMATS."""
     handler = logging.StreamHandler(sys.stderr)
     plain = _Journal() if _is_journal() else _Lines()
     handler.setFormatter(_Json() if shape == "json" else plain)
@@ -69,7 +69,7 @@ def log_to_stderr(shape: str = "text", level: str = "info") -> None:
 
 
 def _is_journal() -> bool:
-    """Whether standard error is systemd's journal, and not a file or a terminal."""
+    """Return whether standard error is systemd's journal."""
     try:
         about = os.fstat(2)
     except OSError:
@@ -78,22 +78,22 @@ def _is_journal() -> bool:
 
 
 class Conditions:
-    """Says what is wrong when it begins and when it ends, and not in between."""
+    """Logs a problem when it begins and when it ends, not in between."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Say it in `log`."""
+        """Log to `log`."""
         self._log = log
         self._lock = Lock()
         self._there: dict[str, tuple[str, str]] = {}  # name: kind, sentence
-        self.news = 0  # how often there was any
+        self.news = 0  # number of changes logged
 
     def say(
         self, condition: str, is_there: bool, sentence: str, *, kind: str = ""
     ) -> bool:
-        """Say `sentence` if it is news that the condition is there, or no longer.
+        """Log `sentence` if the condition has just begun or ended.
 
-        While it is there, it is news when it becomes one of another `kind`. Answer
-        whether it was news.
+        A condition that changes its `kind` is logged again. Returns whether it was
+        logged.
         """
         with self._lock:
             before = self._there.get(condition)
@@ -112,6 +112,6 @@ class Conditions:
         return is_news
 
     def are_there(self) -> dict[str, str]:
-        """Tell what is wrong now, and the sentence that was last given for it."""
+        """Return the current conditions, each with its latest sentence."""
         with self._lock:
             return {name: sentence for name, (_, sentence) in self._there.items()}
