@@ -1,4 +1,4 @@
-"""Which rule an event falls under, and why."""
+"""Rule matching: which rule applies to an event, and why."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +12,11 @@ from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What a rule may ask, and the event does not say itself."""
+    """Facts for a rule's conditions that the event itself does not contain."""
 
     is_mine: bool  # it names this VM
-    notice: float | None  # seconds left; None: it has started, or does not say
-    now: datetime  # with its zone
+    notice: float | None  # seconds left; None if it has started or has no start time
+    now: datetime  # with its time zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,43 +30,45 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The first rule whose conditions hold, and what was found of each."""
+    """The first rule whose conditions hold, and the reasons for every rule."""
 
-    rule: Rule | None  # None: none of them
-    reasons: tuple[Reason, ...]  # one for each rule, in their order
+    rule: Rule | None  # None if no rule matches
+    reasons: tuple[Reason, ...]  # one for each rule, in order
 
     @property
     def why(self) -> tuple[str, ...]:
         """Why that rule was chosen, or why no rule was."""
         if self.rule is None:
             return tuple(
-                f"rule {each.rule} does not match: {'; '.join(each.why)}"
-                for each in self.reasons
+                f"rule {reason.rule} does not match: {'; '.join(reason.why)}"
+                for reason in self.reasons
             )
-        return next(each.why for each in self.reasons if each.holds)
+        return next(reason.why for reason in self.reasons if reason.holds)
 
 
-# --- judging -----------------------------------------------------------------
+# --- conditions --------------------------------------------------------------
 
 
 def judge(
     rules: Sequence[Rule], event: ScheduledEvent, situation: Situation
 ) -> Verdict:
-    """Find the first of `rules` that matches, and say why each does or does not."""
+    """Return the first of `rules` that matches, and why each does or does not."""
     reasons = tuple(_reason(rule, event, situation) for rule in rules)
-    found = (rule for rule, each in zip(rules, reasons, strict=True) if each.holds)
-    return Verdict(rule=next(found, None), reasons=reasons)
+    matching = (
+        rule for rule, reason in zip(rules, reasons, strict=True) if reason.holds
+    )
+    return Verdict(rule=next(matching, None), reasons=reasons)
 
 
 def _reason(rule: Rule, event: ScheduledEvent, situation: Situation) -> Reason:
     answers = [condition(rule, event, situation) for condition in _CONDITIONS]
-    asked = [answer for answer in answers if answer is not None]
-    holds = all(held for held, _ in asked)
-    why = tuple(sentence for held, sentence in asked if held == holds)
+    applicable = [answer for answer in answers if answer is not None]
+    holds = all(held for held, _ in applicable)
+    why = tuple(sentence for held, sentence in applicable if held == holds)
     return Reason(rule=rule.name, holds=holds, why=why or ("it takes every event",))
 
 
-#: Whether a condition holds, and that in a sentence; None: the rule has none such.
+#: Whether a condition holds, and a sentence about it; None if the rule has no such one.
 _Answer = tuple[bool, str] | None
 
 
@@ -110,28 +112,28 @@ def _concerns(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Answer:
         case Concerns.ANYONE:
             return None
         case Concerns.ME:
-            said = "names" if situation.is_mine else "does not name"
-            return situation.is_mine, f"it {said} this VM"
+            wording = "names" if situation.is_mine else "does not name"
+            return situation.is_mine, f"it {wording} this VM"
         case Concerns.OTHERS:
-            said = "this VM" if situation.is_mine else "others only"
-            return not situation.is_mine, f"it names {said}"
+            wording = "this VM" if situation.is_mine else "others only"
+            return not situation.is_mine, f"it names {wording}"
 
 
 def _description(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
     if rule.description is None:
         return None
     holds = fnmatchcase(event.description.lower(), rule.description.lower())
-    said = "fits" if holds else "does not fit"
-    return holds, f'its description {said} "{rule.description}"'
+    wording = "fits" if holds else "does not fit"
+    return holds, f'its description {wording} "{rule.description}"'
 
 
 def _window(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Answer:
     if rule.window is None:
         return None
     holds = is_in(rule.window, situation.now)
-    said = "within" if holds else "outside"
+    wording = "within" if holds else "outside"
     when = local_time(rule.window, situation.now)
-    return holds, f"{when} is {said} the window {shown(rule.window)}"
+    return holds, f"{when} is {wording} the window {shown(rule.window)}"
 
 
 _CONDITIONS: tuple[Callable[[Rule, ScheduledEvent, Situation], _Answer], ...] = (
@@ -149,7 +151,7 @@ _CONDITIONS: tuple[Callable[[Rule, ScheduledEvent, Situation], _Answer], ...] = 
 
 
 def _has(words: Iterable[str], word: str) -> bool:
-    return word.lower() in {each.lower() for each in words}
+    return word.lower() in {other.lower() for other in words}
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -157,36 +159,39 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def _within(bounds: Range, seconds: float, what: str) -> tuple[bool, str]:
-    said = f"{what} {_seconds(seconds)}"
+    sentence = f"{what} {_seconds(seconds)}"
     if bounds.least is not None and seconds < bounds.least:
-        return False, f"{said}, less than {_seconds(bounds.least)}"
+        return False, f"{sentence}, less than {_seconds(bounds.least)}"
     if bounds.most is not None and seconds > bounds.most:
-        return False, f"{said}, more than {_seconds(bounds.most)}"
-    return True, said
+        return False, f"{sentence}, more than {_seconds(bounds.most)}"
+    return True, sentence
 
 
 def _seconds(number: float) -> str:
     return f"{f'{number:.1f}'.removesuffix('.0')} s"
 
 
-# --- rules that come too late ------------------------------------------------
+# --- unreachable rules -------------------------------------------------------
 
 
 def taken_before(rules: Sequence[Rule], later: Rule) -> tuple[str, ...]:
-    """Name those of `rules` that leave nothing for `later`; empty: it has its part."""
+    """Return the names of `rules` that match everything `later` could match.
+
+    Empty if some events are left for it.
+    """
     if later.types is None:
         parts = [later]
     else:
-        parts = [replace(later, types=frozenset({each})) for each in later.types]
+        parts = [replace(later, types=frozenset({item})) for item in later.types]
     takers = [
-        next((each for each in rules if _covers(each, part)), None) for part in parts
+        next((item for item in rules if _covers(item, part)), None) for part in parts
     ]
-    names = tuple(dict.fromkeys(each.name for each in takers if each is not None))
+    names = tuple(dict.fromkeys(item.name for item in takers if item is not None))
     return names if None not in takers else ()
 
 
 def _covers(earlier: Rule, later: Rule) -> bool:
-    """Whether `earlier` takes every event that `later` could match."""
+    """Return whether `earlier` matches every event that `later` could match."""
     return (
         _all_among(later.types, earlier.types)
         and _all_among(later.sources, earlier.sources)
@@ -201,7 +206,7 @@ def _covers(earlier: Rule, later: Rule) -> bool:
 def _all_among(words: Iterable[str] | None, others: Iterable[str] | None) -> bool:
     if others is None:
         return True
-    return words is not None and all(_has(others, each) for each in words)
+    return words is not None and all(_has(others, word) for word in words)
 
 
 def _all_within(inner: Range | None, outer: Range | None) -> bool:

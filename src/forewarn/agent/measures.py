@@ -1,7 +1,7 @@
-"""Every metric of the agent, as a table.
+"""Metrics catalog of the agent, as a table.
 
-Labels are few and bounded: what a server or a file says may be a label's value, but
-`Metrics` keeps no more than some hundred series of one metric.
+Label values are few and bounded. Values from a server or a file can become labels, but
+`Metrics` limits each metric to a few hundred series.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,33 +9,31 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 
-#: Stands before every name.
+#: Prefix of every name.
 PREFIX = "forewarn_agent_"
 
 
 class Kind(StrEnum):
-    """How a metric behaves."""
+    """Prometheus type of a metric."""
 
-    #: It only grows, until the next start.
+    #: Only grows, until the next start.
     COUNTER = "counter"
-    #: It goes up and down.
+    #: Goes up and down.
     GAUGE = "gauge"
-    #: It tells how values are spread.
+    #: Distribution of values.
     HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What one metric is."""
+    """Definition of one metric."""
 
     name: str  # without the prefix
     kind: Kind
     help: str
     labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()  # of a histogram: the upper bounds, but for +Inf
-    known: tuple[
-        tuple[str, ...], ...
-    ] = ()  # for each label, what it can say: told as 0
+    buckets: tuple[float, ...] = ()  # of a histogram: upper bounds, without +Inf
+    known: tuple[tuple[str, ...], ...] = ()  # values of each label that start at 0
 
 
 _STEPS = ("prepare", "started", "started-without-notice", "recover", "undo")
@@ -73,7 +71,7 @@ _GAUGES: Sequence[tuple[str, tuple[str, ...], str]] = (
     ("hook_running", (), "Hooks that are running."),
 )
 
-#: Name, labels, help, what the labels can say.
+#: Name, labels, help, known values of the labels.
 _COUNTERS: Sequence[tuple[str, tuple[str, ...], str, tuple[tuple[str, ...], ...]]] = (
     ("readings_total", ("result",), "Attempts to read a document.", (_RESULTS,)),
     (
@@ -110,7 +108,7 @@ _COUNTERS: Sequence[tuple[str, tuple[str, ...], str, tuple[tuple[str, ...], ...]
     ),
 )
 
-#: Name, label, what it can say, buckets, help.
+#: Name, label, its known values, buckets, help.
 _HISTOGRAMS: Sequence[tuple[str, str, tuple[str, ...], tuple[float, ...], str]] = (
     (
         "hook_seconds",
@@ -142,7 +140,7 @@ _HISTOGRAMS: Sequence[tuple[str, str, tuple[str, ...], tuple[float, ...], str]] 
     ),
 )
 
-#: In the order in which they are told.
+#: In the order of the output.
 MEASURES: Sequence[Measure] = (
     *(
         Measure(name=name, kind=Kind.GAUGE, help=text, labels=labels)
@@ -167,9 +165,9 @@ MEASURES: Sequence[Measure] = (
 
 
 def series_from_the_start(measure: Measure) -> Iterator[tuple[str, ...]]:
-    """Name the series that are told before anything has happened.
+    """Yield the series that exist before anything has happened.
 
-    A counter that appears with its first event hides that event from `increase`.
+    A counter that first appears with its first event hides that event from `increase`.
     """
     if measure.kind is not Kind.GAUGE and len(measure.known) == len(measure.labels):
         yield from product(*measure.known)

@@ -1,4 +1,4 @@
-"""All lives: in memory, and on disk as soon as the disk takes them."""
+"""State of all events: in memory, and on disk as soon as the disk accepts it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -8,46 +8,46 @@ from forewarn.agent.lives import Life, Seen
 from forewarn.agent.sighting import key
 from forewarn.errors import Unavailable
 
-_KEPT = timedelta(days=7)  # for which a life that is over is remembered
+_KEPT = timedelta(days=7)  # how long a completed event is remembered
 
 
 class Memory:
-    """What the agent knows; and which part of it is not on disk yet."""
+    """Event states, and which of them are not on disk yet."""
 
     def __init__(
         self, keeping: Keeping, complain: Callable[[Unavailable | None], None]
     ) -> None:
-        """Keep lives by `keeping`; `complain` of a disk that takes none, or of none."""
+        """Store states via `keeping`; pass disk errors to `complain`, None if over."""
         self._keeping = keeping
         self._complain = complain
         self._lives: dict[str, Life] = {}
         self._unsaved: set[str] = set()
 
     def recall(self) -> tuple[str, ...]:
-        """Read what is on disk; answer what was wrong with it."""
+        """Load the states from disk; return what was wrong with them."""
         loaded = self._keeping.load()
         self._lives = {key(name): life for name, life in loaded.lives.items()}
         return loaded.complaints
 
     @property
     def lives(self) -> Mapping[str, Life]:
-        """Every life, by the key of its event."""
+        """Every state, by the key of its event."""
         return self._lives
 
     def live(self) -> Iterator[Life]:
-        """Those of events that are not gone."""
+        """Return the states of events that are not gone."""
         return (life for life in self._lives.values() if life.seen is not Seen.GONE)
 
     def unfinished(self) -> list[Life]:
-        """Those for which something is left to be done."""
+        """Return the states that still need action."""
         return [life for life in self._lives.values() if life.over_at is None]
 
     def find(self, event: str) -> Life | None:
-        """Find the life of an event."""
+        """Return the state of an event; None if it is unknown."""
         return self._lives.get(key(event))
 
     def keep(self, life: Life) -> None:
-        """Keep a life that has changed."""
+        """Store a state if it has changed."""
         name = key(life.id)
         if self._lives.get(name) == life and name not in self._unsaved:
             return
@@ -55,21 +55,21 @@ class Memory:
         self._save(name)
 
     def is_safe(self, life: Life) -> bool:
-        """Say whether all that is known of the event is on disk."""
+        """Return whether the event's current state is on disk."""
         return key(life.id) not in self._unsaved
 
     @property
     def is_full(self) -> bool:
-        """Whether something is not on disk."""
+        """Whether some state is not on disk."""
         return bool(self._unsaved)
 
     def save_again(self) -> None:
-        """Offer the disk what it did not take."""
+        """Retry states that could not be saved."""
         for name in sorted(self._unsaved):
             self._save(name)
 
     def forget_old(self, now: datetime) -> None:
-        """Forget what has been over for a week."""
+        """Delete states that have been complete for a week."""
         old = [
             name
             for name, life in self._lives.items()

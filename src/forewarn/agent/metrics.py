@@ -1,7 +1,6 @@
-"""The agent's numbers, and how Prometheus reads them.
+"""Metrics of the agent, in Prometheus text format.
 
-Any thread may set, add and observe; what is told as a callable is asked at the moment
-at which somebody looks.
+Thread-safe. A callable value is evaluated when the metrics are rendered.
 """
 
 import math
@@ -18,18 +17,18 @@ from forewarn.agent.measures import (
     series_from_the_start,
 )
 
-#: Of `render`.
+#: Content type of `render`.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _MOST_SERIES = 256  # of one metric; a server may announce any number of events
 
 Labels: TypeAlias = tuple[str, ...]
-#: A number, or what tells one when it is asked; None: nothing to tell.
+#: A number, or a function that returns one; None if there is no value.
 Value: TypeAlias = float | Callable[[], float | None]
 
 
 class _Spread:
-    """How the values of one series of a histogram are spread."""
+    """Bucket counts and sum of one histogram series."""
 
     __slots__ = ("counts", "total")
 
@@ -39,32 +38,32 @@ class _Spread:
 
 
 class Metrics:
-    """The numbers of one agent."""
+    """All metrics of one agent."""
 
     def __init__(self, measures: Sequence[Measure] = MEASURES) -> None:
-        """Begin with nothing but what is known to be zero."""
+        """Start with the series that are known to be zero."""
         self._lock = Lock()
-        self._measures = {each.name: each for each in measures}
+        self._measures = {measure.name: measure for measure in measures}
         self._values: dict[str, dict[Labels, Value]] = {}
         self._spreads: dict[str, dict[Labels, _Spread]] = {}
-        for each in measures:
-            zeros = [*series_from_the_start(each)]
-            self._values[each.name] = dict.fromkeys(zeros, 0.0)
-            if each.kind is Kind.HISTOGRAM:
-                self._values[each.name] = {}
-                self._spreads[each.name] = {
-                    labels: _Spread(len(each.buckets)) for labels in zeros
+        for measure in measures:
+            zeros = [*series_from_the_start(measure)]
+            self._values[measure.name] = dict.fromkeys(zeros, 0.0)
+            if measure.kind is Kind.HISTOGRAM:
+                self._values[measure.name] = {}
+                self._spreads[measure.name] = {
+                    labels: _Spread(len(measure.buckets)) for labels in zeros
                 }
 
     def set(self, name: str, value: Value, /, **labels: str) -> None:
-        """Let a gauge tell `value`."""
+        """Set a gauge to `value`."""
         key = self._key(name, Kind.GAUGE, labels)
         with self._lock:
             if self._has_room(self._values[name], key):
                 self._values[name][key] = value
 
     def replace(self, name: str, values: Mapping[Labels, float]) -> None:
-        """Let a gauge tell `values`, by the values of its labels, and no others."""
+        """Replace all series of a gauge; the keys are its label values."""
         measure = self._measure(name, Kind.GAUGE)
         if any(len(key) != len(measure.labels) for key in values):
             raise ValueError(f"{name} has the labels {measure.labels}")
@@ -75,13 +74,13 @@ class Metrics:
                     self._values[name][key] = value
 
     def add(self, name: str, amount: float = 1.0, /, **labels: str) -> None:
-        """Let a counter grow."""
+        """Increase a counter."""
         key = self._key(name, Kind.COUNTER, labels)
         with self._lock:
             self._grow(name, key, amount)
 
     def observe(self, name: str, value: float, /, **labels: str) -> None:
-        """Count one more value of a histogram."""
+        """Add a value to a histogram."""
         key = self._key(name, Kind.HISTOGRAM, labels)
         bounds = self._measures[name].buckets
         with self._lock:
@@ -92,16 +91,16 @@ class Metrics:
             spread.total += value
 
     def value(self, name: str, /, **labels: str) -> float | None:
-        """Tell one number as it is now; None if there is none."""
+        """Return the current value of a series; None if there is none."""
         key = self._key(name, self._measures[name].kind, labels)
         with self._lock:
             value = self._values[name].get(key)
         return value() if callable(value) else value
 
     def render(self) -> str:
-        """Write all of it in the text format 0.0.4 of Prometheus."""
+        """Return all metrics in Prometheus text format 0.0.4."""
         return "".join(
-            line for each in self._measures.values() for line in self._lines(each)
+            line for measure in self._measures.values() for line in self._lines(measure)
         )
 
     def _lines(self, measure: Measure) -> Iterator[str]:
@@ -112,11 +111,14 @@ class Metrics:
                 labels: ([*spread.counts], spread.total)
                 for labels, spread in self._spreads.get(measure.name, {}).items()
             }
-        # Asked without the lock: whoever tells a value may hold one of his own.
-        told = {key: one() if callable(one) else one for key, one in values.items()}
+        # Called without the lock: a value function may hold a lock of its own.
+        numbers = {
+            key: source() if callable(source) else source
+            for key, source in values.items()
+        }
         yield f"# HELP {name} {_escaped(measure.help)}\n"
         yield f"# TYPE {name} {measure.kind}\n"
-        for labels, value in sorted(told.items()):
+        for labels, value in sorted(numbers.items()):
             if value is not None:
                 yield f"{name}{_shown(measure.labels, labels)} {_number(value)}\n"
         for labels, (counts, total) in sorted(spreads.items()):
@@ -126,7 +128,7 @@ class Metrics:
         measure = self._measure(name, kind)
         if labels.keys() != {*measure.labels}:
             raise ValueError(f"{name} has the labels {measure.labels}, not {labels}")
-        return tuple(labels[each] for each in measure.labels)
+        return tuple(labels[label] for label in measure.labels)
 
     def _measure(self, name: str, kind: Kind) -> Measure:
         measure = self._measures[name]
@@ -147,7 +149,7 @@ class Metrics:
             series[key] = (0.0 if callable(before) else before) + amount
 
 
-# --- the text ----------------------------------------------------------------
+# --- text format -------------------------------------------------------------
 
 
 def _spread_lines(
@@ -174,7 +176,7 @@ def _shown(names: Sequence[str], values: Labels) -> str:
 
 
 def _escaped(text: str) -> str:
-    # What cannot be encoded would make the whole page unreadable.
+    # One character that cannot be encoded would break the whole page.
     clean = text.encode("utf-8", "replace").decode()
     return clean.replace("\\", r"\\").replace("\n", r"\n")
 

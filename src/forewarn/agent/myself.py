@@ -1,4 +1,4 @@
-"""Who this VM is, and what its rules say about an event."""
+"""Identity of this VM: its name, and its rules for an event."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ class Myself:
     """This VM's name, as far as it is known, and its rules."""
 
     def __init__(self, plan: Plan, clock: ServiceClock, host_name: str) -> None:
-        """Go by the plan's name, else by what is learned, else by `host_name`."""
+        """Use the plan's name, else the service's name, else `host_name`."""
         self._plan = plan
         self._clock = clock
         self._host_name = host_name
@@ -24,17 +24,17 @@ class Myself:
 
     @property
     def name(self) -> str:
-        """What this VM goes by."""
+        """The name of this VM; empty if it is unknown."""
         return self._identity.name or ""
 
     def learn(self, compute_name: str | None) -> str:
-        """Take in what /metadata/instance says; answer what this VM goes by."""
+        """Store the name from /metadata/instance; return the name that is used."""
         self._compute_name = compute_name or self._compute_name
         self._identity = self._identify()
         return self.name
 
     def position(self, resources: Sequence[str]) -> int | None:
-        """Say at which place this VM stands; None: it does not."""
+        """Return this VM's index in `resources`; None if it is not there."""
         return self._identity.position(resources)
 
     def judge(
@@ -47,7 +47,7 @@ class Myself:
         return Decision(course=course, why=verdict.why)
 
     def mismatch(self, document: Document | None) -> str | None:
-        """Say why events of this VM may be missed; None: its names fit."""
+        """Explain why events of this VM may be missed; None if its names match."""
         return names.mismatch(
             explicit=self._plan.name,
             compute_name=self._compute_name,

@@ -1,13 +1,11 @@
-"""Which of the names in a document is this VM's.
+"""Name matching: which name in a document is this VM's.
 
-Rules of this file:
-
-1. A name is the one that was given, else compute.name of /metadata/instance, else the
-   host name; the first that is known, and no other.
-2. Names are compared whatever their case, and without one leading underscore, which
-   the version 2017-03-01 puts before them.
-3. The VM `web_18` of a scale set has the host name `web00000i`: six digits to the base
-   of 36. The two are one name if what stands before is the same.
+1. A VM's name is the configured one, else compute.name of /metadata/instance, else the
+   host name. Only the first known one counts.
+2. Comparison ignores case and one leading underscore, which api-version 2017-03-01 puts
+   before names.
+3. The VM `web_18` of a scale set has the host name `web00000i`: six digits in base 36.
+   Both are the same name if the part before the number is the same.
 """
 
 import re
@@ -19,52 +17,54 @@ from forewarn.protocol.types import Document
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _INSTANCE = re.compile(r"(.+)_(0|[1-9][0-9]{0,9})")
-_MOST = 36**6 - 1  # the highest number that six digits have
+_MOST = 36**6 - 1  # the highest number with six digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who this VM is."""
+    """The name of this VM."""
 
-    name: str | None  # None: nothing is known, so no event is for it
+    name: str | None  # None if unknown, so that no event matches
 
     def is_me(self, resource: str) -> bool:
-        """Whether an entry of Resources means this VM."""
+        """Return whether an entry of Resources is this VM."""
         return self.name is not None and is_same(self.name, resource)
 
     def position(self, resources: Sequence[str]) -> int | None:
-        """Say at which place this VM stands in `resources`; None: it does not."""
-        places = (place for place, each in enumerate(resources) if self.is_me(each))
+        """Return this VM's index in `resources`; None if it is not there."""
+        places = (
+            place for place, resource in enumerate(resources) if self.is_me(resource)
+        )
         return next(places, None)
 
 
 def identify(
     *, explicit: str | None, compute_name: str | None, host_name: str | None
 ) -> Identity:
-    """Choose the name to go by."""
+    """Choose the name of this VM."""
     return Identity(name=explicit or compute_name or _first_label(host_name) or None)
 
 
 def host_name() -> str:
-    """Ask the machine what it is called."""
+    """Return the host name of this machine."""
     return socket.gethostname()
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two names mean the same VM."""
+    """Return whether two names are the same VM."""
     return not _forms(one).isdisjoint(_forms(other))
 
 
 def _forms(name: str) -> frozenset[str]:
-    """Give a name as it is compared, and as the host name of a scale set's VM.
+    """Return a name in normal form, and as the host name of a scale set's VM.
 
-    Two numbers never have the same six digits, nor a name two numbers.
+    No two numbers have the same six digits, and no name has two numbers.
     """
     plain = name.strip().casefold().removeprefix("_")
-    found = _INSTANCE.fullmatch(plain)
-    if found is None or int(found[2]) > _MOST:
+    parts = _INSTANCE.fullmatch(plain)
+    if parts is None or int(parts[2]) > _MOST:
         return frozenset({plain})
-    return frozenset({plain, found[1] + _base_36(int(found[2]))})
+    return frozenset({plain, parts[1] + _base_36(int(parts[2]))})
 
 
 def _base_36(number: int) -> str:
@@ -79,7 +79,7 @@ def _first_label(host: str | None) -> str:
     return (host or "").partition(".")[0]
 
 
-# --- what does not fit -------------------------------------------------------
+# --- mismatch ----------------------------------------------------------------
 
 
 def mismatch(
@@ -89,7 +89,7 @@ def mismatch(
     host_name: str | None,
     document: Document | None,
 ) -> str | None:
-    """Say in a sentence why events may be missed; None: the names fit."""
+    """Explain in a sentence why events may be missed; None if the names match."""
     if explicit and compute_name and not is_same(explicit, compute_name):
         return (
             f"the name given is {explicit}, but /metadata/instance says that this VM is"
@@ -107,15 +107,15 @@ def mismatch(
 
 
 def _named_by_host(name: str, host: str, document: Document | None) -> str | None:
-    """Notice that events mean this machine by a name which is not taken for its own."""
+    """Detect events that use this machine's host name instead of its VM name."""
     events = () if document is None else document.events
-    named = [each for event in events for each in event.resources]
-    if not host or any(is_same(each, name) for each in named):
+    named = [entry for event in events for entry in event.resources]
+    if not host or any(is_same(entry, name) for entry in named):
         return None
-    for each in named:
-        if is_same(each, host):
+    for entry in named:
+        if is_same(entry, host):
             return (
-                f"events name {each}, which is this machine's host name, but this VM"
+                f"events name {entry}, which is this machine's host name, but this VM"
                 f" goes by {name}; they are not taken for its own"
             )
     return None

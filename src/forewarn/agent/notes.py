@@ -1,4 +1,4 @@
-"""What the agent writes down of its decisions, for the audit record."""
+"""Audit entries as the agent writes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,26 +10,26 @@ from forewarn.protocol.codec import iso8601
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One line of the record."""
+    """One entry of the audit log."""
 
     at: datetime  # the service's time
     what: str
-    event: str | None = None  # None: it is about the agent itself
+    event: str | None = None  # None if it is about the agent itself
     said: Mapping[str, object] = field(default_factory=dict)
 
     def line(self) -> Mapping[str, object]:
-        """Lay it out as it is written."""
+        """Return the entry as a JSON object."""
         begin = {"at": iso8601(self.at), "event": self.event, "what": self.what}
         return {**begin, **self.said}
 
 
 def note(what: str, life: Life, at: datetime, **said: object) -> Note:
-    """Write down something about one event."""
+    """Create an entry about one event."""
     return Note(at=at, what=what, event=life.id, said=said)
 
 
 def ended(life: Life, run: Run, at: datetime) -> Note:
-    """Write down how a hook ended."""
+    """Create an entry about the end of a hook."""
     seconds = None if run.ended_at is None else run.ended_at - run.begun_at
     return note(
         "hook-ended",
@@ -48,7 +48,7 @@ def ended(life: Life, run: Run, at: datetime) -> Note:
 
 
 def impact(felt: Impact) -> Mapping[str, object]:
-    """Lay out what an event did to this VM."""
+    """Return the impact of an event as a JSON object."""
     return {
         "boots": felt.boots,
         "seconds": round(felt.seconds, 3),

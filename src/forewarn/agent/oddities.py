@@ -1,4 +1,4 @@
-"""What a file may say, but hardly means."""
+"""Configuration warnings: valid settings that are probably mistakes."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -10,12 +10,12 @@ from forewarn.protocol.versions import VERSIONS
 
 
 def warn_of_oddities(plan: Plan, top: Place, *, of_file: int) -> None:
-    """Warn of all that is odd; the first `of_file` rules are in the file itself."""
+    """Add all warnings; the first `of_file` rules are in the file itself."""
     for number, rule in enumerate(plan.rules):
         is_written = number < of_file
         place = top.below("rules").below(number) if is_written else top.below("scripts")
-        for said in (*_late(plan, number, rule), *_untold(plan, rule), *_odd(rule)):
-            place.warn(f'rule "{rule.name}" {said}')
+        for warning in (*_late(plan, number, rule), *_untold(plan, rule), *_odd(rule)):
+            place.warn(f'rule "{rule.name}" {warning}')
     used = {name for rule in plan.rules for name in hooks_of(rule)}
     for name in plan.hooks:
         if name not in used:
@@ -29,7 +29,7 @@ def warn_of_oddities(plan: Plan, top: Place, *, of_file: int) -> None:
 
 
 def hooks_of(rule: Rule) -> Iterator[str]:
-    """Name every hook of a rule."""
+    """Yield the name of every hook of a rule."""
     for names in rule.hooks.values():
         yield from names
     if rule.ready is not None:
@@ -39,20 +39,20 @@ def hooks_of(rule: Rule) -> Iterator[str]:
 def _late(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
     takers = taken_before(plan.rules[:number], rule)
     if takers:
-        names = " and ".join(f'"{each}"' for each in takers)
+        names = " and ".join(f'"{name}"' for name in takers)
         yield f"never matches, as {names} before it takes all that it could match"
 
 
 def _untold(plan: Plan, rule: Rule) -> Iterator[str]:
-    """Find conditions on what the api-version does not tell."""
+    """Warn of conditions on fields that the api-version does not have."""
     version = VERSIONS[plan.api_version]
     takes_none = rule.description is None or fnmatchcase("", rule.description)
-    asked = (
+    conditions = (
         ("sources", rule.sources is not None and not version.source),
         ("duration_seconds", rule.duration is not None and not version.duration),
         ("description", not takes_none and not version.description),
     )
-    for key, is_untold in asked:
+    for key, is_untold in conditions:
         if is_untold:
             yield (
                 f"asks for {key}, which api_version {version.name} does not tell, so"

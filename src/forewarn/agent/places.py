@@ -1,4 +1,4 @@
-"""Where the agent keeps what it knows."""
+"""Location of the agent's state folder."""
 
 import os
 import tomllib
@@ -11,20 +11,20 @@ _OF_THE_MACHINE = Path("/var/lib/forewarn-agent")
 
 
 def state_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Find it where no file says so: as systemd says, the machine's, the user's own."""
-    known = os.environ if environment is None else environment
-    made = known.get("STATE_DIRECTORY")
-    if made:
-        return Path(made.partition(":")[0])
+    """Return the default folder: systemd's, the machine's, or the user's own."""
+    variables = os.environ if environment is None else environment
+    systemd_folder = variables.get("STATE_DIRECTORY")
+    if systemd_folder:
+        return Path(systemd_folder.partition(":")[0])
     if os.geteuid() == 0:
         return _OF_THE_MACHINE
-    shared = known.get("XDG_STATE_HOME")
+    shared = variables.get("XDG_STATE_HOME")
     above = Path(shared) if shared else Path.home() / ".local" / "state"
     return above / "forewarn-agent"
 
 
 def state_of(file: Path) -> Path:
-    """Find it by the agent's `file`, whatever else may be wrong with that."""
+    """Return the folder set in the agent's `file`, even if other settings are wrong."""
     try:
         plain = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -1,6 +1,6 @@
-"""What the agent is told to do: hooks, rules, and how it behaves.
+"""Configuration of the agent: hooks, rules and settings.
 
-All of it comes from one file; nothing here changes while the agent runs.
+All of it comes from one file and stays the same while the agent runs.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 class Step(StrEnum):
-    """A moment in an event's life at which hooks run."""
+    """A point in an event's life at which hooks run."""
 
-    #: It is Scheduled: get ready.
+    #: It is Scheduled: prepare for it.
     PREPARE = "prepare"
     #: It is Started, and was Scheduled before.
     STARTED = "started"
@@ -21,7 +21,7 @@ class Step(StrEnum):
     WITHOUT_NOTICE = "started-without-notice"
     #: It is gone after it was Started.
     RECOVER = "recover"
-    #: It is gone, and never was Started: it was called off.
+    #: It is gone and was never Started: it was canceled.
     UNDO = "undo"
 
 
@@ -37,35 +37,35 @@ class Approve(StrEnum):
 
 
 class Together(StrEnum):
-    """Who approves an event that names several VMs."""
+    """Which VM approves an event that names several VMs."""
 
     #: The first of its resources.
     LEADER = "leader"
-    #: Every VM for itself; the first one counts.
+    #: Every VM for itself; the first approval counts.
     EACH = "each"
-    #: Whoever is told by a hook that all are ready.
+    #: Any VM whose hook reports that all are ready.
     WHEN_READY = "when-ready"
 
 
 class Concerns(StrEnum):
-    """Whose events a rule is for."""
+    """Which VMs' events a rule is for."""
 
-    #: Those that name this VM.
+    #: Events that name this VM.
     ME = "me"
-    #: Those that name others of the group only.
+    #: Events that name only other VMs of the group.
     OTHERS = "others"
-    #: All that are shown.
+    #: All visible events.
     ANYONE = "anyone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """A command, or a function of Python's, that does something about an event."""
+    """A command or a Python function that runs for an event."""
 
     name: str
-    command: tuple[str, ...] = ()  # empty: `python` is called
-    python: str | None = None  # "package.module:function"
-    timeout: float | None = None  # seconds; None: as long as the event allows
+    command: tuple[str, ...] = ()  # empty if `python` is called
+    python: str | None = None  # "package.module:function"; None if `command` is run
+    timeout: float | None = None  # seconds; None if only the event limits it
     tries: int = 1
     retry_after: float = 1.0  # seconds between two tries
 
@@ -74,58 +74,58 @@ class Hook:
 class Range:
     """From `least` to `most`, both included."""
 
-    least: float | None = None  # None: no bound
-    most: float | None = None  # None: no bound
+    least: float | None = None  # None if there is no bound
+    most: float | None = None  # None if there is no bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A part of some days; it goes over midnight if it ends before it begins."""
+    """Hours on some weekdays; past midnight if it ends before it begins."""
 
     days: frozenset[int] = frozenset(range(7))  # Monday is 0; the day it begins
     begins: time = time()
-    ends: time = time()  # the same as `begins`: the whole day
+    ends: time = time()  # equal to `begins` for the whole day
     zone: str = "UTC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What to do about some events: the first rule that matches is the one."""
+    """What to do about some events; the first matching rule applies."""
 
     name: str
-    types: frozenset[str] | None = None  # None: any
-    sources: frozenset[str] | None = None  # None: any
-    duration: Range | None = None  # of the announced seconds; None: any, also unknown
-    notice: Range | None = None  # of the seconds left when it is first seen
+    types: frozenset[str] | None = None  # None for any
+    sources: frozenset[str] | None = None  # None for any
+    duration: Range | None = None  # of the announced seconds; None for any or none
+    notice: Range | None = None  # of the seconds left when first seen; None for any
     concerns: Concerns = Concerns.ME
-    description: str | None = None  # a glob, whatever the case; None: any
-    window: Window | None = None  # in which the event is first seen; None: always
+    description: str | None = None  # a glob that ignores case; None for any
+    window: Window | None = None  # when the event is first seen; None for always
     hooks: Mapping[Step, tuple[str, ...]] = field(default_factory=dict)  # names
-    parallel: bool = False  # the hooks of a step run all at once
+    parallel: bool = False  # the hooks of a step run at the same time
     approve: Approve = Approve.AFTER_HOOKS
     together: Together = Together.LEADER
-    ready: str | None = None  # the hook that tells whether all are ready
+    ready: str | None = None  # the readiness hook; None if there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that the agent's file says."""
+    """All settings of the agent's file."""
 
     state: Path
-    endpoint: str | None = None  # None: as the client finds it
-    name: str | None = None  # None: as /metadata/instance says
+    endpoint: str | None = None  # None if the client's default applies
+    name: str | None = None  # None if /metadata/instance has the name
     api_version: str = "2020-07-01"
-    poll: float = 1.0  # seconds between two questions, where waiting is not offered
-    wait: bool = True  # be held where that is offered, and told of a change at once
-    blind_after: float = 30.0  # seconds without a document that are an alarm
-    reserve: float = 5.0  # seconds before NotBefore that no hook gets
+    poll: float = 1.0  # seconds between two requests without long polls
+    wait: bool = True  # use long polls where the service supports them
+    blind_after: float = 30.0  # seconds without a document that raise an alarm
+    reserve: float = 5.0  # seconds before NotBefore in which no hook may run
     kill_after: float = 2.0  # seconds between TERM and KILL
-    ready_every: float = 5.0  # seconds between two questions whether all are ready
-    metrics: str | None = None  # HOST:PORT of metrics and health; None: none
-    textfile: Path | None = None  # where metrics are written for a collector
-    scripts: Path | None = None  # a folder of on<Type>.sh; None: there is none
+    ready_every: float = 5.0  # seconds between two readiness checks
+    metrics: str | None = None  # HOST:PORT of metrics and health; None if off
+    textfile: Path | None = None  # metrics file for a collector; None if off
+    scripts: Path | None = None  # a folder of on<Type>.sh; None if there is none
     log_format: str = "text"  # or "json"
     log_level: str = "info"
     hooks: Mapping[str, Hook] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()  # those of the scripts are the last
-    warnings: tuple[str, ...] = ()  # what is odd in the file, and no error
+    rules: tuple[Rule, ...] = ()  # those of the scripts come last
+    warnings: tuple[str, ...] = ()  # problems in the file that are not errors

@@ -1,16 +1,16 @@
-"""The processes of this machine, as /proc shows them."""
+"""Processes of this machine, read from /proc."""
 
 import os
 from collections.abc import Iterator
 
-_GONE = (b"Z", b"X")  # ended, and only waited for
+_GONE = (b"Z", b"X")  # ended, but not reaped
 
 
 def of_group(group: int) -> Iterator[int]:
-    """Find the living processes of a process group, but for its leader."""
+    """Yield the pids of a process group's living processes, without its leader."""
     for pid in _all():
         stat = _read(pid, "stat")
-        fields = stat[stat.rfind(b")") + 1 :].split()[:3]  # a name may hold anything
+        fields = stat[stat.rfind(b")") + 1 :].split()[:3]  # a name may contain anything
         if pid == group or len(fields) < 3:
             continue
         state, _, its_group = fields
@@ -19,14 +19,14 @@ def of_group(group: int) -> Iterator[int]:
 
 
 def with_variable(name: str, value: str) -> Iterator[int]:
-    """Find the processes that were begun with this in their environment."""
+    """Yield the pids of processes started with this environment variable."""
     for pid in _all():
         if has_variable(pid, name, value):
             yield pid
 
 
 def has_variable(pid: int, name: str, value: str) -> bool:
-    """Say whether the process was begun with this; not, if it cannot be seen."""
+    """Return whether a process was started with this; False if it is hidden."""
     return f"{name}={value}".encode() in _read(pid, "environ").split(b"\0")
 
 
@@ -37,7 +37,7 @@ def _all() -> Iterator[int]:
 
 
 def _read(pid: int, what: str) -> bytes:
-    """Read what is told of a process; nothing, if it is gone or somebody else's."""
+    """Read a file of a process; empty if it is gone or belongs to another user."""
     try:
         with open(f"/proc/{pid}/{what}", "rb") as file:
             return file.read()

@@ -1,6 +1,6 @@
-"""Writes down, logs and counts what the agent sees, decides and does.
+"""Audit log, log messages and metrics about what the agent sees, decides and does.
 
-What is wrong is said once, when it begins, and once, when it is over.
+A problem is logged once when it begins and once when it is over.
 """
 
 import logging
@@ -19,13 +19,13 @@ from forewarn.agent.saying import say
 from forewarn.client.reading import Reading
 from forewarn.errors import ForewarnError, Refused, Unavailable
 
-_FIRST_ANSWER = 130.0  # seconds that the first one may take
+_FIRST_ANSWER = 130.0  # seconds that the first response may take
 
 _log = logging.getLogger("forewarn.agent")
 
 
 class Recording:
-    """What others learn of the agent: its record, its log, its numbers."""
+    """Reports what the agent does: audit log, log messages and metrics."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Recording:
         blind_after: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Be alarmed when no document was read for `blind_after` seconds."""
+        """Raise an alarm when no document was read for `blind_after` seconds."""
         self._monotonic = monotonic
         self._endpoint = endpoint
         self._audit = audit
@@ -47,7 +47,7 @@ class Recording:
         self._clock = clock
         self._blind_after = blind_after
         self._last = self._monotonic()  # when a document was last read
-        self._name = ""  # empty: not known yet
+        self._name = ""  # empty if not known yet
         self._has_read = False
         self._has_failed = False
         self._is_blind = False
@@ -55,7 +55,7 @@ class Recording:
         metrics.set("blind", lambda: float(self._is_blind))
 
     def write(self, notes: Iterable[Note], find: Callable[[str], Life | None]) -> None:
-        """Write notes down; a record that cannot be written is no reason to stop."""
+        """Write audit entries, log and count them; a failing disk is only reported."""
         for note in notes:
             life = find(note.event or "")
             counting.count(note, life, self._metrics)
@@ -71,10 +71,10 @@ class Recording:
                     "audit", False, "the audit record is written again"
                 )
 
-    # --- reading ----------------------------------------------------------------------
+    # --- polls ------------------------------------------------------------------------
 
     def saw(self, reading: Reading) -> None:
-        """Take in that the service has answered."""
+        """Record that the service responded."""
         if not self._has_read:
             _log.info("documents are read from %s", self._endpoint)
         self._has_read = True
@@ -93,7 +93,7 @@ class Recording:
         self._conditions.say("reading", False, "documents can be read again")
 
     def lost(self, error: ForewarnError) -> None:
-        """Take in that nothing could be read."""
+        """Record that a poll failed."""
         self._has_failed = True
         self._metrics.add("readings_total", result="failed")
         status = error.status if isinstance(error, Refused) else ""
@@ -101,7 +101,7 @@ class Recording:
         self._conditions.say("reading", True, f"no document: {error}", kind=kind)
 
     def look_out(self) -> float:
-        """Be alarmed if it is time; answer in how many seconds to look again."""
+        """Raise the alarm if it is due; return the seconds until the next check."""
         patience = self._blind_after
         if not self._has_read and not self._has_failed:
             patience = max(patience, _FIRST_ANSWER)
@@ -123,17 +123,17 @@ class Recording:
         )
         self.write([note], lambda _: None)
 
-    # --- the rest ---------------------------------------------------------------------
+    # --- other ------------------------------------------------------------------------
 
     def named(self, name: str) -> None:
-        """Take in what this VM goes by."""
+        """Record the name of this VM."""
         if name and name != self._name:
             _log.info("this VM is %s", name)
         self._name = name
         self._metrics.replace("info", {(__version__, name, self._endpoint): 1.0})
 
     def name_fits(self, trouble: str | None) -> None:
-        """Take in whether events of this VM may be missed because of its name."""
+        """Record whether events may be missed because of this VM's name."""
         self._metrics.set("name_mismatch", float(trouble is not None))
         text = trouble or "this VM's names fit now"
         if self._conditions.say("name-mismatch", trouble is not None, text, kind=text):
@@ -143,17 +143,17 @@ class Recording:
             self.write([note], lambda _: None)
 
     def disk(self, error: Unavailable | None) -> None:
-        """Take in whether what is known can be kept."""
+        """Record whether event states can be saved."""
         if error is not None:
             self._metrics.add("state_errors_total")
         again = "what the agent knows can be kept again"
         self._conditions.say("state-unwritable", error is not None, str(error or again))
 
     def not_taken(self, error: ForewarnError) -> None:
-        """Take in that an approval was not taken."""
+        """Record a failed approval."""
         counting.count_refusal(error, self._metrics)
 
     def show(self, lives: Iterable[Life], *, running: int) -> None:
-        """Show what there is now."""
+        """Update the metrics of current events and hooks."""
         counting.show(lives, self._metrics)
         self._metrics.set("hook_running", float(running))

@@ -1,8 +1,9 @@
-"""What is written down, as the log says it: to somebody who is woken at night.
+"""Log messages for audit entries, written for an operator on call.
 
-1. An event is told by its type and the beginning of its id; at first by all of it.
-2. What went wrong is a warning.
-3. What the log says anyway, and rules that do not concern this VM, are left out.
+1. A message names the event's type and the start of its id; the first one has all of
+   it.
+2. Failures are warnings.
+3. Omitted are entries that the log has anyway, and rules that do not concern this VM.
 """
 
 import logging
@@ -14,22 +15,22 @@ from forewarn.agent.remarks import Remark, utc
 from forewarn.agent.story import sentence
 from forewarn.protocol.codec import iso8601
 
-#: Conditions, which the log tells when they begin and when they end.
+#: Conditions, which are logged when they begin and end.
 _CONDITIONS = frozenset({"blind", "sees-again", "name-mismatch"})
-_SHORT = 8  # characters of an id that tell events apart
-_LONGEST = 300  # characters of what a hook wrote last
+_SHORT = 8  # characters of an id that distinguish events
+_LONGEST = 300  # characters of a hook's last output line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saying:
-    """One line of the log."""
+    """One log message."""
 
     level: int  # of the module logging
     text: str
 
 
 def say(note: Note, life: Life | None) -> Saying | None:
-    """Say a note on the event of `life` in a line; None: the log says it anyway."""
+    """Return the log message for an entry; None if it is logged elsewhere."""
     if note.what in _CONDITIONS or _is_nobodys(note, life):
         return None
     text = _text(note, life)
@@ -40,7 +41,7 @@ def say(note: Note, life: Life | None) -> Saying | None:
 
 
 def _is_nobodys(note: Note, life: Life | None) -> bool:
-    """Whether no rule matches, which was said when that was decided."""
+    """Return whether no rule matches, which was logged with the decision."""
     return note.what == "not-approved" and life is not None and life.course is None
 
 

@@ -1,11 +1,10 @@
-"""A document is seen: which lives begin, change and end.
+"""Comparison of a document with known event states: what appears, changes, ends.
 
-Rules of this file:
-
-1. Ids tell events apart, not the counter of the document: that restarts.
-2. An event never goes back: what was seen as Started stays so until it is gone.
-3. What to do about an event is decided once, at first sight, and kept; but decided anew
-   if it turns out to name this VM, whose name may be learned late.
+1. Ids identify events, not the document's counter, which can restart.
+2. An event never goes back: once seen as Started, it stays so until it is gone.
+3. What to do about an event is decided once, when it is first seen, and saved. It is
+   decided again only if the event turns out to name this VM: its name may be learned
+   late.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from forewarn.agent.notes import Note, impact, note
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
 
 _EARLY = timedelta(seconds=2)  # the service's date has whole seconds
-#: What this VM would not have lived through without a new boot.
+#: Types that this VM would not survive without a new boot.
 _RESTARTS = frozenset(
     {EventType.REBOOT, EventType.REDEPLOY, EventType.PREEMPT, EventType.TERMINATE}
 )
@@ -25,43 +24,43 @@ _RESTARTS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What is to be done about an event, and why."""
+    """What to do about an event, and why."""
 
-    course: Course | None  # None: nothing
+    course: Course | None  # None if nothing
     why: tuple[str, ...] = ()
 
 
-#: Decides about an event that is mine or not, with so many seconds of notice left.
+#: Decides about an event: whether it names this VM, and the seconds of notice left.
 Judge = Callable[[ScheduledEvent, bool, float | None], Decision]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """The circumstances in which a document is seen."""
+    """Context in which a document is read."""
 
     now: datetime  # the service's time
-    boot: str  # which boot of the VM this is
-    position: Callable[[Sequence[str]], int | None]  # where resources name this VM
+    boot: str  # id of this VM's current boot
+    position: Callable[[Sequence[str]], int | None]  # index of this VM
     judge: Judge
     felt: Impact = UNTOUCHED  # since the last document
-    was_away: bool = False  # a document may have come and gone unseen
+    was_away: bool = False  # a document may have been missed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighted:
-    """The lives that have changed, and what is written down of it."""
+    """The event states that have changed, and the audit entries about it."""
 
     lives: tuple[Life, ...] = ()
     notes: tuple[Note, ...] = ()
 
 
 def key(event_id: str) -> str:
-    """Spell an id so that it can be compared."""
+    """Return an id in the form used for comparison."""
     return event_id.upper()
 
 
 def see(lives: Mapping[str, Life], document: Document, sight: Sight) -> Sighted:
-    """Compare `document` with what is known."""
+    """Compare `document` with the known states."""
     listed = {key(event.id): event for event in document.events}
     steps = [
         _see(lives.get(name), event, document.incarnation, sight)
@@ -74,7 +73,7 @@ def see(lives: Mapping[str, Life], document: Document, sight: Sight) -> Sighted:
     ]
     return Sighted(
         lives=tuple(life for life, _ in steps if life is not None),
-        notes=tuple(each for _, notes in steps for each in notes),
+        notes=tuple(entry for _, notes in steps for entry in notes),
     )
 
 
@@ -86,15 +85,15 @@ def _see(
     life: Life | None, event: ScheduledEvent, incarnation: int, sight: Sight
 ) -> _Step:
     if event.status not in (EventStatus.SCHEDULED, EventStatus.STARTED):
-        return _NOTHING  # a word of a later version: nothing that we know how to take
+        return _NOTHING  # a status of a later version, which cannot be handled
     if life is None or life.seen is Seen.GONE:
         return _begin(life, event, incarnation, sight)
     if _is_mine_after_all(life, event, sight):
         return _begin(None, event, incarnation, sight)
     if life.seen is Seen.SCHEDULED and event.status == EventStatus.STARTED:
         return _start(life, event, sight)
-    known = event if event.status == life.seen else life.event
-    changed = replace(_touched(life, sight), event=known)
+    latest = event if event.status == life.seen else life.event
+    changed = replace(_touched(life, sight), event=latest)
     return (None if changed == life else changed), ()
 
 
@@ -189,7 +188,7 @@ def _miss(life: Life, sight: Sight) -> _Step:
         gone_at=sight.now,
         started_at=life.started_at or (life.last_at if happened else None),
     )
-    said = note(
+    entry = note(
         "gone",
         gone,
         sight.now,
@@ -198,21 +197,21 @@ def _miss(life: Life, sight: Sight) -> _Step:
         impact=impact(gone.impact),
         announced_seconds=gone.event.duration,
     )
-    return gone, [said]
+    return gone, [entry]
 
 
 def _has_happened(life: Life, sight: Sight) -> bool:
-    """Whether an event that is gone was carried out, though that may not be seen."""
+    """Return whether an event that is gone took place, even if it was never seen."""
     if life.started_at is not None or life.boot != sight.boot:
         return True
     if life.is_mine and life.event.type in _RESTARTS and not sight.was_away:
-        return False  # it was never shown, and this VM would not have lived through it
+        return False  # not shown as Started, and this VM would not have survived
     due = life.event.not_before
     return life.posted_at is not None or (due is not None and sight.now >= due)
 
 
 def _touched(life: Life, sight: Sight) -> Life:
-    """Add what this VM has felt since the last document."""
+    """Add the impact on this VM since the last document."""
     boots = 0 if life.boot == sight.boot else 1
     felt = life.impact + sight.felt + Impact(boots=boots)
     return replace(life, boot=sight.boot, impact=felt)

@@ -1,4 +1,4 @@
-"""Puts an agent together from its plan, and lets it run until it is told to stop."""
+"""Startup of the agent: builds it from its plan and runs it until a signal."""
 
 import logging
 import signal
@@ -33,7 +33,7 @@ from forewarn.agent.textfile import Textfile
 from forewarn.client.client import Client
 from forewarn.errors import FaultyFile
 
-#: Where a dry run keeps what it knows, below the folder of the agent.
+#: Subfolder of the agent's folder for the state of a dry run.
 DRY_RUN = "dry-run"
 
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -44,14 +44,14 @@ _log = logging.getLogger("forewarn.agent")
 def run(plan: Plan, *, is_dry: bool) -> None:
     """Run an agent until a signal ends it.
 
-    What a dry run sees is kept apart: else the rules that it tries would be those of
-    the agent that comes after it, for all events that it has seen.
+    A dry run has its own state. Otherwise its rules would stay in effect for all events
+    that it has seen, even for the agent that runs after it.
     """
     if is_dry:
         plan = replace(plan, state=plan.state / DRY_RUN)
     if complaints := check(plan):
         raise FaultyFile("\n".join(complaints))
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody knows how hooks end
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else exit codes are unknown
     for warning in plan.warnings:
         _log.warning("%s", warning)
     with ExitStack() as stack:
@@ -59,7 +59,7 @@ def run(plan: Plan, *, is_dry: bool) -> None:
 
 
 class _Running:
-    """One agent and all that belongs to it."""
+    """One agent and everything that belongs to it."""
 
     def __init__(self, plan: Plan, stack: ExitStack, *, is_dry: bool) -> None:
         self._plan = plan
@@ -93,12 +93,12 @@ class _Running:
             _log.info("metrics are told at http://%s/metrics", health.address)
 
     def run(self) -> None:
-        """Remember, then look, decide and act until it is told to stop."""
+        """Load the state, then poll, decide and act until stopped."""
         complaints = self._memory.recall()
         for complaint in complaints:
             _log.warning("%s", complaint)
         agent = self._agent(boot_id())
-        with _signals(agent):  # to the end: a second one must not cut the first short
+        with _signals(agent):  # to the end: a second one must not interrupt
             self._end_leftovers()
             self._begin(complaints)
             self._work(agent)
@@ -109,8 +109,8 @@ class _Running:
 
     def _work(self, agent: Agent) -> None:
         plan = self._plan
-        found = replace(plan, endpoint=self._client.endpoint)  # as hooks are told
-        hands = Hands(found, self._client, self._clock, agent.inbox.put)
+        hook_plan = replace(plan, endpoint=self._client.endpoint)  # for hooks to see
+        hands = Hands(hook_plan, self._client, self._clock, agent.inbox.put)
         eyes = Eyes(
             self._client,
             agent.inbox.put,
@@ -123,7 +123,7 @@ class _Running:
         self._systemd.stopping()
         eyes.stop()
         hands.stop()
-        agent.turn(hands)  # what has ended by itself meanwhile is kept
+        agent.turn(hands)  # saves what ended by itself meanwhile
 
     def _agent(self, boot: str) -> Agent:
         return Agent(
@@ -141,22 +141,22 @@ class _Running:
         )
 
     def _downtime(self, boot: str) -> Impact:
-        """Count how long this VM was down, if an event was there before its restart."""
+        """Return how long this VM was down, if an event preceded its restart."""
         seconds = self._alive.seconds_since()
         if all(life.boot == boot for life in self._memory.live()):
             return UNTOUCHED
         return Impact(seconds=seconds, total=seconds)
 
     def _end_leftovers(self) -> None:
-        """End what is left of hooks that were running when the agent died."""
+        """End processes of hooks that were running when the agent died."""
         for life in self._memory.unfinished():
             for run in life.runs:
                 if run.outcome is not Outcome.RUNNING:
                     continue
                 number = leftovers.end(run.token, kill_after=self._plan.kill_after)
                 if number:
-                    said = "%s of %s was still running, and was ended: %d processes"
-                    _log.warning(said, run.hook, life.id, number)
+                    message = "%s of %s was still running, and was ended: %d processes"
+                    _log.warning(message, run.hook, life.id, number)
 
     def _begin(self, complaints: Sequence[str]) -> None:
         self._metrics.set("up", 1.0)
@@ -173,7 +173,7 @@ class _Running:
         self._systemd.ready(f"watching {self._client.endpoint}")
 
     def _beat(self) -> float:
-        """Give signs of life; answer in how many seconds the next are due."""
+        """Send heartbeats; return the seconds until the next ones are due."""
         self._systemd.alive()
         due = self._recording.look_out()
         if self._textfile is not None:
@@ -189,7 +189,7 @@ class _Running:
 
 
 def _hold(plan: Plan) -> float | None:
-    """Say how long to be held: shorter than what is taken for blindness."""
+    """Return the seconds of a long poll, shorter than those that raise an alarm."""
     seconds = plan.blind_after / 2
     return seconds if plan.wait and seconds >= 1 else None
 
@@ -201,7 +201,7 @@ def _textfile(plan: Plan, metrics: Metrics, conditions: Conditions) -> Textfile 
 
 @contextmanager
 def _signals(agent: Agent) -> Iterator[None]:
-    """Let signals end the agent, unless its caller wants them ignored."""
+    """Stop the agent on signals, unless its caller ignores them."""
     before = {
         number: signal.signal(number, lambda *_: agent.inbox.put(Stop()))
         for number in _ENDING

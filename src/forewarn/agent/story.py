@@ -1,4 +1,4 @@
-"""The story of one event, told from the audit record, line by line."""
+"""Timeline of one event, rendered from the audit log entry by entry."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -11,22 +11,22 @@ from forewarn.agent.sighting import key
 from forewarn.agent.verdicts import verdict
 
 _ABOUT = frozenset({"at", "event", "what"})
-_MOST = 200  # characters of a line that is not understood
+_MOST = 200  # characters of an unknown entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One moment of the story."""
+    """One moment of the timeline."""
 
-    at: datetime | None  # None: the line does not tell
-    after: float | None  # seconds since first sight; None: not known
+    at: datetime | None  # None if the entry has no time
+    after: float | None  # seconds since first seen; None if unknown
     said: str
-    output: tuple[str, ...] = ()  # the end of what a hook wrote
+    output: tuple[str, ...] = ()  # the end of a hook's output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """The life of one event, and what is to be said of it."""
+    """The timeline of one event, and its assessment."""
 
     account: Account
     entries: tuple[Entry, ...]
@@ -34,24 +34,24 @@ class Story:
 
 
 def tell(event_id: str, remarks: Iterable[Remark]) -> Story:
-    """Tell the story of an event, with what happened to the agent meanwhile."""
+    """Build the timeline of an event, with what happened to the agent meanwhile."""
     own = [*_concerning(event_id, remarks)]
     account = accounts(own).get(key(event_id), Account(id=event_id))
     first = own[0].at if own else None
     return Story(
         account=account,
-        entries=tuple(_entry(each, first) for each in own),
+        entries=tuple(_entry(remark, first) for remark in own),
         verdict=verdict(account),
     )
 
 
 def _concerning(event_id: str, remarks: Iterable[Remark]) -> Iterable[Remark]:
-    """Find the lines on an event, and those on the agent that lie between them."""
-    wanted, between, has_begun = key(event_id), list[Remark](), False
+    """Yield the entries on an event, and those on the agent between them."""
+    event_key, between, has_begun = key(event_id), list[Remark](), False
     for remark in remarks:
         if remark.event is None:
             between.append(remark)
-        elif key(remark.event) == wanted:
+        elif key(remark.event) == event_key:
             if has_begun:
                 yield from between
             between, has_begun = [], True
@@ -66,12 +66,12 @@ def _entry(remark: Remark, first: datetime | None) -> Entry:
 
 
 def sentence(remark: Remark) -> str:
-    """Say one line in words."""
+    """Return one entry as a sentence."""
     say = _SAY.get(remark.what)
     return _unknown(remark) if say is None else say(remark)
 
 
-# --- what is seen --------------------------------------------------------------
+# --- observations --------------------------------------------------------------
 
 
 def _seen(remark: Remark) -> str:
@@ -99,7 +99,7 @@ def _gone(remark: Remark) -> str:
     return "it is gone: it was called off" if remark.is_so("canceled") else "it is over"
 
 
-# --- what is done --------------------------------------------------------------
+# --- actions -------------------------------------------------------------------
 
 
 def _decided(remark: Remark) -> str:
@@ -151,7 +151,7 @@ def _approved(remark: Remark) -> str:
     return "approved" + (f"; the service answered {answer}" if answer else "")
 
 
-# --- what happened to the agent ------------------------------------------------
+# --- the agent itself ----------------------------------------------------------
 
 
 def _began(remark: Remark) -> str:
@@ -161,7 +161,7 @@ def _began(remark: Remark) -> str:
 
 
 def _reasoned(said: str) -> Callable[[Remark], str]:
-    """Make a function that says `said`, with the reason if one was written down."""
+    """Return a function that renders `said`, with the entry's reason if it has one."""
 
     def say(remark: Remark) -> str:
         reason = remark.text("reason")

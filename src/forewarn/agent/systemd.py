@@ -1,6 +1,6 @@
-"""What systemd is told, and how often it wants to hear that the agent lives.
+"""Notifications to systemd: readiness, status and watchdog heartbeats.
 
-Nothing here fails: without systemd nobody is told, and that is all.
+Nothing here fails: without systemd, notifications are dropped.
 """
 
 import math
@@ -9,47 +9,47 @@ import socket
 import time
 from collections.abc import Mapping
 
-_MOST = 1024  # characters of a status; it is shown in one line
+_MOST = 1024  # characters of a status; it is shown on one line
 
-_STEADY = 2  # how many signs of life fit into the time that systemd allows
+_STEADY = 2  # heartbeats within the time that systemd allows
 
 
 class Systemd:
-    """The one who started the agent, if it was systemd."""
+    """Connection to systemd, if it started the agent."""
 
     def __init__(
         self, environment: Mapping[str, str] | None = None, *, patience: float = 1.0
     ) -> None:
-        """Learn from the `environment` where it listens.
+        """Read the socket's address from the `environment`.
 
-        If its queue is full, it is waited for with `patience`, in seconds, and no more.
+        If its queue is full, a notification waits at most `patience` seconds.
         """
-        told = os.environ if environment is None else environment
-        self._address = _address(told.get("NOTIFY_SOCKET", ""))
+        variables = os.environ if environment is None else environment
+        self._address = _address(variables.get("NOTIFY_SOCKET", ""))
         self._patience = patience
         self._alive_at = -math.inf  # on the monotonic clock
-        self.interval = _interval(told)
+        self.interval = _interval(variables)
 
-    #: Seconds between two signs of life; None: nobody waits for them.
+    #: Seconds between two heartbeats; None if the watchdog is off.
     interval: float | None
 
     @property
     def is_there(self) -> bool:
-        """Whether anybody listens."""
+        """Whether systemd expects notifications."""
         return self._address is not None
 
     def ready(self, status: str = "") -> bool:
-        """Say that the agent has begun its work."""
+        """Report that the agent has started; return whether it was sent."""
         return self._tell("READY=1", *_status(status))
 
     def status(self, status: str) -> bool:
-        """Say in a sentence what it does, for `systemctl status`."""
+        """Report a status for `systemctl status`; return whether it was sent."""
         return self._tell(*_status(status))
 
     def alive(self) -> bool:
-        """Give a sign of life, if anybody waits for it; it may be given too often.
+        """Send a heartbeat if the watchdog is on; extra calls are harmless.
 
-        If the queue is full, there are enough of them in it.
+        It does not wait: a full queue already has enough heartbeats.
         """
         now = time.monotonic()
         if self.interval is None or now - self._alive_at < self.interval / 2:
@@ -58,11 +58,11 @@ class Systemd:
         return self._tell("WATCHDOG=1", patience=0.0)
 
     def stopping(self, status: str = "") -> bool:
-        """Say that the agent is about to end."""
+        """Report that the agent is about to end; return whether it was sent."""
         return self._tell("STOPPING=1", *_status(status))
 
     def _tell(self, *lines: str, patience: float | None = None) -> bool:
-        """Send one message; answer whether it was taken."""
+        """Send one notification; return whether it was accepted."""
         if self._address is None or not lines:
             return False
         try:
@@ -75,14 +75,14 @@ class Systemd:
 
 
 def _address(text: str) -> str | None:
-    """Find the socket: a path, or a name that is in no file system."""
+    """Return the socket's address: a path or an abstract name."""
     if text.startswith("@"):
         return "\0" + text[1:]
     return text if text.startswith("/") else None
 
 
 def _interval(environment: Mapping[str, str]) -> float | None:
-    """Reckon how often a sign of life is due; None if it is asked of somebody else."""
+    """Return the seconds between heartbeats; None if none are expected."""
     if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
     try:

@@ -1,7 +1,7 @@
-"""Writes the agent's metrics to a file, for a collector that reads files.
+"""Metrics file for a collector that reads files (textfile collector).
 
-A reader sees the whole of one moment: the file is written beside its place, and then
-takes it.
+A reader always sees one consistent moment: the file is written under another name and
+then renamed.
 """
 
 import os
@@ -10,34 +10,34 @@ from pathlib import Path
 from forewarn.agent.logs import Conditions
 from forewarn.agent.metrics import Metrics
 
-#: Seconds between two writings, if nothing happens.
+#: Seconds between two writes if nothing happens.
 EVERY = 15.0
 
 _CONDITION = "textfile-unwritable"
 
 
 class Textfile:
-    """One file that is kept current."""
+    """One metrics file that is kept current."""
 
     def __init__(self, path: Path, metrics: Metrics, conditions: Conditions) -> None:
-        """Keep `metrics` in `path`; say in `conditions` if that fails."""
+        """Write `metrics` to `path`; report failures to `conditions`."""
         self._path = path
-        # Collectors read only what ends with `.prom`.
+        # Collectors only read names that end with `.prom`.
         self._beside = path.with_name(f".{path.name}.new")
         self._metrics = metrics
         self._conditions = conditions
         self._due = 0.0  # on the monotonic clock
-        self._told = 0  # how much of the news
+        self._told = 0  # number of condition changes already written
 
     def due(self, monotonic: float) -> float:
-        """Count the seconds until the file is to be written again."""
+        """Return the seconds until the file is due."""
         return max(self._due - monotonic, 0.0)
 
     def write(self, monotonic: float, *, is_news: bool = False) -> bool:
-        """Write the file if it is due, or if there is news; answer whether it is good.
+        """Write the file if it is due or something changed; return False on failure.
 
-        A condition that begins or ends is news in any case. A failure is said once, and
-        tried again when the file is next due.
+        A condition that begins or ends always counts as a change. A failure is logged
+        once and retried when the file is next due.
         """
         is_news = is_news or self._conditions.news != self._told
         if not is_news and monotonic < self._due:
@@ -61,6 +61,6 @@ class Textfile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         number = os.open(self._beside, flags, 0o644)
         with open(number, "wb") as file:
-            os.fchmod(number, 0o644)  # whatever the umask; a collector is another user
+            os.fchmod(number, 0o644)  # despite the umask; a collector is another user
             file.write(text)
         self._beside.replace(self._path)

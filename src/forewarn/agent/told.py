@@ -1,9 +1,10 @@
-"""What a hook is told: its environment and its input.
+"""Environment and standard input of hooks.
 
-1. What the service has said is not trusted: in a variable there is no control
-   character (each is a space), and never more than Linux takes. The input has all.
+1. Data from the service is not trusted. In a variable, every control character becomes
+   a space, and its length stays below Linux's limit. The input is complete.
 2. The input is the event as it was received, and nothing else.
-3. Of the agent's own environment a hook gets all but what is the agent's alone.
+3. A hook inherits the agent's environment, except variables that are for the agent
+   only.
 """
 
 import json
@@ -17,7 +18,7 @@ from forewarn.protocol.codec import iso8601, plain_event
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.protocol.versions import NEWEST
 
-#: What is in the agent's environment for the agent alone.
+#: Variables for the agent only.
 _NOT_HANDED_ON = frozenset(
     (
         "FOREWARN_TOKEN",
@@ -30,15 +31,15 @@ _NOT_HANDED_ON = frozenset(
         "LISTEN_FDNAMES",
     )
 )
-_LONGEST = 32_000  # bytes; Linux takes 128 kB in one variable, often 2 MB in all
+_LONGEST = 32_000  # bytes; Linux allows 128 kB per variable, often 2 MB in total
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 
 
 def stdin(call: Call) -> bytes:
-    """Write the event as the service shows it, on one line."""
+    """Return the event as the service shows it, on one line."""
     try:
         text = json.dumps(dict(_shown(call.event)))
-    except RecursionError:  # it came through, but just so
+    except RecursionError:  # just within the parser's depth limit
         text = json.dumps(_made(call.event))
     return text.encode() + b"\n"
 
@@ -46,15 +47,18 @@ def stdin(call: Call) -> bytes:
 def environment(
     call: Call, hook: Hook, *, own: Mapping[str, str], tried: int
 ) -> dict[str, str]:
-    """Add what `hook` is told in its try `tried`, from 1, to the agent's `own`."""
+    """Return the environment of `hook`: the agent's `own` plus variables for its call.
+
+    `tried` is the number of the try, from 1.
+    """
     handed_on = {name: own[name] for name in own if name not in _NOT_HANDED_ON}
-    told = _event(call.event) | _call(call, hook, tried) | _time(call, hook)
+    variables = _event(call.event) | _call(call, hook, tried) | _time(call, hook)
     if call.times > 1:
-        told["FOREWARN_AGAIN"] = "1"
-    return handed_on | {name: _plain(value) for name, value in told.items()}
+        variables["FOREWARN_AGAIN"] = "1"
+    return handed_on | {name: _plain(value) for name, value in variables.items()}
 
 
-# --- what is said ------------------------------------------------------------
+# --- variables ---------------------------------------------------------------
 
 
 def _event(event: ScheduledEvent) -> dict[str, str]:
@@ -70,7 +74,7 @@ def _event(event: ScheduledEvent) -> dict[str, str]:
         "FOREWARN_EVENT_DURATION": duration,
         "FOREWARN_NOT_BEFORE": _moment(event.not_before),
         "FOREWARN_RESOURCES": resources,
-        # as scripts of another handler know them
+        # Names that scripts for another event handler expect.
         "EVENT_ID": event.id,
         "EVENT_TYPE": event.type,
         "EVENT_STATUS": event.status,
@@ -94,15 +98,15 @@ def _call(call: Call, hook: Hook, tried: int) -> dict[str, str]:
 
 
 def _time(call: Call, hook: Hook) -> dict[str, str]:
-    """Tell the time left, which is the hook's own if that is shorter."""
-    given, wait = call.seconds_left(), call.wait_left()
-    left, real, deadline = given, wait, call.deadline
+    """Return the remaining time, limited by the hook's own timeout."""
+    allowed, wait = call.seconds_left(), call.wait_left()
+    left, real, deadline = allowed, wait, call.deadline
     if hook.timeout is not None:
         own = call.real(hook.timeout)
-        left = hook.timeout if given is None else min(given, hook.timeout)
+        left = hook.timeout if allowed is None else min(allowed, hook.timeout)
         real = own if wait is None else min(wait, own)
-    if deadline is not None and given is not None and left is not None:
-        deadline = _earlier(deadline, given - left)
+    if deadline is not None and allowed is not None and left is not None:
+        deadline = _earlier(deadline, allowed - left)
     return {
         "FOREWARN_SECONDS_LEFT": "" if left is None else f"{math.floor(max(left, 0))}",
         "FOREWARN_REAL_SECONDS_LEFT": "" if real is None else f"{max(real, 0):.3f}",
@@ -111,7 +115,7 @@ def _time(call: Call, hook: Hook) -> dict[str, str]:
 
 
 def _shown(event: ScheduledEvent) -> Mapping[str, object]:
-    """Show the event as received, or as the newest version has it if that is lost."""
+    """Return the event as received, or in the newest version's form if that is lost."""
     return event.raw or _made(event)
 
 
@@ -119,11 +123,11 @@ def _made(event: ScheduledEvent) -> Mapping[str, object]:
     return plain_event(event, NEWEST, NEWEST.date_form)
 
 
-# --- how it is said ----------------------------------------------------------
+# --- formatting --------------------------------------------------------------
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    """Put names beside each other; a name is never cut, for it would be another's."""
+    """Join names; a name is omitted rather than cut, as it could become another's."""
     kept: list[str] = []
     length = 0
     for name in names:
@@ -142,7 +146,7 @@ def _plain(value: str) -> str:
 def _moment(moment: datetime | None) -> str:
     try:
         return "" if moment is None else iso8601(moment)
-    except OverflowError:  # a year that is none in UTC
+    except OverflowError:  # a year out of range in UTC
         return ""
 
 

@@ -1,20 +1,20 @@
-"""The agent as a service of systemd: its unit, as text."""
+"""Systemd unit of the agent, as text."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from forewarn.errors import InvalidInput
 
-#: What the service is called.
+#: Name of the service.
 NAME = "forewarn-agent.service"
 
-# Why it is as it is:
-# - It is restarted for ever: a VM without its agent learns of nothing.
-# - KillMode=mixed: TERM goes to the agent alone, which ends its hooks as they are to
-#   be ended; what is left when it has gone is killed.
-# - OOMPolicy=continue: a hook that wants too much memory fails; the agent stays.
-# - Hooks are children of this service, and may do what root may. So nothing is
-#   forbidden here that a drain, a failover or a restart could need.
+# Reasons for these settings:
+# - It is always restarted: a VM without its agent misses every event.
+# - KillMode=mixed: TERM goes only to the agent, which ends its hooks in order. What is
+#   left after that is killed.
+# - OOMPolicy=continue: a hook that needs too much memory fails; the agent stays.
+# - Hooks are children of this service and run as root. So nothing is forbidden here
+#   that a drain, a failover or a restart could need.
 _UNIT = """\
 # Made by `forewarn agent install`. To change something: systemctl edit {name}
 
@@ -44,7 +44,7 @@ RestrictRealtime=yes
 WantedBy=multi-user.target
 """
 
-#: What systemd would take for something else, in a program and in its arguments.
+#: Escapes for characters that systemd would interpret.
 _OF_A_PROGRAM = {"%": "%%"}
 _OF_AN_ARGUMENT = {
     "\\": "\\\\",
@@ -57,21 +57,20 @@ _NEVER_IN_A_PROGRAM = "'\"\\"
 
 
 def unit(program: Sequence[str], config: Path) -> str:
-    """Write the unit of an agent that `program` runs as `config` says."""
+    """Return the unit of an agent that runs `program` with the file `config`."""
     first, *rest = program
     if set(first) & {*_NEVER_IN_A_PROGRAM}:
         raise InvalidInput(f"systemd runs no program with quotes in its path: {first}")
     words = (*rest, "agent", "--config", str(config))
     command = [_quoted(first, _OF_A_PROGRAM)]
-    command += [_quoted(each, _OF_AN_ARGUMENT) for each in words]
+    command += [_quoted(word, _OF_AN_ARGUMENT) for word in words]
     return _UNIT.format(name=NAME, command=" ".join(command))
 
 
 def program(called: Path, python: str, *, is_archive: bool) -> tuple[str, ...]:
-    """Say how the program that was `called` is called from anywhere else.
+    """Return the command that runs the `called` program from anywhere.
 
-    An archive is run by the same `python`: the one that systemd would find may be
-    too old.
+    An archive runs with the same `python`: the one in systemd's path may be too old.
     """
     if called.name == "__main__.py":
         return (python, "-m", "forewarn")
@@ -80,6 +79,6 @@ def program(called: Path, python: str, *, is_archive: bool) -> tuple[str, ...]:
 
 
 def _quoted(word: str, meanings: Mapping[str, str]) -> str:
-    plain = "".join(meanings.get(each, each) for each in word)
+    plain = "".join(meanings.get(character, character) for character in word)
     is_bare = plain == word and not set(word) & set(" \t';")
     return word if is_bare else f'"{plain}"'

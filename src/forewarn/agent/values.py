@@ -1,7 +1,7 @@
-"""How values are written in the agent's file.
+"""Parsers for values in the agent's configuration file.
 
-A reader takes a value and its place. It raises InvalidInput with what was expected, or
-complains of a part of the value at that part's own place.
+A reader gets a value and its place. It raises InvalidInput with what was expected, or
+reports a problem with a part of the value at that part's own place.
 """
 
 import json
@@ -18,7 +18,7 @@ from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.protocol.versions import VERSIONS
 
-#: How a string of the shell's language is run.
+#: Runs a shell command line.
 SHELL = ("/bin/sh", "-c")
 
 Reader = Callable[[object, Place], Any]
@@ -30,12 +30,12 @@ _UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def wrong(expected: str, value: object) -> InvalidInput:
-    """Say what was expected instead of `value`."""
+    """Return an error that names what was expected instead of `value`."""
     return InvalidInput(f"expected {expected}, not {written(value)}")
 
 
 def written(value: object) -> str:
-    """Write a value as TOML has it, if it is short."""
+    """Format a value as in TOML, or name its kind if it can be long."""
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -44,15 +44,15 @@ def written(value: object) -> str:
         return json.dumps(value, ensure_ascii=False)
     try:
         return str(value)
-    except ValueError:  # more digits than Python writes
+    except ValueError:  # more digits than Python formats
         return "an endless number"
 
 
-# --- text and words ----------------------------------------------------------
+# --- text --------------------------------------------------------------------
 
 
 def read_text(value: object, _: Place) -> str:
-    """Read text that is not empty."""
+    """Parse non-empty text."""
     if not isinstance(value, str) or not value.strip():
         raise wrong("text", value)
     if _UNPRINTED.search(value):
@@ -61,19 +61,19 @@ def read_text(value: object, _: Place) -> str:
 
 
 def read_flag(value: object, _: Place) -> bool:
-    """Read true or false."""
+    """Parse true or false."""
     if isinstance(value, bool):
         return value
     raise wrong("true or false", value)
 
 
 def one_of(*known: str) -> Reader:
-    """Make a reader of one of the words `known`, in any case."""
+    """Return a reader for one of the words `known`, in any case."""
 
     def read(value: object, _: Place) -> str:
         if isinstance(value, str) and value.lower() in known:
             return value.lower()
-        words = ", ".join(f'"{each}"' for each in known)
+        words = ", ".join(f'"{word}"' for word in known)
         near = meant(value, known) if isinstance(value, str) else ""
         raise InvalidInput(f"expected one of {words}, not {written(value)}{near}")
 
@@ -81,7 +81,7 @@ def one_of(*known: str) -> Reader:
 
 
 def member_of(kind: type[_Enum]) -> Reader:
-    """Make a reader of one of the members of `kind`."""
+    """Return a reader for one member of `kind`."""
     read_word = one_of(*kind)
 
     def read(value: object, place: Place) -> _Enum:
@@ -91,54 +91,54 @@ def member_of(kind: type[_Enum]) -> Reader:
 
 
 def read_version(value: object, place: Place) -> str:
-    """Read an api-version."""
+    """Parse an api-version."""
     return str(one_of(*VERSIONS)(value, place))
 
 
 def texts(value: object, place: Place) -> list[tuple[str, Place]]:
-    """Read a list of texts, each with its place; no text twice."""
+    """Parse a list of texts, each with its place; duplicates are errors."""
     if not isinstance(value, list):
         near = f"; write [{written(value)}]" if isinstance(value, str) else ""
         raise InvalidInput(f"expected a list of texts, not {written(value)}{near}")
-    found: dict[str, Place] = {}
-    for number, each in enumerate(value):
+    places: dict[str, Place] = {}
+    for number, text in enumerate(value):
         at = place.below(number)
-        if not isinstance(each, str) or not each:
-            at.refuse(str(wrong("text", each)))
-        elif each in found:
-            at.refuse(f"{written(each)} stands here twice")
+        if not isinstance(text, str) or not text:
+            at.refuse(str(wrong("text", text)))
+        elif text in places:
+            at.refuse(f"{written(text)} stands here twice")
         else:
-            found[each] = at
-    return [*found.items()]
+            places[text] = at
+    return [*places.items()]
 
 
 def read_names(value: object, place: Place) -> tuple[str, ...]:
-    """Read a list of names."""
-    return tuple(each for each, _ in texts(value, place))
+    """Parse a list of names."""
+    return tuple(name for name, _ in texts(value, place))
 
 
 def some_of(kind: type[StrEnum], what: str) -> Reader:
-    """Make a reader of a list of words of the wire, in any case.
+    """Return a reader for a list of protocol words, in any case.
 
-    A word that is not known is refused: a rule for it would never match.
+    An unknown word is an error: a rule for it would never match.
     """
 
     def read(value: object, place: Place) -> frozenset[str]:
         words = texts(value, place)
         if not value:
             raise InvalidInput("an empty list matches no event; leave the key out")
-        return frozenset(_known(each, at, kind, what) for each, at in words)
+        return frozenset(_known(word, at, kind, what) for word, at in words)
 
     return read
 
 
 def _known(word: str, place: Place, kind: type[StrEnum], what: str) -> str:
-    exact = {each.lower(): each.value for each in kind}.get(word.lower())
+    exact = {member.lower(): member.value for member in kind}.get(word.lower())
     if exact is not None:
         return exact
     near = nearest(word, kind)
-    known = f'did you mean "{near}"?' if near else f"known are {', '.join(kind)}"
-    place.refuse(f"{written(word)} is no {what}; {known}")
+    hint = f'did you mean "{near}"?' if near else f"known are {', '.join(kind)}"
+    place.refuse(f"{written(word)} is no {what}; {hint}")
     return word
 
 
@@ -150,7 +150,7 @@ read_sources = some_of(EventSource, "event source")
 
 
 def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
-    """Make a reader of numbers from `least` to `most`."""
+    """Return a reader for numbers from `least` to `most`."""
     kind = "whole number" if is_whole else "number"
     expected = f"a {kind} of {of} from {least:g} to {most:.0f}"
 
@@ -167,21 +167,21 @@ def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> R
 
 
 def read_endpoint(value: object, place: Place) -> str:
-    """Read where the metadata service answers."""
+    """Parse the URL of the metadata service."""
     text = read_text(value, place)
     endpoint.parse(text)
     return text
 
 
 def read_address(value: object, place: Place) -> str:
-    """Read an address to listen on."""
+    """Parse an address to listen on."""
     if not isinstance(value, str) or address_of(value) is None:
         raise wrong('an address to listen on such as "127.0.0.1:9254"', value)
     return value
 
 
 def address_of(text: str) -> tuple[str, int] | None:
-    """Take HOST:PORT or [HOST]:PORT apart; None if it is none."""
+    """Split HOST:PORT or [HOST]:PORT; None if it is neither."""
     host, colon, port = text.rpartition(":")
     is_port = port.isascii() and port.isdigit() and int(port) <= 65_535
     if not colon or not is_port or len(port) > 5:
@@ -200,20 +200,20 @@ def _is_ip(text: str) -> bool:
 
 
 def read_path(value: object, place: Place) -> Path:
-    """Read a path; one that does not begin at the root begins beside the file."""
+    """Parse a path; relative paths start at the file's folder."""
     return place.folder / read_text(value, place)
 
 
 def read_command(value: object, place: Place) -> tuple[str, ...]:
-    """Read a list of words, or text for the shell."""
+    """Parse a list of words, or a command line for the shell."""
     if isinstance(value, str) and value.strip():
         return _without_zeros((*SHELL, value))
     if not isinstance(value, list) or not value:
         raise wrong('text for /bin/sh, or a list such as ["drain", "--now"]', value)
-    for number, each in enumerate(value):
-        if not isinstance(each, str):
-            place.below(number).refuse(str(wrong("text", each)))
-    words = tuple(str(each) for each in value)
+    for number, word in enumerate(value):
+        if not isinstance(word, str):
+            place.below(number).refuse(str(wrong("text", word)))
+    words = tuple(str(word) for word in value)
     if not words[0].strip():
         raise InvalidInput("the first word, which is to be run, is empty")
     first = str(place.folder / words[0]) if "/" in words[0] else words[0]
@@ -221,13 +221,13 @@ def read_command(value: object, place: Place) -> tuple[str, ...]:
 
 
 def _without_zeros(words: tuple[str, ...]) -> tuple[str, ...]:
-    if any("\0" in each for each in words):
+    if any("\0" in word for word in words):
         raise InvalidInput("no command has a zero character in it")
     return words
 
 
 def read_function(value: object, place: Place) -> str:
-    """Read the name of a function of Python's."""
+    """Parse the name of a Python function."""
     text = read_text(value, place)
     if _FUNCTION.fullmatch(text):
         return text

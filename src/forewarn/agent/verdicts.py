@@ -1,4 +1,4 @@
-"""What is to be said of an event afterwards: notice, hooks, approval, impact."""
+"""Assessment of a completed event: notice, approval, hooks and impact."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from forewarn.agent.remarks import span, times
 
 
 def verdict(account: Account) -> tuple[str, ...]:
-    """Judge an event, in sentences."""
+    """Assess an event in sentences."""
     return tuple(
         sentence
         for part in (_notice, _end, _hooks, _impact)
@@ -42,8 +42,8 @@ def _unapproved(account: Account) -> str:
     why = f": {account.not_approved}" if account.not_approved else ""
     if account.notice is None:
         return f"This agent did not approve it{why}."
-    given = f"There were {span(account.notice)} of notice"
-    return f"{given}; this agent did not approve it{why}."
+    notice = f"There were {span(account.notice)} of notice"
+    return f"{notice}; this agent did not approve it{why}."
 
 
 def _before_its_time(account: Account) -> str:
@@ -53,7 +53,7 @@ def _before_its_time(account: Account) -> str:
     return f"{span(early)} before its time"
 
 
-# --- how it ended --------------------------------------------------------------
+# --- end -----------------------------------------------------------------------
 
 
 def _end(account: Account) -> Iterator[str]:
@@ -82,8 +82,8 @@ def _since(account: Account) -> str:
 
 def _hooks(account: Account) -> Iterator[str]:
     ran = account.ran or {}
-    for each in account.failed:
-        yield _failure(each)
+    for failed in account.failed:
+        yield _failure(failed)
     if len(ran) == 1 and not account.failed:
         yield "Its hook succeeded."
     elif ran and not account.failed:

@@ -1,4 +1,4 @@
-"""Windows of time: parts of some days, in a zone.
+"""Time windows: hours on some weekdays, in a time zone.
 
 The zones come from the machine's time zone database; UTC needs none.
 """
@@ -13,7 +13,7 @@ from forewarn.agent.plan import Window
 from forewarn.agent.values import read_text, texts, written, wrong
 from forewarn.errors import InvalidInput
 
-#: As they are written; Monday is the first.
+#: As in the configuration; Monday is the first.
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
@@ -21,7 +21,7 @@ _DAY = timedelta(days=1)
 
 
 def is_in(window: Window, moment: datetime) -> bool:
-    """Whether `moment` is in the window, by the clocks of its zone."""
+    """Return whether `moment` is in the window, in the window's time zone."""
     local = moment.astimezone(_zone(window.zone))
     today, clock = local.weekday(), local.time()
     yesterday = (local - _DAY).weekday()
@@ -34,14 +34,14 @@ def is_in(window: Window, moment: datetime) -> bool:
 
 
 def local_time(window: Window, moment: datetime) -> str:
-    """Write `moment` as the clocks of the window's zone show it."""
+    """Format `moment` in the window's time zone."""
     local = moment.astimezone(_zone(window.zone))
     return f"{DAYS[local.weekday()]} {local:%H:%M}"
 
 
 def shown(window: Window) -> str:
-    """Write a window as a person would."""
-    days = ", ".join(DAYS[each] for each in sorted(window.days))
+    """Format a window for people."""
+    days = ", ".join(DAYS[day] for day in sorted(window.days))
     on = "" if len(window.days) == len(DAYS) else f"{days} "
     return f"{on}{window.begins:%H:%M} to {window.ends:%H:%M}, {window.zone}"
 
@@ -50,38 +50,38 @@ def _zone(name: str) -> tzinfo:
     return UTC if name == "UTC" else ZoneInfo(name)
 
 
-# --- as they are written -----------------------------------------------------
+# --- parsing -----------------------------------------------------------------
 
 
 def read_days(value: object, place: Place) -> frozenset[int]:
-    """Read days of the week by their first three letters, in any case."""
+    """Parse weekdays by their first three letters, in any case."""
     words = texts(value, place)
     if not value:
         raise InvalidInput("an empty list is a window that is never open")
-    return frozenset(_day(each, at) for each, at in words)
+    return frozenset(_day(word, at) for word, at in words)
 
 
 def _day(word: str, place: Place) -> int:
-    found = [number for number, day in enumerate(DAYS) if day == word.capitalize()]
-    if not found:
+    numbers = [number for number, day in enumerate(DAYS) if day == word.capitalize()]
+    if not numbers:
         place.refuse(str(wrong(f"one of {', '.join(DAYS)}", word)))
-    return found[0] if found else 0
+    return numbers[0] if numbers else 0
 
 
 def read_clock(value: object, _: Place) -> time:
-    """Read a time of the day, to the minute; 24:00 is that at which the day ends."""
+    """Parse a time of day, to the minute; 24:00 is the end of the day."""
     if isinstance(value, time):
         return value
     if value == "24:00":
         return time()
-    found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    parts = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if parts is None:
         raise wrong('a time of the day such as "22:00"', value)
-    return time(int(found[1]), int(found[2]))
+    return time(int(parts[1]), int(parts[2]))
 
 
 def read_zone(value: object, place: Place) -> str:
-    """Read the name of a time zone."""
+    """Parse the name of a time zone."""
     name = read_text(value, place)
     if name.upper() == "UTC":
         return "UTC"

@@ -1,7 +1,7 @@
-"""A life as it is written down: JSON, and back.
+"""JSON serialization of event states.
 
-The event is written as the service has shown it, so that also those of its fields
-survive that this version does not know.
+The event is stored as the service sent it, so that fields unknown to this version
+survive.
 """
 
 import json
@@ -20,16 +20,16 @@ VERSION = 1
 
 
 def encode(life: Life) -> bytes:
-    """Write `life` in one line."""
+    """Encode `life` as one line."""
     try:
         return _encode(life)
     except (RecursionError, Malformed):
-        # What was shown is so deep that it can be read, but only just.
+        # The event is nested just within the parser's depth limit.
         return _encode(replace(life, event=replace(life.event, raw={})))
 
 
 def decode(text: bytes) -> Life:
-    """Read a life; refuse what is none, or is one of another version."""
+    """Decode a state; raise `Malformed` if it is invalid or of another version."""
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -45,21 +45,21 @@ def decode(text: bytes) -> Life:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Write a time in UTC, to the microsecond where there are any."""
+    """Format a time in UTC, with microseconds if there are any."""
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
-# --- writing -----------------------------------------------------------------
+# --- encoding ----------------------------------------------------------------
 
 
 def _encode(life: Life) -> bytes:
-    # Escaped: a service may send halves of characters, which UTF-8 cannot hold.
+    # Escaped: a service may send lone surrogates, which UTF-8 cannot encode.
     plain = {"version": VERSION, **_plain_fields(life)}
     return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
 def _plain_fields(value: Life | Course | Run | Impact) -> dict[str, object]:
-    return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
 
 
 def _plain(value: object) -> object:
@@ -71,15 +71,15 @@ def _plain(value: object) -> object:
         case datetime():
             return rfc3339(value)
         case tuple():
-            return [_plain(each) for each in value]
+            return [_plain(item) for item in value]
         case Mapping():
-            return {name: _plain(each) for name, each in value.items()}
+            return {name: _plain(item) for name, item in value.items()}
         case _:
             return value
 
 
 def _shown(event: ScheduledEvent) -> Mapping[str, object]:
-    """Give the event as the service has shown it, or as it would have."""
+    """Return the event as the service sent it, or as it would have sent it."""
     if event.raw.get("EventId") == event.id and _event(event.raw) == event:
         return event.raw
     unknown = codec.UNKNOWN_DURATION
@@ -96,7 +96,7 @@ def _shown(event: ScheduledEvent) -> Mapping[str, object]:
     }
 
 
-# --- reading -----------------------------------------------------------------
+# --- decoding ----------------------------------------------------------------
 
 
 def _event(shown: object) -> ScheduledEvent:
@@ -111,17 +111,17 @@ def _moment(text: object) -> datetime | None:
 def _made(
     kind: Callable[..., Any], reads: Mapping[str, Callable[[Any], object]]
 ) -> Any:
-    """Make a function that reads a `kind`; fields not in `reads` are as JSON has them.
+    """Return a decoder for `kind`; fields not in `reads` keep their JSON value.
 
-    What is read has a checksum, so it was written here: a field that is missing was
-    unknown to the version that wrote it, and has its default.
+    The data has a checksum, so it was written by an agent. A missing field was unknown
+    to the version that wrote it and gets its default.
     """
 
     def read(plain: dict[str, Any] | None) -> object:
         if plain is None:
             return None
-        known = {name: reads.get(name, _as_it_is)(plain[name]) for name in plain}
-        return kind(**known)
+        values = {name: reads.get(name, _as_it_is)(plain[name]) for name in plain}
+        return kind(**values)
 
     return read
 

@@ -67,7 +67,7 @@ class Incoming:
         while self._advance():
             pass
         if self.is_complete and self._rest:
-            self.stays_open = False  # nobody requested what follows
+            self.stays_open = False  # what follows was not requested
 
     def answer(self, at: float) -> Answer:
         """Return the complete response; `at` is when its last byte arrived."""
