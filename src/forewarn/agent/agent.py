@@ -35,7 +35,7 @@ _SHORT, _LONG = 1.0, 10.0  # seconds between two turns: if something waits; if n
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Ends the agent."""
+    """Request to end the agent."""
 
 
 Item = Look | Report | Stop

@@ -44,7 +44,7 @@ class Tail:
         self._kept = whole[-_MOST_OUTPUT:]
 
     def text(self) -> str:
-        """Return it as text, without control characters."""
+        """Return it as text; control characters are replaced."""
         kept = self._kept
         if self._is_cut:  # perhaps within a character
             kept = kept[:3].lstrip(bytes(range(0x80, 0xC0))) + kept[3:]

@@ -36,7 +36,7 @@ class ServiceClock:
         return self._reckoning.seconds_until(moment, time.monotonic())
 
     def wait_until(self, moment: datetime) -> float | None:
-        """Return the real seconds until `moment`; None if the clock is manual."""
+        """Return real seconds until `moment`; None if a manual clock is before it."""
         return self._reckoning.wait_until(moment, time.monotonic())
 
     def real(self, seconds: float) -> float:

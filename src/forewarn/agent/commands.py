@@ -36,7 +36,7 @@ def command_of(hook: Hook) -> tuple[str, ...]:
 
 
 def by_shell(command: Sequence[str]) -> tuple[str, ...] | None:
-    """Return a shell command for a script without #! line; None if it is no script."""
+    """Return a shell command for a script without a #! line; None if it is not one."""
     path = shutil.which(command[0]) or command[0]
     try:
         with open(path, "rb") as file:

@@ -180,7 +180,7 @@ def _step(life: Life) -> Step:
 
 
 def _close(life: Life, about: Circumstances) -> tuple[Life, tuple[Note, ...]]:
-    """Mark hooks of earlier steps that were running when the agent died as cut."""
+    """Mark hooks of earlier steps as cut if they were running when the agent died."""
     reason = "the agent was not running, and the event went on without it"
     closed = {
         run: replace(run, outcome=Outcome.CUT, ended_at=about.now, reason=reason)

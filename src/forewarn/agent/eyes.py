@@ -119,10 +119,7 @@ class Eyes:
     def _learn_name(self) -> None:
         try:
             name: str | None = self._source.instance().name or None
-        except (
-            Refused,
-            Misunderstood,
-        ):  # it responds, but not to this request
+        except (Refused, Misunderstood):  # it responds, but not to this
             name = None
         except ForewarnError:
             if self._needs_name:

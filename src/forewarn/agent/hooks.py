@@ -162,7 +162,7 @@ def _begin(task: _Task, command: tuple[str, ...], tried: int) -> Child:
 
 
 def _until(task: _Task) -> float | None:
-    """Return when the hook's own timeout ends, monotonic; None if it has none."""
+    """Return when the hook's own timeout ends (monotonic clock); None without one."""
     own = task.hook.timeout
     return None if own is None else time.monotonic() + task.call.real(own)
 

@@ -75,7 +75,7 @@ class Impact:
     total: float = 0.0  # all such periods together
 
     def scaled(self, rate: float) -> "Impact":
-        """Convert to seconds of a clock `rate` times as fast; unchanged if 0."""
+        """Convert to seconds of a clock `rate` times as fast; unchanged for rate 0."""
         if not rate:
             return self
         return Impact(

@@ -95,7 +95,7 @@ class Rule:
     name: str
     types: frozenset[str] | None = None  # None for any
     sources: frozenset[str] | None = None  # None for any
-    duration: Range | None = None  # of the announced seconds; None for any or none
+    duration: Range | None = None  # of announced seconds; None for any, even unknown
     notice: Range | None = None  # of the seconds left when first seen; None for any
     concerns: Concerns = Concerns.ME
     description: str | None = None  # a glob that ignores case; None for any

@@ -1,9 +1,8 @@
 """Log messages for audit entries, written for an operator on call.
 
-1. A message names the event's type and the start of its id; the first one has all of
-   it.
+1. A message names the event's type and the start of its id; the first has the full id.
 2. Failures are warnings.
-3. Omitted are entries that the log has anyway, and rules that do not concern this VM.
+3. Entries that are logged elsewhere and rules for other VMs are omitted.
 """
 
 import logging

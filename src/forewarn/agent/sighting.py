@@ -48,7 +48,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighted:
-    """The event states that have changed, and the audit entries about it."""
+    """The event states that have changed, and the audit entries about them."""
 
     lives: tuple[Life, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -201,7 +201,7 @@ def _miss(life: Life, sight: Sight) -> _Step:
 
 
 def _has_happened(life: Life, sight: Sight) -> bool:
-    """Return whether an event that is gone took place, even if it was never seen."""
+    """Return whether an event that is gone took place, even if not seen as Started."""
     if life.started_at is not None or life.boot != sight.boot:
         return True
     if life.is_mine and life.event.type in _RESTARTS and not sight.was_away:

@@ -80,7 +80,7 @@ class Connections:
     ) -> Answer:
         try:
             to.settimeout(_left(deadline))
-            with suppress(ConnectionError):  # a reason may have come first
+            with suppress(ConnectionError):  # a response may already be there
                 to.sendall(data)
             while not incoming.is_complete:
                 to.settimeout(_left(deadline))

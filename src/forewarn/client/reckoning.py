@@ -29,7 +29,7 @@ class Reckoning:
         return (moment - self.now(monotonic)).total_seconds()
 
     def wait_until(self, moment: datetime, monotonic: float) -> float | None:
-        """Return the real seconds until `moment`; None if the clock is manual."""
+        """Return real seconds until `moment`; None if a manual clock is before it."""
         seconds = self.seconds_until(moment, monotonic)
         if seconds <= 0:
             return 0.0

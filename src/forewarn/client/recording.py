@@ -40,7 +40,7 @@ class Recorder:
         return [Resumed(after=self._reach(now))]
 
     def heard(self, reading: Reading, now: datetime) -> Sequence[Line]:
-        """Record a response: a document if it changed, the end of a failure."""
+        """Record a response: the document if it changed, and the end of a failure."""
         lines: list[Line] = []
         if self._trouble is not None:
             self._trouble = None

@@ -65,8 +65,7 @@ def rule_for(error: ForewarnError) -> Rule | None:
 def delay(error: ForewarnError, attempt: int, chance: float = 0.0) -> float | None:
     """Return the seconds to wait before the next attempt; None if there is none.
 
-    `attempt` is the number of consecutive failures, from 0; `chance` is between 0 and
-    1.
+    `attempt` counts consecutive failures from 0; `chance` is between 0 and 1.
     """
     rule = rule_for(error)
     if rule is None:

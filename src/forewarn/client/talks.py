@@ -76,9 +76,7 @@ class Talks:
         self._manner = manner
         self._lock = Lock()
         self._reckoning: Reckoning | None = None
-        self._heard: float | None = (
-            None  # last response about events; None if none came
-        )
+        self._heard: float | None = None  # last events response; None if none yet
 
     # --- requests ------------------------------------------------------------
 
