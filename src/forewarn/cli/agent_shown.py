@@ -18,7 +18,7 @@ class Shown:
 
     events: tuple[ScheduledEvent, ...]
     at: datetime | None = None  # None if the file has no time
-    is_mine: bool | None = None  # None if the file does not tell
+    is_mine: bool | None = None  # None if the file has no such field
 
 
 def read_shown(name: str) -> Shown:

@@ -14,11 +14,11 @@ _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def end_of_program() -> int:
     """Return a file descriptor that becomes readable on a stop signal.
 
-    Unlike with an `Event`, a signal just before the wait is not missed, and a second
+    Unlike with an `Event`, a signal just before the wait is not missed. A second
     signal cannot deadlock on a lock that the first one holds.
     """
-    end, told = os.pipe()
-    _tell(told)
+    end, write_end = os.pipe()
+    _tell(write_end)
     return end
 
 
@@ -44,17 +44,17 @@ class Ending:
 @contextmanager
 def until_told() -> Iterator[Ending]:
     """Handle stop signals within the block; restore the old handlers after it."""
-    end, told = os.pipe()
+    end, write_end = os.pipe()
     before = {number: signal.getsignal(number) for number in _ENDING}
-    _tell(told)
+    _tell(write_end)
     try:
-        yield Ending(end, told)
+        yield Ending(end, write_end)
     finally:
         signal.set_wakeup_fd(-1)
         for number, handler in before.items():
             signal.signal(number, handler)
         os.close(end)
-        os.close(told)
+        os.close(write_end)
 
 
 def _tell(told: int) -> None:

@@ -55,11 +55,11 @@ def _settings(group: Answer) -> list[str]:
 
 def _listening(group: Answer, now: datetime) -> str:
     last = group.time("last_request")
-    last_asked = f", {unbroken(f'asked {distance(last, now)}')}" if last else ""
+    last_poll = f", {unbroken(f'asked {distance(last, now)}')}" if last else ""
     if group.text("listening") == "always":
-        return f"always{last_asked}"
+        return f"always{last_poll}"
     listens = last is not None and now - last < _SILENCE
-    return f"{'listening' if listens else 'silent'}{last_asked}"
+    return f"{'listening' if listens else 'silent'}{last_poll}"
 
 
 def _vm(vm: Answer) -> tuple[str, ...]:

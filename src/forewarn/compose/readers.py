@@ -69,7 +69,7 @@ class Readers:
         self._notifying.ring()
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:
-        """Read the journal to its end; call `restamp` between documents and drivers."""
+        """Bring documents and drivers up to date; call `restamp` between them."""
         self._documents.catch_up()
         restamp()  # VMs get the new time before any driver acts
         self._works.finish()

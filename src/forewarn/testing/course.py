@@ -13,7 +13,7 @@ from forewarn.testing.evidence import Announced, Part, Shown, Span
 from forewarn.testing.onlooker import STRANGE_EVENT
 from forewarn.testing.rehearsal import Rehearsal
 
-_PAUSES = 4  # polls that the program may take to react
+_PAUSES = 4  # polling intervals that the program may take to react
 _QUESTIONS = 3  # polls that show its pace, while nothing happens
 
 RETRY_AFTER = 2  # seconds, sent with a 429

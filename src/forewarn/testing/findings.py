@@ -40,7 +40,7 @@ class Rule:
     severity: Severity
     hurts: str  # consequence, one sentence
     remedy: str  # what to do, one sentence
-    facts: tuple[str, ...]  # their numbers in docs/reference/wire.md
+    facts: tuple[str, ...]  # of docs/reference/wire.md, on which it is based
     look: Callable[[Evidence], Look]
 
 

@@ -135,11 +135,11 @@ def several(one: Kind[_T], shown: str, least: int = 1) -> Kind[tuple[_T, ...]]:
         if not isinstance(value, list) or len(value) < least:
             near = f"; write [{written(value)}]" if isinstance(value, str) else ""
             raise InvalidInput(f"expected {shown}, not {written(value)}{near}")
-        found = tuple(one.read(each, known) for each in value)
-        twice = next((each for each in found if found.count(each) > 1), None)
+        items = tuple(one.read(item, known) for item in value)
+        twice = next((item for item in items if items.count(item) > 1), None)
         if twice is not None:
             raise InvalidInput(f"{written(twice)} stands here twice")
-        return found
+        return items
 
     schema = {"type": "array", "items": one.schema, "uniqueItems": True}
     return Kind(read=read, schema={**schema, "minItems": least}, shown=shown)

@@ -15,7 +15,7 @@ class Told:
     """An announcement's name: the step that set it, and the VMs affected."""
 
     step: int
-    vms: frozenset[str] | None = None  # None if the step is faulty and does not tell
+    vms: frozenset[str] | None = None  # None if the step is faulty
 
 
 @dataclass(slots=True, kw_only=True)

@@ -203,7 +203,7 @@ class Replay:
         """Ignore an arrival."""
 
     def answered(self, asked: Asked) -> None:
-        """Discard the observations of a request, which nobody writes to a journal."""
+        """Discard the observations of a request, as a replay has no journal."""
         del asked
         self._notes.take()
 
