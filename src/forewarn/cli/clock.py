@@ -72,7 +72,5 @@ def _show(plain: object, *, json: bool | None) -> None:
     if json:
         write_json(plain)
         return
-    response = answer(plain)
-    write(
-        f"{moment(response.time('now')) or 'unknown'} ({response.text('clock')} clock)"
-    )
+    reply = answer(plain)
+    write(f"{moment(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)")

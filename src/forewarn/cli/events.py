@@ -210,16 +210,8 @@ def _path(any_id: str) -> str:
 
 def _meant(events: Sequence[Event], any_id: str) -> Sequence[Event]:
     """Return the event with that id, else all that are still shown, else all."""
-    named = [
-        candidate
-        for candidate in events
-        if (candidate.id or "").upper() == any_id.upper()
-    ]
-    return (
-        named
-        or [candidate for candidate in events if candidate.status is not None]
-        or events
-    )
+    named = [item for item in events if (item.id or "").upper() == any_id.upper()]
+    return named or [item for item in events if item.status is not None] or events
 
 
 def _approve(api: Api, meant: Event) -> object:

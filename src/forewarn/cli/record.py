@@ -93,13 +93,11 @@ def record(args: argparse.Namespace) -> int:
     path = Path(args.output)
     if args.tape is not None:
         return _scrub(args, path)
-    earlier = _found(path, is_appended=bool(args.append))
-    version = args.api_version or (
-        earlier.header.api_version if earlier else NEWEST.name
-    )
+    tape = _found(path, is_appended=bool(args.append))
+    version = args.api_version or (tape.header.api_version if tape else NEWEST.name)
     with Client(args.endpoint, api_version=version, patience=0) as client:
         first = client.read()
-        with _recording(client, path, earlier, version, args) as recording:
+        with _recording(client, path, tape, version, args) as recording:
             recording.run(first, args.poll, args.duration)
         recording.sum_up()
     return 0

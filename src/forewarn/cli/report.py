@@ -101,15 +101,12 @@ def _promises(made: Answer) -> str:
         )
         if _number(starts, name)
     ]
-    starts_by_kind = f"{count(total, 'maintenance')} started: {', '.join(ways)}."
+    text = f"{count(total, 'maintenance')} started: {', '.join(ways)}."
     broken = made.parts("broken_promises")
     if not broken:
-        return paragraph(f"Every promise of notice was kept. {starts_by_kind}", 0)
+        return paragraph(f"Every promise of notice was kept. {text}", 0)
     return "\n".join(
-        [
-            paragraph(f"{_were_broken(_number(starts, 'broken'))} {starts_by_kind}", 0),
-            "",
-        ]
+        [paragraph(f"{_were_broken(_number(starts, 'broken'))} {text}", 0), ""]
         + [paragraph(_broken(promise)) for promise in broken]
     )
 

@@ -122,10 +122,10 @@ def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
 
 def fields(pairs: Iterable[tuple[str, str | None]]) -> str:
     """Lay out names and values, one pair per line; omit values that are None."""
-    pairs_left = [(name, clean(value)) for name, value in pairs if value is not None]
-    margin = len(_GAP) * 2 + max((len(name) for name, _ in pairs_left), default=0)
+    present = [(name, clean(value)) for name, value in pairs if value is not None]
+    margin = len(_GAP) * 2 + max((len(name) for name, _ in present), default=0)
     lines = []
-    for name, value in pairs_left:
+    for name, value in present:
         first, *rest = _wrap(value, columns() - margin) or [""]
         lines.append(f"{_GAP}{name}".ljust(margin) + first)
         lines += [" " * margin + line for line in rest]

@@ -113,7 +113,7 @@ class System:
 
     def _open(self, cleanup: ExitStack) -> None:
         config, tls = self._config, self._tls()
-        listening = [listen(address, cleanup) for address in config.metadata]
+        listening = [listen(endpoint, cleanup) for endpoint in config.metadata]
         controlling = None if self._is_guest else listen(config.control, cleanup)
         self._open_engine(cleanup)
         engine = self.engine
@@ -146,7 +146,7 @@ class System:
         cleanup.callback(self.advance.stop)
         cleanup.callback(self._works.leave)
         cleanup.callback(self._store.leave)  # runs first: nothing may block on it
-        self.metadata = [f"http://{bound(address)}" for address in listening]
+        self.metadata = [f"http://{bound(endpoint)}" for endpoint in listening]
 
     def _tls(self) -> ssl.SSLContext | None:
         """Return the TLS context of the control plane; None for plain HTTP."""

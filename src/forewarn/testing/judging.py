@@ -93,12 +93,10 @@ def _gaps(conduct: Conduct) -> Iterator[tuple[float, float]]:
 
 
 def _forbidden(conduct: Conduct, names: Sequence[str]) -> str | None:
-    names_approved = [
+    approved = [
         approval.called for approval in conduct.approvals if approval.called in names
     ]
-    return (
-        f"it approved {', '.join(map(str, names_approved))}" if names_approved else None
-    )
+    return f"it approved {', '.join(map(str, approved))}" if approved else None
 
 
 def _anything(conduct: Conduct) -> str | None:

@@ -14,8 +14,4 @@ def written(suite: xml.Element) -> str:
 
 def xml_text(text: str) -> str:
     """Remove characters that XML cannot contain."""
-    return "".join(
-        character
-        for character in text
-        if character in "\n\t" or character.isprintable()
-    )
+    return "".join(char for char in text if char in "\n\t" or char.isprintable())

@@ -32,15 +32,15 @@ def _others(evidence: Evidence) -> Look:
 
 def _unprepared(evidence: Evidence) -> Look:
     took = [
-        (approved - shown, announced)
-        for announced in evidence.announced
-        if _needs_work(announced, evidence.vm)
-        and (shown := evidence.first_shown(announced.id)) is not None
-        and (approved := _first_approval(evidence, announced.id)) is not None
+        (approved - shown, item)
+        for item in evidence.announced
+        if _needs_work(item, evidence.vm)
+        and (shown := evidence.first_shown(item.id)) is not None
+        and (approved := _first_approval(evidence, item.id)) is not None
     ]
     if not took:
         return unseen("it approved no Reboot of its own VM by the platform")
-    after, event = min(took, key=lambda announced: announced[0])
+    after, event = min(took, key=lambda item: item[0])
     text = f"approved {_called(event)} {seconds(after)} after it was first shown"
     return found(text) if after < _AT_ONCE else passed(text)
 

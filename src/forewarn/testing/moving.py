@@ -22,9 +22,7 @@ def move_to_start(system: System, event: Event) -> datetime:
 def move_to_end(system: System, event: Event) -> datetime:
     """Advance the clock until the maintenance operation of `event` is over."""
     move_to_start(system, event)
-    system.advance.to(
-        system.engine.clock.now()
-    )  # runs the driver if it has just started
+    system.advance.to(system.engine.clock.now())  # runs the driver if it just started
     return _move_while(system, event, Phase.STARTED)
 
 

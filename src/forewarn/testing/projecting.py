@@ -32,20 +32,13 @@ def vms_of(tape: Tape, named: str | None) -> Sequence[VM]:
         for event in _document(showing.document).events
         for name in event.resources
     ]
-    paas = {
-        vm_name for vm_name in resources if is_marked and not vm_name.startswith("_")
-    }
-    plain = [
-        vm_name.removeprefix("_") if is_marked else vm_name for vm_name in resources
-    ]
-    first = [vm_name for vm_name in (named, tape.header.vm) if vm_name]
-    names = {vm_name.lower(): vm_name for vm_name in reversed([*first, *plain])}
-    ordered = dict.fromkeys(vm_name.lower() for vm_name in [*first, *plain])
-    in_order = [names[vm_name] for vm_name in ordered] or [_NOBODY]
-    return [
-        VM(name=vm_name, group=_GROUP.name, paas=vm_name in paas)
-        for vm_name in in_order
-    ]
+    paas = {vm for vm in resources if is_marked and not vm.startswith("_")}
+    plain = [vm.removeprefix("_") if is_marked else vm for vm in resources]
+    first = [vm for vm in (named, tape.header.vm) if vm]
+    names = {vm.lower(): vm for vm in reversed([*first, *plain])}
+    ordered = dict.fromkeys(vm.lower() for vm in [*first, *plain])
+    in_order = [names[vm] for vm in ordered] or [_NOBODY]
+    return [VM(name=vm, group=_GROUP.name, paas=vm in paas) for vm in in_order]
 
 
 def project(
