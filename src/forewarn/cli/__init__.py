@@ -1,7 +1,7 @@
-"""The command line: one module for each noun, each of which registers itself.
+"""Command line: one module per command, each of which registers itself.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage; 130 after Ctrl-C and 141 when
-nobody reads the output any more, as shells have it. A person never sees a traceback.
+Exit codes: 0 success, 1 refused or failed, 2 wrong usage; 130 after Ctrl-C and 141
+after a broken pipe, as in shells. Users never see a traceback.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from forewarn.cli import options
 from forewarn.cli.tables import complain, drop_output
 from forewarn.errors import FaultyFile, ForewarnError, WrongUsage
 
-#: In the order in which one needs them.
+#: In the order in which a new user needs them, which is the order of `--help`.
 COMMANDS = (
     "serve",
     "fleet",
@@ -41,12 +41,12 @@ COMMANDS = (
     "replay",
 )
 
-#: Those that run a program: what follows `--` is its own.
+#: Commands that run a program: the words after `--` belong to that program.
 _RUN_A_PROGRAM = ("rehearse",)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out one command; answer the exit code."""
+    """Run one command and return its exit code."""
     words = [*sys.argv[1:]] if argv is None else [*argv]
     _open_what_is_closed()
     try:
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop_output()
         complain(str(error))
         return 1
-    except Exception as error:  # the top of the thread
+    except Exception as error:  # last resort: report a bug without a traceback
         complain(_bug(error))
         return 1
     return code
@@ -76,14 +76,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> int:
     try:
         args = parse(words)
-    except SystemExit as done:  # argparse has said why
+    except SystemExit as done:  # argparse has printed the reason
         return done.code if isinstance(done.code, int) else 1
     code: int = args.run(args)
     return code
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """Read a command line and the environment; `SystemExit` if that is impossible."""
+    """Parse a command line and the environment; raise `SystemExit` if it is invalid."""
     own, program = _split(words)
     args = parser(own).parse_args(own)
     args.program = program
@@ -92,7 +92,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Part our own words from those of a program that is to be run."""
+    """Separate forewarn's own arguments from those of the program to run."""
     if words[:1] and words[0] in _RUN_A_PROGRAM and "--" in words:
         cut = words.index("--")
         return words[:cut], words[cut + 1 :]
@@ -100,25 +100,24 @@ def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Build the parser, with no more than `words` ask for."""
-    made = argparse.ArgumentParser(
+    """Build the parser, importing only the commands that `words` needs."""
+    top = argparse.ArgumentParser(
         prog="forewarn",
         description="Give every machine in a fleet fair warning before it is touched.",
         epilog="Every option can also be given in the environment: --url as"
         " FOREWARN_URL. `forewarn COMMAND --help` says more.",
         allow_abbrev=False,
     )
-    made.add_argument("--version", action="version", version=f"forewarn {__version__}")
-    subcommands = made.add_subparsers(
+    top.add_argument("--version", action="version", version=f"forewarn {__version__}")
+    subcommands = top.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
     for name in _asked_for(words):
         import_module(f"forewarn.cli.{name}").register(subcommands)
-    return made
+    return top
 
 
 def _asked_for(words: Sequence[str]) -> Sequence[str]:
-    """Choose the commands worth importing."""
     first = words[0] if words else ""
     if first == "--version":
         return ()
@@ -126,17 +125,17 @@ def _asked_for(words: Sequence[str]) -> Sequence[str]:
 
 
 def _open_what_is_closed() -> None:
-    """Fill the places of streams that the caller has closed.
+    """Open `os.devnull` for each standard stream that the caller has closed.
 
-    Else the first file or socket to be opened would get the number of one of them.
+    Otherwise the first file or socket opened would get the number of such a stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # for good
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # stays open
 
 
 def _complain_of(error: ForewarnError) -> None:
-    """Say what is wrong; each of the things wrong with a file on its own line."""
+    """Print an error; each problem of a faulty file gets its own line."""
     is_list = isinstance(error, FaultyFile)
     for sentence in str(error).splitlines() if is_list else [str(error)]:
         complain(sentence)

@@ -1,4 +1,4 @@
-"""`forewarn agent`: hooks and approvals, in the VM."""
+"""`forewarn agent`: the in-VM agent, which runs hooks and approves events."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from forewarn.cli.options import Option, Subcommands, add
 from forewarn.cli.values import one_of
 from forewarn.errors import CannotStart
 
-#: Each in a module of its own, and in the order in which one needs them.
+#: Each has its own module. In the order in which a new user needs them.
 COMMANDS: tuple[str, ...] = ("check", "explain", "report", "install")
 
 _DESCRIPTION = """\
@@ -51,7 +51,7 @@ OPTIONS = (
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add the command, and those behind it."""
+    """Add `agent` and its subcommands."""
     parser = subcommands.add_parser(
         "agent",
         help="watch this VM's events, run hooks, approve by rule",
@@ -70,7 +70,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the agent until it is told to stop."""
+    """Run the agent until it receives a signal to stop."""
     if not sys.platform.startswith("linux"):
         raise CannotStart(
             "the agent runs on Linux only; `forewarn watch`, `forewarn approve` and"

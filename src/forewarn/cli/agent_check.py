@@ -1,4 +1,4 @@
-"""`forewarn agent check`: whether the agent would start, and what is odd."""
+"""`forewarn agent check`: validation of the agent's configuration file."""
 
 import argparse
 
@@ -30,7 +30,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Say what is wrong with the agent's file, or that nothing is."""
+    """Print the problems of the agent's file; exit code 1 if there are any."""
     plan = plan_of(args)
     wrong = check(plan)
     if args.json:

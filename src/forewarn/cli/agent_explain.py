@@ -1,4 +1,4 @@
-"""`forewarn agent explain`: which rule an event falls under, and why."""
+"""`forewarn agent explain`: the rule that matches an event, and why."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -34,13 +34,13 @@ _WHO: Mapping[Together, str] = {
     Together.EACH: "by every VM for itself",
     Together.WHEN_READY: "when {ready} says that all are ready",
 }
-#: What is not done any more about an event that has started.
+#: Steps that are skipped once an event has started.
 _BEFORE = frozenset({Step.PREPARE, Step.UNDO})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """One event, and what is found of it."""
+    """One event and the verdict on it."""
 
     event: ScheduledEvent
     situation: Situation
@@ -48,7 +48,7 @@ class _Case:
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add `explain`."""
+    """Add `agent explain`."""
     parser = add_command(
         subcommands,
         "explain",
@@ -73,7 +73,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def explain(args: argparse.Namespace) -> int:
-    """Write what would be done about each event, and why."""
+    """Print what the agent would do about each event, and why."""
     plan = plan_of(args)
     shown = read_shown(args.document)
     at = args.at or shown.at or SystemClock().now()
@@ -102,20 +102,20 @@ def _case(
     return _Case(event=event, situation=situation, verdict=verdict)
 
 
-# --- for people --------------------------------------------------------------
+# --- text output -------------------------------------------------------------
 
 
 def _page(
     plan: Plan, cases: list[_Case], at: datetime, identity: Identity, shown: Shown
 ) -> Iterator[str]:
     who = identity.name or "without a name"
-    said = f"Seen at {moment(at)} by {who}."
+    heading = f"Seen at {moment(at)} by {who}."
     if plan.name is None and shown.is_mine is None:
-        said = (
+        heading = (
             f"Seen at {moment(at)} by {who}, which is the host name; the agent itself"
             " asks /metadata/instance. --name gives another."
         )
-    yield paragraph(said, 0)
+    yield paragraph(heading, 0)
     if not cases:
         yield "There are no events."
     for case in cases:
@@ -146,7 +146,7 @@ def _head(case: _Case) -> Iterator[str]:
 
 
 def _why(case: _Case, name: str) -> tuple[str, ...]:
-    return next(each.why for each in case.verdict.reasons if each.rule == name)
+    return next(reason.why for reason in case.verdict.reasons if reason.rule == name)
 
 
 def _other(reason: Reason) -> str:
@@ -185,7 +185,7 @@ def _command(hook: Hook) -> str:
     return " ".join(hook.command)
 
 
-# --- for programs ------------------------------------------------------------
+# --- JSON output -------------------------------------------------------------
 
 
 def _plain(
@@ -207,7 +207,7 @@ def _plain_case(case: _Case) -> Mapping[str, object]:
         "approve": Approve.NEVER if rule is None else rule.approve,
         "together": None if rule is None else rule.together,
         "rules": [
-            {"rule": each.rule, "holds": each.holds, "why": each.why}
-            for each in case.verdict.reasons
+            {"rule": reason.rule, "holds": reason.holds, "why": reason.why}
+            for reason in case.verdict.reasons
         ],
     }

@@ -1,4 +1,4 @@
-"""`forewarn agent install`: the agent as a service of systemd."""
+"""`forewarn agent install`: the agent as a systemd service."""
 
 import argparse
 import os
@@ -45,7 +45,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the unit, or show it."""
+    """Write the systemd unit, or print it."""
     file = Path(args.config).absolute()
     text = unit(_this_program(), file)
     path = Path(args.unit_directory).absolute() / NAME
@@ -60,14 +60,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _this_program() -> tuple[str, ...]:
-    import zipfile  # every agent that starts imports this module, and needs no archives
+    import zipfile  # imported late: every agent start imports this module
 
     called = Path(sys.argv[0])
     return program(called, sys.executable, is_archive=zipfile.is_zipfile(called))
 
 
 def _install(path: Path, text: str, *, force: bool) -> bool:
-    """Write the unit; answer whether anything is different now."""
+    """Write the unit and return whether the file has changed."""
     try:
         before = path.read_text(errors="replace") if path.exists() else None
         if before == text:
@@ -94,7 +94,7 @@ def _install(path: Path, text: str, *, force: bool) -> bool:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Let nobody, not even a power cut, see half a unit."""
+    """Replace the unit atomically, so that even a power cut leaves no partial file."""
     beside = path.with_name(f".{path.name}.new")
     with beside.open("w") as file:
         os.fchmod(file.fileno(), 0o644)
@@ -116,5 +116,5 @@ def _tell(path: Path, *, is_new: bool, json: bool | None) -> None:
         write_json({"unit": str(path), "is_new": is_new, "next": [*_NEXT]})
         return
     write(f"{path} {'is written' if is_new else 'is as it should be'}; next:")
-    for each in _NEXT:
-        write(f"  {each}")
+    for command in _NEXT:
+        write(f"  {command}")

@@ -1,4 +1,4 @@
-"""What the commands of the agent have in common: its file, and the VM's name."""
+"""Options shared by the `forewarn agent` commands: configuration file and VM name."""
 
 import argparse
 from dataclasses import replace
@@ -24,6 +24,6 @@ NAME = Option(
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
-    """Read the file that --config names, and let --name win over it."""
+    """Read the file given by --config; --name overrides the name in it."""
     plan = config.read(Path(args.config))
     return replace(plan, name=args.name or plan.name)

@@ -40,7 +40,7 @@ _FILE = "audit.jsonl"
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add `report`."""
+    """Add `agent report`."""
     parser = add_command(
         subcommands,
         "report",
@@ -60,12 +60,12 @@ def register(subcommands: Subcommands) -> None:
 
 
 def report(args: argparse.Namespace) -> int:
-    """List all events, or tell the story of one."""
-    record, found = _read(_folder(args))
+    """List all events, or print the story of one."""
+    record, events = _read(_folder(args))
     if args.event is None:
-        _list(found, json=args.json)
+        _list(events, json=args.json)
     else:
-        _tell(_meant(args.event, found), record, json=args.json)
+        _tell(_meant(args.event, events), record, json=args.json)
     if record.broken:
         complain(f"{count(record.broken, 'line')} of the record could not be read")
     return 0
@@ -74,7 +74,7 @@ def report(args: argparse.Namespace) -> int:
 def _list(found: Mapping[str, Account], *, json: bool) -> None:
     listed = [*found.values()]
     if json:
-        write_json([plain_account(each) for each in listed])
+        write_json([plain_account(account) for account in listed])
     else:
         write(summary(listed) if listed else "No events so far.")
 
@@ -82,7 +82,7 @@ def _list(found: Mapping[str, Account], *, json: bool) -> None:
 def _tell(event_id: str, record: Record, *, json: bool) -> None:
     story = tell(event_id, map(Remark, record))
     if json:
-        own = [each for each in record if _is_on(event_id, each)]
+        own = [line for line in record if _is_on(event_id, line)]
         write_json({**plain_story(story), "lines": own})
     else:
         write(page(story))
@@ -92,7 +92,7 @@ def _is_on(event_id: str, line: Mapping[str, object]) -> bool:
     return key(Remark(line).event or "") == key(event_id)
 
 
-# --- finding it ----------------------------------------------------------------
+# --- finding the record ------------------------------------------------------
 
 
 def _folder(args: argparse.Namespace) -> Path:
@@ -119,7 +119,7 @@ def _read(folder: Path) -> tuple[Record, Mapping[str, Account]]:
 
 
 def _meant(given: str, found: Mapping[str, Account]) -> str:
-    """Find the event whose id begins as `given`."""
+    """Return the full id of the only event whose id starts with `given`."""
     if key(given) in found:
         return found[key(given)].id
     ids = [found[name].id for name in found if name.startswith(key(given))]

@@ -1,4 +1,4 @@
-"""Events as people have them in files."""
+"""Input of `forewarn agent explain`: events read from a file."""
 
 import json
 import sys
@@ -14,15 +14,15 @@ from forewarn.protocol.types import ScheduledEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What is to be explained, and what its file says of the time and the VM."""
+    """Events to explain, with the time and the VM if the file names them."""
 
     events: tuple[ScheduledEvent, ...]
-    at: datetime | None = None  # None: it does not say
-    is_mine: bool | None = None  # None: it does not say
+    at: datetime | None = None  # None if the file has no time
+    is_mine: bool | None = None  # None if the file has no such field
 
 
 def read_shown(name: str) -> Shown:
-    """Read a document, an event or a line of the record; `-`: the standard input."""
+    """Read a document, an event or an audit line; `-` is standard input."""
     where = "the standard input" if name == "-" else name
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()

@@ -1,4 +1,4 @@
-"""What the agent did about events, laid out: a table, a page, JSON."""
+"""Output of `forewarn agent report`: a table of events, a page per event, JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from forewarn.agent.story import Entry, Story
 from forewarn.agent.written import rfc3339
 from forewarn.cli.tables import clean, fields, moment, paragraph, some, table, unbroken
 
-_SHORTEST = 8  # characters of an id
+_SHORTEST = 8  # characters of a shortened id
 _TIME = len("  12:15:00  ")
 
 
@@ -19,19 +19,19 @@ _TIME = len("  12:15:00  ")
 
 
 def summary(listed: Sequence[Account]) -> str:
-    """Lay out one line for each event, or several."""
+    """Lay out a table with one row per event."""
     header = ("EVENT", "TYPE", "FIRST SEEN", "NOTICE", "USED", "HOOKS", "OUTCOME")
-    short = _shortened([each.id for each in listed])
-    return table(header, [(short[each.id], *_row(each)) for each in listed])
+    short = _shortened([account.id for account in listed])
+    return table(header, [(short[account.id], *_row(account)) for account in listed])
 
 
 def _shortened(ids: Sequence[str]) -> Mapping[str, str]:
-    """Shorten ids as far as they can still be told apart."""
+    """Shorten ids as far as they stay distinct."""
     longest = max(map(len, ids))
     for length in range(_SHORTEST, longest + 1):
-        if len({key(each)[:length] for each in ids}) == len(ids):
-            return {each: each[:length] for each in ids}
-    return {each: each for each in ids}
+        if len({key(id_)[:length] for id_ in ids}) == len(ids):
+            return {id_: id_[:length] for id_ in ids}
+    return {id_: id_ for id_ in ids}
 
 
 def _row(account: Account) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _end(account: Account) -> str:
 
 
 def page(story: Story) -> str:
-    """Lay out the story of one event."""
+    """Lay out the story of one event as text."""
     return "\n\n".join(_parts(story))
 
 
@@ -82,7 +82,7 @@ def _parts(story: Story) -> Iterator[str]:
     yield clean(f"{account.type} of {some(account.resources) or 'nobody'}")
     yield fields(_facts(account))
     yield "\n".join(_lines(story.entries))
-    yield "\n".join(paragraph(each, 2) for each in story.verdict)
+    yield "\n".join(paragraph(sentence, 2) for sentence in story.verdict)
 
 
 def _facts(account: Account) -> Iterator[tuple[str, str | None]]:
@@ -107,23 +107,23 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
         yield from (f"{'':{_TIME}}| {clean(line)}" for line in entry.output)
 
 
-# --- for programs --------------------------------------------------------------
+# --- JSON output -------------------------------------------------------------
 
 
 def plain_story(story: Story) -> Mapping[str, object]:
-    """Tell the story in JSON values."""
+    """Convert the story of an event to JSON values."""
     return {
         **plain_account(story.account),
         "verdict": [*story.verdict],
         "story": [
-            {"at": _text(each.at), "after_seconds": each.after, "said": each.said}
-            for each in story.entries
+            {"at": _text(entry.at), "after_seconds": entry.after, "said": entry.said}
+            for entry in story.entries
         ],
     }
 
 
 def plain_account(account: Account) -> Mapping[str, object]:
-    """Sum up an event in JSON values."""
+    """Convert the summary of an event to JSON values."""
     felt = account.impact
     return {
         "id": account.id,
@@ -145,7 +145,7 @@ def plain_account(account: Account) -> Mapping[str, object]:
         "canceled": account.is_canceled,
         "announced_seconds": account.announced,
         "impact": None if felt is None else asdict(felt),
-        "hooks": [asdict(each) for each in (account.ran or {}).values()],
+        "hooks": [asdict(run) for run in (account.ran or {}).values()],
         "outcome": account.outcome,
     }
 

@@ -1,4 +1,4 @@
-"""`forewarn announce`: tell VMs what is coming."""
+"""`forewarn announce`: announce maintenance on VMs, a host or a group."""
 
 import argparse
 
@@ -62,7 +62,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def announce(args: argparse.Namespace) -> int:
-    """Announce, and say what was announced."""
+    """Announce maintenance, or preview it, and print the result."""
     body = orders.body_of(args)
     api = api_of(args)
     path = "/v1/maintenances/preview" if args.preview else "/v1/maintenances"
@@ -70,11 +70,11 @@ def announce(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
         return 0
-    found = answer(plain)
-    made = [maintenance(each) for each in found.list("maintenances")]
+    response = answer(plain)
+    announced = [maintenance(item) for item in response.list("maintenances")]
     if args.preview:
-        tell_preview(made, api.now(), found.parts("explained"))
+        tell_preview(announced, api.now(), response.parts("explained"))
     else:
-        tell(made, api.now())
-        tell_next(made)
+        tell(announced, api.now())
+        tell_next(announced)
     return 0

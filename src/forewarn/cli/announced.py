@@ -1,4 +1,4 @@
-"""What was announced, as people read it, and what they can do next."""
+"""Output of `announce`, `vm` and `host`: operations announced, commands to run next."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -7,18 +7,18 @@ from itertools import zip_longest
 from forewarn.cli.answers import Answer, Maintenance
 from forewarn.cli.tables import fields, paragraph, some, span, when, write
 
-_HOST_TROUBLES = ("degraded", "host-failure")  # causes that `host recovered` ends
+_HOST_TROUBLES = ("degraded", "host-failure")  # causes ended by `host recovered`
 
 
 def tell(made: Sequence[Maintenance], now: datetime) -> None:
-    """Say what was announced, one after the other."""
+    """Print what was announced, one maintenance operation after another."""
     _tell("announced", made, now, [None] * len(made))
 
 
 def tell_preview(
     made: Sequence[Maintenance], now: datetime, explained: Sequence[Answer]
 ) -> None:
-    """Say what would be announced, and what the gates would do."""
+    """Print what would be announced, and what would block its start."""
     _tell("would be announced", made, now, explained)
 
 
@@ -28,10 +28,10 @@ def _tell(
     now: datetime,
     explained: Sequence[Answer | None],
 ) -> None:
-    for number, (each, waits) in enumerate(zip_longest(made, explained), 1):
+    for number, (operation, waits) in enumerate(zip_longest(made, explained), 1):
         place = f" ({number} of {len(made)})" if len(made) > 1 else ""
-        write(paragraph(f"{verb}{place}: {each.title}"))
-        write(fields([*_fields(each, now), *_gates(waits)]))
+        write(paragraph(f"{verb}{place}: {operation.title}"))
+        write(fields([*_fields(operation, now), *_gates(waits)]))
 
 
 def _gates(explained: Answer | None) -> Iterator[tuple[str, str | None]]:
@@ -41,17 +41,17 @@ def _gates(explained: Answer | None) -> Iterator[tuple[str, str | None]]:
 
 
 def tell_next(made: Sequence[Maintenance]) -> None:
-    """Offer what can be done about the first of them."""
+    """Print the commands that are useful next for the first operation."""
     if made:
         write("\n".join(_next_commands(made[0])))
 
 
 def _fields(made: Maintenance, now: datetime) -> Iterator[tuple[str, str | None]]:
     groups = tuple(dict.fromkeys(event.group for event in made.events))
-    known = made.duration is not None and made.duration >= 0
+    is_known = made.duration is not None and made.duration >= 0
     yield "id", made.id
     yield "starts", _start(made, now)
-    yield "lasts", span(made.duration) if known and made.duration else None
+    yield "lasts", span(made.duration) if is_known and made.duration else None
     yield "told", f"{some(groups)} ({made.source}: {made.description or made.cause})"
 
 

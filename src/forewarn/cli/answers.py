@@ -1,4 +1,4 @@
-"""What the service answers, read by name; what is absent is None or empty."""
+"""Responses of the control API, read by field name; absent fields are None or empty."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,50 +10,50 @@ from forewarn.errors import Misunderstood
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One JSON object of an answer."""
+    """One JSON object of a response."""
 
     plain: Mapping[str, object]
 
     def text(self, name: str) -> str | None:
-        """Read a text; a number is taken as it is written."""
+        """Return a field as text; numbers are formatted."""
         value = self.plain.get(name)
         return None if value is None else str(value)
 
     def number(self, name: str) -> int | None:
-        """Read a whole number."""
+        """Return an integer field; None if it is absent or of another type."""
         value = self.plain.get(name)
         return value if isinstance(value, int) else None
 
     def time(self, name: str) -> datetime | None:
-        """Read a time."""
+        """Return a time field; a time without a zone is UTC."""
         value = self.plain.get(name)
         try:
-            found = datetime.fromisoformat(value) if isinstance(value, str) else None
+            moment = datetime.fromisoformat(value) if isinstance(value, str) else None
         except ValueError as error:
             raise Misunderstood(f"{value!r} is not a time ({name})") from error
-        return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
+        return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Read a list of texts."""
-        return tuple(str(each) for each in self.list(name))
+        """Return the items of a list field as text."""
+        return tuple(str(item) for item in self.list(name))
 
     def parts(self, name: str) -> "tuple[Answer, ...]":
-        """Read a list of objects."""
+        """Return the items of a list field as objects."""
         return tuple(map(answer, self.list(name)))
 
     def part(self, name: str) -> "Answer | None":
-        """Read an object."""
+        """Return an object field; None if it is absent or of another type."""
         value = self.plain.get(name)
         return Answer(value) if isinstance(value, dict) else None
 
     def list(self, name: str) -> "list[object]":
-        """Read a list."""
+        """Return a list field; empty if it is absent or of another type."""
         value = self.plain.get(name)
         return value if isinstance(value, list) else []
 
 
 def answer(plain: object) -> Answer:
-    """Take `plain` for a JSON object."""
+    """Wrap a JSON object; raise `Misunderstood` for anything else."""
     if isinstance(plain, dict):
         return Answer(plain)
     raise Misunderstood(
@@ -64,23 +64,23 @@ def answer(plain: object) -> Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One group's share of a maintenance."""
+    """The event of one group, as part of a maintenance operation."""
 
-    id: str | None  # None: only a preview
+    id: str | None  # None in a preview
     group: str
     resources: tuple[str, ...]
-    status: str | None  # None: gone from the wire
+    status: str | None  # None once it is no longer in the document
     approved_by: str | None
     approved_via: str | None
     approved_at: datetime | None
-    seen_by: tuple[tuple[str, datetime | None], ...]  # VMs, and when
+    seen_by: tuple[tuple[str, datetime | None], ...]  # VM, time of first read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """One act on the fleet."""
+    """A maintenance operation."""
 
-    id: str | None  # None: only a preview
+    id: str | None  # None in a preview
     type: str
     source: str
     cause: str
@@ -88,7 +88,7 @@ class Maintenance:
     host: str | None
     vms: tuple[str, ...]
     not_before: datetime | None
-    duration: int | None  # seconds; -1: unknown
+    duration: int | None  # seconds; -1 if unknown
     description: str | None
     announced_at: datetime | None
     started_at: datetime | None
@@ -99,60 +99,60 @@ class Maintenance:
 
     @property
     def approved(self) -> int:
-        """How many of its events nobody has to approve any more."""
-        return sum(1 for each in self.events if each.approved_at or each.status is None)
+        """Number of events that need no approval any more."""
+        return sum(1 for item in self.events if item.approved_at or item.status is None)
 
     @property
     def title(self) -> str:
-        """What is done to what."""
+        """What is done to which host or VMs."""
         return f"{self.type} of {target(self.host, self.vms)}"
 
 
 def target(host: str | None, vms: tuple[str, ...]) -> str:
-    """Say what a maintenance touches."""
+    """Describe what a maintenance operation affects."""
     return f"{host} ({some(vms)})" if host else some(vms)
 
 
 def maintenance(plain: object) -> Maintenance:
-    """Read a maintenance."""
-    found = answer(plain)
+    """Parse a maintenance operation."""
+    response = answer(plain)
     return Maintenance(
-        id=found.text("id"),
-        type=found.text("type") or "",
-        source=found.text("source") or "",
-        cause=found.text("cause") or "",
-        phase=found.text("phase") or "",
-        host=found.text("host"),
-        vms=found.names("vms"),
-        not_before=found.time("not_before"),
-        duration=found.number("duration_seconds"),
-        description=found.text("description"),
-        announced_at=found.time("announced_at"),
-        started_at=found.time("started_at"),
-        ended_at=found.time("ended_at"),
-        stuck_since=found.time("stuck_since"),
-        reason=found.text("reason"),
-        events=tuple(map(event, found.list("events"))),
+        id=response.text("id"),
+        type=response.text("type") or "",
+        source=response.text("source") or "",
+        cause=response.text("cause") or "",
+        phase=response.text("phase") or "",
+        host=response.text("host"),
+        vms=response.names("vms"),
+        not_before=response.time("not_before"),
+        duration=response.number("duration_seconds"),
+        description=response.text("description"),
+        announced_at=response.time("announced_at"),
+        started_at=response.time("started_at"),
+        ended_at=response.time("ended_at"),
+        stuck_since=response.time("stuck_since"),
+        reason=response.text("reason"),
+        events=tuple(map(event, response.list("events"))),
     )
 
 
 def event(plain: object) -> Event:
-    """Read an event."""
-    found = answer(plain)
+    """Parse an event."""
+    response = answer(plain)
     return Event(
-        id=found.text("id"),
-        group=found.text("group") or "",
-        resources=found.names("resources"),
-        status=found.text("status"),
-        approved_by=found.text("approved_by"),
-        approved_via=found.text("approved_via"),
-        approved_at=found.time("approved_at"),
-        seen_by=tuple(map(_sight, found.list("seen_by"))),
+        id=response.text("id"),
+        group=response.text("group") or "",
+        resources=response.names("resources"),
+        status=response.text("status"),
+        approved_by=response.text("approved_by"),
+        approved_via=response.text("approved_via"),
+        approved_at=response.time("approved_at"),
+        seen_by=tuple(map(_sight, response.list("seen_by"))),
     )
 
 
 def _sight(plain: object) -> tuple[str, datetime | None]:
     if not isinstance(plain, dict):
         return str(plain), None
-    found = Answer(plain)
-    return found.text("vm") or "", found.time("at")
+    sight = Answer(plain)
+    return sight.text("vm") or "", sight.time("at")

@@ -1,7 +1,7 @@
-"""The control API, asked over HTTP; every trouble becomes a sentence.
+"""HTTP client for the control API; failures become one-sentence errors.
 
-A request that is lost is sent again, once: what is not idempotent by itself carries
-an idempotency key, so nothing is done twice.
+A request whose connection breaks is retried once. POST requests carry an idempotency
+key, so nothing is done twice.
 """
 
 import json
@@ -37,12 +37,12 @@ from forewarn.errors import (
     WrongUsage,
 )
 
-_PAGE = 1000  # the most that the service gives at once
-_TIMEOUT = 60.0  # seconds for one answer
+_PAGE = 1000  # items; the largest page that the service returns
+_TIMEOUT = 60.0  # seconds for one response
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A redirect would carry the token to somebody else."""
+    """Rejects redirects, which would send the token to another server."""
 
     def redirect_request(self, *args: object, **kwargs: object) -> None:
         return None
@@ -50,10 +50,10 @@ class _NoRedirects(HTTPRedirectHandler):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What was answered to one request."""
+    """The response to one request."""
 
     status: int
-    plain: object  # JSON; None: an empty body
+    plain: object  # parsed JSON; None if the body is empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Api:
     """The control API at `url`."""
 
     url: str
-    token: str | None  # None: none was found
-    ca: str | None = None  # None: the authorities that this machine trusts
+    token: str | None  # None if no token was found
+    ca: str | None = None  # None for the certificate authorities of this machine
 
     def request(
         self,
@@ -72,7 +72,7 @@ class Api:
         *,
         timeout: float = _TIMEOUT,
     ) -> object:
-        """Send one request and read the JSON answered."""
+        """Send one request and return the JSON of its response."""
         return self.send(method, path, body, timeout=timeout).plain
 
     def send(
@@ -83,7 +83,7 @@ class Api:
         *,
         timeout: float = _TIMEOUT,
     ) -> Reply:
-        """Send one request, a second time if it is lost."""
+        """Send one request; retry it once if the connection breaks."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
         if data is not None:
@@ -99,7 +99,7 @@ class Api:
     def items(
         self, path: str, query: Sequence[tuple[str, str]] = (), *, size: int = _PAGE
     ) -> Iterator[object]:
-        """Read a list to its end, page by page; a page holds up to `size`."""
+        """Read a list page by page to its end; a page holds at most `size` items."""
         after: str | None = dict(query).get("after")
         fixed = [(name, value) for name, value in query if name != "after"]
         while True:
@@ -114,17 +114,17 @@ class Api:
             after = following
 
     def now(self) -> datetime:
-        """Ask for the service's time; it need not be that of this machine."""
-        found = answer(self.request("GET", "/v1/clock")).time("now")
-        if found is None:
+        """Return the service's time, which may differ from this machine's."""
+        time = answer(self.request("GET", "/v1/clock")).time("now")
+        if time is None:
             raise Misunderstood("the service did not say what time it is")
-        return found
+        return time
 
     @contextmanager
     def stream(
         self, path: str, *, after: int, timeout: float
     ) -> Iterator[Iterable[bytes]]:
-        """Read server-sent events line by line, from behind position `after`."""
+        """Read server-sent events line by line, starting after position `after`."""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         request = self._request("GET", path, headers)
         with self._troubles(timeout), self._open(request, timeout) as response:
@@ -176,15 +176,15 @@ class Api:
             raise self._trouble(error, timeout) from error
 
     def _refusal(self, error: HTTPError) -> Refused:
-        said = _said(error)
+        reason = _said(error)
         if error.code == 401:
-            had = f"was not accepted ({said})" if self.token else "is needed"
+            had = f"was not accepted ({reason})" if self.token else "is needed"
             return Refused(
                 f"a token {had}; it is taken from --token, else $FOREWARN_TOKEN, else"
                 f" the file {state_directory(os.environ) / 'token'}",
                 error.code,
             )
-        return Refused(said or f"{self.url} answered {error}", error.code)
+        return Refused(reason or f"{self.url} answered {error}", error.code)
 
     def _trouble(self, reason: object, timeout: float) -> Unreachable:
         if isinstance(reason, ssl.SSLError):
@@ -206,16 +206,16 @@ class Api:
 
 
 def api_of(args: Namespace) -> Api:
-    """Find the service that the command is meant for."""
-    given: str = args.token or ""
-    token = given.strip() or _kept_token()
+    """Return the API that the arguments point to."""
+    typed: str = args.token or ""
+    token = typed.strip() or _kept_token()
     if token is not None and not (token.isascii() and token.isprintable()):
         raise WrongUsage("the token has characters that no token has")
     return Api(args.url, token, args.ca)
 
 
 def segment(text: str) -> str:
-    """Write `text` as one segment of a path."""
+    """Quote `text` for use as one path segment."""
     return quote(text, safe="")
 
 
@@ -230,12 +230,12 @@ def _kept_token() -> str | None:
 
 
 def _said(error: HTTPError) -> str | None:
-    """Find the sentence in a problem of RFC 9457, or in what /readyz says."""
+    """Extract the message from an RFC 9457 problem or a /readyz response."""
     try:
         plain = json.loads(error.read())
     except (OSError, HTTPException, ValueError):
         return None
     if not isinstance(plain, dict):
         return None
-    said = plain.get("detail") or plain.get("reason") or plain.get("title")
-    return said if isinstance(said, str) else None
+    message = plain.get("detail") or plain.get("reason") or plain.get("title")
+    return message if isinstance(message, str) else None

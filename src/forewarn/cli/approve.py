@@ -1,4 +1,4 @@
-"""`forewarn approve`: lets events of this VM start before their time."""
+"""`forewarn approve`: approve events of this VM, so that they start early."""
 
 import argparse
 
@@ -17,7 +17,7 @@ VMs starts for all of them. Operators use `forewarn events approve` instead."""
 _ALL = Option(
     flag="--all",
     switch=True,
-    stand_in="FOREWARN_APPROVE_ALL",  # FOREWARN_ALL, which only lists, approves nothing
+    stand_in="FOREWARN_APPROVE_ALL",  # not FOREWARN_ALL, which only lists
     help="all events that wait for approval",
 )
 
@@ -38,7 +38,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def approve(args: argparse.Namespace) -> int:
-    """Approve what is named, or all that waits."""
+    """Approve the given events, or all that are still scheduled."""
     if bool(args.ids) == bool(args.all):
         raise WrongUsage("name events by their ids, or give --all; one of the two")
     with Client(args.endpoint, patience=0) as client:
@@ -46,8 +46,8 @@ def approve(args: argparse.Namespace) -> int:
         chosen: list[ScheduledEvent | str] = [*args.ids, *waiting]
         if chosen:
             client.approve(*chosen)
-        names = [describe(each, client.now()) for each in waiting] or args.ids
-    ids = [each if isinstance(each, str) else each.id for each in chosen]
+        names = [describe(event, client.now()) for event in waiting] or args.ids
+    ids = [event if isinstance(event, str) else event.id for event in chosen]
     if args.json:
         write_json({"approved": ids})
     elif not chosen:
@@ -59,4 +59,4 @@ def approve(args: argparse.Namespace) -> int:
 
 def _waiting(client: Client) -> tuple[ScheduledEvent, ...]:
     events = client.document().events
-    return tuple(each for each in events if each.status == EventStatus.SCHEDULED)
+    return tuple(event for event in events if event.status == EventStatus.SCHEDULED)

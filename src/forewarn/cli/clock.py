@@ -1,4 +1,4 @@
-"""`forewarn clock`: what time it is for the service, and moving it on."""
+"""`forewarn clock`: show the service's clock, or advance a manual clock."""
 
 import argparse
 from datetime import datetime
@@ -9,7 +9,7 @@ from forewarn.cli.options import Subcommands, add_command, add_noun
 from forewarn.cli.tables import moment, write, write_json
 from forewarn.cli.values import read_time_or_duration
 
-_TIMEOUT = 3600.0  # seconds; everything that falls due on the way is done first
+_TIMEOUT = 3600.0  # seconds; everything that falls due on the way runs first
 
 _ADVANCE = """\
 Move the manual clock on, by a duration (15m, 1h30m) or to a time
@@ -51,13 +51,13 @@ def register(subcommands: Subcommands) -> None:
 
 
 def show(args: argparse.Namespace) -> int:
-    """Show the service's clock."""
+    """Print the service's time."""
     _show(api_of(args).request("GET", "/v1/clock"), json=args.json)
     return 0
 
 
 def advance(args: argparse.Namespace) -> int:
-    """Move the service's clock."""
+    """Advance the service's manual clock."""
     to: int | datetime = args.to
     body: dict[str, object] = (
         {"seconds": to} if isinstance(to, int) else {"to": to.isoformat()}
@@ -72,5 +72,5 @@ def _show(plain: object, *, json: bool | None) -> None:
     if json:
         write_json(plain)
         return
-    found = answer(plain)
-    write(f"{moment(found.time('now')) or 'unknown'} ({found.text('clock')} clock)")
+    reply = answer(plain)
+    write(f"{moment(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)")

@@ -1,4 +1,4 @@
-"""A maintenance and its events, laid out for people."""
+"""Text layout of a maintenance operation and its events."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,11 +10,11 @@ _LIVE = ("SCHEDULED", "STARTED")
 
 
 def shown_maintenance(found: Maintenance, now: datetime) -> str:
-    """Lay out all that is known about a maintenance."""
+    """Lay out all details of a maintenance operation."""
     parts = [paragraph(f"{found.title}, {found.phase}"), fields(_about(found, now))]
-    for each in found.events:
-        parts.append(paragraph(f"event {each.id} of group {each.group}"))
-        parts.append(fields(_about_event(each, found.phase in _LIVE, now)))
+    for event in found.events:
+        parts.append(paragraph(f"event {event.id} of group {event.group}"))
+        parts.append(fields(_about_event(event, found.phase in _LIVE, now)))
     return "\n".join(parts)
 
 

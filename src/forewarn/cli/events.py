@@ -1,6 +1,7 @@
-"""`forewarn events`: what is announced and under way, and what to do about it.
+"""`forewarn events`: list, show, explain and change maintenance operations.
 
-An id is that of a maintenance or of one of its events, in any case.
+An id is that of a maintenance operation or of one of its events, in upper or lower
+case.
 """
 
 import argparse
@@ -28,7 +29,7 @@ _LIVE = (("phase", "SCHEDULED"), ("phase", "STARTED"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verb:
-    """A command that changes one maintenance."""
+    """A command that changes one maintenance operation."""
 
     summary: str
     description: str
@@ -62,7 +63,7 @@ _VERBS: Mapping[str, _Verb] = {
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add `events list`, `show`, `explain`, `approve`, `cancel` and so on."""
+    """Add `events list`, `show`, `explain`, `approve`, `cancel` and the others."""
     commands = add_noun(
         subcommands,
         "events",
@@ -135,23 +136,23 @@ def _register_one(
 
 
 def list_(args: argparse.Namespace) -> int:
-    """List maintenances, by default the live ones."""
+    """List maintenance operations; without --all, only the live ones."""
     api = api_of(args)
-    found = list(api.items("/v1/maintenances", () if args.all else _LIVE))
+    items = list(api.items("/v1/maintenances", () if args.all else _LIVE))
     if args.json:
-        write_json(found)
+        write_json(items)
         return 0
-    if not found:
+    if not items:
         write("nothing is known" if args.all else "nothing is announced or under way")
         return 0
     now = api.now()
-    rows = [_row(maintenance(each), now) for each in found]
+    rows = [_row(maintenance(item), now) for item in items]
     write(table(("ID", "EVENT", "NOT BEFORE", "VMS"), rows))
     return 0
 
 
 def show(args: argparse.Namespace) -> int:
-    """Show one maintenance."""
+    """Show one maintenance operation and its story."""
     api = api_of(args)
     plain = api.request("GET", _path(args.id))
     if args.json:
@@ -163,7 +164,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def explain(args: argparse.Namespace) -> int:
-    """Explain why a maintenance is where it is."""
+    """Explain what a maintenance operation is waiting for."""
     plain = api_of(args).request("GET", f"{_path(args.id)}/explain")
     if args.json:
         write_json(plain)
@@ -173,22 +174,22 @@ def explain(args: argparse.Namespace) -> int:
 
 
 def approve(args: argparse.Namespace) -> int:
-    """Approve one event, or all events of a maintenance."""
+    """Approve one event, or all events of a maintenance operation."""
     api = api_of(args)
-    found = maintenance(api.request("GET", _path(args.id)))
-    meant = _meant(found.events, args.id)
-    answers = [_approve(api, each) for each in meant]
+    operation = maintenance(api.request("GET", _path(args.id)))
+    events = _meant(operation.events, args.id)
+    responses = [_approve(api, chosen) for chosen in events]
     if args.json:
-        write_json(answers)
+        write_json(responses)
         return 0
-    for each in map(event, answers):
-        write(paragraph(f"approved: event {each.id} of group {each.group}"))
+    for chosen in map(event, responses):
+        write(paragraph(f"approved: event {chosen.id} of group {chosen.group}"))
     _say(maintenance(api.request("GET", _path(args.id))))
     return 0
 
 
 def change(args: argparse.Namespace) -> int:
-    """Cancel, complete, retry or close."""
+    """Cancel, complete, retry or close a maintenance operation."""
     verb: str = args.events_command
     reason: str | None = getattr(args, "reason", None)
     body = {} if reason is None else {"reason": reason}
@@ -208,16 +209,16 @@ def _path(any_id: str) -> str:
 
 
 def _meant(events: Sequence[Event], any_id: str) -> Sequence[Event]:
-    """Choose the event of that id, or else all that are not gone, or else all."""
-    named = [each for each in events if (each.id or "").upper() == any_id.upper()]
-    return named or [each for each in events if each.status is not None] or events
+    """Return the event with that id, else all that are still shown, else all."""
+    named = [item for item in events if (item.id or "").upper() == any_id.upper()]
+    return named or [item for item in events if item.status is not None] or events
 
 
 def _approve(api: Api, meant: Event) -> object:
     return api.request("POST", f"/v1/events/{segment(meant.id or '')}/approve")
 
 
-# --- in a line ---------------------------------------------------------------
+# --- one-line output ---------------------------------------------------------
 
 
 def _say(found: Maintenance) -> None:

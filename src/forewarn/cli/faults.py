@@ -1,4 +1,4 @@
-"""`forewarn faults`: let the metadata plane misbehave, for rehearsals."""
+"""`forewarn faults`: fault injection on the metadata plane, for rehearsals."""
 
 import argparse
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ _CLEAR = """\
 Let the service behave again: end one fault, or all of them. They also end with
 the service."""
 
-#: What the options are called in the API.
+#: Option names and their API field names.
 _NAMES: Mapping[str, str] = {
     "on": "on",
     "vm": "vms",
@@ -133,21 +133,21 @@ def register(subcommands: Subcommands) -> None:
 
 
 def add_fault(args: argparse.Namespace) -> int:
-    """Set a fault."""
-    given = {name: getattr(args, option) for option, name in _NAMES.items()}
-    body = {name: value for name, value in given.items() if value is not None}
+    """Add a fault."""
+    fields = {name: getattr(args, option) for option, name in _NAMES.items()}
+    body = {name: value for name, value in fields.items() if value is not None}
     plain = api_of(args).request("POST", "/v1/faults", {"kind": args.kind, **body})
     if args.json:
         write_json(plain)
         return 0
-    made = answer(plain)
-    what = f"Fault {made.text('id')}: {made.text('kind')} for {_whom(made)}"
-    write(f"{what}, {_end(made)}.")
+    fault = answer(plain)
+    what = f"Fault {fault.text('id')}: {fault.text('kind')} for {_whom(fault)}"
+    write(f"{what}, {_end(fault)}.")
     return 0
 
 
 def list_faults(args: argparse.Namespace) -> int:
-    """List faults."""
+    """List the active faults."""
     items = [*api_of(args).items("/v1/faults")]
     if args.json:
         write_json(items)
@@ -156,12 +156,12 @@ def list_faults(args: argparse.Namespace) -> int:
         write("No faults: the service behaves.")
         return 0
     header = ("ID", "KIND", "ON", "VMS", "UNTIL", "SET BY")
-    write(table(header, [_row(answer(each)) for each in items]))
+    write(table(header, [_row(answer(item)) for item in items]))
     return 0
 
 
 def clear(args: argparse.Namespace) -> int:
-    """End one fault, or all."""
+    """Remove one fault, or all of them."""
     path = "/v1/faults" if args.id is None else f"/v1/faults/{segment(args.id)}"
     api_of(args).request("DELETE", path)
     if args.json:
@@ -183,7 +183,7 @@ def _whom(found: Answer) -> str:
 
 
 def _end(found: Answer) -> str:
-    """Say when it ends, and how often it happens."""
+    """Describe how long the fault stays active and how often it applies."""
     parts = []
     count, seconds = found.number("left"), found.text("left_seconds")
     if count is not None:

@@ -1,4 +1,4 @@
-"""`forewarn fleet`: the hosts, groups and VMs that the service knows."""
+"""`forewarn fleet`: apply, show and export the hosts, groups and VMs."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ from forewarn.cli.tables import (
 )
 from forewarn.errors import Refused, WrongUsage
 
-_TIMEOUT = 600.0  # seconds; a hundred thousand VMs take a while
+_TIMEOUT = 600.0  # seconds; 100,000 VMs take a while
 _NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
 
 _APPLY = """\
@@ -86,7 +86,7 @@ def _register_apply(commands: Subcommands) -> None:
 
 
 def apply(args: argparse.Namespace) -> int:
-    """Make a fleet file the truth."""
+    """Replace the fleet with the contents of a fleet file."""
     file: str = args.file
     fleet = _read(file)
     api = api_of(args)
@@ -106,15 +106,15 @@ def apply(args: argparse.Namespace) -> int:
 
 
 def _read(file: str) -> object:
-    import tomllib  # no other command needs it
+    import tomllib  # imported late: no other command needs it
 
     text = _text(file)
     try:
         fleet = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         end = f"at line {text.count(chr(10)) + 1}, the end of the file"
-        said = str(error).replace("at end of document", end)
-        raise WrongUsage(f"{file}: {said}") from error
+        problem = str(error).replace("at end of document", end)
+        raise WrongUsage(f"{file}: {problem}") from error
     json.dumps(fleet, default=lambda value: _refuse(value, file))
     return fleet
 
@@ -143,9 +143,9 @@ def _show_difference(found: Answer) -> None:
         part = found.part(verb) or Answer({})
         names = {noun: part.names(key) for key, noun in _NOUNS.items()}
         kinds = [
-            f"{count(len(each), noun)} ({some(each)})"
-            for noun, each in names.items()
-            if each
+            f"{count(len(listed), noun)} ({some(listed)})"
+            for noun, listed in names.items()
+            if listed
         ]
         if kinds:
             changed = True
@@ -174,16 +174,16 @@ def show(args: argparse.Namespace) -> int:
 def export(args: argparse.Namespace) -> int:
     """Print the fleet as a fleet file."""
     fleet = _fleet(api_of(args))
-    said = toml.said(fleet["hosts"], fleet["groups"], fleet["vms"])
+    fields = toml.said(fleet["hosts"], fleet["groups"], fleet["vms"])
     if args.json:
-        write_json(said)
+        write_json(fields)
     else:
-        write(toml.written(said))
+        write(toml.written(fields))
     return 0
 
 
 def _fleet(api: Api) -> dict[str, list[Mapping[str, object]]]:
     return {
-        noun: [answer(each).plain for each in api.items(f"/v1/{noun}")]
+        noun: [answer(item).plain for item in api.items(f"/v1/{noun}")]
         for noun in _NOUNS
     }

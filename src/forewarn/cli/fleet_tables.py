@@ -1,4 +1,4 @@
-"""The fleet as tables: hosts, groups with who is listening, VMs."""
+"""Tables of the fleet: hosts, groups with their last request, VMs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from forewarn.cli.answers import Answer
 from forewarn.cli.tables import distance, table, unbroken
 from forewarn.cli.toml import Table
 
-_SILENCE = timedelta(hours=24)  # without a request: no longer listening
+_SILENCE = timedelta(hours=24)  # without a request; then Scheduled Events is disabled
 
 _HOSTS = ("HOST", "VMS")
 _GROUPS = ("GROUP", "KIND", "SETTINGS", "LISTENING", "VMS")
@@ -16,7 +16,7 @@ _VMS = ("VM", "GROUP", "HOST", "UPDATE DOMAIN", "ADDRESSES", "SETTINGS")
 
 
 def shown_fleet(fleet: Mapping[str, Sequence[Table]], now: datetime) -> str:
-    """Lay out the tables of a fleet; those without rows are left out."""
+    """Lay out the tables of a fleet, omitting empty ones."""
     vms = [Answer(vm) for vm in fleet["vms"]]
     on_host = Counter(vm.text("host") for vm in vms)
     in_group = Counter(vm.text("group") for vm in vms)
@@ -25,7 +25,7 @@ def shown_fleet(fleet: Mapping[str, Sequence[Table]], now: datetime) -> str:
         (_HOSTS, [(name, str(on_host[name])) for name in hosts]),
         (
             _GROUPS,
-            [_group(each, in_group, now) for each in map(Answer, fleet["groups"])],
+            [_group(group, in_group, now) for group in map(Answer, fleet["groups"])],
         ),
         (_VMS, [_vm(vm) for vm in vms]),
     )
@@ -48,18 +48,18 @@ def _group(
 def _settings(group: Answer) -> list[str]:
     notice = group.number("terminate_notice_seconds")
     settings = [] if notice is None else [f"terminate notice {notice} s"]
-    settings += [f"approves {each}" for each in group.names("auto_approve")]
+    settings += [f"approves {text}" for text in group.names("auto_approve")]
     settings += ["isolated"] if group.plain.get("isolated") else []
-    return [unbroken(each) for each in settings]
+    return [unbroken(text) for text in settings]
 
 
 def _listening(group: Answer, now: datetime) -> str:
     last = group.time("last_request")
-    asked = f", {unbroken(f'asked {distance(last, now)}')}" if last else ""
+    last_poll = f", {unbroken(f'asked {distance(last, now)}')}" if last else ""
     if group.text("listening") == "always":
-        return f"always{asked}"
+        return f"always{last_poll}"
     listens = last is not None and now - last < _SILENCE
-    return f"{'listening' if listens else 'silent'}{asked}"
+    return f"{'listening' if listens else 'silent'}{last_poll}"
 
 
 def _vm(vm: Answer) -> tuple[str, ...]:
@@ -69,5 +69,5 @@ def _vm(vm: Answer) -> tuple[str, ...]:
         vm.text("host") or "",
         vm.text("update_domain") or "",
         ", ".join(vm.names("addresses")),
-        ", ".join(each for each in ("spot", "paas") if vm.plain.get(each)),
+        ", ".join(flag for flag in ("spot", "paas") if vm.plain.get(flag)),
     )

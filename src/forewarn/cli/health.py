@@ -1,4 +1,4 @@
-"""`forewarn health`: whether the service is ready, for those who start after it."""
+"""`forewarn health`: readiness check, for scripts and containers that wait."""
 
 import argparse
 import time
@@ -10,8 +10,8 @@ from forewarn.cli.tables import complain, some, write, write_json
 from forewarn.cli.values import read_duration
 from forewarn.errors import ForewarnError, Misunderstood, Refused, WrongUsage
 
-_LEAST, _MOST = 1.0, 5.0  # seconds for one answer
-_PAUSE = 0.2  # seconds between two questions
+_LEAST, _MOST = 1.0, 5.0  # seconds for one response
+_PAUSE = 0.2  # seconds between two attempts
 
 _DESCRIPTION = """\
 Ask the service whether it shows VMs what it should; that needs no token. The
@@ -29,7 +29,7 @@ _WAIT = Option(
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add the command."""
+    """Add `health`."""
     url, _, ca, _ = SERVICE
     parser = add_command(
         subcommands,
@@ -44,7 +44,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask until the service is ready, or the time is over."""
+    """Poll until the service is ready or the time is up."""
     api = Api(args.url, None, args.ca)
     until = time.monotonic() + args.wait
     while True:
@@ -61,14 +61,14 @@ def run(args: argparse.Namespace) -> int:
 def _ask(api: Api, until: float) -> Answer:
     left = until - time.monotonic()
     patience = max(_LEAST, min(left, _MOST)) if left > 0 else _MOST
-    found = answer(api.request("GET", "/readyz", timeout=patience))
-    if found.text("status") == "ready":
-        return found
+    response = answer(api.request("GET", "/readyz", timeout=patience))
+    if response.text("status") == "ready":
+        return response
     raise Misunderstood(f"{api.url} does not answer as forewarn does; is --url right?")
 
 
 def _is_final(error: ForewarnError) -> bool:
-    """Whether the answer will be the same next time."""
+    """Return whether retrying cannot change the response."""
     return isinstance(error, Refused) and error.status < 500
 
 

@@ -1,4 +1,4 @@
-"""`forewarn host`: maintain a host, or tell that it wears out, failed or is well."""
+"""`forewarn host`: host maintenance, predicted failure, failure and recovery."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ from forewarn.errors import WrongUsage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
-    """Something that can be said about a host."""
+    """One subcommand of `forewarn host`."""
 
     summary: str
     description: str
     example: str
     options: tuple[Option, ...]
-    rivals: tuple[Option, ...] = ()  # of which only one can be meant
+    rivals: tuple[Option, ...] = ()  # mutually exclusive
 
 
 _TYPE = Option(
@@ -113,7 +113,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def report(args: argparse.Namespace) -> int:
-    """Tell the service, and say what came of it."""
+    """Send the command to the service and print the outcome."""
     command: str = args.host_command
     api = api_of(args)
     body = _body(args, api)
@@ -121,12 +121,14 @@ def report(args: argparse.Namespace) -> int:
     if args.json:
         write_json(reply.plain)
         return 0
-    found = [maintenance(each) for each in answer(reply.plain).list("maintenances")]
+    operations = [
+        maintenance(item) for item in answer(reply.plain).list("maintenances")
+    ]
     if reply.status == 201:
-        tell(found, api.now())
-        tell_next(found)
+        tell(operations, api.now())
+        tell_next(operations)
         return 0
-    for line in _unannounced(command, args.name, found, api.now()):
+    for line in _unannounced(command, args.name, operations, api.now()):
         write(paragraph(line))
     return 0
 
@@ -142,15 +144,15 @@ def _body(args: argparse.Namespace, api: Api) -> dict[str, object]:
     return body
 
 
-# --- where nothing was announced ---------------------------------------------
+# --- output if nothing was announced -----------------------------------------
 
 
 def _unannounced(
     command: str, host: str, concerned: Sequence[Maintenance], now: datetime
 ) -> Iterator[str]:
     if concerned:
-        for each in concerned:
-            yield f"{_outcome(command, each, now)} ({each.id})"
+        for operation in concerned:
+            yield f"{_outcome(command, operation, now)} ({operation.id})"
     elif command == "recovered":
         yield f"nothing to do: {host} is neither degraded nor failed"
     else:

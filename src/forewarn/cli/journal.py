@@ -1,4 +1,4 @@
-"""`forewarn journal`: what happened, fact by fact."""
+"""`forewarn journal`: search and follow the journal."""
 
 import argparse
 import sys
@@ -22,8 +22,8 @@ does not concern it; several names of one option are any of them. --since and
 line of JSON. --follow shows what there is and then waits for more; it survives
 a restart of the service, and ends with Ctrl-C."""
 
-_LONGEST_LINE = 70  # of what a driver printed; --json has it all
-_NOBODY = "forewarn"  # whose doing it is if nobody is named
+_LONGEST_LINE = 70  # characters of a driver's output line; --json has all of it
+_NOBODY = "forewarn"  # shown if an entry names nobody
 
 
 def register(subcommands: Subcommands) -> None:
@@ -57,7 +57,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def journal(args: argparse.Namespace) -> int:
-    """Show the journal, and what is added to it."""
+    """Print journal entries; with --follow, also those that are added later."""
     for plain in _entries(api_of(args), args):
         if args.json:
             write_json(plain, indent=None)
@@ -71,14 +71,14 @@ def journal(args: argparse.Namespace) -> int:
 def _entries(api: Api, args: argparse.Namespace) -> Iterator[object]:
     _refuse_nonsense(args)
     names, times = names_asked(args), times_asked(api, args)
-    # What is older is shown first, and what comes before --after never.
+    # --follow shows older entries first, but never those before --after.
     begin = max(_newest(api), args.after) if args.follow else 0
     if args.last is None:
         query = [*names, *times, ("after", str(args.after))]
-        found = api.items("/v1/journal", query)
+        entries = api.items("/v1/journal", query)
     else:
-        found = _last(api, [*names, *times], args.last)
-    for plain in found:
+        entries = _last(api, [*names, *times], args.last)
+    for plain in entries:
         begin = max(begin, answer(plain).number("position") or 0)
         yield plain
     if args.follow:
@@ -93,9 +93,9 @@ def _refuse_nonsense(args: argparse.Namespace) -> None:
 
 
 def _last(api: Api, query: Query, most: int) -> Iterator[object]:
-    asked = [*query, ("order", "newest")]
-    found = islice(api.items("/v1/journal", asked, size=most), most)
-    return reversed([*found])
+    newest_first = [*query, ("order", "newest")]
+    newest = islice(api.items("/v1/journal", newest_first, size=most), most)
+    return reversed([*newest])
 
 
 def _newest(api: Api) -> int:
@@ -105,7 +105,7 @@ def _newest(api: Api) -> int:
 
 
 def describe(entry: Answer) -> str:
-    """Tell one entry in a line or two."""
+    """Lay out one journal entry in one or two lines."""
     fact = entry.text("fact") or "?"
     about = _ABOUT.get(fact, _nothing)(entry)
     by = entry.text("by")
@@ -122,7 +122,7 @@ def describe(entry: Answer) -> str:
     return paragraph("  ".join(part for part in parts if part), indent=7)
 
 
-# --- what is particular to a fact --------------------------------------------
+# --- details by kind of entry ------------------------------------------------
 
 
 def _nothing(entry: Answer) -> str:
@@ -133,24 +133,24 @@ def _nothing(entry: Answer) -> str:
 def _fleet_changed(entry: Answer) -> str:
     came = _named(entry, "")
     left = _named(entry, "removed_")
-    return "; ".join([*came, *(f"removed {each}" for each in left)])
+    return "; ".join([*came, *(f"removed {removed}" for removed in left)])
 
 
 def _named(entry: Answer, prefix: str) -> Iterator[str]:
     for key, noun in (("hosts", "host"), ("groups", "group"), ("vms", "VM")):
         listed = entry.list(f"{prefix}{key}")
         names = [
-            (Answer(each).text("name") or "?") if isinstance(each, dict) else str(each)
-            for each in listed
+            (Answer(item).text("name") or "?") if isinstance(item, dict) else str(item)
+            for item in listed
         ]
         if names:
             yield f"{count(len(names), noun)} ({some(names)})"
 
 
 def _announced(entry: Answer) -> str:
-    made = entry.part("announced") or entry
-    about = f"{made.text('type')} of {target(made.text('host'), made.names('vms'))}"
-    not_before = moment(made.time("not_before"))
+    order = entry.part("announced") or entry
+    about = f"{order.text('type')} of {target(order.text('host'), order.names('vms'))}"
+    not_before = moment(order.time("not_before"))
     return f"{about}, not before {not_before}" if not_before else about
 
 
@@ -196,7 +196,7 @@ def _published(entry: Answer) -> str:
 
 def _seen(entry: Answer) -> str:
     sights = entry.parts("sights")
-    return some([f"{each.text('event')} by {each.text('vm')}" for each in sights], 2)
+    return some([f"{sight.text('event')} by {sight.text('vm')}" for sight in sights], 2)
 
 
 def _outage(entry: Answer) -> str:
@@ -213,7 +213,10 @@ def _token(entry: Answer) -> str:
 def _refused(entry: Answer) -> str:
     refusals = entry.parts("refusals")
     return some(
-        [f"{each.text('attempts')} from {each.text('address')}" for each in refusals],
+        [
+            f"{refusal.text('attempts')} from {refusal.text('address')}"
+            for refusal in refusals
+        ],
         2,
     )
 
@@ -239,7 +242,7 @@ _ABOUT: Mapping[str, Callable[[Answer], str]] = {
     "AccessRefused": _refused,
 }
 
-#: Whose doing a fact is that names nobody.
+#: The actor shown for entries of these kinds that name nobody.
 _BY_NOBODY: Mapping[str, str] = {
     "FleetChanged": "by the service, after a deletion",
     "WorkRetried": "by the service, as it is set to",

@@ -1,4 +1,4 @@
-"""`forewarn notify`: who is told of what happens, and whether a webhook works."""
+"""`forewarn notify`: notification targets and a test delivery to a webhook."""
 
 import argparse
 import time
@@ -68,16 +68,16 @@ def register(subcommands: Subcommands) -> None:
 
 
 def list_targets(args: argparse.Namespace) -> int:
-    """Show the targets."""
-    found = [*api_of(args).items("/v1/notifiers")]
+    """List the notification targets and their delivery state."""
+    items = [*api_of(args).items("/v1/notifiers")]
     if args.json:
-        write_json(found)
+        write_json(items)
         return 0
-    if not found:
+    if not items:
         write("Nobody is told; `forewarn serve --webhook URL` tells somebody.")
         return 0
     header = ("NAME", "KIND", "POSITION", "BEHIND", "STATE", "LAST SUCCESS", "ERROR")
-    write(table(header, map(_row, map(answer, found))))
+    write(table(header, map(_row, map(answer, items))))
     return 0
 
 
@@ -113,29 +113,29 @@ def _error(target: Answer) -> str:
 
 
 def test(args: argparse.Namespace) -> int:
-    """Send one event, and say how it was taken."""
+    """Send one test event to a webhook and print the response."""
     url, began = _url(args.to), time.monotonic()
     try:
-        found: sending.Answer | None = _send(url, args.secret)
-        said = f"{shown(url)} answered {found}"
+        response: sending.Answer | None = _send(url, args.secret)
+        message = f"{shown(url)} answered {response}"
     except Undelivered as error:
-        found, said = None, str(error)
+        response, message = None, str(error)
     seconds = time.monotonic() - began
-    is_success = found is not None and found.is_success
+    is_success = response is not None and response.is_success
     if args.json:
         write_json(
             {
                 "url": shown(url),
                 "delivered": is_success,
-                "status": None if found is None else found.status,
+                "status": None if response is None else response.status,
                 "seconds": round(seconds, 3),
-                "said": said,
+                "said": message,
             }
         )
     elif is_success:
-        write(f"{said} after {seconds * 1000:.0f} ms")
+        write(f"{message} after {seconds * 1000:.0f} ms")
     else:
-        complain(f"{said} (after {seconds * 1000:.0f} ms)")
+        complain(f"{message} (after {seconds * 1000:.0f} ms)")
     return 0 if is_success else 1
 
 

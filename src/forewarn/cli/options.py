@@ -1,11 +1,10 @@
-"""Options, and the environment that stands in for them.
+"""Command-line options and the environment variables that replace them.
 
-Rules of this file:
-
-1. Every option can also be given as FOREWARN_<OPTION>, or by the variable that it
-   names; what is typed wins, and an empty variable is no variable.
-2. An option that was given nowhere and has no default is None.
-3. A wrong value is a sentence and exit code 2, wherever it was given.
+1. Every option has an environment variable: FOREWARN_<OPTION>, or the one in
+   `stand_in`.
+2. The command line takes precedence. An empty variable counts as unset.
+3. An option that is set nowhere and has no default is None.
+4. An invalid value, from either source, gives a one-sentence error and exit code 2.
 """
 
 import argparse
@@ -30,24 +29,24 @@ class Option:
     help: str
     metavar: str | None = None
     read: Callable[[str], object] = str
-    switch: bool = False  # given or not given; takes no value
-    repeated: bool = False  # takes several values and may be given several times
+    switch: bool = False  # takes no value
+    repeated: bool = False  # takes several values and may be repeated
     default: object = None
-    stand_in: str | None = None  # its variable, if that is not called like the flag
-    short: str | None = None  # as -o; None: it is only ever written in full
+    stand_in: str | None = None  # its variable; None for FOREWARN_<OPTION>
+    short: str | None = None  # such as -o; None if there is no short form
 
     @property
     def name(self) -> str:
-        """The attribute of the parsed arguments that holds its value."""
+        """Attribute of the parsed arguments that holds the value."""
         return self.flag.lstrip("-").replace("-", "_")
 
     @property
     def variable(self) -> str:
-        """The environment variable that stands in for it."""
+        """Environment variable that replaces the option."""
         return self.stand_in or f"FOREWARN_{self.name.upper()}"
 
     def from_environment(self) -> object:
-        """Read its variable; None if that is not set."""
+        """Read the value from the environment; None if the variable is not set."""
         text = os.environ.get(self.variable)
         if not text:
             return None
@@ -55,7 +54,7 @@ class Option:
             if self.switch:
                 return read_truth(text)
             if self.repeated:
-                return [self.read(each) for each in re.split(r"[,\s]+", text.strip())]
+                return [self.read(word) for word in re.split(r"[,\s]+", text.strip())]
             return self.read(text)
         except argparse.ArgumentTypeError as error:
             raise WrongUsage(f"${self.variable}: {error}") from error
@@ -63,7 +62,7 @@ class Option:
 
 JSON = Option(flag="--json", switch=True, help="answer in JSON, for programs")
 
-#: How to reach the service; every command of the operator takes these.
+#: Connection to the service, common to all operator commands.
 SERVICE = (
     Option(
         flag="--url",
@@ -94,7 +93,7 @@ SERVICE = (
 def add_noun(
     subcommands: Subcommands, name: str, *, summary: str, example: str
 ) -> Subcommands:
-    """Add a command that is followed by another word."""
+    """Add a command that has subcommands."""
     sentence = f"{summary[0].upper()}{summary[1:]}."
     parser = _parser(subcommands, name, summary, sentence, example)
     return parser.add_subparsers(
@@ -112,7 +111,7 @@ def add_command(
     example: str,
     common: tuple[Option, ...] = SERVICE,
 ) -> argparse.ArgumentParser:
-    """Add a command that `run` carries out by asking the service."""
+    """Add a command that is carried out by `run`."""
     parser = _parser(subcommands, name, summary, description, example)
     parser.set_defaults(run=run)
     group = parser.add_argument_group("options of every command")
@@ -136,7 +135,7 @@ def _parser(
 
 
 def add(parser: argparse.ArgumentParser, *options: Option) -> None:
-    """Give `parser` some options."""
+    """Add options to `parser`."""
     for option in options:
         _add(parser, option)
         _remember(parser, (option,))
@@ -145,9 +144,9 @@ def add(parser: argparse.ArgumentParser, *options: Option) -> None:
 def add_one_of(
     parser: argparse.ArgumentParser, *options: Option, required: bool = False
 ) -> None:
-    """Give `parser` some options of which only one can be meant."""
-    given = any(os.environ.get(option.variable) for option in options)
-    group = parser.add_mutually_exclusive_group(required=required and not given)
+    """Add mutually exclusive options to `parser`."""
+    is_set = any(os.environ.get(option.variable) for option in options)
+    group = parser.add_mutually_exclusive_group(required=required and not is_set)
     for option in options:
         _add(group, option)
     _remember(parser, options)
@@ -159,7 +158,7 @@ def _add(
     default = "" if option.default is None else f"; {option.default} if not given"
     text = f"{option.help} [${option.variable}{default}]".replace("%", "%%")
     flags = [option.flag] if option.short is None else [option.short, option.flag]
-    unset = argparse.SUPPRESS  # else a word that follows undoes what came before it
+    unset = argparse.SUPPRESS  # or a subcommand would reset the parent's value
     if option.switch:
         parser.add_argument(
             *flags, action="store_const", const=True, default=unset, help=text
@@ -185,20 +184,20 @@ def _add(
 
 
 def _remember(parser: argparse.ArgumentParser, rivals: tuple[Option, ...]) -> None:
-    known = parser.get_default("options") or ()
-    parser.set_defaults(options=(*known, rivals))
+    earlier = parser.get_default("options") or ()
+    parser.set_defaults(options=(*earlier, rivals))
 
 
 def settle(args: argparse.Namespace) -> None:
-    """Fill what was not typed from the environment and the defaults."""
+    """Fill in options that were not typed, from the environment or their defaults."""
     for rivals in getattr(args, "options", ()):
-        typed = [each for each in rivals if hasattr(args, each.name)]
+        typed = [rival for rival in rivals if hasattr(args, rival.name)]
         for option in rivals:
             setattr(args, option.name, getattr(args, option.name, None))
         if not typed:
-            found = {each: each.from_environment() for each in rivals}
-            _refuse_rivals([each for each in rivals if found[each] is not None])
-            for option, value in found.items():
+            values = {rival: rival.from_environment() for rival in rivals}
+            _refuse_rivals([rival for rival in rivals if values[rival] is not None])
+            for option, value in values.items():
                 setattr(args, option.name, option.default if value is None else value)
 
 

@@ -1,4 +1,4 @@
-"""What an order can say: options that commands share, and the body they make."""
+"""Options for announcing maintenance, and the request body built from them."""
 
 import argparse
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ EMERGENCY = (
     ),
 )
 
-#: Options and arguments, and what the API calls them.
+#: Option and argument names, and their API field names.
 _KEYS: Mapping[str, str] = {
     "type": "type",
     "vm": "vms",
@@ -62,19 +62,19 @@ _KEYS: Mapping[str, str] = {
 
 
 def source(help: str) -> Option:
-    """Make the option that says who causes it."""
+    """Return the --source option with a help text of its own."""
     return Option(flag="--source", metavar="platform|user", read=read_source, help=help)
 
 
 def body_of(args: argparse.Namespace) -> dict[str, object]:
-    """Collect what was given; what was not is left to the service."""
-    given = vars(args)
-    if given.get("emergency") and not given.get("reason"):
+    """Build the request body from the given options, omitting absent ones."""
+    values = vars(args)
+    if values.get("emergency") and not values.get("reason"):
         raise WrongUsage("--emergency needs a --reason, which is kept in the journal")
-    if given.get("ignore_gates") and not given.get("emergency"):
+    if values.get("ignore_gates") and not values.get("emergency"):
         raise WrongUsage("--ignore-gates is only possible with --emergency")
     return {
         key: value.isoformat() if isinstance(value, datetime) else value
         for name, key in _KEYS.items()
-        if (value := given.get(name)) is not None
+        if (value := values.get(name)) is not None
     }

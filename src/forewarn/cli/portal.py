@@ -1,4 +1,4 @@
-"""`forewarn portal`: where the portal is, and with which token to sign in."""
+"""`forewarn portal`: the portal's address and the token to sign in with."""
 
 import argparse
 
@@ -14,7 +14,7 @@ what you can."""
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add the command."""
+    """Add `portal`."""
     add_command(
         subcommands,
         "portal",
@@ -26,10 +26,10 @@ def register(subcommands: Subcommands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask who the token belongs to, and tell all of it."""
+    """Print the portal's address, the token, and the token's name and role."""
     api = api_of(args)
-    found = answer(api.request("GET", "/v1/session"))
-    name, role = found.text("name"), found.text("role")
+    session = answer(api.request("GET", "/v1/session"))
+    name, role = session.text("name"), session.text("role")
     where = f"{api.url}/portal/"
     if args.json:
         write_json({"portal": where, "token": api.token, "name": name, "role": role})

@@ -1,4 +1,4 @@
-"""`forewarn record`: what a metadata service answers over time, on a tape."""
+"""`forewarn record`: a recording of a metadata service's documents over time."""
 
 import argparse
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def record(args: argparse.Namespace) -> int:
-    """Record until told to end, or scrub what was recorded."""
+    """Record until a signal or --duration ends it, or scrub a finished recording."""
     if args.output is None:
         raise WrongUsage("name the tape, as in: forewarn record -o tape.jsonl")
     if args.append and args.scrub:
@@ -93,21 +93,21 @@ def record(args: argparse.Namespace) -> int:
     path = Path(args.output)
     if args.tape is not None:
         return _scrub(args, path)
-    found = _found(path, is_appended=bool(args.append))
-    version = args.api_version or (found.header.api_version if found else NEWEST.name)
+    tape = _found(path, is_appended=bool(args.append))
+    version = args.api_version or (tape.header.api_version if tape else NEWEST.name)
     with Client(args.endpoint, api_version=version, patience=0) as client:
         first = client.read()
-        with _recording(client, path, found, version, args) as recording:
+        with _recording(client, path, tape, version, args) as recording:
             recording.run(first, args.poll, args.duration)
         recording.sum_up()
     return 0
 
 
-# --- a tape to write on ------------------------------------------------------
+# --- the file to write -------------------------------------------------------
 
 
 def _found(path: Path, *, is_appended: bool) -> Tape | None:
-    """Read the tape that is to be gone on with; None: a new one is made."""
+    """Read the recording to append to; None if a new one is created."""
     if not path.exists():
         return None
     if not is_appended:
@@ -133,19 +133,19 @@ def _recording(
     scrubber = Scrubber(header) if args.scrub else None
     recorder = Recorder(header)
     if found is None:
-        kept = TapeFile.make(path, scrubber.header if scrubber else header)
+        file = TapeFile.make(path, scrubber.header if scrubber else header)
         lines: Sequence[Line] = ()
     else:
-        kept = TapeFile.go_on(path, found)
+        file = TapeFile.go_on(path, found)
         lines = recorder.resume(found, client.now())
-    recording = Recording(client, kept, recorder, scrubber, as_json=bool(args.json))
+    recording = Recording(client, file, recorder, scrubber, as_json=bool(args.json))
     recording.put(lines)
     return recording
 
 
 def _header(client: Client, version: str) -> Header:
     vm = None
-    with suppress(ForewarnError):  # not every service knows whom it serves
+    with suppress(ForewarnError):  # not every service has /metadata/instance
         vm = client.instance().name
     return Header(
         began=client.now().replace(microsecond=0),
@@ -156,7 +156,7 @@ def _header(client: Client, version: str) -> Header:
     )
 
 
-# --- scrubbing what was recorded ---------------------------------------------
+# --- scrubbing ---------------------------------------------------------------
 
 
 def _scrub(args: argparse.Namespace, path: Path) -> int:
@@ -166,9 +166,9 @@ def _scrub(args: argparse.Namespace, path: Path) -> int:
     if tape.is_cut:
         complain(f"the last line of {args.tape} breaks off, and is left out")
     scrubber = Scrubber(tape.header)
-    with TapeFile.make(path, scrubber.header) as made:
-        for each in tape.lines:
-            made.add(scrubber.line(each))
+    with TapeFile.make(path, scrubber.header) as scrubbed:
+        for line in tape.lines:
+            scrubbed.add(scrubber.line(line))
     documents, seconds = len(tape.showings), round(tape.length)
     if args.json:
         write_json({"tape": str(path), "documents": documents, "seconds": seconds})

@@ -1,4 +1,4 @@
-"""One recording, from its first answer to its end."""
+"""One run of `forewarn record`, from the first response to the end."""
 
 import sys
 import time
@@ -21,11 +21,11 @@ from forewarn.client.tape_file import TapeFile
 from forewarn.client.tapes import Line
 from forewarn.errors import Closed, ForewarnError
 
-_LAST = 5.0  # seconds for the answer under way when the recording ends
+_LAST = 5.0  # seconds for the request in flight when the recording ends
 
 
 class Recording:
-    """Asks on and on, and writes down what is new."""
+    """Polls a metadata service and writes what changes to a file."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Recording:
         *,
         as_json: bool,
     ) -> None:
-        """Ask `client`, and write to `tape` what `recorder` finds worth it."""
+        """Poll `client` and write to `tape` the lines that `recorder` produces."""
         self._client = client
         self._tape = tape
         self._recorder = recorder
@@ -47,7 +47,7 @@ class Recording:
         self._began = time.monotonic()
 
     def __enter__(self) -> Self:
-        """Have the tape closed at the end of the block."""
+        """Close the file at the end of the block."""
         return self
 
     def __exit__(
@@ -56,11 +56,11 @@ class Recording:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close the tape."""
+        """Close the file."""
         self._tape.close()
 
     def run(self, first: Reading, poll: float, seconds: float | None) -> None:
-        """Record what comes after `first`, until a signal or for some `seconds`."""
+        """Record what follows `first`, until a signal or for at most `seconds`."""
         with until_told() as ending:
             thread = Thread(target=self._work, args=(first, poll, ending), daemon=True)
             thread.start()
@@ -73,17 +73,17 @@ class Recording:
         self.put([self._recorder.end(self._client.now())])
 
     def put(self, lines: Sequence[Line]) -> None:
-        """Write lines to the tape, and tell of them."""
-        for each in lines:
-            kept = self._scrubber.line(each) if self._scrubber else each
-            self._tape.add(kept)
+        """Write lines to the file and print them."""
+        for line in lines:
+            scrubbed = self._scrubber.line(line) if self._scrubber else line
+            self._tape.add(scrubbed)
             if not self._as_json:
-                at = self._tape.header.began + timedelta(seconds=each.after)
-                write(told(kept, at))
+                at = self._tape.header.began + timedelta(seconds=line.after)
+                write(told(scrubbed, at))
                 sys.stdout.flush()
 
     def sum_up(self) -> None:
-        """Say what is on the tape."""
+        """Print how many documents and failures were recorded."""
         seconds = round(time.monotonic() - self._began)
         documents, troubles = self._recorder.documents, self._recorder.troubles
         if self._as_json:
@@ -104,13 +104,13 @@ class Recording:
         try:
             self.put(self._recorder.heard(first, self._client.now()))
             self._follow(first.tag, poll)
-        except Exception as error:  # the top of the thread: told by whoever waits
+        except Exception as error:  # top of the thread: raised by `run`
             self._problem = error
         finally:
             ending.ring()
 
     def _follow(self, tag: str | None, poll: float) -> None:
-        """Ask again and again, whatever passes; what is final is raised."""
+        """Poll until closed; raise only errors that retrying cannot fix."""
         failures, pause = 0, 0.0
         while not self._closing.wait(pause):
             asked_at, asked_with = time.monotonic(), tag
@@ -127,11 +127,11 @@ class Recording:
             tag, failures = reading.tag, 0
             may_hold = tag is not None and (asked_with is None or reading.is_held)
             passed = time.monotonic() - asked_at
-            # A service that holds questions has let that time pass already.
+            # A held request has already waited for the change.
             pause = 0.0 if lines and may_hold else max(0.0, poll - passed)
 
     def _fail(self, error: ForewarnError, failures: int) -> float:
-        """Write down that nothing was told; say when to ask again."""
+        """Record a failed poll and return the seconds until the next one."""
         self.put(self._recorder.failed(error, self._client.now()))
         pause = delay(error, failures, a_chance())
         if pause is None:

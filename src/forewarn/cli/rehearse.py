@@ -1,4 +1,4 @@
-"""`forewarn rehearse`: play a scenario to a program, and judge what it does."""
+"""`forewarn rehearse`: play a scenario against a program and print the verdict."""
 
 import argparse
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def register(subcommands: Subcommands) -> None:
     )
 
 
-#: How a scenario is played, and where its verdict is written.
+#: Options for playing a scenario and for writing its results.
 PRODUCTION = (
     Option(
         flag="--seed",
@@ -116,14 +116,14 @@ PRODUCTION = (
 
 
 def rehearse(args: argparse.Namespace) -> int:
-    """Play a scenario, or tell about scenarios."""
-    asked = [mode for mode in _MODES if getattr(args, mode)]
-    if len(asked) > 1:
-        names = " and ".join(f"--{mode}" for mode in asked)
+    """Play a scenario, lint a program, or print information about scenarios."""
+    modes = [mode for mode in _MODES if getattr(args, mode)]
+    if len(modes) > 1:
+        names = " and ".join(f"--{mode}" for mode in modes)
         raise WrongUsage(f"{names} exclude each other; give one of them")
-    if asked and (args.scenario or (args.program and asked != ["lint"])):
-        raise WrongUsage(f"--{asked[0]} plays no scenario; leave it away")
-    if asked and asked != ["lint"]:
+    if modes and (args.scenario or (args.program and modes != ["lint"])):
+        raise WrongUsage(f"--{modes[0]} plays no scenario; leave it away")
+    if modes and modes != ["lint"]:
         return _tell_about(args)
     if not args.program:
         raise WrongUsage(
@@ -149,7 +149,7 @@ def _scenario(name: str) -> "Scenario":
 def _tell_about(args: argparse.Namespace) -> int:
     try:
         from forewarn.cli import rehearse_check
-    except ImportError as error:  # in the file that holds what runs in a VM
+    except ImportError as error:  # in the zipapp, which has only the in-VM parts
         raise needs_extra(error) from error
     if args.check:
         return rehearse_check.check(args.check, as_json=bool(args.json))
@@ -176,7 +176,7 @@ def _play(
         output=args.output,
     )
     with ExitStack() as cleanup:
-        junit = open_for(args.junit, cleanup)  # first: it would be a pity later
+        junit = open_for(args.junit, cleanup)  # first, to fail early
         transcript = open_for(args.transcript, cleanup)
         be_quiet()
         end_on_signals()
@@ -186,7 +186,7 @@ def _play(
         try:
             put(junit, [as_junit(played)])
             put(transcript, (f"{line}\n" for line in played.transcript))
-        finally:  # a full disk is no reason to keep the verdict back
+        finally:  # show the verdict even if the disk is full
             _tell(played, as_json=bool(args.json))
     return 0 if played.has_passed else 1
 
@@ -198,7 +198,7 @@ def _tell(played: "Played", *, as_json: bool) -> None:
         write_json(reports.as_json(played))
         return
     write(f"{played.scenario.name}: {played.scenario.title}")
-    write(table(reports.HEADER, [reports.row(each) for each in played.results]))
+    write(table(reports.HEADER, [reports.row(result) for result in played.results]))
     write("")
     for reason in reports.reasons(played):
         write(paragraph(reason, indent=2))

@@ -1,4 +1,4 @@
-"""What `forewarn rehearse` tells about scenarios without playing them."""
+"""Scenario information of `forewarn rehearse`: --check, --list, --show, --schema."""
 
 import json
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ class _Checked:
 
 
 def check(given: Sequence[str], *, as_json: bool) -> int:
-    """Say whether scenarios, files or shipped ones, can be played; 1: not all can."""
-    checked = [_check(each) for each in given]
+    """Validate scenario files or bundled scenarios; return 1 if any is invalid."""
+    checked = [_check(item) for item in given]
     if as_json:
-        write_json({"files": [_plain(each) for each in checked]})
+        write_json({"files": [_plain(item) for item in checked]})
     else:
-        for each in checked:
-            _tell(each)
-    return 1 if any(each.wrong for each in checked) else 0
+        for item in checked:
+            _tell(item)
+    return 1 if any(item.wrong for item in checked) else 0
 
 
 def _check(given: str) -> _Checked:
@@ -66,7 +66,7 @@ def _counted(scenario: Scenario) -> dict[str, object]:
 
 
 def expectations(scenario: Scenario) -> int:
-    """Count what is expected: to ask at all, by steps, and all the time."""
+    """Count all expectations: an initial poll, those of steps, and permanent ones."""
     always = scenario.throughout
     nothing = Throughout(keeps_running=False)
     demanded = [
@@ -80,18 +80,18 @@ def expectations(scenario: Scenario) -> int:
 
 
 def list_shipped(*, as_json: bool) -> int:
-    """List the scenarios that come along."""
-    found = [shipped.load(name) for name in shipped.names()]
+    """List the bundled scenarios."""
+    scenarios = [shipped.load(name) for name in shipped.names()]
     if as_json:
-        write_json({"scenarios": [_counted(each) for each in found]})
+        write_json({"scenarios": [_counted(scenario) for scenario in scenarios]})
     else:
-        rows = [(each.name, each.title) for each in found]
+        rows = [(scenario.name, scenario.title) for scenario in scenarios]
         write(table(("scenario", "what happens"), rows))
     return 0
 
 
 def show(name: str) -> int:
-    """Print a scenario that comes along, to begin one's own with."""
+    """Print a bundled scenario, as a starting point for your own."""
     write(shipped.shipped(name).read_text(encoding="utf-8").rstrip("\n"))
     return 0
 

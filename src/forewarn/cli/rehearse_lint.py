@@ -1,4 +1,4 @@
-"""`forewarn rehearse --lint`: what of a program would hurt on Azure."""
+"""`forewarn rehearse --lint`: report behavior that causes trouble on Azure."""
 
 import argparse
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forewarn.testing.evidence import Part
     from forewarn.testing.linting import Linted
 
-#: What a lint takes beside the options of every rehearsal.
+#: An option only for --lint.
 IGNORE = Option(
     flag="--ignore",
     metavar="RULE",
@@ -30,12 +30,12 @@ IGNORE = Option(
     help="with --lint, leave out what these rules say",
 )
 
-_LONGEST = 90.0  # seconds: what a program that asks too rarely is given
+_LONGEST = 90.0  # seconds; enough to show that a program polls too rarely
 _LAST_LINES = 20
 
 
 def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
-    """Lint the program `command`; 1 if it does what would hurt, 0 if it does not."""
+    """Lint the program `command`; return 1 if it has failed, else 0."""
     try:
         from forewarn.testing import lint_reports, linting
         from forewarn.testing.evidence import Part
@@ -52,14 +52,14 @@ def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
     )
     is_strict = bool(args.strict)
     with ExitStack() as cleanup:
-        junit = open_for(args.junit, cleanup)  # first: it would be a pity later
+        junit = open_for(args.junit, cleanup)  # first, to fail early
         be_quiet()
         end_on_signals()
         with closing(_Parts(screen_of(args, len(Part)))) as parts:
             linted = linting.lint(trial, parts)
         try:
             put(junit, [lint_reports.as_junit(linted, is_strict=is_strict)])
-        finally:  # a full disk is no reason to keep back what was found
+        finally:  # show the findings even if the disk is full
             _tell(linted, args)
     return 1 if has_failed(linted.findings, is_strict=is_strict) else 0
 
@@ -67,15 +67,17 @@ def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
 def _ignored(args: argparse.Namespace) -> Sequence[str]:
     from forewarn.testing.lint import RULES
 
-    known, ignored = [rule.id for rule in RULES], args.ignore or ()
-    for each in ignored:
-        if each not in known:
-            raise WrongUsage(f"there is no rule {each}; there are {', '.join(known)}")
+    rule_ids, ignored = [rule.id for rule in RULES], args.ignore or ()
+    for rule_id in ignored:
+        if rule_id not in rule_ids:
+            raise WrongUsage(
+                f"there is no rule {rule_id}; there are {', '.join(rule_ids)}"
+            )
     return tuple(ignored)
 
 
 class _Parts:
-    """Shows on a screen of steps which part of the course is played."""
+    """Shows the part of the lint that is playing as a step on a `Screen`."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen

@@ -1,4 +1,4 @@
-"""What every rehearsal needs: a screen, files to write, an end in order."""
+"""Terminal, output files and signal handling shared by all rehearsals."""
 
 import argparse
 import logging
@@ -14,12 +14,12 @@ from forewarn.errors import CannotStart, Unavailable
 
 
 def screen_of(args: argparse.Namespace, steps: int) -> Screen:
-    """Show progress, unless nobody wants to see it."""
+    """Return a progress display; with --quiet, one that shows nothing."""
     return Silence() if args.quiet else screen_on(sys.stderr, steps)
 
 
 def needs_extra(error: ImportError) -> CannotStart:
-    """Say what a rehearsal needs."""
+    """Return the error for a missing server extra."""
     return CannotStart(
         f"a rehearsal needs the server extra ({error.name} is missing):"
         " pip install 'forewarn[server]'"
@@ -27,14 +27,14 @@ def needs_extra(error: ImportError) -> CannotStart:
 
 
 def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
-    """Open the file `name` to be written, if there is one.
+    """Open the file `name` for writing; None if there is no name.
 
-    If nothing comes to be written, there is none: CI stumbles over an empty report.
+    The file is removed if nothing is written to it: CI systems reject empty reports.
     """
     if name is None:
         return None
     try:
-        # Replaced: the name of a scenario's file may have bytes that are no text.
+        # "replace", since a scenario's file name may not be valid text.
         file = Path(name).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115
     except OSError as error:
         raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
@@ -44,35 +44,35 @@ def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
 
 def _remove_if_empty(path: Path) -> None:
     with suppress(OSError):
-        if path.is_file() and not path.stat().st_size:  # a device is not ours
+        if path.is_file() and not path.stat().st_size:  # never a device
             path.unlink()
 
 
 def put(file: IO[str] | None, lines: Iterable[str]) -> None:
-    """Write `lines` into `file`, if there is one."""
+    """Write `lines` to `file`, if there is one."""
     if file is None:
         return
     try:
         file.writelines(lines)
         file.flush()
     except OSError as error:
-        with suppress(OSError):  # it would try again later, and say nothing useful
+        with suppress(OSError):  # closing fails for the same reason
             file.close()
         raise Unavailable(f"{file.name} cannot be written: {error.strerror}") from error
 
 
 def be_quiet() -> None:
-    """Keep what the service logs off the terminal; the verdict tells what matters."""
+    """Keep the service's log off the terminal; the verdict has what matters."""
     logging.getLogger("forewarn").addHandler(logging.NullHandler())
 
 
 def end_on_signals() -> None:
-    """Leave in order when told to end, so that the program is ended, too."""
+    """Exit cleanly on SIGTERM and SIGHUP, so that the program is stopped as well."""
 
     def leave(number: int, frame: object) -> NoReturn:
         del frame
         raise SystemExit(128 + number)
 
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, leave)
+    for signal_number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signal_number) is not signal.SIG_IGN:
+            signal.signal(signal_number, leave)

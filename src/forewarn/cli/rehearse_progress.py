@@ -1,4 +1,4 @@
-"""How a rehearsal goes, while it goes."""
+"""Progress display of a rehearsal."""
 
 import os
 import time
@@ -11,24 +11,24 @@ from forewarn.cli.tables import clean, columns
 if TYPE_CHECKING:
     from forewarn.testing.verdicts import Result
 
-_EVERY = 0.5  # seconds
+_EVERY = 0.5  # seconds between updates
 
 
 class Screen(Protocol):
-    """What shows progress."""
+    """A progress display."""
 
     def begin(self, number: int, what: str) -> None:
-        """Hear that a step begins."""
+        """Show that a step begins."""
 
     def end(self, result: "Result") -> None:
-        """Hear what came of a step."""
+        """Show the result of a step."""
 
     def close(self) -> None:
-        """Show no more."""
+        """End the display."""
 
 
 def screen_on(stream: IO[str], steps: int) -> Screen:
-    """Show progress on `stream`: in a line that changes, if that is a terminal."""
+    """Show progress on `stream`: a live line on a terminal, else a log."""
     return Line(stream, steps) if stream.isatty() else Lines(stream, steps)
 
 
@@ -36,42 +36,42 @@ class Silence:
     """Shows nothing."""
 
     def begin(self, number: int, what: str) -> None:
-        """Hear that a step begins."""
+        """Ignore the step."""
 
     def end(self, result: "Result") -> None:
-        """Hear what came of a step."""
+        """Ignore the result."""
 
     def close(self) -> None:
-        """Show no more."""
+        """Do nothing."""
 
 
 class Lines:
-    """A line for each step, when it is over; as a log wants it."""
+    """Writes one line per finished step, as suits a log."""
 
     def __init__(self, stream: IO[str], steps: int) -> None:
-        """Write to `stream` of so many `steps`."""
+        """Write to `stream`; `steps` is the total number of steps."""
         self._stream = stream
         self._steps = steps
 
     def begin(self, number: int, what: str) -> None:
-        """Hear that a step begins."""
+        """Ignore the step until it ends."""
 
     def end(self, result: "Result") -> None:
-        """Show what came of a step, if it was reached."""
+        """Show the result of a step, if the step was reached."""
         if result.number is not None and result.verdict != "not reached":
             where = f"step {result.number} of {self._steps}"
             self._stream.write(f"{where}: {result.verdict}: {clean(result.what)}\n")
             self._stream.flush()
 
     def close(self) -> None:
-        """Show no more."""
+        """Do nothing."""
 
 
 class Line:
-    """One line that changes: the step at hand, and how long it takes already."""
+    """One live line: the current step and how long it has been running."""
 
     def __init__(self, stream: IO[str], steps: int) -> None:
-        """Write to the terminal `stream` of so many `steps`."""
+        """Write to the terminal `stream`; `steps` is the total number of steps."""
         self._stream = stream
         self._steps = steps
         self._what = ""
@@ -87,10 +87,10 @@ class Line:
         self._show()
 
     def end(self, result: "Result") -> None:
-        """Hear what came of a step; the table tells it."""
+        """Ignore the result, which the final table shows."""
 
     def close(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         self._leaving.set()
         self._thread.join()
         self._stream.write("\r\x1b[K")
@@ -108,7 +108,7 @@ class Line:
 
 
 def _width(stream: IO[str]) -> int:
-    """Say how wide the terminal is: a line that it breaks cannot be taken away."""
+    """Return the terminal's width: a wrapped line could not be erased."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or columns()
     except OSError:

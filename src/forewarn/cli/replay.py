@@ -1,4 +1,4 @@
-"""`forewarn replay`: serves a tape that `forewarn record` has made."""
+"""`forewarn replay`: serve a recording made by `forewarn record`."""
 
 import argparse
 import sys
@@ -110,7 +110,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def replay(args: argparse.Namespace) -> int:
-    """Serve the tape until told to end, or until it does."""
+    """Serve the recording until a signal, or until it ends with --once."""
     if args.loop and args.expect_approval:
         raise WrongUsage("--expect-approval asks for one run of the tape, not --loop")
     tape = read_tape(Path(args.tape))
@@ -153,7 +153,7 @@ def _made(tape: Tape, args: argparse.Namespace, stage: "_Stage") -> "Replay":
 
 
 class _Stage:
-    """Tells what happens, one line after the other, from several threads."""
+    """Prints what happens, one line at a time, from several threads."""
 
     def __init__(self, ending: Ending, *, as_json: bool) -> None:
         self._ending = ending
@@ -162,7 +162,7 @@ class _Stage:
         self._is_open = Event()
 
     def welcome(self, name: str, playing: "Replay") -> None:
-        """Say where it is to be asked, and how long it takes."""
+        """Print the endpoint and how long the replay takes."""
         tape, reel = playing.tape, playing.reel
         documents = len(tape.showings)
         self._tell(
@@ -178,12 +178,12 @@ class _Stage:
         self._is_open.set()
 
     def show(self, line: Line, at: datetime) -> None:
-        """Tell what is answered from now on, but not before where to ask."""
+        """Print a line of the recording, but not before the endpoint."""
         self._is_open.wait()
         self._tell(told(line, at), {"at": at.isoformat(), **plain_line(line)})
 
     def approve(self, approval: "Approval") -> None:
-        """Tell of an approval."""
+        """Print an approval."""
         late = "" if approval.is_in_time else ", too late"
         named = _named(approval.event)
         self._tell(
@@ -197,7 +197,7 @@ class _Stage:
         )
 
     def end(self) -> None:
-        """Tell that the tape has ended, and end with it."""
+        """Print that the recording is over, and stop the replay."""
         self._tell("the tape is over", {"over": True})
         self._ending.ring()
 
@@ -209,7 +209,7 @@ class _Stage:
                 else:
                     write(text)
                 sys.stdout.flush()
-            except OSError:  # nobody reads it, which is no reason not to serve
+            except OSError:  # keep serving even if nobody reads the output
                 drop_output()
 
 

@@ -1,4 +1,4 @@
-"""`forewarn report`: a month on a page, and whether every promise was kept."""
+"""`forewarn report`: monthly report, with an audit of the promised notice."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ of notice was kept. Ends with 1 if one was broken."""
 
 _HAPPENED = ("announced", "started", "completed", "canceled", "failed", "withdrawn")
 _MOST_UNSEEN = 20
-_TIMEOUT = 600.0  # seconds; a month may have very many maintenances
+_TIMEOUT = 600.0  # seconds; a month can have very many maintenance operations
 
 
 def register(subcommands: Subcommands) -> None:
@@ -52,16 +52,16 @@ def register(subcommands: Subcommands) -> None:
 
 
 def report(args: argparse.Namespace) -> int:
-    """Write the report; say by the exit code whether promises were kept."""
-    asked = {"month": args.month, "group": args.group}
-    query = urlencode({name: value for name, value in asked.items() if value})
+    """Print the report; return 1 if a promise of notice was broken."""
+    filters = {"month": args.month, "group": args.group}
+    query = urlencode({name: value for name, value in filters.items() if value})
     plain = api_of(args).request("GET", f"/v1/report?{query}", timeout=_TIMEOUT)
-    made = answer(plain)
+    response = answer(plain)
     if args.json:
         write_json(plain)
     else:
-        write("\n\n".join(_sections(made)))
-    return 1 if made.list("broken_promises") else 0
+        write("\n\n".join(_sections(response)))
+    return 1 if response.list("broken_promises") else 0
 
 
 def _sections(made: Answer) -> Iterator[str]:
@@ -101,13 +101,13 @@ def _promises(made: Answer) -> str:
         )
         if _number(starts, name)
     ]
-    said = f"{count(total, 'maintenance')} started: {', '.join(ways)}."
+    text = f"{count(total, 'maintenance')} started: {', '.join(ways)}."
     broken = made.parts("broken_promises")
     if not broken:
-        return paragraph(f"Every promise of notice was kept. {said}", 0)
+        return paragraph(f"Every promise of notice was kept. {text}", 0)
     return "\n".join(
-        [paragraph(f"{_were_broken(_number(starts, 'broken'))} {said}", 0), ""]
-        + [paragraph(_broken(each)) for each in broken]
+        [paragraph(f"{_were_broken(_number(starts, 'broken'))} {text}", 0), ""]
+        + [paragraph(_broken(promise)) for promise in broken]
     )
 
 
@@ -129,10 +129,10 @@ def _broken(each: Answer) -> str:
 def _happened(made: Answer) -> Iterator[str]:
     rows = [
         [
-            f"{each.text('type')}, {each.text('cause')}",
-            *(str(_number(each, name) or "") for name in _HAPPENED),
+            f"{kind.text('type')}, {kind.text('cause')}",
+            *(str(_number(kind, name) or "") for name in _HAPPENED),
         ]
-        for each in made.parts("maintenances")
+        for kind in made.parts("maintenances")
     ]
     if rows:
         yield table(["MAINTENANCES", *map(str.upper, _HAPPENED)], rows)
@@ -156,7 +156,7 @@ def _notice(made: Answer) -> Iterator[str]:
 
 def _spread(spread: Answer | None) -> Sequence[str]:
     names = ("least_seconds", "median_seconds", "longest_seconds")
-    return ["" if spread is None else span(_number(spread, each)) for each in names]
+    return ["" if spread is None else span(_number(spread, name)) for name in names]
 
 
 def _approvals(made: Answer) -> Iterator[str]:
@@ -165,11 +165,11 @@ def _approvals(made: Answer) -> Iterator[str]:
         return
     rows = [
         [
-            each.text("by") or "a setting of the group",
-            each.text("via") or "",
-            each.text("approvals") or "",
+            approver.text("by") or "a setting of the group",
+            approver.text("via") or "",
+            approver.text("approvals") or "",
         ]
-        for each in approvals.parts("by_whom")
+        for approver in approvals.parts("by_whom")
     ]
     yield table(["APPROVED BY", "VIA", "APPROVALS"], rows)
     by_via = approvals.part("by_via") or approvals
@@ -188,9 +188,9 @@ def _never_shown(made: Answer) -> Iterator[str]:
         f"{count(number, 'event')} started before any VM had been shown it"
         " (--json has the ids):",
         *(
-            f"  {moment(each.time('started_at'))}  {each.text('type')} of group"
-            f" {each.text('group')}"
-            for each in shown
+            f"  {moment(event.time('started_at'))}  {event.text('type')} of group"
+            f" {event.text('group')}"
+            for event in shown
         ),
     ]
     if number > len(shown):

@@ -1,4 +1,4 @@
-"""The options of a search of the journal, and what they ask the service for."""
+"""Journal search: its options and the query built from them."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from forewarn.errors import WrongUsage
 
 Query: TypeAlias = Sequence[tuple[str, str]]
 
-#: Each option that names something, with what the service calls it.
+#: Options that filter by name, and their API field names.
 _NAMES: Mapping[str, str] = {
     "group": "group",
     "vm": "vm",
@@ -59,7 +59,7 @@ SEARCH = (
 
 
 def names_asked(args: argparse.Namespace) -> Query:
-    """Say what is asked for by name."""
+    """Return the query parameters of the options that filter by name."""
     return [
         (name, str(value))
         for option, name in _NAMES.items()
@@ -68,14 +68,17 @@ def names_asked(args: argparse.Namespace) -> Query:
 
 
 def times_asked(api: Api, args: argparse.Namespace) -> Query:
-    """Say of which time it is asked for; how long ago, the service's clock knows."""
-    given = {"since": args.since, "until": args.until}
-    if not any(isinstance(each, int) for each in given.values()):
-        return [*_written(given)]
+    """Return the query parameters of --since and --until.
+
+    A duration is subtracted from the service's time, not this machine's.
+    """
+    times = {"since": args.since, "until": args.until}
+    if not any(isinstance(time, int) for time in times.values()):
+        return [*_written(times)]
     now = api.now()
     ago = {
-        name: _before(now, each, name) if isinstance(each, int) else each
-        for name, each in given.items()
+        name: _before(now, time, name) if isinstance(time, int) else time
+        for name, time in times.items()
     }
     return [*_written(ago)]
 

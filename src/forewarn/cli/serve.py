@@ -1,4 +1,4 @@
-"""`forewarn serve`: the service itself."""
+"""`forewarn serve`: run the service."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 def register(
     subcommands: "argparse._SubParsersAction[argparse.ArgumentParser]",
 ) -> None:
-    """Add the command."""
+    """Add `serve`."""
     parser = subcommands.add_parser(
         "serve",
         help="run the service",
@@ -70,7 +70,7 @@ def _add(parser: argparse.ArgumentParser, setting: Setting) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until told to stop."""
+    """Serve until a stop signal."""
     try:
         config = _config(arguments)
     except InvalidInput as error:
@@ -125,14 +125,14 @@ def _serve(config: Config, *, as_json: bool) -> None:
 
 
 def _leave() -> NoReturn:
-    """Leave without taking the interpreter down, which costs ten times the stop."""
+    """Exit without interpreter shutdown, which takes ten times as long as the stop."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(0)
 
 
 def _allow_many_files() -> None:
-    """Use all the files that may be open; each connection is one."""
+    """Raise the limit of open files to its maximum: each connection is a file."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -141,12 +141,12 @@ def _allow_many_files() -> None:
 def _addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> str:
     if as_json:
         return json.dumps({"metadata": [*metadata], "control": control}) + "\n"
-    lines = [f"metadata  {each}" for each in metadata]
+    lines = [f"metadata  {address}" for address in metadata]
     return "\n".join([*lines, f"control   {control}"]) + "\n"
 
 
 def _tell(text: str) -> None:
-    """Print `text`; whoever cannot read it is no reason not to serve."""
+    """Print `text`; serve even if nobody can read it."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -155,11 +155,11 @@ def _tell(text: str) -> None:
         _log.warning("cannot print %s: %s", " ".join(text.split()), error.strerror)
 
 
-# --- the log -----------------------------------------------------------------
+# --- log ---------------------------------------------------------------------
 
 
 class _JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """Formats each record as one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -168,7 +168,7 @@ class _JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if hasattr(record, "event"):  # what notifiers write
+        if hasattr(record, "event"):  # set by notifiers
             line["event"] = record.event
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
@@ -185,4 +185,4 @@ def _log_to_stderr(config: Config) -> None:
         )
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # whoever asks for them
+    logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # at any log level

@@ -1,4 +1,4 @@
-"""What the service tells about one maintenance, sentence by sentence."""
+"""Story of a maintenance operation: dated entries and sentences from the service."""
 
 import re
 from collections.abc import Iterator
@@ -13,20 +13,20 @@ _MARGIN = len("  12:15:00  ")
 
 
 def write_story(api: Api, path: str) -> None:
-    """Write the life of the maintenance at `path`, if the service can tell it."""
+    """Print the story of the maintenance operation at `path`, if there is one."""
     try:
         story = answer(api.request("GET", f"{path}/story"))
     except Refused as refusal:
         if refusal.status != 404:
             raise
-        return  # a service that is older than this command
+        return  # the service is older than this command
     for line in _lines(story):
         write(line)
     write_sentences(story)
 
 
 def write_sentences(told: Answer) -> None:
-    """Write each sentence on a line of its own, or several."""
+    """Print each sentence, wrapped, on a new line."""
     for sentence in told.names("sentences"):
         write(_wrapped(sentence))
 
@@ -43,5 +43,5 @@ def _lines(story: Answer) -> Iterator[str]:
 
 
 def _wrapped(sentence: str, indent: int = 2) -> str:
-    """Wrap, but never within a command, which somebody may want to copy."""
-    return paragraph(_COMMAND.sub(lambda found: unbroken(found[0]), sentence), indent)
+    """Wrap a sentence, but never inside a command, so that it can be copied."""
+    return paragraph(_COMMAND.sub(lambda match: unbroken(match[0]), sentence), indent)

@@ -1,4 +1,4 @@
-"""Following the journal: server-sent events, resumed when the connection is lost."""
+"""Journal stream: server-sent events, resumed when the connection is lost."""
 
 import json
 import time
@@ -10,18 +10,18 @@ from forewarn.cli.api import Api
 from forewarn.cli.tables import complain
 from forewarn.errors import Misunderstood, Refused, Unreachable
 
-#: Seconds between attempts; the last one is repeated.
+#: Seconds between attempts; the last value is repeated.
 BACKOFF = (0, 1, 2, 5, 10, 30)
 
-_SILENCE = 90.0  # seconds; the service sends a comment more often than that
+_SILENCE = 90.0  # seconds without data; the service sends a comment more often
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
     """One server-sent event."""
 
-    id: str | None  # None: the event has none
-    data: str  # empty: it only says how far the journal was looked at
+    id: str | None  # None if the event has none
+    data: str  # empty if it only reports the journal position
 
 
 def follow(
@@ -30,7 +30,7 @@ def follow(
     pause: Callable[[float], None] = time.sleep,
     query: Sequence[tuple[str, str]] = (),
 ) -> Iterator[object]:
-    """Read what `query` asks for of the journal behind `after`, for ever."""
+    """Yield entries after position `after` that match `query`, forever."""
     path = f"/v1/stream?{urlencode(query)}" if query else "/v1/stream"
     attempt = 0
     while True:
@@ -55,9 +55,9 @@ def follow(
 
 
 def read(lines: Iterable[bytes]) -> Iterator[Sent]:
-    """Take server-sent events apart; an unfinished one at the end is dropped."""
+    """Parse server-sent events; drop an incomplete one at the end."""
     last: str | None = None
-    has_come: bool = False  # whether `last` is of this event
+    has_come: bool = False  # whether `last` belongs to this event
     data: list[str] = []
     for raw in lines:
         line = raw.decode("utf-8", "replace").rstrip("\r\n")

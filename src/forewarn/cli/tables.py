@@ -1,4 +1,4 @@
-"""What people see: lines, tables of plain text, times, and JSON."""
+"""Terminal output: lines, plain-text tables, times, durations and JSON."""
 
 import json
 import os
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 _GAP = "  "
-_NARROWEST = 80  # columns that every terminal has
-_SLIMMEST = 8  # a column with broken words
+_NARROWEST = 80  # columns; every terminal has at least these
+_SLIMMEST = 8  # characters; the least width of a column with broken words
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
-_HARD_SPACE = "\xa0"  # no line ends here
+_HARD_SPACE = "\xa0"  # lines are never broken here
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
@@ -23,13 +23,12 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def write(text: str) -> None:
-    """Write one line or several to standard output."""
+    """Print one or more lines; escape characters that the output cannot encode."""
     shown = text if _can_show(text) else "".join(map(_escaped, text))
     sys.stdout.write(f"{shown}\n")
 
 
 def _can_show(text: str) -> bool:
-    """Whether the standard output has all characters of `text`."""
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -38,7 +37,7 @@ def _can_show(text: str) -> bool:
 
 
 def _escaped(character: str) -> str:
-    """Write a character that cannot be shown, as TOML and people can read it."""
+    """Escape a character that cannot be encoded, as TOML does."""
     if _can_show(character):
         return character
     number = ord(character)
@@ -46,33 +45,33 @@ def _escaped(character: str) -> str:
 
 
 def complain(text: str) -> None:
-    """Write a sentence to standard error."""
+    """Print a sentence to standard error."""
     sys.stderr.write(f"forewarn: {clean(text)}\n")
     sys.stderr.flush()
 
 
 def drop_output() -> None:
-    """Keep the interpreter from writing again, at its exit, what cannot be written."""
+    """Keep the interpreter from flushing unwritable output again at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
-        return  # not a file, so nothing is left over
+        return  # not a file, so nothing is left to flush
 
 
 def write_json(plain: object, *, indent: int | None = 2) -> None:
-    """Write `plain` as JSON that a person can read, too; without `indent` in a line."""
+    """Print `plain` as JSON, indented; with `indent` None, on one line."""
     text = json.dumps(plain, indent=indent, ensure_ascii=False)
-    # JSON has escapes of its own, which are not those of `write`.
+    # JSON has its own escapes, which differ from those of `write`.
     write(text if _can_show(text) else json.dumps(plain, indent=indent))
 
 
 def clean(text: str) -> str:
-    """Take out what would move the cursor or break the line."""
+    """Replace control characters, which would move the cursor or break the line."""
     return _CONTROL.sub(" ", text)
 
 
 def columns() -> int:
-    """Say how wide a line may be."""
+    """Return the maximum width of a line."""
     return max(_NARROWEST, shutil.get_terminal_size().columns)
 
 
@@ -82,7 +81,7 @@ def columns() -> int:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Lay out `rows` below `header`, no wider than the terminal.
 
-    A column that is empty in every row is left out.
+    A column that is empty in every row is omitted.
     """
     cells = [[clean(cell) for cell in row] for row in (header, *rows)]
     by_column = [column for column in zip(*cells, strict=True) if any(column[1:])]
@@ -97,8 +96,8 @@ def _widths(by_column: Sequence[Sequence[str]]) -> list[int]:
     room = columns() - len(_GAP) * (len(widths) - 1)
     while sum(widths) > room:
         loose = [i for i, width in enumerate(widths) if width > words[i]]
-        # Only if no space is left to break at is a word broken, and an id, which
-        # stands first, as the last of them.
+        # Words are broken only if there is no space left to break at, and ids, which
+        # come first, last of all.
         tight = [i for i, width in enumerate(widths) if i > 0 and width > _SLIMMEST]
         widest = max(loose or tight or [0], key=lambda i: widths[i])
         widths[widest] -= 1
@@ -122,11 +121,11 @@ def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
 
 
 def fields(pairs: Iterable[tuple[str, str | None]]) -> str:
-    """Lay out names and values, one below the other; leave out what is None."""
-    known = [(name, clean(value)) for name, value in pairs if value is not None]
-    margin = len(_GAP) * 2 + max((len(name) for name, _ in known), default=0)
+    """Lay out names and values, one pair per line; omit values that are None."""
+    present = [(name, clean(value)) for name, value in pairs if value is not None]
+    margin = len(_GAP) * 2 + max((len(name) for name, _ in present), default=0)
     lines = []
-    for name, value in known:
+    for name, value in present:
         first, *rest = _wrap(value, columns() - margin) or [""]
         lines.append(f"{_GAP}{name}".ljust(margin) + first)
         lines += [" " * margin + line for line in rest]
@@ -152,19 +151,19 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def unbroken(text: str) -> str:
-    """Let no line end within `text`."""
+    """Protect `text` from line breaks."""
     return text.replace(" ", _HARD_SPACE)
 
 
 def some(names: Sequence[str], most: int = 5) -> str:
-    """List `names`, at `most` that many."""
+    """List `names`; of more than `most` + 1, list `most` and count the rest."""
     if len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def count(number: int, noun: str) -> str:
-    """Say how many of `noun` there are."""
+    """Format a number with its noun, such as "1 VM" or "2 VMs"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -172,21 +171,21 @@ def count(number: int, noun: str) -> str:
 
 
 def moment(time: datetime | None) -> str | None:
-    """Show a time, always in UTC."""
+    """Format a time in UTC."""
     if time is None:
         return None
     return f"{time.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')}Z"
 
 
 def when(time: datetime | None, now: datetime) -> str | None:
-    """Show a time and how far it is from `now`, the service's time."""
+    """Format a time and its distance from `now`, the service's time."""
     if time is None:
         return None
     return f"{moment(time)} ({unbroken(distance(time, now))})"
 
 
 def distance(time: datetime, now: datetime) -> str:
-    """Say how far `time` is from `now`."""
+    """Format how far `time` is from `now`, such as "in 5m" or "2h ago"."""
     seconds = round((time - now).total_seconds())
     if seconds == 0:
         return "now"
@@ -195,13 +194,13 @@ def distance(time: datetime, now: datetime) -> str:
 
 
 def _rounded(seconds: int) -> int:
-    """Drop what does not matter at that distance."""
+    """Round to minutes from ten minutes on, and to hours from a day on."""
     step = 1 if seconds < 10 * _MINUTE else _MINUTE if seconds < _DAY else _HOUR
     return (seconds + step // 2) // step * step
 
 
 def span(seconds: int) -> str:
-    """Show a duration."""
+    """Format a duration, such as "1h 30m"."""
     parts = []
     rest = seconds
     for size, unit in _UNITS:

@@ -1,4 +1,4 @@
-"""A line of a tape, as people read it."""
+"""Lines of a recording as text and as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from forewarn.protocol.types import ScheduledEvent
 
 
 def told(line: Line, at: datetime) -> str:
-    """Tell what happens `at` that time, in one line."""
+    """Format a line of a recording as one line of text; `at` is its time."""
     return clean(f"{moment(at)}  {_told(line)}")
 
 
 def plain_line(line: Line) -> Mapping[str, object]:
-    """Tell it to a program."""
+    """Convert a line of a recording to JSON values."""
     match line:
         case Showing():
             return {"document": line.document}

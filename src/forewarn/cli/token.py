@@ -1,4 +1,4 @@
-"""`forewarn token`: who may ask the service for what."""
+"""`forewarn token`: create, list and revoke API tokens."""
 
 import argparse
 import sys
@@ -78,23 +78,23 @@ def register(subcommands: Subcommands) -> None:
 
 
 def create(args: argparse.Namespace) -> int:
-    """Make a token."""
+    """Create a token and print it once."""
     api, body = api_of(args), _body(args)
     if args.json:
         write_json(api.request("POST", "/v1/tokens", body))
         return 0
-    now = api.now()  # if this failed afterwards, nobody would ever see the token
-    made = answer(api.request("POST", "/v1/tokens", body))
+    now = api.now()  # requested first: if it failed later, the token would be lost
+    token = answer(api.request("POST", "/v1/tokens", body))
     # The token alone is on standard output, for $(forewarn token create ...).
-    about = f"token {made.text('name')}, {_described(made, now)}"
+    about = f"token {token.text('name')}, {_described(token, now)}"
     sys.stderr.write(f"{paragraph(about)}\nIt is shown this once:\n")
     sys.stderr.flush()
-    write(made.text("token") or "")
+    write(token.text("token") or "")
     return 0
 
 
 def list_tokens(args: argparse.Namespace) -> int:
-    """List tokens."""
+    """List the tokens."""
     api = api_of(args)
     items = [*api.items("/v1/tokens")]
     if args.json:
@@ -103,7 +103,7 @@ def list_tokens(args: argparse.Namespace) -> int:
     if not items:
         write("No tokens but admin, which the service was started with.")
         return 0
-    write(_table([answer(each) for each in items], api))
+    write(_table([answer(item) for item in items], api))
     return 0
 
 
@@ -147,14 +147,14 @@ def _table(tokens: list[Answer], api: Api) -> str:
     now = api.now()
     rows = [
         (
-            each.text("name") or "?",
-            _role(each),
-            when(each.time("expires_at"), now) or "never",
-            when(each.time("last_used"), now) or "never",
-            each.text("created_by") or "",
-            each.text("id") or "",
+            token.text("name") or "?",
+            _role(token),
+            when(token.time("expires_at"), now) or "never",
+            when(token.time("last_used"), now) or "never",
+            token.text("created_by") or "",
+            token.text("id") or "",
         )
-        for each in tokens
+        for token in tokens
     ]
     return table(("NAME", "ROLE", "EXPIRES", "LAST USED", "MADE BY", "ID"), rows)
 

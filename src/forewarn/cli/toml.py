@@ -1,4 +1,4 @@
-"""A fleet as the TOML of a fleet file: what is not said is left to its default."""
+"""Fleet file (TOML) written from the API's fleet, without default values."""
 
 import json
 import re
@@ -9,16 +9,19 @@ Table: TypeAlias = Mapping[str, object]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
-#: Keys of a group that only the service knows.
+#: Keys of a group that only the service sets.
 _READ_ONLY = frozenset({"listening_since", "last_request"})
 
-_LISTENING = "on-demand"  # unless a group says otherwise
+_LISTENING = "on-demand"  # the default
 
 
 def said(
     hosts: Sequence[Table], groups: Sequence[Table], vms: Sequence[Table]
 ) -> dict[str, list[dict[str, object]]]:
-    """Keep what a fleet file has to say; the rest is what it would mean anyway."""
+    """Reduce hosts, groups and VMs to what a fleet file must contain.
+
+    Default values are omitted, and so are groups that exist implicitly for one VM.
+    """
     alone = {str(vm["name"]).lower() for vm in vms if _is_alone(vm)}
     fleet = {
         "hosts": [_said(host) for host in hosts],
@@ -29,7 +32,7 @@ def said(
 
 
 def written(fleet: Mapping[str, Sequence[Table]]) -> str:
-    """Write a fleet file."""
+    """Format a fleet as TOML."""
     blocks = [
         "\n".join([f"[[{name}]]", *_lines(table)])
         for name, tables in fleet.items()
@@ -38,7 +41,7 @@ def written(fleet: Mapping[str, Sequence[Table]]) -> str:
     return "\n\n".join(blocks)
 
 
-# --- what is said ------------------------------------------------------------
+# --- omitting defaults -------------------------------------------------------
 
 
 def _is_alone(vm: Table) -> bool:
@@ -47,7 +50,7 @@ def _is_alone(vm: Table) -> bool:
 
 
 def _is_implied(group: Table, alone: set[str]) -> bool:
-    """Whether the group is there without being declared, for a VM of its name."""
+    """Return whether the group exists implicitly, for a VM of the same name."""
     own = str(group["name"]).lower() in alone
     return own and set(_said(group)) <= {"name", "kind"}
 
@@ -84,7 +87,7 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
-        pairs = (f"{_key(str(key))} = {_value(each)}" for key, each in value.items())
+        pairs = (f"{_key(str(key))} = {_value(item)}" for key, item in value.items())
         return f"{{ {', '.join(pairs)} }}"
-    # JSON and TOML write text, numbers, true and false alike, but for one character.
+    # For these values JSON and TOML differ only in one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Whether the service is the one that is meant: certificates, and what is wrong."""
+"""TLS trust: certificate checks, and errors that explain what is wrong."""
 
 import ssl
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _OTHER_NAME = (
     " that has this name"
 )
 
-#: What OpenSSL has against a certificate, by its number.
+#: OpenSSL's verification error codes.
 _WRONG: Mapping[int, str] = {
     9: "is not valid yet; are the clocks of both machines right?",
     10: "has expired; the service needs a new one (--tls-cert)",
@@ -28,7 +28,7 @@ _WRONG: Mapping[int, str] = {
 
 
 def trusting(ca: str | None) -> ssl.SSLContext:
-    """Trust the authority in the file `ca`, or those that this machine trusts."""
+    """Trust the certificate authority in the file `ca`, or those of this machine."""
     try:
         return ssl.create_default_context(cafile=ca)
     except ssl.SSLError as error:
@@ -38,7 +38,7 @@ def trusting(ca: str | None) -> ssl.SSLContext:
 
 
 def distrust(error: ssl.SSLError, url: str) -> Unreachable:
-    """Say why no TLS came about with what answers at `url`."""
+    """Return the error that explains why TLS with `url` failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = _WRONG.get(error.verify_code, f"is refused: {error.verify_message}")
         return Unreachable(f"the certificate of {url} {why}")
@@ -52,7 +52,7 @@ def distrust(error: ssl.SSLError, url: str) -> Unreachable:
 
 
 def is_it_tls(url: str) -> str:
-    """Remind whoever asks without TLS that a service with TLS would hang up."""
+    """Return a hint to use https, if `url` does not."""
     if url.startswith("https:"):
         return ""
     return f"; if it has a certificate, write {url.replace('http:', 'https:', 1)}"

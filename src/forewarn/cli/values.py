@@ -1,4 +1,4 @@
-"""Values as people write them on the command line."""
+"""Parsers of option values: durations, times, numbers, URLs, event types."""
 
 import argparse
 import re
@@ -28,17 +28,17 @@ _FOR_HOSTS = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
 
 def read_truth(text: str) -> bool:
-    """Read whether something is wanted."""
-    found = _TRUTH.get(text.strip().lower())
-    if found is None:
+    """Parse a Boolean."""
+    value = _TRUTH.get(text.strip().lower())
+    if value is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither 1, true, yes, on nor 0, false, no, off"
         )
-    return found
+    return value
 
 
 def one_of(*known: str) -> Callable[[str], str]:
-    """Make a reader of one of the words `known`, in any case."""
+    """Return a parser that accepts the words in `known`, ignoring case."""
 
     def read(text: str) -> str:
         if text.lower() in known:
@@ -49,14 +49,14 @@ def one_of(*known: str) -> Callable[[str], str]:
 
 
 def read_number(text: str) -> int:
-    """Read a whole number that is not negative."""
+    """Parse a nonnegative integer."""
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
 
 
 def read_duration(text: str) -> int:
-    """Read a duration such as 20m, 1h30m or 90; answer whole seconds."""
+    """Parse a duration such as 20m, 1h30m or 90; return whole seconds."""
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     try:
@@ -71,7 +71,7 @@ def read_duration(text: str) -> int:
 
 
 def read_real_duration(text: str) -> float:
-    """Read a duration that may be short, such as 250ms; answer seconds."""
+    """Parse a duration that may be short, such as 250ms; return seconds."""
     try:
         return duration_of(text).total_seconds()
     except InvalidInput as error:
@@ -79,14 +79,14 @@ def read_real_duration(text: str) -> float:
 
 
 def read_fraction(text: str) -> float:
-    """Read a number such as 0.25."""
+    """Parse a decimal number such as 0.25."""
     if re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,9}", text):
         return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 0.25")
 
 
 def read_time(text: str) -> datetime:
-    """Read a time with its zone."""
+    """Parse a time with its zone; return it in UTC."""
     try:
         moment = datetime.fromisoformat(text.strip().upper())
         zoned = moment.tzinfo is not None
@@ -103,12 +103,12 @@ def read_time(text: str) -> datetime:
 
 
 def read_time_or_duration(text: str) -> int | datetime:
-    """Read a time with its zone, or a duration in seconds."""
+    """Parse a time with its zone, or a duration in seconds."""
     return read_time(text) if "-" in text else read_duration(text)
 
 
 def read_past(text: str) -> int | datetime:
-    """Read a time with its zone, a day in UTC, or how many seconds ago."""
+    """Parse a time with its zone, a date in UTC, or a number of seconds ago."""
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return read_time(f"{text}T00:00:00Z")
     if text.strip()[:1].isdigit():
@@ -120,7 +120,7 @@ def read_past(text: str) -> int | datetime:
 
 
 def read_month(text: str) -> str:
-    """Read a month such as 2026-01."""
+    """Parse a month such as 2026-01."""
     try:
         return month_named(text).name
     except InvalidInput as error:
@@ -130,7 +130,7 @@ def read_month(text: str) -> str:
 
 
 def read_fact(text: str) -> str:
-    """Read the name of a fact, in any case."""
+    """Parse the name of a fact, ignoring case."""
     try:
         return kind_named(text).__name__
     except InvalidInput as error:
@@ -138,7 +138,7 @@ def read_fact(text: str) -> str:
 
 
 def read_url(text: str) -> str:
-    """Read the address of the control API."""
+    """Parse the address of the control API."""
     parts = _split(text)
     if parts is None or parts.query or parts.fragment:
         raise argparse.ArgumentTypeError(
@@ -150,42 +150,42 @@ def read_url(text: str) -> str:
 
 
 def _split(text: str) -> SplitResult | None:
-    """Take an address apart; None if it is none."""
+    """Split an address; None if it is invalid."""
     if not re.fullmatch(r"[!-~]+", text):
         return None
     try:
         parts = urlsplit(text)
-        known = parts.scheme in ("http", "https") and parts.port != 0
+        is_http = parts.scheme in ("http", "https") and parts.port != 0
     except ValueError:
         return None
-    return parts if known and parts.hostname else None
+    return parts if is_http and parts.hostname else None
 
 
 def read_type(text: str) -> EventType:
-    """Read an event type, in any case."""
-    for each in EventType:
-        if each.value.lower() == text.lower():
-            return each
-    known = ", ".join(each.value for each in EventType)
+    """Parse an event type, ignoring case."""
+    for event_type in EventType:
+        if event_type.value.lower() == text.lower():
+            return event_type
+    names = ", ".join(event_type.value for event_type in EventType)
     raise argparse.ArgumentTypeError(
-        f"{text!r} is not an event type; known are {known}"
+        f"{text!r} is not an event type; known are {names}"
     )
 
 
 def read_host_type(text: str) -> EventType:
-    """Read the type of a host's maintenance, in any case."""
-    found = read_type(text)
-    if found in _FOR_HOSTS:
-        return found
-    known = ", ".join(each.value for each in _FOR_HOSTS)
+    """Parse an event type that a host's maintenance can have, ignoring case."""
+    event_type = read_type(text)
+    if event_type in _FOR_HOSTS:
+        return event_type
+    names = ", ".join(allowed.value for allowed in _FOR_HOSTS)
     raise argparse.ArgumentTypeError(
-        f"a host is maintained by one of {known}, not {found.value}"
+        f"a host is maintained by one of {names}, not {event_type.value}"
     )
 
 
 def read_source(text: str) -> EventSource:
-    """Read an event source, in any case."""
-    for each in EventSource:
-        if each.value.lower() == text.lower():
-            return each
+    """Parse an event source, ignoring case."""
+    for event_source in EventSource:
+        if event_source.value.lower() == text.lower():
+            return event_source
     raise argparse.ArgumentTypeError(f"{text!r} is neither platform nor user")

@@ -25,11 +25,11 @@ _DETAILS = (orders.DURATION, orders.DESCRIPTION, orders.REASON)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Operation:
-    """Something that can be asked for one VM."""
+    """One subcommand of `forewarn vm`."""
 
     summary: str
     description: str
-    done: str  # to the VM
+    done: str  # past participle, as in "web-0 is restarted"
     plural: str
     example: str = "web-0"
     options: tuple[Option, ...] = ()
@@ -106,7 +106,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def operate(args: argparse.Namespace) -> int:
-    """Ask for it, and say what was announced, or why it has begun."""
+    """Request the operation and print what was announced, or why it has started."""
     operation: str = args.vm_command
     body = orders.body_of(args)
     api = api_of(args)
@@ -114,17 +114,17 @@ def operate(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
         return 0
-    made = [maintenance(each) for each in answer(plain).list("maintenances")]
+    operations = [maintenance(item) for item in answer(plain).list("maintenances")]
     now = api.now()
-    tell(made, now)
-    for each in made:
-        for remark in _remarks(api, operation, each, body, now):
+    tell(operations, now)
+    for item in operations:
+        for remark in _remarks(api, operation, item, body, now):
             write(paragraph(remark, indent=2))
-    tell_next(made)
+    tell_next(operations)
     return 0
 
 
-# --- why it has begun already ------------------------------------------------
+# --- why there was no notice -------------------------------------------------
 
 
 def _remarks(
@@ -137,8 +137,8 @@ def _remarks(
     vm = made.vms[0]
     if made.phase == "STARTED":
         why = _why(api, operation, made, now)
-        asked = "notice_seconds" in body or "not_before" in body
-        anyway = ", although notice was asked for" if asked else ""
+        wants_notice = "notice_seconds" in body or "not_before" in body
+        anyway = ", although notice was asked for" if wants_notice else ""
         yield f"{why}: {vm} is {_OPERATIONS[operation].done} at once{anyway}"
     if operation == "delete":
         yield f"{vm} leaves the fleet when that is done"
@@ -176,4 +176,4 @@ def _group(api: Api, name: str) -> Answer:
     except Refused as refusal:
         if refusal.status != 404:
             raise
-        return Answer({"name": name})  # it was that VM alone, which is gone already
+        return Answer({"name": name})  # of a single VM, already deleted

@@ -1,4 +1,4 @@
-"""`forewarn watch`: what is coming to this VM, line by line, as it changes."""
+"""`forewarn watch`: the scheduled events of this VM, line by line, as they change."""
 
 import argparse
 import sys
@@ -31,7 +31,7 @@ each id how long it will wait for approval."""
 
 
 def read_endpoint(text: str) -> str:
-    """Read the address of a metadata service."""
+    """Parse the address of a metadata service."""
     try:
         return str(parse(text))
     except InvalidInput as error:
@@ -64,7 +64,7 @@ POLL = Option(
     help="how long to wait between two questions to a service that holds none",
 )
 
-#: What a change consists of, in the order in which it is shown.
+#: Kinds of changes, in the order in which they are shown.
 _KINDS = ("appeared", "started", "changed", "completed", "canceled")
 
 
@@ -87,7 +87,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def watch(args: argparse.Namespace) -> int:
-    """Show what is there, and then each change."""
+    """Print the current events, then each change."""
     with Client(args.endpoint) as client:
         for change in _changes(client, args.poll):
             if args.json:
@@ -102,9 +102,9 @@ def watch(args: argparse.Namespace) -> int:
 
 
 def _changes(client: Client, poll: float) -> Iterator[Change]:
-    """Begin only if the service answers; then go on whatever happens to it."""
+    """Fail if the first read fails; after that, keep trying."""
     document = client.read().document
-    assert document is not None  # no tag was sent
+    assert document is not None  # always sent, as the request had no tag
     last = compare(None, document)
     yield last
     while True:
@@ -118,7 +118,7 @@ def _changes(client: Client, poll: float) -> Iterator[Change]:
             complain(f"{error}; still trying")
 
 
-# --- lines and JSON ----------------------------------------------------------
+# --- text and JSON output ----------------------------------------------------
 
 
 def _lines(change: Change, now: datetime) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _lines(change: Change, now: datetime) -> Iterator[str]:
 
 
 def describe(event: ScheduledEvent, now: datetime) -> str:
-    """Tell an event in a line."""
+    """Format an event as one line."""
     parts = [
         event.id,
         f"{event.type:9}",
@@ -153,7 +153,7 @@ def _plain(change: Change, client: Client) -> dict[str, object]:
     return {
         "at": client.now().isoformat(),
         "incarnation": change.incarnation,
-        **{kind: [each.raw for each in getattr(change, kind)] for kind in _KINDS},
+        **{kind: [shown.raw for shown in getattr(change, kind)] for kind in _KINDS},
         "events": [event.raw for event in change.events],
         "seconds_left": {
             id_: None if time is None else round(time.total_seconds(), 3)

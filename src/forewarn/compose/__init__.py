@@ -1,4 +1,7 @@
-"""From a configuration to a running system; only here are concrete classes named."""
+"""Composition root: builds a running system from a configuration.
+
+Concrete classes are chosen only here.
+"""
 
 from forewarn.compose.system import System
 

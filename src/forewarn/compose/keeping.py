@@ -1,4 +1,4 @@
-"""Where state is kept, and the clock that goes on from there."""
+"""Store and clock of the service, chosen by the configuration."""
 
 import logging
 from datetime import datetime
@@ -26,12 +26,12 @@ def open_store(url: str) -> SqlStore:
 
 
 def store_bytes(url: str) -> int | None:
-    """How large the store is; None: it is no file."""
+    """Return the size of the store in bytes; None if it is not a file."""
     return file_bytes(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
 
 
 def _postgres(url: str) -> Database:
-    try:  # imported only when used: it takes 0.1 s, and is an extra
+    try:  # imported late: it takes 0.1 s and is an extra
         from forewarn.stores.postgres import Postgres
     except ImportError as error:
         raise CannotStart(
@@ -42,11 +42,11 @@ def _postgres(url: str) -> Database:
 
 
 def clock_of(config: Config, store: SqlStore) -> Clock:
-    """Make the clock, which never stands before what `store` tells of."""
+    """Return the clock, which is never earlier than the last entry in `store`."""
     with store.snapshot() as snapshot:
         kept, last = _moment(snapshot.setting(CLOCK)), snapshot.last_at()
         beaten = heartbeat(snapshot)
-    latest = max((each for each in (last, beaten) if each), default=None)
+    latest = max((moment for moment in (last, beaten) if moment), default=None)
     clock = make_clock(
         config.clock, kept=kept, last=last if config.clock == "manual" else latest
     )

@@ -1,4 +1,4 @@
-"""Those who follow the journal, and what wakes them after a commit."""
+"""Journal readers, and what wakes them after a commit."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -15,11 +15,11 @@ from forewarn.errors import ForewarnError
 
 _log = logging.getLogger(__name__)
 
-_COUNT = 5.0  # seconds between two looks of `counting`; a scrape does not wait for it
+_COUNT = 5.0  # seconds between updates by `counting`; a scrape does not wait for one
 
 
 class Readers:
-    """Every reader of the journal, and the timers."""
+    """All readers of the journal, and the timers."""
 
     def __init__(
         self,
@@ -31,15 +31,15 @@ class Readers:
         counting: Counting,
         notifying: Notifying,
     ) -> None:
-        """Wake each when `engine` has committed."""
+        """Wake each reader when `engine` has committed."""
         self._engine = engine
         self._tokens = tokens
         self._documents = documents
         self._works = works
         self._notifying = notifying
-        #: Who is told how far the journal goes before VMs can see it.
+        #: Called with the journal's position before VMs can see the change.
         self.told_first: list[Callable[[int], None]] = []
-        #: Who is told when they can; both in this thread.
+        #: Called with the position when VMs can see it; both in the committing thread.
         self.told: list[Callable[[int], None]] = []
         self._of_documents = Follower("documents", documents.catch_up)
         self._of_works = Follower("works", works.catch_up, works.wait)
@@ -53,25 +53,25 @@ class Readers:
 
     @property
     def threads(self) -> Sequence[Follower | Timers]:
-        """What runs by itself, in the order in which it is started."""
+        """Background threads, in the order in which they are started."""
         return (self._of_documents, self._of_works, self._of_counting, self.timers)
 
     def wake(self, position: int) -> None:
-        """Let the caller of a commit see what came of it, and all others hear of it."""
+        """Apply a commit before its caller goes on, and wake all other readers."""
         for first in self.told_first:
             first(position)
         self._try("tokens", self._follow_tokens)
         self._try("documents", lambda: self._documents.catch_up(position))
         self._of_works.ring()
         self.timers.ring()
-        for each in self.told:
-            each(position)
+        for callback in self.told:
+            callback(position)
         self._notifying.ring()
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:
-        """Let documents and works read all that is there; `restamp` between them."""
+        """Bring documents and drivers up to date; call `restamp` between them."""
         self._documents.catch_up()
-        restamp()  # whatever is done now, VMs are told the new time
+        restamp()  # VMs get the new time before any driver acts
         self._works.finish()
 
     def _follow_tokens(self) -> None:

@@ -1,4 +1,4 @@
-"""By which rules the service goes, what acts on VMs, and the fleet to begin with."""
+"""Rules, random sources, driver choice and initial fleet from the configuration."""
 
 import hashlib
 import logging
@@ -25,12 +25,12 @@ from forewarn.values import SQLITE
 
 _log = logging.getLogger(__name__)
 
-_DEMO = "demo"  # the fleet that comes with the package
-_LEAD = 2.0  # seconds between Started and the driver
+_DEMO = "demo"  # name of the bundled fleet
+_LEAD = 2.0  # seconds between Started and the driver's call
 
 
 def rules(config: Config, clock: Clock) -> Rules:
-    """Promises to programs that poll in real time last `rate` times as long."""
+    """Return the rules; real-time minimums last `rate` times as long on the clock."""
     default = 0.0 if config.driver == "nothing" else _LEAD
     lead = default if config.lead is None else config.lead
     return Rules(
@@ -46,7 +46,7 @@ def rules(config: Config, clock: Clock) -> Rules:
 
 
 def ids(seed: int | None) -> Callable[[], str]:
-    """Make what makes ids: with a `seed` always the same ones, in the same order."""
+    """Return a generator of ids; with a `seed` the sequence is always the same."""
     if seed is None:
         return new_id
     draw = Random(f"{seed} ids")
@@ -54,12 +54,12 @@ def ids(seed: int | None) -> Callable[[], str]:
 
 
 def chance(seed: int | None) -> Callable[[], float]:
-    """Make what draws faults: with a `seed` always the same, in the same order."""
+    """Return the random source of faults; with a `seed` it is always the same."""
     return Random(None if seed is None else f"{seed} faults").random
 
 
 def driver_of(config: Config) -> Choice:
-    """Say which driver is wanted, and how."""
+    """Return the configured driver and its options."""
     return Choice(
         name=config.driver,
         command=config.driver_command or (),
@@ -71,7 +71,7 @@ def driver_of(config: Config) -> Choice:
 
 
 def _held(config: Config) -> Path | None:
-    """The file that scripts hold; one for each store, if that outlives the service."""
+    """Return the lock file of scripts, one per store; None for a memory store."""
     if config.store == "memory":
         return None
     path = config.store.removeprefix(SQLITE)
@@ -106,7 +106,7 @@ def apply_fleet(fleets: Fleets, name: str) -> None:
 
 
 def _fleet_file(name: str) -> Traversable:
-    """Find the file; the demo fleet goes by its name, unless there is such a file."""
+    """Return the file; `demo` is the bundled fleet, unless a file has that name."""
     path = Path(name)
     if name == _DEMO and not path.exists():
         return resources.files("forewarn").joinpath(f"{_DEMO}.toml")
@@ -114,7 +114,7 @@ def _fleet_file(name: str) -> Traversable:
 
 
 def warn_of_default(directory: Directory, config: Config) -> None:
-    """Say so, if strangers are to speak for a VM that is not there."""
+    """Log a warning if the VM of unknown clients does not exist."""
     name = config.default_vm
     if name is not None and directory.seat("", name) is None:
         _log.warning(

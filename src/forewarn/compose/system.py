@@ -1,4 +1,4 @@
-"""The whole service, put together: started in order, stopped in the opposite one."""
+"""The complete service: parts start in order and stop in reverse order."""
 
 import gc
 import logging
@@ -50,9 +50,9 @@ _log = logging.getLogger(__name__)
 
 
 class System:
-    """The whole service in one process."""
+    """The complete service in one process."""
 
-    engine: Engine  # these, once it is open
+    engine: Engine  # these attributes exist once it is open
     fleets: Fleets
     causes: Causes
     advance: Advance
@@ -67,10 +67,10 @@ class System:
         is_guest: bool = False,
         fleet: Fleet | None = None,
     ) -> None:
-        """Be what `config` says, and serve `fleet` if it is given; `open` starts it.
+        """Configure the service; serve `fleet` if given. `open` starts it.
 
-        A guest shares its process with others: it leaves their garbage alone, and has
-        no control plane until `open_control`.
+        A guest shares its process with others: it does not touch their garbage
+        collection and has no control plane until `open_control`.
         """
         self._fleet = fleet
         self._config = config
@@ -78,10 +78,10 @@ class System:
         self._is_guest = is_guest
         self._cleanup = ExitStack()
         self.metadata: Sequence[str] = ()
-        self.control = ""  # empty: there is no control plane
+        self.control = ""  # empty if there is no control plane
 
     def __enter__(self) -> "System":
-        """Start."""
+        """Start the service."""
         self.open()
         return self
 
@@ -91,15 +91,15 @@ class System:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop."""
+        """Stop the service."""
         self.close()
 
     def close(self) -> None:
-        """Stop, in the opposite order of the start."""
+        """Stop all parts in reverse order."""
         self._cleanup.close()
 
     def open(self) -> None:
-        """Start; return when VMs are answered, and operators, unless it is a guest."""
+        """Start; return when VMs are served, and operators unless it is a guest."""
         with ExitStack() as cleanup:
             self._open(cleanup)
             self._cleanup = cleanup.pop_all()
@@ -113,7 +113,7 @@ class System:
 
     def _open(self, cleanup: ExitStack) -> None:
         config, tls = self._config, self._tls()
-        listening = [listen(each, cleanup) for each in config.metadata]
+        listening = [listen(endpoint, cleanup) for endpoint in config.metadata]
         controlling = None if self._is_guest else listen(config.control, cleanup)
         self._open_engine(cleanup)
         engine = self.engine
@@ -136,7 +136,7 @@ class System:
         warn_of_default(directory, config)
         if not self._is_guest:
             gc.collect()
-            gc.freeze()  # a collection over a large fleet would pause every answer
+            gc.freeze()  # collecting a large fleet's garbage would pause every response
             cleanup.callback(gc.unfreeze)
         self.plane.start()
         cleanup.callback(self.plane.stop)
@@ -145,11 +145,11 @@ class System:
             self._open_control(cleanup, controlling, tls)
         cleanup.callback(self.advance.stop)
         cleanup.callback(self._works.leave)
-        cleanup.callback(self._store.leave)  # first of all, so that nobody hangs on it
-        self.metadata = [f"http://{bound(each)}" for each in listening]
+        cleanup.callback(self._store.leave)  # runs first: nothing may block on it
+        self.metadata = [f"http://{bound(endpoint)}" for endpoint in listening]
 
     def _tls(self) -> ssl.SSLContext | None:
-        """What the control plane proves itself with; None: it speaks plain HTTP."""
+        """Return the TLS context of the control plane; None for plain HTTP."""
         config = self._config
         if config.tls_cert and config.tls_key:
             return tls_context(config.tls_cert, config.tls_key)
@@ -193,9 +193,9 @@ class System:
         )
         read_to_end = partial(self.readers.read_to_end, self.plane.restamp)
         self.advance = Advance(engine, read_to_end)
-        for each in self.readers.threads:
-            each.start()
-            cleanup.callback(each.stop)
+        for thread in self.readers.threads:
+            thread.start()
+            cleanup.callback(thread.stop)
         self._notifying.start()
 
     def _open_control(
@@ -204,7 +204,7 @@ class System:
         controlling: socket.socket,
         tls: ssl.SSLContext | None,
     ) -> None:
-        # Imported late: FastAPI takes half a second, and VMs can be answered by now.
+        # Imported late: FastAPI takes half a second, and VMs are already served.
         from forewarn.server.control.app import in_public, make_app
         from forewarn.server.control.asked import Parts
         from forewarn.server.control.callers import known_as
@@ -269,7 +269,7 @@ class System:
 
     def _open_notifying(self, cleanup: ExitStack, engine: Engine) -> Notifying:
         config = self._config
-        draw = Random(config.seed).random  # unless there is one, another every time
+        draw = Random(config.seed).random  # different every time if there is no seed
         pace = Pace(longest_backoff=config.notify_longest_backoff, chance=draw)
         deliveries = []
         for target in config.notify_targets:
@@ -277,10 +277,10 @@ class System:
                 target, source=config.notify_source, now=SystemClock().now
             )
             open_notifier(target.name, notifier)
-            made = Delivery(target, notifier, engine.store, engine.clock, pace)
-            cleanup.callback(made.leave)
-            made.open()
-            deliveries.append(made)
+            delivery = Delivery(target, notifier, engine.store, engine.clock, pace)
+            cleanup.callback(delivery.leave)
+            delivery.open()
+            deliveries.append(delivery)
         notifying = Notifying(deliveries, engine.store, engine.clock)
         cleanup.callback(notifying.stop)
         return notifying

@@ -1,4 +1,4 @@
-"""Rehearsals: test how a program takes a reboot, in milliseconds."""
+"""Rehearsal kit: test how a program handles a reboot, in milliseconds."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for when it is: pytest imports this package every time."""
+    """Import a public name on first use: pytest imports this package in every run."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""Carries out the steps of a scenario that demand nothing."""
+"""Actions of a scenario: every step except expectations."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ from forewarn.testing.stage import Stage
 
 
 def act(stage: Stage, step: s.Step, pause: Callable[[float], None]) -> None:
-    """Carry `step` out; `pause` lets real time pass."""
+    """Carry out `step`; `pause` waits a number of real seconds."""
     stage.settle()
     stage.acted = time.monotonic()
     rehearsal = stage.rehearsal
     match step:
         case s.Announce() | s.Operate() | s.Maintain() | s.Degrade() | s.Fail():
-            made = _announce(stage, step)
-            events = events_of(rehearsal.system, rehearsal.watching, made)
+            maintenances = _announce(stage, step)
+            events = events_of(rehearsal.system, rehearsal.watching, maintenances)
             stage.call(step.called, events)
         case s.Recover():
             order = Order(type=EventType.REBOOT, host=step.host)

@@ -1,4 +1,4 @@
-"""What came of an announcement: its events, and the one that a program sees."""
+"""Events that result from an announcement."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from forewarn.testing.watching import Watching
 def events_of(
     system: System, watching: Watching, made: Sequence[Maintenance]
 ) -> Sequence[Event]:
-    """Every event of the maintenances `made`."""
+    """Return all events of the maintenance operations `made`."""
     return [
         Event(system.engine, watching, maintenance.id, event.id)
         for maintenance in made
@@ -22,10 +22,13 @@ def events_of(
 
 
 def seen_by(vm: str, fleet: Fleet, events: Sequence[Event]) -> Event:
-    """Choose the event that `vm` sees, if there is one."""
+    """Return the event that `vm` sees, or else the first.
+
+    An event that lists `vm` comes first, then one of its group.
+    """
     if not events:
         raise InvalidInput("nothing was announced")
-    own = [each for each in events if vm in each.resources]
+    own = [event for event in events if vm in event.resources]
     group = fleet.vms[vm].group
-    seen = [each for each in events if each.group == group]
+    seen = [event for event in events if event.group == group]
     return [*own, *seen, *events][0]

@@ -1,4 +1,4 @@
-"""What a step of a scenario can announce: its keys, and the order that it becomes."""
+"""The `announce` step of a scenario: its keys and the order built from them."""
 
 from forewarn.core import policy
 from forewarn.core.announcing import Order, check
@@ -85,10 +85,10 @@ def _announced(row: Row, known: Known) -> frozenset[str] | None:
 def _check_notice(order: Order, vms: frozenset[str] | None, known: Known) -> None:
     is_free = order.emergency or order.source is EventSource.USER
     if is_free or order.notice is None or known.fleet is None or vms is None:
-        return  # whether a user must wait depends on who listens by then
-    groups = {known.fleet.vms[each].group for each in vms}
+        return  # a user only waits if the group is enabled by then
+    groups = {known.fleet.vms[name].group for name in vms}
     least = max(
-        policy.minimum_notice(order.type, known.fleet.groups[each]) for each in groups
+        policy.minimum_notice(order.type, known.fleet.groups[name]) for name in groups
     )
     if order.notice < least:
         raise InvalidInput(
@@ -97,7 +97,7 @@ def _check_notice(order: Order, vms: frozenset[str] | None, known: Known) -> Non
         )
 
 
-#: The form of such a step.
+#: The form of an `announce` step.
 ANNOUNCING = Form(
     verb=ANNOUNCE,
     one_of=(VMS, HOST, GROUP),

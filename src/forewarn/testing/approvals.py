@@ -1,4 +1,4 @@
-"""What is wrong with an approval, or with its absence, in a sentence."""
+"""Failure messages about approvals that are missing, wrong or too early."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from forewarn.core.sentences import few
 from forewarn.testing.watching import Mark
 from forewarn.testing.words import named
 
-#: Why nobody can approve any more.
+#: Why an event can no longer be approved.
 _OVER: Mapping[Phase, str] = {
     Phase.STARTED: "it started without",
     Phase.COMPLETED: "it started, and is over",
@@ -19,7 +19,7 @@ _OVER: Mapping[Phase, str] = {
 def not_approved_by(
     maintenance: Maintenance, event_id: str, by: str | None, within: str
 ) -> str | None:
-    """Say why it is not approved as it should be; None: it is."""
+    """Explain why the event is not approved by `by`; None if it is."""
     event, name = maintenance.event(event_id), _named(maintenance, event_id)
     if event.approved_at is not None:
         who = _who(maintenance, event_id)
@@ -35,7 +35,7 @@ def not_approved_by(
 
 
 def what_approved(maintenance: Maintenance, event_id: str) -> str | None:
-    """Say who has approved it although nobody should; None: nobody has."""
+    """Name who approved an event that nobody should approve; None if nobody did."""
     if maintenance.event(event_id).approved_at is None:
         return None
     who = _who(maintenance, event_id)
@@ -49,18 +49,18 @@ def too_early(
     announced: float,
     approved: float | None,
 ) -> str | None:
-    """Say why an event was approved before the mark `wanted`; None: it was not."""
-    made = [each.at for each in marks if each.name == wanted]
-    fresh = [at for at in made if at >= announced]
+    """Explain why the approval came before the mark `wanted`; None if it did not."""
+    times = [mark.at for mark in marks if mark.name == wanted]
+    fresh = [at for at in times if at >= announced]
     if fresh and (approved is None or min(fresh) <= approved):
         return None
     if fresh and approved is not None:
         late = min(fresh) - approved
         return f"{name} was approved {late:.2f} s before the mark {wanted!r}"
     is_so = "is not approved" if approved is None else "was approved"
-    if made:
+    if times:
         return f"{name} {is_so}, and the mark {wanted!r} is older than its announcement"
-    others = sorted({each.name for each in marks})
+    others = sorted({mark.name for mark in marks})
     there = f"; there are {few(others)}" if others else ", nor any other"
     return f"{name} {is_so}, and there is no mark {wanted!r}{there}"
 

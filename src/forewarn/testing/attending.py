@@ -1,4 +1,4 @@
-"""Attends to a program: waits for what it does, and knows what it did."""
+"""Observation of one program: what it requested, and waiting for what it does."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from forewarn.testing.rehearsal import Rehearsal
 
 
 class Attending:
-    """Waits for one program, in real time."""
+    """Observes one program and waits for it in real time."""
 
     def __init__(
         self,
@@ -24,9 +24,10 @@ class Attending:
         deadline: float,
         patience: float,
     ) -> None:
-        """Wait for `program` until `deadline`, which is monotonic.
+        """Wait for `program` until `deadline`, a monotonic time.
 
-        `patience` is how long it may take to ask, until that is known better.
+        `patience` is how many seconds a poll may take until the program's pace is
+        known.
         """
         self._rehearsal = rehearsal
         self._program = program
@@ -34,40 +35,40 @@ class Attending:
         self.onlooker = onlooker
         self.patience = patience
 
-    # --- what it did ---------------------------------------------------------
+    # --- requests ------------------------------------------------------------
 
     @property
     def requests(self) -> Sequence[Asked]:
-        """All that it asked."""
+        """All requests of the program's VM."""
         vm = self._rehearsal.vm
-        return [each for each in self._rehearsal.requests if each.vm == vm]
+        return [request for request in self._rehearsal.requests if request.vm == vm]
 
     @property
     def questions(self) -> Sequence[Asked]:
-        """Its requests for the document, in the order of their coming."""
-        asked = [e for e in self.requests if e.method == "GET" and is_events(e)]
-        return sorted(asked, key=lambda each: each.since)
+        """Its requests for the document, ordered by arrival."""
+        reads = [e for e in self.requests if e.method == "GET" and is_events(e)]
+        return sorted(reads, key=lambda request: request.since)
 
     @property
     def has_read(self) -> bool:
-        """Whether it was given a document."""
+        """Whether it has received a document."""
         return any(map(_is_good, self.questions))
 
     @property
     def pause(self) -> float | None:
-        """The longest time between two questions; None: it asked less than twice."""
-        times = [each.since for each in self.questions]
+        """Longest time between two polls, in seconds; None after fewer than two."""
+        times = [request.since for request in self.questions]
         return max((after - before for before, after in pairwise(times)), default=None)
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or there is no more time for it."""
+        """Whether it has ended or the deadline has passed."""
         return not self._program.is_running or time.monotonic() >= self._deadline
 
-    # --- what it is waited for -----------------------------------------------
+    # --- waiting -------------------------------------------------------------
 
     def shows(self, is_it: Callable[[Shown], bool], *, since: float) -> bool:
-        """Wait until it was shown a document that `is_it`."""
+        """Wait until it has received a document for which `is_it` is true."""
 
         def is_shown() -> bool:
             return any(e.at >= since and is_it(e) for e in [*self.onlooker.shown])
@@ -75,14 +76,14 @@ class Attending:
         return self.wait(is_shown, self.patience)
 
     def meets(self, kind: FaultKind, seconds: float, *, since: float) -> bool:
-        """Wait until a question of its meets a fault."""
+        """Wait until one of its polls is hit by a fault of this kind."""
         return self.wait(
             lambda: any(e.fault == kind and e.at >= since for e in self.questions),
             seconds,
         )
 
     def recovers(self, seconds: float) -> bool:
-        """Wait until it asks again, and is answered."""
+        """Wait until a new poll succeeds."""
         since = time.monotonic()
         return self.wait(
             lambda: any(_is_good(e) and e.since >= since for e in self.questions),
@@ -90,7 +91,7 @@ class Attending:
         )
 
     def wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `is_so`, or it has ended; answer whether it is."""
+        """Wait until `is_so`, or the program has ended; return whether it is so."""
         left = max(0.0, self._deadline - time.monotonic())
         watching, program = self._rehearsal.watching, self._program
         watching.wait(lambda: is_so() or not program.is_running, min(seconds, left))

@@ -1,4 +1,4 @@
-"""The course of a lint: what is played at the program, part by part."""
+"""Course of a lint: the parts that are played against the program, in order."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,13 +13,13 @@ from forewarn.testing.evidence import Announced, Part, Shown, Span
 from forewarn.testing.onlooker import STRANGE_EVENT
 from forewarn.testing.rehearsal import Rehearsal
 
-_PAUSES = 4  # of the program's own that it is waited for
-_QUESTIONS = 3  # while nothing happens
+_PAUSES = 4  # polling intervals that the program may take to react
+_QUESTIONS = 3  # polls that show its pace, while nothing happens
 
-RETRY_AFTER = 2  # seconds that a 429 asks to wait
+RETRY_AFTER = 2  # seconds, sent with a 429
 
-_LATER = "2h"  # when others' events would start: after all that is played
-_AFTER_WORK = "1m"  # when whatever has started is over
+_LATER = "2h"  # notice of other VMs' events, so that they start after the lint
+_AFTER_WORK = "1m"  # after which everything that has started is over
 _SILENCE = "25h"
 
 _ERRORS = (
@@ -33,21 +33,21 @@ _ERRORS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long things take; all of it in seconds of real time."""
+    """Time limits, all in seconds of real time."""
 
     first_request: float = 20.0
-    first_answer: float = 3.0  # until there is one that is no refusal
-    longest_pause: float = 16.0  # after which a program is known to ask too rarely
-    longest_quiet: float = 12.0  # if it has asked twice
+    first_answer: float = 3.0  # until the first response that is not an error
+    longest_pause: float = 16.0  # after which the program counts as polling too rarely
+    longest_quiet: float = 12.0  # once it has polled twice
     shortest_quiet: float = 1.5
     least_patience: float = 8.0
     most_patience: float = 20.0
-    moment: float = 1.0  # in which it may crash, approve or ask again
-    refusal: float = 3.5  # of 429
+    moment: float = 1.0  # for a program to crash, approve or poll again
+    refusal: float = 3.5  # how long 429 is returned
 
 
 class Course:
-    """Plays the course, and remembers when it played what."""
+    """Plays the parts and records when each was played."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Course:
         pace: Pace,
         begin: Callable[[Part], None],
     ) -> None:
-        """Play it at the program that `attending` attends to; tell `begin` of parts."""
+        """Play against the program of `attending`; call `begin` for each part."""
         self._rehearsal = rehearsal
         self._attending = attending
         self._pace = pace
@@ -66,7 +66,7 @@ class Course:
         self._began: list[tuple[Part, float]] = []
 
     def play(self) -> None:
-        """Play all parts, or as many as the program takes part in."""
+        """Play all parts, or stop when the program no longer takes part."""
         for part, play in self._parts():
             self._began.append((part, time.monotonic()))
             self._begin(part)
@@ -88,7 +88,7 @@ class Course:
             (Part.AFTERWARDS, self._afterwards),
         )
 
-    # --- what is known afterwards --------------------------------------------
+    # --- results -------------------------------------------------------------
 
     @property
     def announced(self) -> Sequence[Announced]:
@@ -97,14 +97,14 @@ class Course:
 
     @property
     def spans(self) -> Sequence[Span]:
-        """When each part was played; the last one lasts until now."""
+        """When each part was played; the last one extends until now."""
         edges = [*self._began, (Part.AFTERWARDS, time.monotonic())]
         return [
             Span(part=part, began=began, ended=ended)
             for (part, began), (_, ended) in pairwise(edges)
         ]
 
-    # --- the parts; each answers whether the program takes part --------------
+    # --- parts: each returns whether the program still takes part ------------
 
     def _quiet(self) -> bool:
         attending, pace = self._attending, self._pace
@@ -122,8 +122,8 @@ class Course:
         return True
 
     def _quiet_for(self) -> float:
-        """Say how long it stays quiet: until it is known how often it asks."""
-        pace, times = self._pace, [each.since for each in self._attending.questions]
+        """Return the seconds left until the program's polling pace is known."""
+        pace, times = self._pace, [poll.since for poll in self._attending.questions]
         if len(times) >= _QUESTIONS:
             length = pace.shortest_quiet
         else:
@@ -132,9 +132,9 @@ class Course:
 
     def _scheduled(self) -> bool:
         rehearsal = self._rehearsal
-        one, other = (each for each in rehearsal.fleet.vms if each != rehearsal.vm)
+        first, other = (name for name in rehearsal.fleet.vms if name != rehearsal.vm)
         self._announce(rehearsal.freeze(duration="5s"))
-        self._announce(rehearsal.reboot(one, notice=_LATER))
+        self._announce(rehearsal.reboot(first, notice=_LATER))
         self._announce(rehearsal.reboot(other, notice=_LATER, source="user"))
         freeze = self._events[0]
         if not self._shows(lambda shown: freeze.id.upper() in _all(shown)):
@@ -150,9 +150,11 @@ class Course:
         def has_started(shown: Shown) -> bool:
             return freeze.id.upper() in shown.started
 
-        seen = [each.at for each in self._attending.onlooker.shown if has_started(each)]
+        seen = [
+            shown.at for shown in self._attending.onlooker.shown if has_started(shown)
+        ]
         part, began = self._began[-1]
-        self._began[-1] = (part, min([*seen, began]))  # it may have let it start itself
+        self._began[-1] = (part, min([*seen, began]))  # if it approved earlier
         return self._shows(has_started) and self._pause()
 
     def _reboot(self) -> bool:
@@ -162,12 +164,12 @@ class Course:
         mine = self._events[-2:]
         if not self._shows(lambda shown: mine[1].id.upper() in _all(shown)):
             return False
-        return self._pause(until=lambda: all(each.approved_by for each in mine))
+        return self._pause(until=lambda: all(event.approved_by for event in mine))
 
     def _gone(self) -> bool:
-        for each in self._events:
-            if each.phase is Phase.SCHEDULED:
-                each.cancel()
+        for event in self._events:
+            if event.phase is Phase.SCHEDULED:
+                event.cancel()
         self._rehearsal.advance(_AFTER_WORK)
         return self._shows(lambda shown: not _all(shown)) and self._pause()
 
@@ -203,23 +205,23 @@ class Course:
     def _afterwards(self) -> bool:
         return self._attending.recovers(self._pace.most_patience)
 
-    # --- what they share -----------------------------------------------------
+    # --- helpers -------------------------------------------------------------
 
     def _announce(self, event: Event) -> None:
-        kept = event.maintenance
-        resources = next(e.resources for e in kept.events if e.id == event.id)
+        maintenance = event.maintenance
+        resources = next(e.resources for e in maintenance.events if e.id == event.id)
         self._events.append(event)
         self._announced.append(
             Announced(
                 id=event.id.upper(),
-                type=kept.type,
-                source=kept.source,
+                type=maintenance.type,
+                source=maintenance.source,
                 resources=resources,
             )
         )
 
     def _shows(self, is_it: Callable[[Shown], bool]) -> bool:
-        """Wait until the program was shown what this part is about."""
+        """Wait until the program has received what this part is about."""
         return self._attending.shows(is_it, since=self._began[-1][1])
 
     def _meets(self, kind: FaultKind) -> bool:
@@ -228,7 +230,7 @@ class Course:
         )
 
     def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
-        """Give it a moment to do what it does about what it was shown."""
+        """Give the program a moment to react to what it has received."""
         self._attending.wait(until, self._pace.moment)
         return True
 

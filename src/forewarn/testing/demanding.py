@@ -1,4 +1,4 @@
-"""Waits until the program does what a step demands; says why, if it does not."""
+"""Expectations: wait until the program does what a step expects."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -8,17 +8,17 @@ from forewarn.testing.approvals import too_early
 from forewarn.testing.scenario import Demand, Expect
 from forewarn.testing.stage import Stage
 
-#: Waits until something is so, for seconds of real time at the most.
+#: Waits until a condition holds, for at most so many seconds of real time.
 Wait: TypeAlias = Callable[[Callable[[], bool], float], bool]
 
 
 def demand(stage: Stage, step: Expect, wait: Wait) -> str | None:
-    """Wait for what `step` demands; answer why it is not so, or None if it is."""
+    """Wait for what `step` expects; return why it failed, or None if it is met."""
     return _DEMANDS[step.demand](stage, step, wait)
 
 
 def _until(stage: Stage, is_so: Callable[[], bool]) -> Callable[[], bool]:
-    """Wait no longer when the program has ended: nothing more will come."""
+    """Stop waiting when the program has ended: nothing more will come."""
     return lambda: is_so() or not stage.program.is_running
 
 
@@ -81,8 +81,10 @@ def _marked(stage: Stage, step: Expect, wait: Wait) -> str | None:
     wait(_until(stage, is_so), step.seconds)
     if is_so():
         return None
-    made = ", ".join(repr(mark.name) for mark in stage.watching.marks)
-    return f"the program has marked {made}" if made else "the program has made no mark"
+    names = ", ".join(repr(mark.name) for mark in stage.watching.marks)
+    return (
+        f"the program has marked {names}" if names else "the program has made no mark"
+    )
 
 
 def _running(stage: Stage, step: Expect, wait: Wait) -> str | None:

@@ -1,4 +1,4 @@
-"""What a scenario can demand of a program, and which faults it can make: tables."""
+"""Keys of `expect`, `fault` and `throughout` in a scenario file, as tables."""
 
 from collections.abc import Sequence
 
@@ -50,7 +50,7 @@ _OF_DEMAND: dict[Demand, tuple[Key[object], ...]] = {
 
 
 def expectations(patience: float) -> Sequence[Form]:
-    """Make the forms of `expect`; it waits for `patience` if nothing else is said."""
+    """Return the forms of `expect`; `patience` is the default wait in seconds."""
     return [_expectation(demand, patience) for demand in Demand]
 
 
@@ -86,7 +86,7 @@ def _seconds(demand: Demand, row: Row, patience: float) -> float:
 def _check_sight(
     demand: Demand, event: str | None, by: str | None, known: Known
 ) -> None:
-    """Refuse to wait for what cannot happen."""
+    """Reject expectations that can never be met."""
     if event is None:
         return
     if demand is Demand.SEEN and known.vm and not known.sees(known.vm, event):
@@ -137,7 +137,7 @@ RETRY_AFTER = Key(
 )
 
 
-#: Which requests a fault befalls.
+#: Keys that choose the requests to which a fault applies.
 _CHOICE: tuple[Key[object], ...] = (COUNT, PROBABILITY, VMS, ON)
 
 
@@ -177,7 +177,7 @@ FAULTS: tuple[Form, ...] = (
     Form(verb=CLEAR, make=lambda _row, _known: s.ClearFaults()),
 )
 
-# --- all the time ------------------------------------------------------------
+# --- expectations for the whole scenario -------------------------------------
 
 KEEPS_RUNNING = Key(
     name="keeps_running",
@@ -213,7 +213,7 @@ THROUGHOUT: tuple[Key[object], ...] = (
 
 
 def throughout(row: Row, *, ends: bool) -> s.Throughout:
-    """Read what is expected all the time; `ends`: a step expects it to end."""
+    """Read the permanent expectations; `ends`: a step expects the program to end."""
     keeps = row.get(KEEPS_RUNNING)
     if keeps and ends:
         raise InvalidInput(

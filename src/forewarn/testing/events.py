@@ -1,4 +1,4 @@
-"""One event of a rehearsal: what becomes of it, and what a test demands."""
+"""One event of a rehearsal, with its state and the assertions of a test."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -18,41 +18,41 @@ from forewarn.testing.waiting import demand
 from forewarn.testing.watching import Watching
 from forewarn.testing.words import named
 
-#: Whose doing the journal says it is.
+#: The actor in the journal.
 BY = "rehearsal"
 
 _WITHIN = "10s"  # of real time, for a program that polls every second
-_APPROVED_WITHIN = "30s"  # that also has something to do
+_APPROVED_WITHIN = "30s"  # of real time, for a program that also prepares something
 _QUIET = "1s"
 
 
 class Event:
-    """One event, as a test handles it; what it tells is true at that moment."""
+    """One event, as a test handles it; its properties are always current."""
 
     def __init__(
         self, engine: Engine, watching: Watching, maintenance_id: str, event_id: str
     ) -> None:
-        """Be the event `event_id` of that maintenance."""
+        """Wrap the event `event_id` of that maintenance operation."""
         self._engine = engine
         self._watching = watching
         self._maintenance = maintenance_id
         self.id = event_id
 
     def __repr__(self) -> str:
-        """Say what it is, and how far."""
+        """Describe the event and its status."""
         try:
             is_gone = self.status is None
             status = self.phase.capitalize() if is_gone else self.status
-            said = f"{self._name} is {status}"
+            text = f"{self._name} is {status}"
         except Unavailable:  # the rehearsal is over
-            said = self.id
-        return f"<Event {said}>"
+            text = self.id
+        return f"<Event {text}>"
 
-    # --- what it is ----------------------------------------------------------
+    # --- state ---------------------------------------------------------------
 
     @property
     def maintenance(self) -> m.Maintenance:
-        """The maintenance behind it, as it is now."""
+        """Its maintenance operation, in its current state."""
         with self._engine.store.snapshot() as snapshot:
             return find_maintenance(snapshot, self._maintenance)
 
@@ -68,34 +68,34 @@ class Event:
 
     @property
     def type(self) -> EventType:
-        """What is going to happen."""
+        """Type of the event."""
         return self.maintenance.type
 
     @property
     def status(self) -> EventStatus | None:
-        """Scheduled or Started, as VMs see it; None: they do not see it any more."""
+        """Scheduled or Started, as VMs see it; None if they no longer see it."""
         maintenance = self.maintenance
         is_there = maintenance.event(self.id).withdrawn_at is None
         return STATUS.get(maintenance.phase) if is_there else None
 
     @property
     def source(self) -> EventSource:
-        """Whose doing it is."""
+        """Platform or User."""
         return self.maintenance.source
 
     @property
     def description(self) -> str:
-        """What VMs are told of it."""
+        """Description that VMs receive."""
         return self.maintenance.description
 
     @property
     def resources(self) -> Sequence[str]:
-        """The VMs that it touches."""
+        """VMs that it affects."""
         return self._now.resources
 
     @property
     def group(self) -> str:
-        """The group that sees it."""
+        """Group that sees it."""
         return self._now.group
 
     @property
@@ -105,50 +105,50 @@ class Event:
 
     @property
     def phase(self) -> m.Phase:
-        """Where it is in its life."""
+        """Current phase of its maintenance operation."""
         return self.maintenance.phase
 
     @property
     def is_approved(self) -> bool:
-        """Whether somebody has approved it."""
+        """Whether it has been approved."""
         return self._now.approved_at is not None
 
     @property
     def approved_by(self) -> str | None:
-        """Who has approved it; None: nobody."""
+        """Who has approved it; None if nobody has."""
         return self._now.approved_by
 
     @property
     def seen_by(self) -> Sequence[str]:
-        """The VMs that were shown it."""
+        """VMs that have received it in a document."""
         self._engine.write_notes()
         with self._engine.store.snapshot() as snapshot:
             return [sight.vm for sight in snapshot.seen(self.id)]
 
     def explain(self) -> str:
-        """Say what it waits for."""
+        """Return sentences on what it is waiting for."""
         return " ".join(explain_maintenance(self._engine, self.id).sentences)
 
-    # --- what is done to it --------------------------------------------------
+    # --- actions -------------------------------------------------------------
 
     def cancel(self, reason: str | None = None) -> None:
-        """Call it off."""
+        """Cancel it."""
         self._engine.cancel(self._maintenance, by=BY, reason=reason)
 
     def complete(self) -> None:
-        """Say that the work is done; it is over when VMs have been shown Started."""
+        """Report its work as done; it ends once VMs have received Started."""
         self._engine.complete(self._maintenance, by=BY)
 
     def approve(self, by: str) -> None:
         """Approve it as another VM of the group."""
         self._engine.approve_as_vm(by, [self.id])
 
-    # --- what is demanded ----------------------------------------------------
+    # --- assertions ----------------------------------------------------------
 
     def wait_seen(
         self, by: str | None = None, within: str | float | timedelta = _WITHIN
     ) -> None:
-        """Wait, in real time, until a VM was shown it: `by`, or any."""
+        """Wait, in real time, until `by`, or any VM, has received it."""
         __tracebackhide__ = True
         name = None if by is None else self._vm(by)
 
@@ -170,7 +170,7 @@ class Event:
         """Wait, in real time, until it is approved; fail as soon as it cannot be."""
         __tracebackhide__ = True
         if by is not None and not self.is_approved:
-            self._vm(by)  # nobody waits for one that is not there
+            self._vm(by)  # fail at once if there is no such VM
         self._demand(
             lambda: not_approved_by(self.maintenance, self.id, by, _span(within)),
             self._is_settled,
@@ -178,7 +178,7 @@ class Event:
         )
 
     def assert_not_approved(self, within: str | float | timedelta = _QUIET) -> None:
-        """Fail if it is approved now, or in the real time that this waits."""
+        """Fail if it is approved now or within that real time."""
         __tracebackhide__ = True
         self._demand(
             lambda: what_approved(self.maintenance, self.id),
@@ -187,18 +187,18 @@ class Event:
         )
 
     def assert_not_approved_before(self, mark: str) -> None:
-        """Fail unless `mark` was made since the announcement, and before approval."""
+        """Fail unless `mark` was made between announcement and approval."""
         __tracebackhide__ = True
         announced, approved = self.announced_at(), self.approved_at()
-        said = too_early(self._name, self._watching.marks, mark, announced, approved)
-        self._demand(lambda: said, lambda: True, 0)
+        reason = too_early(self._name, self._watching.marks, mark, announced, approved)
+        self._demand(lambda: reason, lambda: True, 0)
 
     def announced_at(self) -> float:
-        """When, by the real monotonic clock, it was announced."""
+        """Return when it was announced, on the real monotonic clock."""
         return self._committed(lambda fact: isinstance(fact, f.Announced)) or 0.0
 
     def approved_at(self) -> float | None:
-        """When, by the real monotonic clock, it was approved; None: it is not."""
+        """Return when it was approved, on the real monotonic clock; None if never."""
         return self._committed(
             lambda fact: isinstance(fact, f.Approved) and fact.event == self.id
         )
@@ -212,7 +212,7 @@ class Event:
         return None
 
     def _is_settled(self) -> bool:
-        """Whether it is approved, or cannot be any more."""
+        """Return whether it is approved or can no longer be."""
         maintenance = self.maintenance
         event = maintenance.event(self.id)
         is_open = maintenance.phase is m.Phase.SCHEDULED and event.withdrawn_at is None

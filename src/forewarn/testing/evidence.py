@@ -1,4 +1,4 @@
-"""What was seen of a program from outside: what it asked, was shown, and when it ended.
+"""Evidence on a program, seen from outside: its requests, documents and ending.
 
 All times are monotonic.
 """
@@ -15,36 +15,36 @@ _GOOD = (200, 304)
 
 
 class Part(StrEnum):
-    """What is played at the program; in this order."""
+    """Parts of a lint, in the order in which they are played."""
 
     QUIET = "quiet"  #: nothing is announced
     SCHEDULED = "scheduled"  #: a Freeze of its VM, and Reboots of two others
-    STARTED = "started"  #: the Freeze is under way, its NotBefore blank
-    REBOOT = "reboot"  #: Reboots of its VM: the platform's and a user's
-    GONE = "gone"  #: called off, or over: the document is empty again
-    OTHER_VERSION = "other version"  #: a document as a later version may have it
-    RESTART = "restart"  #: the incarnation begins again at 0
-    TOO_MANY = "too many requests"  #: 429, for some seconds
+    STARTED = "started"  #: the Freeze has started, its NotBefore is blank
+    REBOOT = "reboot"  #: Reboots of its VM: one by the platform, one by a user
+    GONE = "gone"  #: canceled or over: the document is empty again
+    OTHER_VERSION = "other version"  #: a document as a later API version might send it
+    RESTART = "restart"  #: the incarnation restarts at 0
+    TOO_MANY = "too many requests"  #: 429, for a few seconds
     ERRORS = "errors"  #: 503, 500, 410, a broken connection, no body
-    AFTERWARDS = "afterwards"  #: all is well again
+    AFTERWARDS = "afterwards"  #: the service works again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """When a part of the course was played."""
+    """When a part was played."""
 
     part: Part
     began: float
     ended: float
 
     def has(self, at: float) -> bool:
-        """Whether `at` lies in it."""
+        """Return whether `at` is within it."""
         return self.began <= at < self.ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """An event of the course."""
+    """An event announced by the lint."""
 
     id: str
     type: str
@@ -54,9 +54,9 @@ class Announced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A document that was given to the program, and the events in it."""
+    """A document that the program received, and its events."""
 
-    at: float  # that of the question
+    at: float  # time of the request
     incarnation: int = 0
     scheduled: frozenset[str] = frozenset()  # ids
     started: frozenset[str] = frozenset()  # ids
@@ -67,92 +67,92 @@ class Ending:
     """How the program ended by itself."""
 
     at: float
-    code: int  # minus a signal's number
+    code: int  # exit code; negative: number of the signal that killed it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that was seen of one program."""
+    """Everything that was observed of one program."""
 
-    vm: str  # whom it speaks for
+    vm: str  # the VM whose requests it sends
     began: float
-    until: float  # when nobody looked any more
-    patience: float = 8.0  # seconds after which it is not waited for any longer
-    retry_after: float = 2.0  # seconds that a 429 asks to wait
+    until: float  # end of the observation
+    patience: float = 8.0  # seconds without a poll, after which it counts as stopped
+    retry_after: float = 2.0  # seconds, sent with a 429
     requests: Sequence[Asked] = ()
-    forwarded: int = 0  # how many of them carried X-Forwarded-For
+    forwarded: int = 0  # number of requests with X-Forwarded-For
     shown: Sequence[Shown] = ()
     announced: Sequence[Announced] = ()
     spans: Sequence[Span] = ()
-    ending: Ending | None = None  # None: it was running to the last
+    ending: Ending | None = None  # None if it ran until the end of the observation
 
-    # --- what it asked -------------------------------------------------------
+    # --- requests ------------------------------------------------------------
 
     @property
     def questions(self) -> Sequence[Asked]:
-        """Its requests for the document, in the order of their coming."""
-        asked = [e for e in self.requests if e.method == "GET" and is_events(e)]
-        return sorted(asked, key=lambda each: each.since)
+        """Its requests for the document, ordered by arrival."""
+        reads = [e for e in self.requests if e.method == "GET" and is_events(e)]
+        return sorted(reads, key=lambda request: request.since)
 
     @property
     def approvals(self) -> Sequence[Asked]:
-        """Its approvals, refused or not."""
+        """Its approvals, including rejected ones."""
         return [e for e in self.requests if e.method == "POST" and is_events(e)]
 
     @property
     def has_read(self) -> bool:
-        """Whether it ever was given the document."""
-        return any(each.status in _GOOD for each in self.questions)
+        """Whether it ever received the document."""
+        return any(request.status in _GOOD for request in self.questions)
 
     def asked_in(self, part: Part) -> Sequence[Asked]:
-        """Its questions that were answered during `part`."""
+        """Return its polls that got their response during `part`."""
         span = self.span(part)
         if span is None:
             return ()
-        return [each for each in self.questions if span.has(each.at)]
+        return [request for request in self.questions if span.has(request.at)]
 
     @property
     def pause(self) -> float | None:
-        """The longest time between two questions while nothing happened.
+        """Longest time between two polls while nothing happened, in seconds.
 
-        None: it asked less than twice.
+        None if it polled fewer than two times.
         """
-        times = [each.since for each in self.asked_in(Part.QUIET)]
+        times = [request.since for request in self.asked_in(Part.QUIET)]
         gaps = [after - before for before, after in pairwise(times)]
         return max(gaps, default=None)
 
-    # --- what it was told ----------------------------------------------------
+    # --- documents and parts -------------------------------------------------
 
     def first_shown(self, event: str) -> float | None:
-        """When `event` was first in a document that it was given; None: never."""
+        """Return when it first received `event`; None if it never did."""
         return next(
             (e.at for e in self.shown if event in e.scheduled | e.started), None
         )
 
     def span(self, part: Part) -> Span | None:
-        """When `part` was played; None: it was not."""
-        return next((each for each in self.spans if each.part is part), None)
+        """Return when `part` was played; None if it was not."""
+        return next((played for played in self.spans if played.part is part), None)
 
     def part_at(self, at: float) -> Part | None:
-        """Which part was played at `at`; None: none."""
-        return next((each.part for each in self.spans if each.has(at)), None)
+        """Return the part played at time `at`; None if there was none."""
+        return next((played.part for played in self.spans if played.has(at)), None)
 
-    # --- how far it came -----------------------------------------------------
+    # --- progress ------------------------------------------------------------
 
     @property
     def last_part(self) -> Part | None:
-        """During which part its last question was answered; None: it asked nothing."""
+        """Part in which its last poll got its response; None if it never polled."""
         questions = self.questions
         return self.part_at(questions[-1].at) if questions else None
 
     @property
     def silence(self) -> float:
-        """How long it has been since its last question, while it was running."""
+        """Seconds between its last poll and its end, or the end of the observation."""
         questions = self.questions
         end = self.until if self.ending is None else self.ending.at
         return max(0.0, end - (questions[-1].at if questions else self.began))
 
 
 def is_events(asked: Asked) -> bool:
-    """Whether a request is about scheduled events."""
+    """Return whether a request is for scheduled events."""
     return asked.path.lower().rstrip("/").endswith(_DOCUMENT)

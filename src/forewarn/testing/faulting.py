@@ -1,4 +1,4 @@
-"""What is to go wrong, as a test writes it."""
+"""Faults as a test writes them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 class FaultOptions(TypedDict, total=False):
-    """What can be said of a fault beside its kind; times are real ones."""
+    """Options of a fault besides its kind; times are real."""
 
     on: str
     vms: Sequence[str]
@@ -25,7 +25,7 @@ class FaultOptions(TypedDict, total=False):
 
 
 def fault_from(kind: str, options: FaultOptions) -> Fault:
-    """Read what is to go wrong."""
+    """Build a fault from its kind and options."""
     refuse_unknown(options, FaultOptions)
     vms = options.get("vms", ())
     return fault_of(
@@ -41,11 +41,11 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
 
 
 def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | None:
-    """Refuse what is no such number: types are not checked where tests are run."""
+    """Reject values of other types: tests are not always type-checked."""
     if given is None or (isinstance(given, kind | int) and given is not True):
         return given
-    wanted = "a whole number" if kind is int else "a number"
-    raise InvalidInput(f"{name} is {wanted}; not {given!r}")
+    expected = "a whole number" if kind is int else "a number"
+    raise InvalidInput(f"{name} is {expected}; not {given!r}")
 
 
 def _seconds(written: str | float | timedelta | None) -> float | None:

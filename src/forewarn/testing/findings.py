@@ -1,4 +1,4 @@
-"""What a lint says of a program: a finding for each rule."""
+"""Lint findings: one per rule, with outcome and severity."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,45 +8,45 @@ from forewarn.testing.evidence import Evidence
 
 
 class Severity(StrEnum):
-    """How much it would hurt."""
+    """How serious a finding is."""
 
-    ERROR = "error"  #: events are missed, or start before anybody is ready
-    WARNING = "warning"  #: that may happen
+    ERROR = "error"  #: events are missed, or start before the VM is prepared
+    WARNING = "warning"  #: this may happen
     ADVICE = "advice"  #: it works, but could be better
 
 
 class Outcome(StrEnum):
-    """What came of looking."""
+    """Result of applying a rule."""
 
-    FOUND = "found"  #: the program does what would hurt
+    FOUND = "found"  #: the program violates the rule
     PASSED = "passed"  #: it does not
-    UNSEEN = "unseen"  #: what would have shown it did not happen
+    UNSEEN = "unseen"  #: the situation did not occur
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What a rule has seen, in a sentence with figures."""
+    """Observation of a rule: a sentence with figures, and its outcome."""
 
     outcome: Outcome
     saw: str
-    severity: Severity | None = None  # of what was found; None: that of the rule
+    severity: Severity | None = None  # None for that of the rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Something that would hurt on Azure, and can be seen from outside."""
+    """Behavior that causes trouble on Azure and is visible from outside."""
 
     id: str
     severity: Severity
-    hurts: str  # why, in a sentence
-    remedy: str  # what to do, in a sentence
-    facts: tuple[str, ...]  # of docs/reference/wire.md, by which it is known
+    hurts: str  # consequence, one sentence
+    remedy: str  # what to do, one sentence
+    facts: tuple[str, ...]  # of docs/reference/wire.md, on which it is based
     look: Callable[[Evidence], Look]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one rule says of a program."""
+    """Result of one rule for a program."""
 
     rule: Rule
     outcome: Outcome
@@ -55,35 +55,35 @@ class Finding:
 
     @property
     def is_found(self) -> bool:
-        """Whether the program does what would hurt."""
+        """Whether the program violates the rule."""
         return self.outcome is Outcome.FOUND
 
     @property
     def verdict(self) -> str:
-        """The word for it: how much it hurts, or the outcome."""
+        """Word to show: the severity if the rule is violated, else the outcome."""
         return self.severity.value if self.is_found else self.outcome.value
 
 
 def found(saw: str, severity: Severity | None = None) -> Look:
-    """Say that the program does what would hurt."""
+    """Report a violation."""
     return Look(outcome=Outcome.FOUND, saw=saw, severity=severity)
 
 
 def passed(saw: str) -> Look:
-    """Say that it does not."""
+    """Report that the rule is followed."""
     return Look(outcome=Outcome.PASSED, saw=saw)
 
 
 def unseen(saw: str) -> Look:
-    """Say why that could not be seen."""
+    """Report why the rule could not be checked."""
     return Look(outcome=Outcome.UNSEEN, saw=saw)
 
 
 def times(number: int) -> str:
-    """Say how often."""
+    """Format a count, such as "once" or "3 times"."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
 def seconds(length: float) -> str:
-    """Say how long."""
+    """Format a duration, such as "50 ms" or "1.5 s"."""
     return f"{length * 1000:.0f} ms" if length < 0.1 else f"{length:.1f} s"

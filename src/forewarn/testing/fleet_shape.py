@@ -1,4 +1,4 @@
-"""The shape of a fleet within a scenario file, as JSON Schema."""
+"""JSON Schema of the fleet in a scenario file."""
 
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ _DOMAIN: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
 
 
 def _one_of(kind: type[StrEnum]) -> Schema:
-    return {"enum": [each.value for each in kind]}
+    return {"enum": [member.value for member in kind]}
 
 
 def _list_of(items: Schema) -> Schema:
@@ -68,7 +68,7 @@ _VM = _table(
     "name",
 )
 
-#: As in a fleet file.
+#: The same as in a fleet file.
 FLEET: Schema = {
     **_table(
         {"hosts": _list_of(_HOST), "groups": _list_of(_GROUP), "vms": _list_of(_VM)},

@@ -1,4 +1,4 @@
-"""Which VMs there are in a rehearsal: the demo fleet, a file, or a few names."""
+"""Fleet of a rehearsal: the demo fleet, a file, tables, or a few VM names."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,14 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import Fleet
 from forewarn.errors import InvalidInput, NotFound
 
-#: A fleet, a file, or tables as in one; None: the demo fleet.
+#: A fleet, a fleet file, or its tables; None for the demo fleet.
 FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
 
 _DEMO = "demo.toml"
 
 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
-    """Read the fleet that `source` is; or make one group of `vms`, which listens."""
+    """Read the fleet from `source`, or build one enabled group of `vms`."""
     if isinstance(vms, str) or not isinstance(vms, Iterable):
         raise InvalidInput(f"vms is a list of names: [{vms!r}]")
     if vms and source is not None:
@@ -37,19 +37,19 @@ def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
 
 
 def vm_of(fleet: Fleet, name: str | None) -> str:
-    """Find a VM by its name, however that is written; None: the first."""
-    known = {each.lower(): each for each in fleet.vms}
-    if not known:
+    """Return the VM's name in its original case; None means the first VM."""
+    by_key = {own_name.lower(): own_name for own_name in fleet.vms}
+    if not by_key:
         raise InvalidInput("there is no VM in the fleet that a program can be of")
     if name is None:
         return next(iter(fleet.vms))
-    if str(name).lower() not in known:
+    if str(name).lower() not in by_key:
         names = ", ".join(fleet.vms)
         raise NotFound(f"there is no VM {name} in the fleet; there are {names}")
-    return known[name.lower()]
+    return by_key[name.lower()]
 
 
-@cache  # every test of a run begins with it
+@cache  # every test of a run needs it
 def _demo() -> Fleet:
     text = resources.files("forewarn").joinpath(_DEMO).read_text()
     return fleet_file.read_fleet(tomllib.loads(text), _DEMO)

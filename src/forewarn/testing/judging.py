@@ -1,4 +1,4 @@
-"""Judges what a program did, and says why it is not what was expected; pure."""
+"""Verdicts on what a program did, with the reasons (pure)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from forewarn.server.witness import Asked
 from forewarn.testing.scenario import Throughout
 from forewarn.testing.verdicts import Result, Verdict
 
-_SLACK = 0.25  # seconds; a shared machine is late now and then
+_SLACK = 0.25  # seconds; shared machines are sometimes late
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class Approval:
     """An event that the program has approved."""
 
     event: str
-    called: str | None  # as in the scenario; None: it has no name there
+    called: str | None  # its name in the scenario; None if it has none there
     resources: tuple[str, ...]
 
 
@@ -24,18 +24,18 @@ class Conduct:
     """What the program did from its start to the end of the rehearsal."""
 
     vm: str
-    began: float  # monotonic, like all times here
-    until: float  # the end of the rehearsal, or of the program
-    away: Sequence[tuple[float, float]] = ()  # when nobody could have asked
-    came: Sequence[float] = ()  # when it asked, answered or not
+    began: float  # monotonic, as are all times here
+    until: float  # end of the rehearsal or of the program
+    away: Sequence[tuple[float, float]] = ()  # outages: nothing can arrive
+    came: Sequence[float] = ()  # arrival times, even of requests without a response
     asked: Sequence[Asked] = ()
     approvals: Sequence[Approval] = ()
     has_ended: bool = False  # by itself
-    code: int | None = None  # what it ended with
+    code: int | None = None  # exit code; None if it has not ended
 
 
 def judge(throughout: Throughout, conduct: Conduct) -> Iterator[Result]:
-    """Say for each thing that is expected all the time whether it was so."""
+    """Yield the verdict on each permanent expectation."""
     if throughout.keeps_running:
         yield _result("the program keeps running", _ended(conduct))
     if throughout.polls_at_least_every is not None:
@@ -63,7 +63,7 @@ def _ended(conduct: Conduct) -> str | None:
 
 
 def ending(code: int | None) -> str:
-    """Say how a program ended."""
+    """Describe how a program ended."""
     if code is not None and code < 0:
         return f"was killed by signal {-code}"
     return f"ended with exit code {code}"
@@ -81,8 +81,8 @@ def _rarely(conduct: Conduct, every: float) -> str | None:
 
 
 def _gaps(conduct: Conduct) -> Iterator[tuple[float, float]]:
-    """How long it left the service alone, and since when; one that waits, asks."""
-    answered = {each.since: each.at for each in conduct.asked}
+    """Yield length and start of each gap without an open request or an outage."""
+    answered = {request.since: request.at for request in conduct.asked}
     spans = [(at, answered.get(at, conduct.until)) for at in conduct.came]
     spans += [*conduct.away, (conduct.until, conduct.until)]
     last = conduct.began
@@ -93,29 +93,35 @@ def _gaps(conduct: Conduct) -> Iterator[tuple[float, float]]:
 
 
 def _forbidden(conduct: Conduct, names: Sequence[str]) -> str | None:
-    found = [each.called for each in conduct.approvals if each.called in names]
-    return f"it approved {', '.join(map(str, found))}" if found else None
+    approved = [
+        approval.called for approval in conduct.approvals if approval.called in names
+    ]
+    return f"it approved {', '.join(map(str, approved))}" if approved else None
 
 
 def _anything(conduct: Conduct) -> str | None:
-    found = [each.called or each.event for each in conduct.approvals]
-    return f"it approved {', '.join(found)}" if found else None
+    names = [approval.called or approval.event for approval in conduct.approvals]
+    return f"it approved {', '.join(names)}" if names else None
 
 
 def _others(conduct: Conduct) -> str | None:
-    for each in conduct.approvals:
-        if conduct.vm.lower() not in {name.lower() for name in each.resources}:
-            listed = ", ".join(each.resources)
-            return f"it approved {each.called or each.event}, which lists {listed}"
+    for approval in conduct.approvals:
+        if conduct.vm.lower() not in {name.lower() for name in approval.resources}:
+            listed = ", ".join(approval.resources)
+            return (
+                f"it approved {approval.called or approval.event}, which lists {listed}"
+            )
     return None
 
 
 def unapproved(conduct: Conduct, event: str, *, is_seen: bool, since: float) -> str:
-    """Say why `event` was probably not approved, by what was seen since then."""
+    """Explain why `event` was probably not approved, from requests after `since`."""
     if conduct.has_ended:
         return f"the program {ending(conduct.code)} before it approved"
-    posts = [each for each in conduct.asked if each.method == "POST"]
-    refused = [each for each in posts if each.at > since and each.status >= 400]
+    posts = [request for request in conduct.asked if request.method == "POST"]
+    refused = [
+        request for request in posts if request.at > since and request.status >= 400
+    ]
     if refused:
         last = refused[-1]
         return f"its last approval was answered {last.status}{_header(last)}"
@@ -130,7 +136,7 @@ def unapproved(conduct: Conduct, event: str, *, is_seen: bool, since: float) -> 
 
 
 def unseen(conduct: Conduct, since: float) -> str:
-    """Say why the program has not seen what was there `since` then."""
+    """Explain why there was no successful poll after `since`."""
     if conduct.has_ended:
         return f"the program {ending(conduct.code)}"
     if not conduct.came:
@@ -138,8 +144,10 @@ def unseen(conduct: Conduct, since: float) -> str:
             "the program has asked for nothing at all; does it use the address in"
             " $FOREWARN_ENDPOINT?"
         )
-    latest = [each for each in conduct.asked if each.at > since]
-    bad = [each for each in latest if each.status >= 400 and each.fault is None]
+    latest = [request for request in conduct.asked if request.at > since]
+    bad = [
+        request for request in latest if request.status >= 400 and request.fault is None
+    ]
     if bad:
         last = bad[-1]
         return f"{last.method} {last.path} was answered {last.status}{_header(last)}"

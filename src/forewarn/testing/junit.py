@@ -1,10 +1,10 @@
-"""JUnit's XML: what all that is written in it has in common; pure."""
+"""JUnit XML: what all reports share (pure)."""
 
 from xml.etree import ElementTree as xml
 
 
 def written(suite: xml.Element) -> str:
-    """Write a file that has this one suite."""
+    """Format an XML file with this one suite."""
     whole = xml.Element("testsuites")
     whole.append(suite)
     xml.indent(whole)
@@ -13,5 +13,5 @@ def written(suite: xml.Element) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Leave out what XML cannot hold."""
-    return "".join(each for each in text if each in "\n\t" or each.isprintable())
+    """Remove characters that XML cannot contain."""
+    return "".join(char for char in text if char in "\n\t" or char.isprintable())

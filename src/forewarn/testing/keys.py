@@ -1,4 +1,4 @@
-"""Keys of a scenario file, forms of its steps, and how a table of them is read."""
+"""Keys and step forms of a scenario file, and the reader of its tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _Value = TypeVar("_Value", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key(Generic[_Value]):
-    """One key: what is written there, and what for."""
+    """One key: its kind of value and its help text."""
 
     name: str
     kind: Kind[_Value]
@@ -27,29 +27,29 @@ class Key(Generic[_Value]):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A table of the file, read."""
+    """One table of the file, parsed."""
 
     values: Mapping[str, object]
 
     def get(self, key: Key[_T]) -> _T | None:
-        """Give the value of `key`; None: it is not there."""
+        """Return the value of `key`; None if it is absent."""
         return cast("_T | None", self.values.get(key.name))
 
     def must(self, key: Key[_T]) -> _T:
-        """Give the value of a key that is needed."""
+        """Return the value of a required key."""
         return cast("_T", self.values[key.name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """One form that a step can have: its verb, its other keys, what it becomes.
+    """One form of a step: its verb, its other keys, and the step it makes.
 
     `make` raises InvalidInput if the values do not fit together.
     """
 
     verb: Key[object]
     keys: tuple[Key[object], ...] = ()
-    one_of: tuple[Key[object], ...] = ()  # exactly one of these is needed as well
+    one_of: tuple[Key[object], ...] = ()  # exactly one of these is required as well
     touches: Callable[[Row, Known], frozenset[str] | None] | None = None
     make: Callable[[Row, Known], Step]
 
@@ -62,25 +62,25 @@ class Form:
 def read_row(
     table: object, keys: Sequence[Key[object]], place: Place, known: Known
 ) -> Row | None:
-    """Read a table; complain of all that is wrong with it, and answer None then."""
+    """Read a table; report everything that is wrong with it and return None then."""
     if not isinstance(table, dict):
         place.refuse(str(wrong("a table", table)))
         return None
     by_name = {key.name: key for key in keys}
     before = len(place.complaints.errors)
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name, value in table.items():
         if name not in by_name:
             place.below(name).refuse(_unknown(name, by_name))
             continue
         try:
-            found[name] = by_name[name].kind.read(value, known)
+            values[name] = by_name[name].kind.read(value, known)
         except InvalidInput as error:
             place.key(name).refuse(str(error))
     for key in keys:
         if key.is_needed and key.name not in table:
             place.refuse(f"`{key.name}` is missing: {key.help}")
-    return Row(found) if len(place.complaints.errors) == before else None
+    return Row(values) if len(place.complaints.errors) == before else None
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:

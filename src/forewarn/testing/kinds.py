@@ -1,7 +1,7 @@
-"""How values are written in a scenario file: each kind reads and describes them.
+"""Kinds of values in a scenario file: each parses and describes its values.
 
-A reader takes a value and what is known, and raises InvalidInput with what was expected
-instead. The description is JSON Schema; of the shape of a value both say the same.
+A reader takes a value and the names known so far. It raises InvalidInput with what was
+expected instead. The description is JSON Schema; both accept the same values.
 """
 
 import re
@@ -42,8 +42,8 @@ class Kind(Generic[_Value]):
 
     read: Callable[[object, Known], _Value]
     schema: Schema
-    shown: str  # as the reference page says it
-    words: tuple[str, ...] = ()  # all that can be written, if it is few
+    shown: str  # wording on the reference page
+    words: tuple[str, ...] = ()  # all possible values, if there are few
 
 
 # --- text and words ----------------------------------------------------------
@@ -68,28 +68,28 @@ def _id(value: object, _: Known) -> str:
 
 
 def one_of(*words: _Word) -> Kind[_Word]:
-    """Make the kind of value that is one of `words`."""
-    texts = tuple(each.value for each in words)
-    by_text = {each.value: each for each in words}
+    """Return the kind of value that is one of `words`."""
+    texts = tuple(item.value for item in words)
+    by_text = {item.value: item for item in words}
 
     def read(value: object, _: Known) -> _Word:
         if isinstance(value, str) and value in by_text:
             return by_text[value]
         raise _no_word(value, texts)
 
-    shown = " or ".join(f'`"{each}"`' for each in texts)
+    shown = " or ".join(f'`"{item}"`' for item in texts)
     return Kind(read=read, schema=_enum(texts), shown=shown, words=texts)
 
 
 def word(*texts: str) -> Kind[str]:
-    """Make the kind of value that is one of `texts`."""
+    """Return the kind of value that is one of `texts`."""
 
     def read(value: object, _: Known) -> str:
         if isinstance(value, str) and value in texts:
             return value
         raise _no_word(value, texts)
 
-    shown = " or ".join(f'`"{each}"`' for each in texts)
+    shown = " or ".join(f'`"{text}"`' for text in texts)
     return Kind(read=read, schema=_enum(texts), shown=shown, words=texts)
 
 
@@ -98,7 +98,7 @@ def _enum(texts: tuple[str, ...]) -> Schema:
 
 
 def _no_word(value: object, texts: tuple[str, ...]) -> InvalidInput:
-    listed = ", ".join(f'"{each}"' for each in texts)
+    listed = ", ".join(f'"{text}"' for text in texts)
     near = meant(value, texts) if isinstance(value, str) else ""
     expected = listed if len(texts) == 1 else f"one of {listed}"
     return InvalidInput(f"expected {expected}, not {written(value)}{near}")
@@ -129,17 +129,17 @@ EVENT = _named(Known.event_called, "a name given by `as` in an earlier step")
 
 
 def several(one: Kind[_T], shown: str, least: int = 1) -> Kind[tuple[_T, ...]]:
-    """Make the kind of value that is a list of `one`, none of them twice."""
+    """Return the kind of value that is a list of `one`, without duplicates."""
 
     def read(value: object, known: Known) -> tuple[_T, ...]:
         if not isinstance(value, list) or len(value) < least:
             near = f"; write [{written(value)}]" if isinstance(value, str) else ""
             raise InvalidInput(f"expected {shown}, not {written(value)}{near}")
-        found = tuple(one.read(each, known) for each in value)
-        twice = next((each for each in found if found.count(each) > 1), None)
+        items = tuple(one.read(item, known) for item in value)
+        twice = next((item for item in items if items.count(item) > 1), None)
         if twice is not None:
             raise InvalidInput(f"{written(twice)} stands here twice")
-        return found
+        return items
 
     schema = {"type": "array", "items": one.schema, "uniqueItems": True}
     return Kind(read=read, schema={**schema, "minItems": least}, shown=shown)
@@ -152,9 +152,9 @@ VMS = several(VM, "a list of VMs")
 
 
 def _number(value: object) -> float | None:
-    """Take a number; None: it is none."""
+    """Return a number; None if the value is not one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else None  # type: ignore[return-value]  # just asked
+    return value if is_number else None  # type: ignore[return-value]  # just checked
 
 
 def _duration(longest: timedelta, spoken: str) -> Kind[timedelta]:
@@ -185,14 +185,14 @@ def _duration(longest: timedelta, spoken: str) -> Kind[timedelta]:
 def _seconds(text: str) -> float:
     try:
         return duration_of(text).total_seconds()
-    except InvalidInput:  # it is written well, but longer than any time
+    except InvalidInput:  # valid, but out of range
         return float("inf")
 
 
-#: Runs on the service's clock.
+#: A duration on the service's clock.
 PROMISE = _duration(LONGEST, "ten years")
 _REAL = _duration(timedelta(seconds=_DAY), "a day")
-#: Runs on the clock on the wall.
+#: A duration in real time, in seconds.
 REAL: Kind[float] = Kind(
     read=lambda value, known: _REAL.read(value, known).total_seconds(),
     schema=_REAL.schema,
@@ -201,7 +201,7 @@ REAL: Kind[float] = Kind(
 
 
 def whole(least: int, most: int) -> Kind[int]:
-    """Make the kind of whole numbers from `least` to `most`."""
+    """Return the kind of integers from `least` to `most`."""
     shown = f"a whole number from {least} to {most}"
 
     def read(value: object, _: Known) -> int:

@@ -1,4 +1,4 @@
-"""What the steps of a scenario can speak of: its fleet, and what was announced."""
+"""Names that the steps of a scenario can use: its fleet and earlier announcements."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,71 +7,71 @@ from forewarn.agent.complaints import meant
 from forewarn.core.fleet import Fleet, key
 from forewarn.errors import InvalidInput
 
-_FEW = 12  # names that are listed rather than guessed at: they are all alike
+_FEW = 12  # names that are listed; of more, only the nearest is suggested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What goes by a name: the step that gave it, and which VMs it touches."""
+    """An announcement's name: the step that set it, and the VMs affected."""
 
     step: int
-    vms: frozenset[str] | None = None  # None: the step does not say, as it is faulty
+    vms: frozenset[str] | None = None  # None if the step is faulty
 
 
 @dataclass(slots=True, kw_only=True)
 class Known:
-    """All that a step can speak of; what is announced is added step by step."""
+    """All names that a step can use; each announcement adds its own."""
 
-    fleet: Fleet | None = None  # None: it could not be read, so every name will do
-    vm: str = ""  # whom the program speaks for
+    fleet: Fleet | None = None  # None if unreadable; then any name is valid
+    vm: str = ""  # the VM whose requests the program sends
     called: dict[str, Told] = field(default_factory=dict)
 
     # --- the fleet -----------------------------------------------------------
 
     def vm_called(self, name: str) -> str:
-        """Find a VM, whatever the case of its name."""
+        """Find a VM, ignoring case."""
         return name if self.fleet is None else _found(name, self.fleet.vms, "VM")
 
     def host_called(self, name: str) -> str:
-        """Find a host on which there is at least one VM."""
+        """Find a host that has at least one VM."""
         if self.fleet is None:
             return name
-        found = _found(name, self.fleet.hosts, "host")
-        if not self.on_host(found):
-            raise InvalidInput(f"there is no VM on {found}, so nobody would be told")
-        return found
+        host = _found(name, self.fleet.hosts, "host")
+        if not self.on_host(host):
+            raise InvalidInput(f"there is no VM on {host}, so nobody would be told")
+        return host
 
     def group_called(self, name: str) -> str:
-        """Find a group in which there is at least one VM."""
+        """Find a group that has at least one VM."""
         if self.fleet is None:
             return name
-        found = _found(name, self.fleet.groups, "group")
-        if not self.in_group(found):
-            raise InvalidInput(f"there is no VM in {found}, so nobody would be told")
-        return found
+        group = _found(name, self.fleet.groups, "group")
+        if not self.in_group(group):
+            raise InvalidInput(f"there is no VM in {group}, so nobody would be told")
+        return group
 
     def is_spot(self, vm: str) -> bool:
-        """Whether `vm` may be evicted, as far as can be known."""
+        """Return whether `vm` can be evicted; true if the fleet is unknown."""
         return self.fleet is None or self.fleet.vms[vm].spot
 
     def on_host(self, host: str) -> frozenset[str] | None:
-        """Name the VMs on `host`; None: nobody knows."""
+        """Return the VMs on `host`; None if the fleet is unknown."""
         if self.fleet is None:
             return None
         vms = self.fleet.vms.values()
         return frozenset(vm.name for vm in vms if vm.host == host)
 
     def in_group(self, group: str) -> frozenset[str] | None:
-        """Name the VMs of `group`; None: nobody knows."""
+        """Return the VMs of `group`; None if the fleet is unknown."""
         if self.fleet is None:
             return None
         vms = self.fleet.vms.values()
         return frozenset(vm.name for vm in vms if vm.group == group)
 
-    # --- what was announced --------------------------------------------------
+    # --- announcements -------------------------------------------------------
 
     def event_called(self, name: str) -> str:
-        """Find what an earlier step has given the name `name`."""
+        """Check that an earlier step has set this name, and return it."""
         if name in self.called:
             return name
         near = meant(name, self.called)
@@ -81,22 +81,22 @@ class Known:
         )
 
     def sees(self, vm: str, event: str) -> bool:
-        """Whether `vm` is told of what is called `event`, as far as can be known."""
+        """Return whether `vm` sees the event of that name; true if that is unknown."""
         vms = self.called[event].vms
         if self.fleet is None or vms is None:
             return True
-        groups = {self.fleet.vms[each].group for each in vms}
+        groups = {self.fleet.vms[name].group for name in vms}
         own = self.fleet.vms[vm].group
         return vm in vms or (own in groups and not self.fleet.groups[own].isolated)
 
 
 def _found(name: str, names: Iterable[str], noun: str) -> str:
-    by_key = {key(each): each for each in names}
+    by_key = {key(own_name): own_name for own_name in names}
     if key(name) in by_key:
         return by_key[key(name)]
-    known = [*by_key.values()]
-    listed = f"; there are {', '.join(known)}"
-    instead = listed if len(known) <= _FEW else meant(name, known)
+    all_names = [*by_key.values()]
+    listed = f"; there are {', '.join(all_names)}"
+    instead = listed if len(all_names) <= _FEW else meant(name, all_names)
     raise InvalidInput(f'there is no {noun} "{name}" in the fleet{instead}')
 
 

@@ -1,4 +1,4 @@
-"""Judges what was seen of a program: what would hurt on Azure; pure."""
+"""Lint: all rules applied to the evidence on a program (pure)."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from forewarn.testing import lint_approving, lint_asking, lint_staying
 from forewarn.testing.evidence import Evidence
 from forewarn.testing.findings import Finding, Rule, Severity
 
-#: Every rule, in the order in which it is told.
+#: All rules, in the order in which they are reported.
 RULES: Sequence[Rule] = (
     *lint_asking.RULES,
     *lint_staying.RULES,
@@ -15,7 +15,7 @@ RULES: Sequence[Rule] = (
 
 
 def judge(evidence: Evidence) -> Sequence[Finding]:
-    """Let each rule say what it finds, passes or cannot have seen."""
+    """Apply every rule and return its finding."""
     return [_finding(rule, evidence) for rule in RULES]
 
 
@@ -26,6 +26,6 @@ def _finding(rule: Rule, evidence: Evidence) -> Finding:
 
 
 def has_failed(findings: Sequence[Finding], *, is_strict: bool = False) -> bool:
-    """Whether CI should stop: at an error; if `is_strict`, at a warning, too."""
+    """Return whether CI should fail: on an error, or if `is_strict` on a warning."""
     bad = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
-    return any(each.is_found and each.severity in bad for each in findings)
+    return any(finding.is_found and finding.severity in bad for finding in findings)

@@ -1,4 +1,4 @@
-"""Rules about what a program approves, and when."""
+"""Lint rules on approvals: what a program approves, and when."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from forewarn.testing.findings import (
     unseen,
 )
 
-_AT_ONCE = 0.05  # seconds in which nothing can have been prepared
+_AT_ONCE = 0.05  # seconds; too short to have prepared anything
 
 
 def _others(evidence: Evidence) -> Look:
     others = [e for e in evidence.announced if evidence.vm not in e.resources]
-    seen = [each for each in others if evidence.first_shown(each.id) is not None]
+    seen = [event for event in others if evidence.first_shown(event.id) is not None]
     if not seen:
         return unseen("it was shown no event of another VM")
-    done = [each for each in others if each.id in _approved(evidence)]
+    done = [event for event in others if event.id in _approved(evidence)]
     if done:
         return found(f"approved {' and '.join(map(_called, done))}")
     return passed(f"left alone {' and '.join(map(_called, seen))}")
@@ -32,23 +32,23 @@ def _others(evidence: Evidence) -> Look:
 
 def _unprepared(evidence: Evidence) -> Look:
     took = [
-        (approved - shown, each)
-        for each in evidence.announced
-        if _needs_work(each, evidence.vm)
-        and (shown := evidence.first_shown(each.id)) is not None
-        and (approved := _first_approval(evidence, each.id)) is not None
+        (approved - shown, item)
+        for item in evidence.announced
+        if _needs_work(item, evidence.vm)
+        and (shown := evidence.first_shown(item.id)) is not None
+        and (approved := _first_approval(evidence, item.id)) is not None
     ]
     if not took:
         return unseen("it approved no Reboot of its own VM by the platform")
-    after, event = min(took, key=lambda each: each[0])
-    said = f"approved {_called(event)} {seconds(after)} after it was first shown"
-    return found(said) if after < _AT_ONCE else passed(said)
+    after, event = min(took, key=lambda item: item[0])
+    text = f"approved {_called(event)} {seconds(after)} after it was first shown"
+    return found(text) if after < _AT_ONCE else passed(text)
 
 
 def _in_vain(evidence: Evidence) -> Look:
     if not evidence.approvals:
         return unseen("it sent no approval")
-    refused = [each for each in evidence.approvals if each.status == 400]
+    refused = [approval for approval in evidence.approvals if approval.status == 400]
     if refused:
         count = len(evidence.approvals)
         return found(f"{len(refused)} of {count} approvals were refused with 400")
@@ -58,46 +58,46 @@ def _in_vain(evidence: Evidence) -> Look:
 def _twice(evidence: Evidence) -> Look:
     counts = Counter(
         event.upper()
-        for each in evidence.approvals
-        if each.status == 200
-        for event in each.events
+        for approval in evidence.approvals
+        if approval.status == 200
+        for event in approval.events
     )
     if not counts:
         return unseen("it approved nothing")
     most = max(counts.values())
-    said = f"approved one event {times(most)}"
-    return passed("approved each event once") if most == 1 else found(said)
+    text = f"approved one event {times(most)}"
+    return passed("approved each event once") if most == 1 else found(text)
 
 
 def _nothing(evidence: Evidence) -> Look:
     own = [e for e in evidence.announced if evidence.vm in e.resources]
-    seen = [each for each in own if evidence.first_shown(each.id) is not None]
+    seen = [event for event in own if evidence.first_shown(event.id) is not None]
     if not seen:
         return unseen("it was shown no event of its own VM")
-    done = [each for each in seen if each.id in _approved(evidence)]
+    done = [event for event in seen if event.id in _approved(evidence)]
     if done:
         return passed(f"approved {' and '.join(map(_called, done))}")
-    names = sorted({each.type for each in seen})
+    names = sorted({event.type for event in seen})
     return found(f"approved no event of its own VM: no {', no '.join(names)}")
 
 
 def _needs_work(event: Announced, vm: str) -> bool:
-    """Whether approving at once is nobody's advice."""
+    """Return whether an immediate approval is wrong for this event."""
     is_planned = event.source == EventSource.PLATFORM
     return is_planned and event.type == EventType.REBOOT and vm in event.resources
 
 
 def _approved(evidence: Evidence) -> set[str]:
-    good = [each for each in evidence.approvals if each.status == 200]
-    return {event.upper() for each in good for event in each.events}
+    good = [approval for approval in evidence.approvals if approval.status == 200]
+    return {event.upper() for approval in good for event in approval.events}
 
 
 def _first_approval(evidence: Evidence, event: str) -> float | None:
     return min(
         (
-            each.since
-            for each in evidence.approvals
-            if event in (id_.upper() for id_ in each.events)
+            approval.since
+            for approval in evidence.approvals
+            if event in (id_.upper() for id_ in approval.events)
         ),
         default=None,
     )

@@ -1,4 +1,4 @@
-"""Rules about how a program asks: header, version, how often, and when refused."""
+"""Lint rules on requests: header, version, polling rate, behavior after a 429."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,10 +19,10 @@ from forewarn.testing.findings import (
 )
 
 _NOTICE = MINIMUM_NOTICE[EventType.PREEMPT].total_seconds()
-_TOO_RARE = _NOTICE / 2  # seconds, that may be gone before it is seen
+_TOO_RARE = _NOTICE / 2  # seconds; a Preempt may be over before it is seen
 _RARE = _NOTICE / 4
-_ALLOWED = 5  # requests that a VM may send in a second
-_TOLERANCE = 0.25  # seconds by which a timer may ring early
+_ALLOWED = 5  # requests per second and VM
+_TOLERANCE = 0.25  # seconds by which a timer may fire early
 
 
 def _never_asks(evidence: Evidence) -> Look:
@@ -54,22 +54,22 @@ def _no_header(evidence: Evidence) -> Look:
 
 
 def _no_version(evidence: Evidence) -> Look:
-    asked = [e for e in evidence.requests if is_events(e) and e.is_marked]
-    if not asked:
+    requests = [e for e in evidence.requests if is_events(e) and e.is_marked]
+    if not requests:
         return unseen("no request with the header came")
-    bad = [e for e in asked if e.version not in VERSIONS and e.status == 400]
+    bad = [e for e in requests if e.version not in VERSIONS and e.status == 400]
     if not bad:
-        known = sorted({e.version for e in asked if e.version in VERSIONS})
-        return passed(f"asked with {', '.join(known) or 'nothing that was refused'}")
-    given = f"with {bad[0].version}" if bad[0].version else "without one"
-    return found(f"asked {times(len(bad))} {given}; that was refused")
+        versions = sorted({e.version for e in requests if e.version in VERSIONS})
+        return passed(f"asked with {', '.join(versions) or 'nothing that was refused'}")
+    how = f"with {bad[0].version}" if bad[0].version else "without one"
+    return found(f"asked {times(len(bad))} {how}; that was refused")
 
 
 def _old_version(evidence: Evidence) -> Look:
-    given = {e.version for e in evidence.questions if e.version in VERSIONS}
-    if not given:
+    versions = {e.version for e in evidence.questions if e.version in VERSIONS}
+    if not versions:
         return unseen("no question with a known version came")
-    oldest = min(given)
+    oldest = min(versions)
     hidden = sorted(NEWEST.types - VERSIONS[oldest].types)
     if hidden:
         return found(f"asks with {oldest}, which hides {' and '.join(hidden)}")
@@ -88,11 +88,11 @@ def _proxy(evidence: Evidence) -> Look:
 
 
 def _rare_polls(evidence: Evidence) -> Look:
-    span, asked = evidence.span(Part.QUIET), evidence.asked_in(Part.QUIET)
-    if span is None or not asked:
+    span, polls = evidence.span(Part.QUIET), evidence.asked_in(Part.QUIET)
+    if span is None or not polls:
         return unseen("it asked nothing while nothing happened")
     has_ended = evidence.ending is not None and evidence.last_part is Part.QUIET
-    rest = 0.0 if has_ended else span.ended - asked[-1].since
+    rest = 0.0 if has_ended else span.ended - polls[-1].since
     longest = max(evidence.pause or 0.0, rest)
     if longest >= _TOO_RARE:
         return found(f"let {seconds(longest)} pass without a question")
@@ -131,23 +131,23 @@ def _hammers(evidence: Evidence) -> Look:
 
 
 def _retry_after(evidence: Evidence) -> Look:
-    asked = sorted(evidence.requests, key=lambda each: each.since)
+    requests = sorted(evidence.requests, key=lambda request: request.since)
     after = [
         later.since - earlier.at
-        for earlier, later in pairwise(asked)
+        for earlier, later in pairwise(requests)
         if earlier.status == 429
     ]
     if not after:
         return unseen("it did not ask again after a 429")
-    wanted, soonest = evidence.retry_after, min(after)
-    said = f"{seconds(soonest)} after a 429 that asked for {wanted:.0f} s"
-    if soonest < wanted - _TOLERANCE:
-        return found(f"asked again {said}")
-    return passed(f"asked again {said}")
+    required, soonest = evidence.retry_after, min(after)
+    text = f"{seconds(soonest)} after a 429 that asked for {required:.0f} s"
+    if soonest < required - _TOLERANCE:
+        return found(f"asked again {text}")
+    return passed(f"asked again {text}")
 
 
 def _most(moments: Sequence[float]) -> int:
-    """Count the most of `moments` that lie within a second."""
+    """Return the largest number of `moments` within one second."""
     ordered = sorted(moments)
     return max(
         (sum(1 for at in ordered if first <= at < first + 1) for first in ordered),
@@ -160,8 +160,8 @@ def _rate(count: int, length: float) -> float:
 
 
 def _usual_rate(evidence: Evidence) -> float:
-    asked = evidence.asked_in(Part.QUIET)
-    return _rate(len(asked), asked[-1].since - asked[0].since) if asked else 0.0
+    polls = evidence.asked_in(Part.QUIET)
+    return _rate(len(polls), polls[-1].since - polls[0].since) if polls else 0.0
 
 
 RULES: Sequence[Rule] = (

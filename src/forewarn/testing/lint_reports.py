@@ -1,4 +1,4 @@
-"""What a lint found, for people, for CI and for programs; pure."""
+"""Reports of a lint: table, reasons, summary, JSON and JUnit XML (pure)."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from forewarn.testing.linting import Linted
 
 HEADER = ("rule", "verdict", "what was seen")
 
-#: What is played, as it is told meanwhile.
+#: Descriptions of the parts, shown as progress.
 PARTS: Mapping[Part, str] = {
     Part.QUIET: "nothing is announced",
     Part.SCHEDULED: "a Freeze of vm-0, Reboots of vm-1 and vm-2 are scheduled",
@@ -28,31 +28,33 @@ PARTS: Mapping[Part, str] = {
 
 
 def row(finding: Finding) -> Sequence[str]:
-    """Write one line of the table."""
+    """Lay out one row of the table."""
     is_error = finding.is_found and finding.severity is Severity.ERROR
     verdict = finding.verdict
     return (finding.rule.id, verdict.upper() if is_error else verdict, finding.saw)
 
 
 def reasons(linted: Linted) -> Iterator[tuple[str, str, str]]:
-    """Say of each finding what it is, why it hurts and what to do."""
+    """Yield title, consequence and remedy of each violation, worst first."""
     for severity in Severity:
-        for each in linted.findings:
-            if each.is_found and each.severity is severity:
-                title = f"{severity}: {each.rule.id}: {each.saw}"
-                yield title, each.rule.hurts, each.rule.remedy
+        for finding in linted.findings:
+            if finding.is_found and finding.severity is severity:
+                title = f"{severity}: {finding.rule.id}: {finding.saw}"
+                yield title, finding.rule.hurts, finding.rule.remedy
 
 
 def summary(linted: Linted, *, is_strict: bool = False) -> str:
-    """Say in a sentence how it went."""
+    """Sum up the lint in one sentence."""
     word = "FAILED" if has_failed(linted.findings, is_strict=is_strict) else "PASSED"
-    found = Counter(each.severity for each in linted.findings if each.is_found)
+    counts_by_severity = Counter(
+        finding.severity for finding in linted.findings if finding.is_found
+    )
     counts = [
-        _count(found[Severity.ERROR], "error"),
-        _count(found[Severity.WARNING], "warning"),
-        _count(found[Severity.ADVICE], "piece", "pieces") + " of advice",
+        _count(counts_by_severity[Severity.ERROR], "error"),
+        _count(counts_by_severity[Severity.WARNING], "warning"),
+        _count(counts_by_severity[Severity.ADVICE], "piece", "pieces") + " of advice",
     ]
-    hidden = sum(each.outcome is Outcome.UNSEEN for each in linted.findings)
+    hidden = sum(finding.outcome is Outcome.UNSEEN for finding in linted.findings)
     total = len(linted.findings)
     return (
         f"{word} in {linted.seconds:.0f} s: {', '.join(counts)};"
@@ -65,22 +67,22 @@ def _count(number: int, noun: str, many: str | None = None) -> str:
 
 
 def as_json(linted: Linted, *, is_strict: bool = False) -> dict[str, object]:
-    """Write all of it for programs."""
+    """Convert the result to JSON values."""
     return {
         "passed": not has_failed(linted.findings, is_strict=is_strict),
         "seconds": round(linted.seconds, 3),
         "vm": linted.evidence.vm,
         "findings": [
             {
-                "rule": each.rule.id,
-                "outcome": each.outcome.value,
-                "severity": each.severity.value if each.is_found else None,
-                "saw": each.saw,
-                "hurts": each.rule.hurts,
-                "remedy": each.rule.remedy,
-                "facts": [*each.rule.facts],
+                "rule": finding.rule.id,
+                "outcome": finding.outcome.value,
+                "severity": finding.severity.value if finding.is_found else None,
+                "saw": finding.saw,
+                "hurts": finding.rule.hurts,
+                "remedy": finding.rule.remedy,
+                "facts": [*finding.rule.facts],
             }
-            for each in linted.findings
+            for finding in linted.findings
         ],
         "requests": len(linted.evidence.requests),
         "output": linted.output,
@@ -88,8 +90,8 @@ def as_json(linted: Linted, *, is_strict: bool = False) -> dict[str, object]:
 
 
 def as_junit(linted: Linted, *, is_strict: bool = False) -> str:
-    """Write each rule as a test of JUnit's XML, which every CI can show."""
-    cases = [_case(each, is_strict=is_strict) for each in linted.findings]
+    """Format each rule as a test case in JUnit XML, which every CI can show."""
+    cases = [_case(finding, is_strict=is_strict) for finding in linted.findings]
     suite = xml.Element(
         "testsuite",
         name="forewarn.lint",

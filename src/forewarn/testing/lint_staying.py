@@ -1,4 +1,4 @@
-"""Rules about whether a program goes on: after each kind of document, after errors."""
+"""Lint rules on survival: a program must keep polling after documents and errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from forewarn.testing.findings import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _After:
-    """What a program must outlive."""
+    """A document that a program must survive."""
 
     name: str
     part: Part
-    what: str  # it was shown, in a sentence
+    what: str  # what it received
     severity: Severity
     hurts: str
     remedy: str
@@ -35,7 +35,7 @@ _AFTER: Sequence[_After] = (
         name="scheduled",
         part=Part.SCHEDULED,
         what="events that are Scheduled",
-        severity=Severity.WARNING,  # it may be getting ready
+        severity=Severity.WARNING,  # it may be preparing
         hurts="Meanwhile nobody sees that the event is called off, or that another one"
         " comes.",
         remedy="Get ready in a thread or process of its own, and go on asking.",
@@ -56,7 +56,7 @@ _AFTER: Sequence[_After] = (
         name="reboot",
         part=Part.REBOOT,
         what="a Reboot of its own VM",
-        severity=Severity.WARNING,  # it may be started again with the VM
+        severity=Severity.WARNING,  # it may restart with the VM
         hurts="If the Reboot is called off the VM runs on, and nobody is told of what"
         " comes next.",
         remedy="Go on asking until the VM goes down.",

@@ -1,8 +1,8 @@
-"""Plays a course at a program, as fast as it allows, and gathers what is seen of it.
+"""Lint run: play all parts against a program and collect the evidence.
 
-A part ends when the program was shown what the part is about, and a moment later; a
-program that ends, or asks no more, ends the course. The clock of the service stands
-still but where the course moves it.
+A part ends a moment after the program has received what the part is about. A program
+that ends or stops polling ends the lint. The service's clock moves only where a part
+moves it.
 """
 
 import time
@@ -19,10 +19,10 @@ from forewarn.testing.onlooker import Onlooker
 from forewarn.testing.programs import Program
 from forewarn.testing.rehearsal import Rehearsal
 
-VM = "vm-0"  # whom the program speaks for
+VM = "vm-0"  # the VM whose requests the program sends
 OTHERS = ("vm-1", "vm-2")
 
-#: On demand, so that the incarnation begins again after a day of silence.
+#: Enabled on demand, so that the incarnation restarts after a day without polls.
 _FLEET: dict[str, object] = {
     "hosts": [{"name": f"host-{number}"} for number in range(3)],
     "groups": [{"name": "lint", "kind": "availability-set"}],
@@ -35,35 +35,35 @@ _FLEET: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What is linted, and how."""
+    """The program to lint, and the options."""
 
     command: Sequence[str]
     metadata: str = "127.0.0.1:0"
-    timeout: float = 60.0  # seconds of real time for all of it
-    output: str | None = None  # where the program's output goes; None: it is kept
-    ignored: Sequence[str] = ()  # rules that nobody asks
+    timeout: float = 60.0  # seconds of real time for the whole lint
+    output: str | None = None  # file for the program's output; None to keep its end
+    ignored: Sequence[str] = ()  # ids of rules to skip
     pace: Pace = field(default_factory=Pace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """What came of it."""
+    """Result of a lint."""
 
     findings: Sequence[Finding]
     evidence: Evidence
     seconds: float  # of real time
-    output: str  # the end of what the program wrote
+    output: str  # the end of the program's output
 
 
 class Progress(Protocol):
-    """Who is told how it goes."""
+    """Receives the progress of a lint."""
 
     def begin(self, part: Part) -> None:
-        """Hear that a part begins."""
+        """Show that a part begins."""
 
 
 def lint(trial: Trial, progress: Progress) -> Linted:
-    """Play the course at the program of `trial`, and judge what was seen."""
+    """Lint the program of `trial` and return the findings."""
     began = time.monotonic()
     with Rehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal:
         plane, watching = rehearsal.system.plane, rehearsal.watching

@@ -1,4 +1,4 @@
-"""Moves the clock of a rehearsal: to a start, to an end, over an outage."""
+"""Clock control of a rehearsal: advance to a start or end, or across an outage."""
 
 from datetime import datetime, timedelta
 
@@ -9,20 +9,20 @@ from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import Conflict, InvalidInput
 from forewarn.testing.events import Event
 
-_MOST_STEPS = 10_000  # of time, until something must have started
+_MOST_STEPS = 10_000  # clock steps, after which something must have started
 
 
 def move_to_start(system: System, event: Event) -> datetime:
-    """Move on until the maintenance behind `event` starts."""
+    """Advance the clock until the maintenance operation of `event` starts."""
     if event.phase is Phase.SCHEDULED:
         system.advance.to(max(system.engine.clock.now(), event.not_before))
     return _move_while(system, event, Phase.SCHEDULED)
 
 
 def move_to_end(system: System, event: Event) -> datetime:
-    """Move on until the maintenance behind `event` is over."""
+    """Advance the clock until the maintenance operation of `event` is over."""
     move_to_start(system, event)
-    system.advance.to(system.engine.clock.now())  # if it just started, the driver acts
+    system.advance.to(system.engine.clock.now())  # runs the driver if it just started
     return _move_while(system, event, Phase.STARTED)
 
 
@@ -39,7 +39,7 @@ def _move_while(system: System, event: Event, phase: Phase) -> datetime:
 
 
 def be_away(system: System, lasts: timedelta) -> datetime:
-    """Let the service have been away for that long by its clock."""
+    """Simulate an outage of the service that lasted so long on its clock."""
     if lasts > LONGEST_ADVANCE:
         raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
     clock = system.engine.clock

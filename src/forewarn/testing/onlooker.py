@@ -1,4 +1,4 @@
-"""Looks at a program on behalf of a lint, and shows it what no version has yet."""
+"""Request observer of a lint, which can also serve a document of a future version."""
 
 import json
 import time
@@ -14,7 +14,7 @@ from forewarn.server.witness import Asked, asked
 from forewarn.testing.evidence import Shown, is_events
 from forewarn.testing.watching import Watching
 
-#: The one event of the document that no service would show.
+#: Id of the only event in that document.
 STRANGE_EVENT = "00000000-0000-4000-8000-000000000000"
 STRANGE_TYPE = "Hibernate"
 
@@ -23,26 +23,26 @@ _OK = b"HTTP/1.1 200 OK"
 
 
 class Onlooker:
-    """Sees each request before and after it is answered.
+    """Observes each request before and after its response.
 
-    All calls but those of properties come from the metadata loop. What is appended
-    here is read by another thread, which is woken by `watching` afterwards.
+    All methods run in the metadata loop. Another thread reads the attributes;
+    `watching` wakes it after each change.
     """
 
     def __init__(self, watching: Watching, directory: Directory, vm: str) -> None:
-        """Look at the program that speaks for `vm`; `watching` takes all down."""
+        """Observe the program of `vm`; pass everything on to `watching`."""
         self._watching = watching
         self._directory = directory
         self._vm = vm
         self.shown: list[Shown] = []
         self.forwarded = 0
-        self.strange_since: datetime | None = None  # None: nothing strange is shown
+        self.strange_since: datetime | None = None  # None: serve real documents
 
-    # --- the witness ---------------------------------------------------------
+    # --- observing requests --------------------------------------------------
 
     def take(self, request: Request, body: bytes) -> Response | None:
-        """Answer with the strange document while there is one."""
-        request.wait = None  # Azure is not known to hold a question
+        """Respond with the future document while it is active."""
+        request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded
         if self.strange_since is not None and request.is_marked:
             since = time.monotonic()
@@ -53,24 +53,24 @@ class Onlooker:
         return self._watching.take(request, body)
 
     def came(self, vm: str | None, at: float) -> None:
-        """Pass it on."""
+        """Pass an arrival on."""
         self._watching.came(vm, at)
 
     def answered(self, asked: Asked) -> None:
-        """Take down which document was given."""
+        """Record which document was sent."""
         is_given = asked.status == 200 and asked.fault is None
         if is_given and asked.method == "GET" and is_events(asked):
             self._show(asked)
         self._watching.answered(asked)
 
-    # --- what it was shown ---------------------------------------------------
+    # --- recording documents -------------------------------------------------
 
     def _show(self, asked: Asked) -> None:
         seat, version = self._directory.seat("", self._vm), VERSIONS.get(asked.version)
         if seat is None or version is None:
             return
         document = seat.shelf.document
-        events = [each for each in document.events if each.type in version.types]
+        events = [event for event in document.events if event.type in version.types]
         self.shown.append(
             Shown(
                 at=asked.at,
@@ -100,13 +100,13 @@ class Onlooker:
 
 
 def _ids(events: list[ScheduledEvent], status: EventStatus) -> frozenset[str]:
-    return frozenset(each.id.upper() for each in events if each.status is status)
+    return frozenset(event.id.upper() for event in events if event.status is status)
 
 
 def _strange_document(
     vm: str, incarnation: int, version: ApiVersion, now: datetime
 ) -> bytes:
-    """Write a document as a later version may have it: more fields, another type."""
+    """Build a document as a future version might: more fields, a new event type."""
     event = ScheduledEvent(
         id=STRANGE_EVENT,
         type=STRANGE_TYPE,

@@ -1,4 +1,4 @@
-"""What a test wants announced, as it writes it."""
+"""Announcements as a test writes them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -12,7 +12,7 @@ from forewarn.protocol.types import EventSource, EventType
 
 
 class Options(TypedDict, total=False):
-    """What can be said of an announcement beside its type and its VMs."""
+    """Options of an announcement besides its type and VMs."""
 
     host: str
     group: str
@@ -26,8 +26,8 @@ class Options(TypedDict, total=False):
 
 
 def order_of(kind: EventType | str, vms: Sequence[str], options: Options) -> Order:
-    """Read what is to be announced."""
-    if strange := [each for each in vms if not isinstance(each, str)]:
+    """Build an order from event type, VMs and options."""
+    if strange := [name for name in vms if not isinstance(name, str)]:
         raise InvalidInput(f"{strange[0]!r} is no name of a VM; name one after another")
     refuse_unknown(options, Options)
     notice, duration = options.get("notice"), options.get("duration")
@@ -48,9 +48,9 @@ def order_of(kind: EventType | str, vms: Sequence[str], options: Options) -> Ord
 
 
 def refuse_unknown(options: Mapping[str, object], known: type) -> None:
-    """Refuse what stands in `options` and not in the table `known`."""
+    """Reject keys of `options` that the typed dict `known` does not have."""
     names = known.__annotations__
-    if unknown := [each for each in options if each not in names]:
+    if unknown := [key for key in options if key not in names]:
         raise InvalidInput(
             f"there is no {', '.join(unknown)}; there are {', '.join(names)}"
         )
@@ -60,25 +60,25 @@ def _type(kind: EventType | str) -> EventType:
     try:
         return EventType(str(kind).capitalize())
     except ValueError:
-        known = ", ".join(EventType)
-        raise InvalidInput(f"{kind!r} is no type of event; there are {known}") from None
+        types = ", ".join(EventType)
+        raise InvalidInput(f"{kind!r} is no type of event; there are {types}") from None
 
 
 def _source(source: str) -> EventSource:
     try:
         return EventSource(str(source).capitalize())
     except ValueError:
-        known = ", ".join(each.lower() for each in EventSource)
-        raise InvalidInput(f"a source is one of {known}; not {source!r}") from None
+        sources = ", ".join(member.lower() for member in EventSource)
+        raise InvalidInput(f"a source is one of {sources}; not {source!r}") from None
 
 
 def operation_of(operation: Operation | str) -> Operation:
-    """Read what a user does to a VM."""
+    """Parse the name of a user-initiated operation."""
     try:
         return Operation(str(operation).lower())
     except ValueError:
-        known = ", ".join(Operation)
-        raise InvalidInput(f"{operation!r} is none of {known}") from None
+        operations = ", ".join(Operation)
+        raise InvalidInput(f"{operation!r} is none of {operations}") from None
 
 
 def _seconds(duration: str | float | timedelta) -> int:

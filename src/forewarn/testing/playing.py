@@ -1,8 +1,9 @@
-"""Plays a scenario to a program, as fast as the program allows.
+"""Scenario player: plays a scenario against a program, as fast as the program allows.
 
-The clock of the service stands still while the program is waited for, so that every
-rehearsal goes the same way however fast the machine is. Only faults may come before
-the program's first request; every other step waits for that.
+1. The service's clock stands still while the player waits for the program, so that
+   every rehearsal gives the same result, however fast the machine is.
+2. Only faults may come before the program's first request; every other step waits for
+   it.
 """
 
 import time
@@ -24,7 +25,7 @@ from forewarn.testing.telling import tell
 from forewarn.testing.transcript import transcript
 from forewarn.testing.verdicts import Played, Result, Verdict
 
-_FIRST_REQUEST = 30.0  # seconds of real time that a program may take to begin
+_FIRST_REQUEST = 30.0  # seconds of real time until a program's first request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,22 +35,22 @@ class Production:
     command: Sequence[str]
     seed: int | None = None
     metadata: str = "127.0.0.1:0"
-    timeout: float = 300.0  # seconds of real time for all of it
-    output: str | None = None  # where the program's output goes; None: it is kept
+    timeout: float = 300.0  # seconds of real time for the whole scenario
+    output: str | None = None  # file for the program's output; None to keep its end
 
 
 class Progress(Protocol):
-    """Who is told how it goes."""
+    """Receives the progress of a scenario."""
 
     def begin(self, number: int, what: str) -> None:
-        """Hear that a step begins."""
+        """Show that a step begins."""
 
     def end(self, result: Result) -> None:
-        """Hear what came of a step."""
+        """Show the result of a step."""
 
 
 def play(scenario: s.Scenario, production: Production, progress: Progress) -> Played:
-    """Play `scenario` to the end, or to the first thing that goes wrong."""
+    """Play `scenario` to the end, or until a step fails."""
     began = time.monotonic()
     with Rehearsal(
         fleet=scenario.fleet,
@@ -92,7 +93,7 @@ class _Player:
 
     def play(self, scenario: s.Scenario) -> Sequence[Result]:
         steps = [*enumerate(scenario.steps, start=1)]
-        early = [*takewhile(lambda each: isinstance(each[1], s.SetFault), steps)]
+        early = [*takewhile(lambda item: isinstance(item[1], s.SetFault), steps)]
         for number, step in early:
             self._step(number, step)
         with self._stage.program:
@@ -102,12 +103,12 @@ class _Player:
             for number, step in steps[len(early) :]:
                 self._step(number, step)
             conduct = self._stage.conduct()
-        for each in judge(scenario.throughout, conduct):
-            self._end(self._as_far_as_it_went(each))
+        for item in judge(scenario.throughout, conduct):
+            self._end(self._as_far_as_it_went(item))
         return [*self._results]
 
     def _as_far_as_it_went(self, result: Result) -> Result:
-        """Call nothing passed that was not there to the end."""
+        """Turn passed into not reached, if the scenario has stopped early."""
         if self._has_failed and result.verdict is Verdict.PASSED:
             return replace(result, verdict=Verdict.NOT_REACHED)
         return result

@@ -1,6 +1,6 @@
-"""The pytest plugin: the fixtures `scheduled_events` and `make_scheduled_events`.
+"""pytest plugin with the fixtures `scheduled_events` and `make_scheduled_events`.
 
-pytest imports this in every run, so that all else is imported by who uses it.
+pytest imports this module in every run, so everything else is imported on use.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -22,14 +22,14 @@ _HELP = (
     " or the VMs of one group, the VM that the program speaks for, a seed for ids"
 )
 
-#: How a program ends that is stopped when its block ends.
+#: Exit codes of a program that was stopped at the end of its block.
 _BY_US = (-15, -9)
 
 _running = pytest.StashKey[list["Rehearsal"]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line("markers", _HELP)
 
 
@@ -68,7 +68,7 @@ def scheduled_events(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell of a test that failed what its services have seen."""
+    """Add the timelines of the services to the report of a failed test."""
     report = yield
     rehearsals = item.stash.get(_running, None)
     if rehearsals and report.failed and call.excinfo is not None:
@@ -80,11 +80,11 @@ def _tell(report: pytest.TestReport, rehearsals: "list[Rehearsal]", said: str) -
     from forewarn.errors import ForewarnError
     from forewarn.testing.timeline import TITLE
 
-    for each in rehearsals:
-        with suppress(ForewarnError):  # no store: what has failed the test counts
+    for rehearsal in rehearsals:
+        with suppress(ForewarnError):  # the test's own failure matters more
             if TITLE not in said:
-                report.sections.append((_SECTION, each.timeline()))
-        for program in each.programs:
+                report.sections.append((_SECTION, rehearsal.timeline()))
+        for program in rehearsal.programs:
             end = "ended by the test" if program.code in _BY_US else "which had ended"
             title = f"the program, {end} (code {program.code})"
             report.sections.append((title, program.written or "(it wrote nothing)"))
@@ -105,10 +105,10 @@ def _open(
 def _made(
     request: pytest.FixtureRequest, running: ExitStack, arguments: dict[str, object]
 ) -> "Rehearsal | str":
-    """Make a rehearsal and start it; or say why not."""
+    """Start a rehearsal, or return why it cannot be started."""
     if unknown := sorted(arguments.keys() - set(_ARGUMENTS)):
-        known = ", ".join(_ARGUMENTS)
-        return f"there is no {', '.join(unknown)}; there are {known}"
+        names = ", ".join(_ARGUMENTS)
+        return f"there is no {', '.join(unknown)}; there are {names}"
     fleet = arguments.get("fleet")
     if isinstance(fleet, str | Path):
         arguments = {**arguments, "fleet": request.path.parent / fleet}
@@ -119,7 +119,7 @@ def _made(
     from forewarn.errors import ForewarnError
 
     try:
-        made = Rehearsal(**arguments)  # type: ignore[arg-type]  # from a marker it may be anything
-        return running.enter_context(made)
+        rehearsal = Rehearsal(**arguments)  # type: ignore[arg-type]  # a marker may hold anything
+        return running.enter_context(rehearsal)
     except ForewarnError as error:
         return str(error)

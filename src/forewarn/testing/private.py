@@ -1,4 +1,4 @@
-"""A service in this process, in memory, whose clock is moved by hand."""
+"""In-process service of a rehearsal, with memory store and manual clock."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from forewarn.core.fleet import Fleet
 from forewarn.errors import InvalidInput
 from forewarn.settings import SETTINGS
 
-#: Settings that a rehearsal has its own word for, or its own mind about.
+#: Settings that a rehearsal sets itself or has an argument for.
 _OWN = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
 
 
@@ -20,8 +20,8 @@ def private_system(
     metadata: str,
     settings: Mapping[str, object],
 ) -> System:
-    """Make one that serves `fleet`; whoever asks without a name is `vm`."""
-    given = {
+    """Return a service for `fleet`; requests that name no VM count as from `vm`."""
+    flags = {
         "metadata": [metadata],
         "control": "127.0.0.1:0",
         "store": "memory",
@@ -31,17 +31,17 @@ def private_system(
         "seed": seed,
         **_checked(settings),
     }
-    config = load(Sources(flags=given))
+    config = load(Sources(flags=flags))
     return System(config, token, is_guest=True, fleet=fleet)
 
 
 def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
-    """Refuse settings that there are not, or that would be without effect."""
+    """Reject settings that do not exist or would have no effect."""
     if not isinstance(settings, Mapping):
         raise InvalidInput("settings is a table: {'requests_per_second': 1.0}")
-    known = {each.name for each in SETTINGS}
+    names = {setting.name for setting in SETTINGS}
     for name in settings:
-        if name not in known:
+        if name not in names:
             raise InvalidInput(f"settings: there is no setting {name!r}")
         if name in _OWN:
             raise InvalidInput(f"settings: {name} is not to be set in a rehearsal")

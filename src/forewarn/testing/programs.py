@@ -1,4 +1,4 @@
-"""The program under test: a process, and all that it starts."""
+"""Program under test: its process and everything that it starts."""
 
 import os
 import signal
@@ -14,11 +14,11 @@ from typing import IO
 from forewarn.errors import CannotStart
 
 _TAIL = 4000  # bytes
-_PART = (str, bytes, os.PathLike)  # of a command
+_PART = (str, bytes, os.PathLike)  # types of the parts of a command
 
 
 class Program:
-    """A process in a session of its own, so that what it starts ends with it."""
+    """A process in its own session, so that everything it starts ends with it."""
 
     def __init__(
         self,
@@ -31,8 +31,8 @@ class Program:
     ) -> None:
         """Run `command` with `environment` added; call `on_end` when it has ended.
 
-        What it writes goes to the file `output`; None: to one that goes with it. It is
-        told to end, and `grace` seconds later it is killed.
+        Its output goes to the file `output`; None for a temporary file. Stopping sends
+        SIGTERM, and SIGKILL `grace` seconds later.
         """
         self._command = command
         self._environment = environment
@@ -42,13 +42,13 @@ class Program:
         self._file: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: Thread | None = None
-        self.written = ""  # the end of it, once it was stopped
+        self.written = ""  # the end of its output, once it was stopped
         self.began = 0.0  # monotonic
-        self.ended: float | None = None  # monotonic; None: it has not
-        self.code: int | None = None  # minus a signal's number; None: it has not ended
+        self.ended: float | None = None  # monotonic; None while it is running
+        self.code: int | None = None  # negative: a signal; None while running
 
     def __enter__(self) -> "Program":
-        """Start."""
+        """Start the program."""
         self.start()
         return self
 
@@ -58,14 +58,14 @@ class Program:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop."""
+        """Stop the program and keep the end of its output."""
         self.stop()
         if self._file is not None:
             self.written = self.tail()
             self._file.close()
 
     def start(self) -> None:
-        """Start it."""
+        """Start the program."""
         if not self._command or not all(isinstance(e, _PART) for e in self._command):
             raise CannotStart(
                 "a command is its words, one after another: run('sleep', '5'); not"
@@ -102,7 +102,7 @@ class Program:
             ) from error
 
     def _wait(self) -> None:
-        """Wait until it has ended, but keep its number: nobody else may get it yet."""
+        """Wait until it has ended without reaping it, so that its PID is not reused."""
         assert self._process is not None
         end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         assert end is not None
@@ -117,15 +117,15 @@ class Program:
         return self._process is not None and self.ended is None
 
     def stop(self) -> None:
-        """End it, and all that it has started."""
+        """Stop it and everything that it has started."""
         if self._process is None or self._thread is None:
             return
         try:
             self._signal(signal.SIGTERM)
             self._thread.join(self._grace)
-        finally:  # also for who does not want to wait, as by a second Ctrl-C
-            self._signal(signal.SIGKILL)  # also those who outlive their parent
-        self._thread.join()  # before its number is given back: the thread asks by it
+        finally:  # even after a second Ctrl-C
+            self._signal(signal.SIGKILL)  # even processes that outlive their parent
+        self._thread.join()  # before the PID is released, which the thread uses
         self._process.wait()
 
     def _signal(self, number: signal.Signals) -> None:
@@ -134,10 +134,10 @@ class Program:
             os.killpg(self._process.pid, number)
 
     def tail(self) -> str:
-        """Read the end of what it has written so far."""
+        """Return the end of its output so far."""
         if self._file is None or self._file.closed:
             return self.written
         number = self._file.fileno()
-        size = os.fstat(number).st_size  # to seek would move where the program writes
+        size = os.fstat(number).st_size  # a seek would move the program's writes
         data = os.pread(number, _TAIL, max(0, size - _TAIL))
         return data.decode(errors="replace").strip()

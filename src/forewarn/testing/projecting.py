@@ -1,4 +1,4 @@
-"""A line of a tape, as the metadata plane shows it at another time (pure)."""
+"""Projection of a recording: its lines, as the metadata plane replays them (pure)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,14 @@ from forewarn.protocol.types import Document, ScheduledEvent
 from forewarn.protocol.versions import VERSIONS
 
 _GROUP = Group(name="tape", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
-_NOBODY = "vm-0"  # who asks, if the tape names no VM
+_NOBODY = "vm-0"  # the client's VM, if the recording names none
 
 
 def vms_of(tape: Tape, named: str | None) -> Sequence[VM]:
-    """Find all VMs on `tape`; the first is the one that is `named`, or it was made in.
+    """Return all VMs in `tape`: first `named`, or the VM that recorded it.
 
-    Documents of 2017-03-01 mark by an underscore which VMs are no role instances.
+    In documents of version 2017-03-01 a leading underscore marks VMs that are not role
+    instances.
     """
     is_marked = _is_marked(tape)
     resources = [
@@ -31,13 +32,13 @@ def vms_of(tape: Tape, named: str | None) -> Sequence[VM]:
         for event in _document(showing.document).events
         for name in event.resources
     ]
-    paas = {each for each in resources if is_marked and not each.startswith("_")}
-    plain = [each.removeprefix("_") if is_marked else each for each in resources]
-    first = [each for each in (named, tape.header.vm) if each]
-    names = {each.lower(): each for each in reversed([*first, *plain])}
-    ordered = dict.fromkeys(each.lower() for each in [*first, *plain])
-    found = [names[each] for each in ordered] or [_NOBODY]
-    return [VM(name=each, group=_GROUP.name, paas=each in paas) for each in found]
+    paas = {vm for vm in resources if is_marked and not vm.startswith("_")}
+    plain = [vm.removeprefix("_") if is_marked else vm for vm in resources]
+    first = [vm for vm in (named, tape.header.vm) if vm]
+    names = {vm.lower(): vm for vm in reversed([*first, *plain])}
+    ordered = dict.fromkeys(vm.lower() for vm in [*first, *plain])
+    in_order = [names[vm] for vm in ordered] or [_NOBODY]
+    return [VM(name=vm, group=_GROUP.name, paas=vm in paas) for vm in in_order]
 
 
 def project(
@@ -45,8 +46,8 @@ def project(
 ) -> Shown:
     """Show line `number` of `tape` in its `turn`, `by` later than it was recorded.
 
-    Whoever asks in the version of the tape gets all that was recorded, also what is
-    not known here. From its second turn on a tape tells of other events.
+    Clients that use the recording's API version get everything that was recorded, even
+    unknown fields. From the second turn on, events have new ids.
     """
     recorded = shifted(_renewed(showing.document or {}, turn), by)
     document = _document(recorded)
@@ -78,17 +79,17 @@ def _unmarked_event(event: ScheduledEvent) -> ScheduledEvent:
     names = event.resources
     return replace(
         event,
-        resources=tuple(each.removeprefix("_") for each in names),
-        paas=frozenset(each for each in names if not each.startswith("_")),
+        resources=tuple(name.removeprefix("_") for name in names),
+        paas=frozenset(name for name in names if not name.startswith("_")),
     )
 
 
 def _renewed(document: Mapping[str, object], turn: int) -> Mapping[str, object]:
-    """Give events other ids in later turns: those of the first are over for good."""
+    """Give events new ids in later turns, as those of the first turn are over."""
     listed = document.get("Events")
     if turn == 0 or not isinstance(listed, list):
         return document
-    return {**document, "Events": [_with_new_id(each, turn) for each in listed]}
+    return {**document, "Events": [_with_new_id(event, turn) for event in listed]}
 
 
 def _with_new_id(event: object, turn: int) -> object:
@@ -103,6 +104,6 @@ def _document(plain: Mapping[str, object]) -> Document:
 
 
 def _body(plain: Mapping[str, object]) -> bytes:
-    """Write it as real endpoints do; halves of characters cannot be written."""
+    """Encode a document as real endpoints do; replace lone surrogates."""
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="replace")

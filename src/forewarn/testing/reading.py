@@ -1,6 +1,6 @@
-"""Scenario files: TOML in, a scenario out, or all that is wrong with the file.
+"""Scenario file reader: TOML in, a scenario or all errors of the file out.
 
-Nothing of the service is needed for it.
+It needs nothing of the service.
 """
 
 import tomllib
@@ -23,7 +23,7 @@ _PATIENCE = 10.0  # seconds of real time, for a program that polls every second
 
 
 def _as_it_is(value: object, _: Known) -> object:
-    return value  # read by a reader of its own
+    return value  # parsed separately
 
 
 def _part(shown: str) -> Kind[object]:
@@ -74,7 +74,7 @@ TOP: tuple[Key[object], ...] = (
 
 
 def read(path: Path) -> Scenario:
-    """Read the file, and that of its fleet."""
+    """Read a scenario file and its fleet file."""
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
@@ -86,21 +86,21 @@ def read(path: Path) -> Scenario:
 
 
 def parse(text: str, path: Path) -> Scenario:
-    """Read `text`, which is that of the file `path`."""
+    """Parse `text`, the contents of the file `path`."""
     try:
         plain = tomllib.loads(text)
-        found = Complaints(file=path, lines=lines_of(text))
+        complaints = Complaints(file=path, lines=lines_of(text))
     except ValueError as error:
         raise FaultyFile(f"{path}: this is not TOML: {error}") from error
     except RecursionError as error:
         raise FaultyFile(f"{path}: this is nested too deep") from error
-    scenario = _scenario(plain, Place(complaints=found))
-    if found.errors or scenario is None:
-        raise FaultyFile("\n".join(found.errors))
+    scenario = _scenario(plain, Place(complaints=complaints))
+    if complaints.errors or scenario is None:
+        raise FaultyFile("\n".join(complaints.errors))
     return scenario
 
 
-# --- the whole ---------------------------------------------------------------
+# --- top level ---------------------------------------------------------------
 
 
 def _scenario(plain: Mapping[str, object], top: Place) -> Scenario | None:
@@ -125,16 +125,16 @@ def _scenario(plain: Mapping[str, object], top: Place) -> Scenario | None:
 
 
 def _fleet(plain: Mapping[str, object], top: Place) -> Fleet | None:
-    """Read the fleet; None: it is refused."""
-    given = plain.get("fleet")
+    """Read the fleet; None if it is invalid."""
+    source = plain.get("fleet")
     try:
-        if given is None or isinstance(given, dict):
-            fleet = fleet_of(given)
-        elif isinstance(given, str) and given.strip():
-            fleet = fleet_of(top.folder / given)
+        if source is None or isinstance(source, dict):
+            fleet = fleet_of(source)
+        elif isinstance(source, str) and source.strip():
+            fleet = fleet_of(top.folder / source)
         else:
-            wanted = "a path, or a table as in a fleet file"
-            raise InvalidInput(f"fleet: {wrong(wanted, given)}")
+            expected = "a path, or a table as in a fleet file"
+            raise InvalidInput(f"fleet: {wrong(expected, source)}")
         if not fleet.vms:
             raise InvalidInput("the fleet has no VMs")
     except InvalidInput as error:
@@ -144,7 +144,7 @@ def _fleet(plain: Mapping[str, object], top: Place) -> Fleet | None:
 
 
 def _vm(plain: Mapping[str, object], known: Known) -> str:
-    """Find the VM of the program; empty: it was complained of."""
+    """Return the program's VM; empty if it is invalid, which is reported elsewhere."""
     if "vm" not in plain:
         return "" if known.fleet is None else next(iter(known.fleet.vms))
     try:
@@ -160,11 +160,11 @@ def _steps(
         if tables != ():
             place.refuse(f"steps: {wrong('tables called [[steps]]', tables)}")
         return ()
-    found = [
+    parsed = [
         steps.read_step(table, number, forms, place.below(number - 1), known)
         for number, table in enumerate(tables, 1)
     ]
-    return tuple(each for each in found if each is not None)
+    return tuple(step for step in parsed if step is not None)
 
 
 def _throughout(

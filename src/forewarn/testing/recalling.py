@@ -1,4 +1,4 @@
-"""Gathers what a rehearsal has seen, and tells it."""
+"""Journal and timeline of a rehearsal."""
 
 from collections.abc import Sequence
 
@@ -11,29 +11,29 @@ _PAGE = 1000
 
 
 def journal_of(engine: Engine) -> Sequence[Entry]:
-    """Read every fact so far."""
+    """Return all journal entries so far."""
     engine.write_notes()
-    found: list[Entry] = []
-    while page := engine.store.facts(found[-1].position if found else 0, _PAGE):
-        found += page
-    return found
+    entries: list[Entry] = []
+    while page := engine.store.facts(entries[-1].position if entries else 0, _PAGE):
+        entries += page
+    return entries
 
 
 def tell(engine: Engine, watching: Watching) -> str:
-    """Tell what happened so far, as a timeline."""
+    """Format what has happened so far as a timeline."""
     now = engine.clock.now()
     at = watching.now()
     return timeline(
         Course(
             entries=[
-                (watching.committed_at(each.position), each)
-                for each in journal_of(engine)
+                (watching.committed_at(item.position), item)
+                for item in journal_of(engine)
             ],
             requests=[
-                (watching.time_at(each.at) or now, each) for each in watching.asked
+                (watching.time_at(item.at) or now, item) for item in watching.asked
             ],
             unanswered=watching.unanswered,
-            marks=[(watching.time_at(each.at) or now, each) for each in watching.marks],
+            marks=[(watching.time_at(item.at) or now, item) for item in watching.marks],
             at=at,
             time=now,
         )

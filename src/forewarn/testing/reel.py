@@ -1,11 +1,10 @@
-"""When each line of a tape is shown, if it runs at some speed (pure).
+"""Replay schedule: when each line of a recording is shown, at some speed (pure).
 
-Rules of this file:
-
-1. Between two lines pass the seconds of the tape, divided by the speed; but a document
-   or a trouble lasts for a least real time, so that a program that polls can see it.
-2. While it is kept for that reason the tape's time does not go on. So whatever
-   a document promises for later is still that far away when it is shown.
+1. The recorded seconds between two lines, divided by the speed, pass between them. A
+   document or a failure stays for a minimum of real time, so that a polling program can
+   see it.
+2. The recording's time stands still while a line is kept for that minimum. So every
+   time in a document is still as far ahead as it was when recorded.
 """
 
 from bisect import bisect_right
@@ -17,23 +16,23 @@ from forewarn.client.tapes import Line, Showing, Tape, Trouble
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """A line, and when it is shown."""
+    """A line and when it is shown."""
 
     line: Line
-    starts: float  # real seconds since the tape began to run
+    starts: float  # real seconds since the start of the turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reel:
-    """All that is shown, in order."""
+    """All lines that are shown, in order."""
 
     frames: Sequence[Frame]
     speed: float
-    ends: float  # real seconds since the tape began to run
+    ends: float  # real seconds since the start of the turn
 
     def position(self, elapsed: float) -> float:
-        """Say where the tape is after so many real seconds, in its own."""
-        number = bisect_right(self.frames, elapsed, key=lambda each: each.starts) - 1
+        """Convert elapsed real seconds to a position in recorded seconds."""
+        number = bisect_right(self.frames, elapsed, key=lambda shown: shown.starts) - 1
         if number < 0:
             return 0.0
         frame = self.frames[number]
@@ -44,8 +43,8 @@ class Reel:
 
 
 def reel_of(tape: Tape, *, speed: float, shown: float) -> Reel:
-    """Lay out `tape`; what can be seen lasts for at least `shown` real seconds."""
-    lines = [each for each in tape.lines if _is_shown(each)]
+    """Schedule `tape`; visible lines stay for at least `shown` real seconds."""
+    lines = [candidate for candidate in tape.lines if _is_shown(candidate)]
     frames: list[Frame] = []
     now, after, least = 0.0, lines[0].after if lines else 0.0, 0.0
     for line in lines:
@@ -57,11 +56,11 @@ def reel_of(tape: Tape, *, speed: float, shown: float) -> Reel:
 
 
 def _is_shown(line: Line) -> bool:
-    """Whether a service does it; a body without a byte is as good as no news."""
+    """Return whether a line changes what is served; an empty body means no change."""
     is_blank = isinstance(line, Showing) and line.document is None
     return isinstance(line, Showing | Trouble) and not is_blank
 
 
 def _is_seen(line: Line) -> bool:
-    """Whether it takes a question to see it; the end of a trouble needs none."""
+    """Return whether only a poll shows the line, unlike the end of a failure."""
     return not (isinstance(line, Trouble) and line.what is None)

@@ -1,4 +1,4 @@
-"""A private service in this process, with a clock that is moved by hand."""
+"""Rehearsal: a private in-process service with a manual clock."""
 
 import os
 import secrets
@@ -32,10 +32,11 @@ from forewarn.testing.watching import MARKS, Mark, Watching
 
 
 class Rehearsal:
-    """A private service; what a test does to a program, and sees of it.
+    """A private service, to act on a program under test and observe it.
 
-    Times of the service (`advance`, notice, duration) are its clock's, which stands
-    still until it is moved. Times that a program takes (`within`) are real.
+    Durations of the service (`advance`, notice, duration) run on its clock, which
+    stands still until it is advanced. Durations in which a program must act (`within`)
+    are real.
     """
 
     def __init__(
@@ -48,11 +49,12 @@ class Rehearsal:
         metadata: str = "127.0.0.1:0",
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        """Serve `fleet` or a group of `vms`; the program speaks for `vm`.
+        """Serve `fleet` or a group of `vms`; the program sends the requests of `vm`.
 
-        Without them it is web-0 of the demo fleet. `settings` are those of the service.
+        Without arguments it is web-0 of the demo fleet. `settings` are those of the
+        service.
         """
-        self._opened_in: int | None = None  # by which process; None: it is not open
+        self._opened_in: int | None = None  # process id; None if it is not open
         self.fleet: Fleet = fleet_of(fleet, vms)
         self.vm: str = vm_of(self.fleet, vm)
         self.seed = seed
@@ -63,17 +65,17 @@ class Rehearsal:
             self.fleet, self.vm, self._token, seed, metadata, settings or {}
         )
         self._was_opened = False
-        self._controlling = Lock()  # so that two who ask for it start one
+        self._controlling = Lock()  # so that concurrent callers start only one
 
     def __repr__(self) -> str:
-        """Say where it is."""
+        """Show the endpoint."""
         where = self.endpoint if self._opened_in is not None else "that is not open"
         return f"<Rehearsal {where}>"
 
-    # --- its life ------------------------------------------------------------
+    # --- start and stop ------------------------------------------------------
 
     def __enter__(self) -> "Rehearsal":
-        """Start."""
+        """Start the service."""
         self.open()
         return self
 
@@ -83,11 +85,11 @@ class Rehearsal:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop."""
+        """Stop the service."""
         self.close()
 
     def open(self) -> None:
-        """Start; return when VMs are answered."""
+        """Start the service; return when it accepts requests."""
         if self._was_opened:
             raise Conflict("a rehearsal is opened once; make another")
         self._system.open()
@@ -98,7 +100,7 @@ class Rehearsal:
         self.system.readers.told.append(lambda _: self.watching.ring())
 
     def close(self) -> None:
-        """Stop; in a child of the process that has opened it, nothing is running."""
+        """Stop the service; in a forked child, where nothing is running, do nothing."""
         if self._opened_in == os.getpid():
             self._system.close()
         self._opened_in = None
@@ -110,30 +112,30 @@ class Rehearsal:
             raise Conflict("the rehearsal is not open; use it in a `with` block")
         return self._system
 
-    # --- where it is ---------------------------------------------------------
+    # --- addresses -----------------------------------------------------------
 
     @property
     def base(self) -> str:
-        """The address of the metadata plane; whoever asks there is `vm`."""
+        """Address of the metadata plane; requests there count as from `vm`."""
         return self.system.metadata[0]
 
     @property
     def endpoint(self) -> str:
-        """Where the program under test asks."""
+        """Endpoint of the program under test."""
         return self.endpoint_of(self.vm)
 
     def endpoint_of(self, vm: str) -> str:
-        """Where `vm` asks."""
+        """Return the endpoint of `vm`."""
         return f"{self.base}/vm/{vm_of(self.fleet, vm)}"
 
     @property
     def mark_url(self) -> str:
-        """Where a program POSTs what it has done."""
+        """Address to which a program POSTs its marks."""
         return f"{self.base}{MARKS}"
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What a program under test finds in its environment."""
+        """Environment variables of a program under test."""
         return {"FOREWARN_ENDPOINT": self.endpoint, "FOREWARN_MARK_URL": self.mark_url}
 
     def run(
@@ -142,9 +144,9 @@ class Rehearsal:
         environment: Mapping[str, str] | None = None,
         output: str | None = None,
     ) -> Program:
-        """Run a program that finds the way here, until the `with` block ends.
+        """Run a program with the rehearsal's environment, until the `with` block ends.
 
-        Its output goes to the file `output`; None: it is shown if the test fails.
+        Its output goes to the file `output`; if that is None, a failing test shows it.
         """
         program = Program(
             command,
@@ -157,7 +159,7 @@ class Rehearsal:
 
     @property
     def control(self) -> str:
-        """The address of the control API, which starts when it is first asked for."""
+        """Address of the control API, which starts on first use."""
         with self._controlling:
             if not self.system.control:
                 self.system.open_control()
@@ -165,41 +167,41 @@ class Rehearsal:
 
     @property
     def token(self) -> str:
-        """What the control API is asked with."""
+        """Admin token of the control API."""
         return self._token
 
-    # --- the clock -----------------------------------------------------------
+    # --- clock ---------------------------------------------------------------
 
     @property
     def now(self) -> datetime:
-        """The service's time."""
+        """Current time of the service."""
         return self.system.engine.clock.now()
 
     def advance(self, by: str | float | timedelta) -> datetime:
-        """Move the clock on; everything that falls due on the way happens."""
+        """Advance the clock; everything that falls due on the way happens."""
         return self.system.advance.by(duration_of(by))
 
     def advance_to_start(self, event: Event) -> datetime:
-        """Move the clock on until the maintenance behind `event` starts."""
+        """Advance the clock until the maintenance operation of `event` starts."""
         return move_to_start(self.system, event)
 
     def advance_to_end(self, event: Event) -> datetime:
-        """Move the clock on until the maintenance behind `event` is over."""
+        """Advance the clock until the maintenance operation of `event` is over."""
         return move_to_end(self.system, event)
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
-        """Let the service have been away for that long by its clock."""
+        """Simulate an outage of the service that lasted so long on its clock."""
         return be_away(self.system, duration_of(lasts))
 
-    # --- what happens --------------------------------------------------------
+    # --- announcements -------------------------------------------------------
 
     def announce(
         self, kind: EventType | str, *vms: str, **options: Unpack[Options]
     ) -> Sequence[Event]:
-        """Announce a maintenance of `vms`, a host or a group; answer every event."""
+        """Announce maintenance of `vms`, a host or a group; return all events."""
         order = order_of(kind, vms, options)
-        made = self.system.engine.announce(order, by=BY)
-        return events_of(self.system, self.watching, made)
+        maintenances = self.system.engine.announce(order, by=BY)
+        return events_of(self.system, self.watching, maintenances)
 
     def operate(self, operation: Operation | str, vm: str) -> Event:
         """Restart, redeploy, reimage, evict or delete `vm`."""
@@ -237,40 +239,40 @@ class Rehearsal:
         events = events_of(self.system, self.watching, made)
         return seen_by(self.vm, self.fleet, events)
 
-    # --- what goes wrong on the way ------------------------------------------
+    # --- faults --------------------------------------------------------------
 
     def fault(self, kind: str, **options: Unpack[FaultOptions]) -> str:
-        """Let the metadata plane misbehave; answer the id of the fault."""
+        """Inject a fault into the metadata plane and return its id."""
         return self.set_fault(fault_from(kind, options))
 
     def set_fault(self, fault: Fault) -> str:
-        """Let the metadata plane misbehave; answer the id of the fault."""
+        """Inject a fault into the metadata plane and return its id."""
         return self.system.plane.add_fault(fault, by=BY).id
 
     def clear_faults(self, id_: str | None = None) -> None:
-        """Let it behave again; if `id_` is given, as far as that fault goes."""
+        """Remove all faults, or only the one with that id."""
         self.system.plane.clear_faults(id_)
 
-    # --- what was seen -------------------------------------------------------
+    # --- observations --------------------------------------------------------
 
     def mark(self, name: str) -> None:
-        """Take down that `name` was done."""
+        """Record the mark `name`."""
         self.watching.mark(name)
 
     @property
     def marks(self) -> Sequence[Mark]:
-        """Every mark so far."""
+        """All marks so far."""
         return self.watching.marks
 
     @property
     def requests(self) -> Sequence[Asked]:
-        """Every request to the metadata plane so far."""
+        """All requests to the metadata plane so far."""
         return self.watching.asked
 
     def wait_marked(
         self, name: str, within: str | float | timedelta = "10s", *, times: int = 1
     ) -> None:
-        """Wait, in real time, until `name` was marked, `times` in all."""
+        """Wait, in real time, until `name` has been marked `times` times in all."""
         __tracebackhide__ = True
         wait_marked(self.system.engine, self.watching, name, within, times)
 
@@ -281,15 +283,15 @@ class Rehearsal:
         by: str | None = None,
         times: int = 1,
     ) -> None:
-        """Wait, in real time, until `by`, or the program's VM, asks again."""
+        """Wait, in real time, until `by`, or the program's VM, polls again."""
         __tracebackhide__ = True
         vm = vm_of(self.fleet, by or self.vm)
         wait_polled(self.system.engine, self.watching, vm, within, times)
 
     def journal(self) -> Sequence[Entry]:
-        """Every fact so far."""
+        """Return all journal entries so far."""
         return journal_of(self.system.engine)
 
     def timeline(self) -> str:
-        """Tell what happened so far in a few lines."""
+        """Format what has happened so far in a few lines."""
         return tell(self.system.engine, self.watching)

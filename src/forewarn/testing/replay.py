@@ -1,4 +1,4 @@
-"""Serves a tape: what was answered once is answered again, in the same order."""
+"""Replay of a recording: a metadata service that repeats recorded responses."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -29,14 +29,14 @@ from forewarn.testing.tape_clock import TapeClock
 from forewarn.testing.tape_events import Approval, TapeEvents
 
 _EVENTS = "/metadata/scheduledevents"
-#: The troubles that are answered as they were; in all others the service is away.
+#: Failures that are repeated with their status; all others become a 503.
 _STATUSES = frozenset({"404", "410", "429", "500"})
 _AWAY = "503"
-_SHORTEST_TURN = 0.01  # seconds; a tape with one line would be over at once
+_SHORTEST_TURN = 0.01  # seconds; a recording with one line would loop without a pause
 
 
 class Replay:
-    """A metadata service that plays a tape; use it in a `with` block."""
+    """A metadata service that plays a recording; use it in a `with` block."""
 
     def __init__(
         self,
@@ -52,16 +52,16 @@ class Replay:
         on_approval: Callable[[Approval], None] = lambda approval: None,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """Play `tape` at `speed`; whoever asks is `vm`, or the VM it was recorded in.
+        """Play `tape` at `speed`; requests count as from `vm`, or from the recorded VM.
 
-        It begins with the first question, or if it `is_eager` at once. Each document
-        is shown for at least `shown` real seconds.
+        It starts with the first request, or immediately if `is_eager`. Each document is
+        shown for at least `shown` real seconds.
         """
         self.tape = tape if isinstance(tape, Tape) else read_tape(Path(tape))
         self.reel = reel_of(self.tape, speed=speed, shown=shown)
         self.vms = vms_of(self.tape, vm)
         self.is_over = Event()
-        self.base = ""  # the address, once it is open
+        self.base = ""  # address, once it is open
         self._first = self._find_first()
         self._config = load(Sources(flags={"metadata": metadata, "store": "memory"}))
         self._is_looped = is_looped
@@ -75,16 +75,16 @@ class Replay:
         self._begun = Event()
         self._closing = Event()
         self._turn = 0
-        self._by = timedelta()  # how much later than it was recorded
-        self._trouble: str | None = None  # what is wrong now; None: nothing
+        self._by = timedelta()  # between recording and replay
+        self._trouble: str | None = None  # current failure; None if there is none
         self._cleanup = ExitStack()
 
-    # --- its life ------------------------------------------------------------
+    # --- start and stop ------------------------------------------------------
 
     def open(self) -> None:
-        """Begin to answer."""
+        """Start serving."""
         with ExitStack() as cleanup:
-            sockets = [listen(each, cleanup) for each in self._config.metadata]
+            sockets = [listen(address, cleanup) for address in self._config.metadata]
             directory = Directory(is_open=True, default_vm=self.vms[0].name)
             clock, most = self._clock, limit(self._config)
             desk = Desk(directory, self._notes, Stamp(clock.now(), clock.name))
@@ -104,11 +104,11 @@ class Replay:
             self._cleanup = cleanup.pop_all()
 
     def close(self) -> None:
-        """End."""
+        """Stop serving."""
         self._cleanup.close()
 
     def __enter__(self) -> Self:
-        """Begin to answer."""
+        """Start serving."""
         self.open()
         return self
 
@@ -118,19 +118,19 @@ class Replay:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End."""
+        """Stop serving."""
         self.close()
 
     def endpoint_of(self, vm: str) -> str:
-        """Where `vm` asks; at `base` whoever asks is the first of `vms`."""
+        """Return the endpoint of `vm`; `base` is that of the first VM."""
         return f"{self.base}/vm/{vm}"
 
     @property
     def unapproved(self) -> Sequence[ScheduledEvent]:
-        """Events that have waited for approval, and did not get it in time."""
+        """Events that were Scheduled and not approved in time."""
         return self._events.unapproved
 
-    # --- the tape runs -------------------------------------------------------
+    # --- playing -------------------------------------------------------------
 
     def _play(self) -> None:
         self._begun.wait()
@@ -149,7 +149,7 @@ class Replay:
             self._begin_turn()
 
     def _waits_until(self, elapsed: float) -> bool:
-        """Wait until the turn has lasted so long; answer whether all has ended."""
+        """Wait until the turn has lasted so long; return whether to stop."""
         seconds = elapsed - self._clock.elapsed()
         return self._closing.wait(min(max(seconds, 0.0), TIMEOUT_MAX))
 
@@ -175,10 +175,10 @@ class Replay:
                 return number, frame.line
         raise InvalidInput("there is no document on this tape; nothing can be shown")
 
-    # --- asked by the metadata plane -----------------------------------------
+    # --- called by the metadata plane ----------------------------------------
 
     def take(self, request: Request, body: bytes) -> Response | None:
-        """Let the tape begin, and answer for it while it tells of trouble."""
+        """Start on the first request; repeat recorded failures."""
         del body
         if not request.path.rstrip("/").lower().endswith(_EVENTS):
             return None
@@ -190,7 +190,7 @@ class Replay:
         return error(int(status), f"The tape tells of trouble: {self._trouble}")
 
     def _begin(self) -> None:
-        """Begin the first turn, so that the present question is answered from it."""
+        """Start the first turn, so that the current request is part of it."""
         self._begin_turn()
         desk, clock = self._plane.desk, self._clock
         desk.stamp = Stamp(clock.now(), clock.name)
@@ -200,20 +200,20 @@ class Replay:
         self._begun.set()
 
     def came(self, vm: str | None, at: float) -> None:
-        """Do nothing: who asks is no matter."""
+        """Ignore an arrival."""
 
     def answered(self, asked: Asked) -> None:
-        """Forget who has asked: nobody writes it down."""
+        """Discard the observations of a request, as a replay has no journal."""
         del asked
         self._notes.take()
 
     def listen(self, groups: Sequence[str]) -> None:
-        """Do nothing: the group of a tape always listens."""
+        """Ignore a group's first poll: the recording's group is always enabled."""
 
     def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
-        """Take down an approval; the tape takes its course all the same."""
-        for each in self._events.approve(vm_name, event_ids, self._clock.now()):
-            self._on_approval(each)
+        """Record an approval, which does not change what is played."""
+        for approval in self._events.approve(vm_name, event_ids, self._clock.now()):
+            self._on_approval(approval)
 
 
 def _update(shown: Shown, placed: Sequence[VM] = ()) -> Update:

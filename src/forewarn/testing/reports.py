@@ -1,4 +1,4 @@
-"""The verdict of a rehearsal for people, for CI and for programs; pure."""
+"""Reports of a rehearsal: table, reasons, summary, JSON and JUnit XML (pure)."""
 
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as xml
@@ -10,7 +10,7 @@ Json = dict[str, object]
 
 
 def row(result: Result) -> Sequence[str]:
-    """Write one line of the verdict table."""
+    """Lay out one row of the verdict table."""
     number = "" if result.number is None else str(result.number)
     shown = result.verdict.value
     if result.verdict is Verdict.FAILED:
@@ -23,7 +23,7 @@ HEADER = ("step", "what", "verdict", "took")
 
 
 def summary(played: Played) -> str:
-    """Say in a sentence how it went."""
+    """Sum up the rehearsal in one sentence."""
     name, took = played.scenario.name, f"{played.seconds:.1f} s"
     expected = len(played.expected)
     if played.has_passed:
@@ -33,14 +33,14 @@ def summary(played: Played) -> str:
 
 
 def reasons(played: Played) -> Iterator[str]:
-    """Say what went wrong, and where."""
-    for each in played.failed:
-        where = "throughout" if each.number is None else f"step {each.number}"
-        yield f"{where}: {each.what}: {each.reason}"
+    """Yield where and why each expectation or step failed."""
+    for result in played.failed:
+        where = "throughout" if result.number is None else f"step {result.number}"
+        yield f"{where}: {result.what}: {result.reason}"
 
 
 def as_json(played: Played) -> Json:
-    """Write all of it for programs."""
+    """Convert the result to JSON values."""
     return {
         "scenario": played.scenario.name,
         "title": played.scenario.title,
@@ -49,13 +49,13 @@ def as_json(played: Played) -> Json:
         "seconds": round(played.seconds, 3),
         "results": [
             {
-                "step": each.number,
-                "what": each.what,
-                "verdict": each.verdict.value,
-                "reason": each.reason,
-                "seconds": round(each.seconds, 3),
+                "step": result.number,
+                "what": result.what,
+                "verdict": result.verdict.value,
+                "reason": result.reason,
+                "seconds": round(result.seconds, 3),
             }
-            for each in played.results
+            for result in played.results
         ],
         "timeline": [*played.timeline],
         "output": played.output,
@@ -63,9 +63,9 @@ def as_json(played: Played) -> Json:
 
 
 def as_junit(played: Played) -> str:
-    """Write what was expected as JUnit's XML, which every CI can show."""
+    """Format the expectations as JUnit XML, which every CI can show."""
     expected = played.expected
-    skipped = [each for each in expected if each.verdict is Verdict.NOT_REACHED]
+    skipped = [result for result in expected if result.verdict is Verdict.NOT_REACHED]
     suite = xml.Element(
         "testsuite",
         name=_suite(played),
@@ -75,8 +75,8 @@ def as_junit(played: Played) -> str:
         skipped=str(len(skipped)),
         time=f"{played.seconds:.3f}",
     )
-    for each in expected:
-        suite.append(_case(played, each))
+    for result in expected:
+        suite.append(_case(played, result))
     if not played.has_passed:
         output = xml.SubElement(suite, "system-out")
         output.text = xml_text("\n".join([*played.timeline, "", played.output]))

@@ -1,7 +1,7 @@
-"""A scenario: what happens to a program under test, step by step, and what it must do.
+"""Scenario model: the steps that a program under test goes through.
 
-Durations of the service (notice, advance, outage) are its clock's; those in which a
-program must do something are real time, in seconds.
+Durations of the service (notice, advance, outage) run on its clock. Those in which a
+program must do something are seconds of real time.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from forewarn.core.fleet import Fleet
 from forewarn.protocol.types import EventType
 from forewarn.server.faults import Fault
 
-# --- what happens; what is announced goes by the name `called`, if it has one -
+# --- actions; `called` is the name for later steps, None if there is none ----
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Maintain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Degrade:
-    """Predict that `host` fails, `fails_by` from now on; None: nobody knows when."""
+    """Predict that `host` fails within `fails_by`; None for the service's default."""
 
     host: str
     fails_by: timedelta | None = None
@@ -55,7 +55,7 @@ class Degrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail:
-    """Let `host` have failed."""
+    """Report `host` as failed."""
 
     host: str
     called: str | None = None
@@ -63,28 +63,28 @@ class Fail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recover:
-    """Let `host` be well again."""
+    """Report `host` as recovered."""
 
     host: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel:
-    """Call off what is called `event`."""
+    """Cancel the maintenance operation named `event`."""
 
     event: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complete:
-    """Say that the work of what is called `event` is done."""
+    """Report the work of `event` as done."""
 
     event: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve:
-    """Let another VM approve what is called `event`."""
+    """Approve `event` as another VM."""
 
     event: str
     by: str
@@ -92,14 +92,14 @@ class Approve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """Move the clock on."""
+    """Advance the clock."""
 
     by: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceTo:
-    """Move the clock on until what is called `event` starts, or is over."""
+    """Advance the clock until `event` starts or is over."""
 
     event: str
     is_end: bool = False
@@ -107,7 +107,7 @@ class AdvanceTo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """Let the service be away: `lasts` by its clock, `seconds` of real time."""
+    """Simulate an outage: `lasts` on the service's clock, `seconds` of real time."""
 
     lasts: timedelta
     seconds: float = 1.0
@@ -115,50 +115,50 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetFault:
-    """Let the metadata plane misbehave."""
+    """Inject a fault into the metadata plane."""
 
     fault: Fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearFaults:
-    """Let the metadata plane behave again."""
+    """Remove all faults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Let real time pass."""
+    """Wait in real time."""
 
     seconds: float
 
 
-# --- what the program must do ------------------------------------------------
+# --- expectations ------------------------------------------------------------
 
 
 class Demand(StrEnum):
     """What is expected of the program."""
 
-    SEEN = "seen"  #: it reads a document that shows the event
+    SEEN = "seen"  #: it receives a document with the event
     APPROVED = "approved"  #: the event is approved
-    NOT_APPROVED = "not-approved"  #: it is not, now and for `seconds` more
-    POLLED = "polled"  #: it asks `times` more from now on
+    NOT_APPROVED = "not-approved"  #: it is not approved now, nor within `seconds`
+    POLLED = "polled"  #: it polls `times` more times
     MARKED = "marked"  #: it makes the mark
     RUNNING = "running"  #: it has not ended
-    ENDED = "ended"  #: it has ended, with `code` if that is given
+    ENDED = "ended"  #: it has ended, with `code` if that is set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expect:
-    """Wait for a demand to be met, `seconds` of real time at the most."""
+    """Wait until an expectation is met, for at most `seconds` of real time."""
 
     demand: Demand
     seconds: float
-    event: str | None = None  # of seen, approved, not-approved
-    by: str | None = None  # who must have approved; None: anybody
-    after_mark: str | None = None  # that must have been made before the approval
-    mark: str | None = None  # of marked
-    times: int = 1  # of polled
-    code: int | None = None  # of ended; None: any
+    event: str | None = None  # for seen, approved, not-approved
+    by: str | None = None  # the VM that must approve; None for any
+    after_mark: str | None = None  # must precede the approval; None for no such mark
+    mark: str | None = None  # for marked
+    times: int = 1  # for polled
+    code: int | None = None  # for ended; None for any
 
 
 Step: TypeAlias = (
@@ -183,23 +183,23 @@ Step: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughout:
-    """What is expected all the time, and judged at the end."""
+    """Permanent expectations, judged at the end."""
 
     keeps_running: bool = True
-    polls_at_least_every: float | None = None  # seconds of real time; None: whatever
-    never_approves: tuple[str, ...] = ()  # what is called so
-    approves_nothing: bool = False  # whatever it is called
-    approves_only_its_own: bool = False  # events that list the VM it speaks for
+    polls_at_least_every: float | None = None  # seconds of real time; None for no limit
+    never_approves: tuple[str, ...] = ()  # names of events
+    approves_nothing: bool = False  # whatever its name
+    approves_only_its_own: bool = False  # only events that list the program's VM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A whole scenario."""
+    """A complete scenario."""
 
     name: str
     title: str
     description: str = ""
     fleet: Fleet
-    vm: str  # whom the program speaks for
+    vm: str  # the VM whose requests the program sends
     steps: tuple[Step, ...]
     throughout: Throughout = Throughout()

@@ -1,4 +1,4 @@
-"""The JSON Schema of scenario files, made of the tables that they are read by."""
+"""JSON Schema of scenario files, built from the reader's own tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,8 +9,8 @@ from forewarn.testing.kinds import Schema
 
 
 def schema() -> Mapping[str, object]:
-    """Describe a scenario file in JSON Schema, 2020-12."""
-    forms = {_name(each): each for each in _forms()}
+    """Return the JSON Schema (2020-12) of a scenario file."""
+    forms = {_name(step_form): step_form for step_form in _forms()}
     parts: Mapping[str, Schema] = {
         "fleet": {"anyOf": [{"type": "string", "pattern": r"\S"}, _ref("fleet")]},
         "throughout": _table(demands.THROUGHOUT),
@@ -41,7 +41,7 @@ def _forms() -> Iterable[Form]:
 
 
 def _name(form: Form) -> str:
-    """Name a form: by its verb, and by the first of its words if others share it."""
+    """Name a form by its verb, with its first value if other forms share the verb."""
     verb = form.verb.name
     is_shared = len(steps.forms(0.0)[verb]) > 1
     return f"{verb}-{form.verb.kind.words[0]}" if is_shared else verb

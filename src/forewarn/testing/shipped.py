@@ -1,4 +1,4 @@
-"""The scenarios that come with forewarn, found by their names."""
+"""Bundled scenarios, found by name."""
 
 from collections.abc import Sequence
 from importlib import resources
@@ -13,14 +13,14 @@ _SUFFIX = ".toml"
 
 
 def names() -> Sequence[str]:
-    """Name all of them, in order."""
+    """Return the names of all bundled scenarios, sorted."""
     return sorted(path.stem for path in _folder().glob(f"*{_SUFFIX}"))
 
 
 def find(given: str) -> Path:
-    """Find the file that is `given`: a path, or else the name of a shipped one.
+    """Return the path `given`, or the file of the bundled scenario of that name.
 
-    What exists as a file, or looks like the path of one, is never taken for a name.
+    An existing file, or text that looks like a path, never counts as a name.
     """
     path = Path(given)
     if path.is_file() or "/" in given or given.endswith(_SUFFIX):
@@ -29,7 +29,7 @@ def find(given: str) -> Path:
 
 
 def shipped(name: str) -> Path:
-    """Find the file of the shipped scenario `name`."""
+    """Return the file of the bundled scenario `name`."""
     if name in names():
         return _folder() / f"{name}{_SUFFIX}"
     near = meant(name, names()) or "; `forewarn rehearse --list` names those there are"
@@ -37,7 +37,7 @@ def shipped(name: str) -> Path:
 
 
 def load(given: str) -> Scenario:
-    """Read the scenario that is `given`: a path, or the name of a shipped one."""
+    """Read the scenario at the path `given`, or the bundled one of that name."""
     return read(find(given))
 
 

@@ -1,4 +1,4 @@
-"""The stage of a rehearsal: the service, the program, and the names of its events."""
+"""Environment of a scenario: the service, the program, and the names of events."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -13,51 +13,51 @@ from forewarn.testing.rehearsal import Rehearsal
 
 
 class Stage:
-    """What steps act on."""
+    """State that the steps of a scenario share."""
 
     def __init__(self, rehearsal: Rehearsal, program: Program) -> None:
-        """Begin with no names."""
+        """Start without any named events."""
         self.rehearsal = rehearsal
         self.program = program
         self.watching = rehearsal.watching
-        self.acted = time.monotonic()  # when the last step that is no demand began
+        self.acted = time.monotonic()  # start of the last step that was no expectation
         self.away: list[tuple[float, float]] = []
         self._named: dict[str, Sequence[Event]] = {}
-        self._of_others: set[str] = set()  # events approved by steps
+        self._of_others: set[str] = set()  # ids of events approved by steps
 
     @property
     def vm(self) -> str:
-        """Whom the program speaks for."""
+        """The VM whose requests the program sends."""
         return self.rehearsal.vm
 
     def settle(self) -> None:
-        """Let all that has begun be done, so that it never goes two ways."""
+        """Finish everything that is due, so that the outcome is always the same."""
         self.rehearsal.system.advance.to(self.rehearsal.now)
 
     def call(self, name: str | None, events: Sequence[Event]) -> None:
-        """Remember `events` by `name`."""
+        """Store `events` under `name`."""
         if name is not None:
             self._named[name] = events
 
     def event(self, name: str) -> Event:
-        """Find the event of that name, the one that the program's VM sees."""
+        """Return the event of that name that the program's VM sees."""
         return seen_by(self.vm, self.rehearsal.fleet, self._named[name])
 
     def approve(self, name: str, by: str) -> None:
-        """Approve as another VM, which may see another event of that name."""
+        """Approve as another VM, which may see a different event under that name."""
         event = seen_by(by, self.rehearsal.fleet, self._named[name])
         self._of_others.add(event.id)
         event.approve(by)
 
     @property
     def names(self) -> Mapping[str, str]:
-        """What each event is called."""
+        """Name of each event, by id."""
         return {e.id: name for name, events in self._named.items() for e in events}
 
     def is_shown_the_present(self) -> bool:
-        """Whether the program has been shown the document as it is now.
+        """Return whether the program has received the current document.
 
-        While there are faults, what it is shown is not its doing.
+        While there are faults the result is true, as the program cannot help it.
         """
         if self.rehearsal.system.plane.is_faulty:
             return True
@@ -67,39 +67,39 @@ class Stage:
         return False
 
     def conduct(self) -> Conduct:
-        """Put together what the program has done so far."""
+        """Collect what the program has done so far."""
         program = self.program
-        asked = [each for each in self.watching.asked if each.vm == self.vm]
+        requests = [request for request in self.watching.asked if request.vm == self.vm]
         return Conduct(
             vm=self.vm,
             began=program.began,
             until=program.ended or time.monotonic(),
             away=self.away,
             came=self.watching.came_at(self.vm),
-            asked=asked,
+            asked=requests,
             approvals=[*self._approvals()],
             has_ended=not program.is_running,
             code=program.code,
         )
 
     def _approvals(self) -> Sequence[Approval]:
-        names, found = self.names, []
+        names, approvals = self.names, []
         for entry in self.rehearsal.journal():
             fact = entry.fact
             if not isinstance(fact, Approved) or fact.event in self._of_others:
                 continue
             if fact.via is Via.METADATA and fact.by == self.vm:
-                found.append(
+                approvals.append(
                     Approval(
                         event=fact.event,
                         called=names.get(fact.event),
                         resources=self._resources(fact),
                     )
                 )
-        return found
+        return approvals
 
     def _resources(self, fact: Approved) -> tuple[str, ...]:
         with self.rehearsal.system.engine.store.snapshot() as snapshot:
-            found = snapshot.maintenance(fact.maintenance)
-        events = () if found is None else found.events
+            maintenance = snapshot.maintenance(fact.maintenance)
+        events = () if maintenance is None else maintenance.events
         return next((e.resources for e in events if e.id == fact.event), ())

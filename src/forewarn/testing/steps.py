@@ -1,4 +1,4 @@
-"""One step of a scenario file: which form it has, and what it becomes."""
+"""Steps of a scenario file: the form of each, and its parser."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,22 +13,22 @@ from forewarn.testing.keys import Form, Row, read_row
 from forewarn.testing.known import Known, Told
 from forewarn.testing.scenario import Step
 
-#: The forms of a step by verb; those of one verb differ by its value.
+#: Step forms by verb; forms that share a verb differ in its value.
 Forms: TypeAlias = Mapping[str, Sequence[Form]]
 
 
 def forms(patience: float) -> Forms:
-    """Make every form of a step; what is expected takes `patience` of real time."""
-    found: dict[str, list[Form]] = {}
+    """Return all step forms; expectations wait `patience` real seconds by default."""
+    by_verb: dict[str, list[Form]] = {}
     for form in (*verbs.VERBS, *demands.FAULTS, *demands.expectations(patience)):
-        found.setdefault(form.verb.name, []).append(form)
-    return found
+        by_verb.setdefault(form.verb.name, []).append(form)
+    return by_verb
 
 
 def read_step(
     table: object, number: int, forms: Forms, place: Place, known: Known
 ) -> Step | None:
-    """Read the step `number`; None: it is refused."""
+    """Parse the step `number`; None if it is invalid."""
     place = replace(place, label=f"step {number}")
     if not isinstance(table, dict):
         place.refuse(str(wrong("a table", table)))
@@ -48,11 +48,11 @@ def read_step(
 
 
 def _form(table: Mapping[str, object], forms: Forms, place: Place) -> Form | None:
-    given = [name for name in table if name in forms]
-    if len(given) != 1:
-        place.refuse(_no_verb(table, given, forms))
+    verbs_used = [name for name in table if name in forms]
+    if len(verbs_used) != 1:
+        place.refuse(_no_verb(table, verbs_used, forms))
         return None
-    (verb,) = given
+    (verb,) = verbs_used
     value, choices = table[verb], forms[verb]
     if len(choices) == 1:
         return choices[0]
@@ -62,9 +62,9 @@ def _form(table: Mapping[str, object], forms: Forms, place: Place) -> Form | Non
             return form
     near = nearest(value, words) if isinstance(value, str) else None
     instead = f'; did you mean "{near}"?' if near else ""
-    listed = ", ".join(f'"{each}"' for each in words)
-    said = f"expected one of {listed}, not {written(value)}{instead}"
-    place.key(verb).refuse(said)
+    listed = ", ".join(f'"{text}"' for text in words)
+    message = f"expected one of {listed}, not {written(value)}{instead}"
+    place.key(verb).refuse(message)
     return None
 
 
@@ -80,8 +80,8 @@ def _no_verb(table: Mapping[str, object], given: Sequence[str], forms: Forms) ->
 
 def _check_choice(table: Mapping[str, object], form: Form) -> None:
     names = [key.name for key in form.one_of]
-    given = [name for name in names if name in table]
-    if names and len(given) != 1:
+    used = [name for name in names if name in table]
+    if names and len(used) != 1:
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         raise InvalidInput(f"{form.verb.name} needs exactly one of {listed}")
 
@@ -94,7 +94,7 @@ def _take_name(
     place: Place,
     known: Known,
 ) -> None:
-    """Let later steps speak of what this one announces, even if it is faulty."""
+    """Register the name of an announcement for later steps, even if it is faulty."""
     name = table.get(AS.name)
     if not isinstance(name, str):
         return

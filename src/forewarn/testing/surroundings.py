@@ -10,7 +10,7 @@ from forewarn.testing.rehearsal import Rehearsal
 
 
 class Arguments(TypedDict, total=False):
-    """What can be said of a rehearsal."""
+    """Arguments of a rehearsal."""
 
     fleet: FleetSource
     vms: Sequence[str]
@@ -22,9 +22,9 @@ class Arguments(TypedDict, total=False):
 
 @contextmanager
 def scheduled_events(**arguments: Unpack[Arguments]) -> Iterator[Rehearsal]:
-    """Serve until the block ends; as long, `os.environ` says where.
+    """Run a rehearsal until the block ends, with its endpoint in `os.environ`.
 
-    It is the environment of the whole process: a `Rehearsal` leaves that alone.
+    This changes the environment of the whole process, unlike `Rehearsal` itself.
     """
     with Rehearsal(**arguments) as rehearsal, _set(rehearsal.environment):
         yield rehearsal

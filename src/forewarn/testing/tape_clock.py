@@ -1,4 +1,4 @@
-"""What time it is for a service that plays a tape."""
+"""Clock of a replay."""
 
 import time
 from datetime import datetime, timedelta
@@ -7,30 +7,30 @@ from forewarn.clocks import END, SystemClock
 from forewarn.ports import Bell
 from forewarn.testing.reel import Reel
 
-_LONGEST_WAIT = 1.0  # seconds; a tape has no deadlines
+_LONGEST_WAIT = 1.0  # seconds; a recording has no deadlines
 
 
 class TapeClock:
-    """The system's clock until the tape begins, and then the tape's."""
+    """The system clock until the replay starts, then the recording's time."""
 
     def __init__(self, reel: Reel) -> None:
-        """Go as `reel` goes."""
+        """Follow the schedule in `reel`."""
         self.name = f"x{reel.speed:g}"
         self.rate = reel.speed
         self._reel = reel
-        self._turn: tuple[datetime, float] | None = None  # None: has not begun
+        self._turn: tuple[datetime, float] | None = None  # None before the first turn
 
     def begin(self) -> datetime:
-        """Begin a turn of the tape; answer when that is, in whole seconds."""
+        """Start a turn and return its start time, in whole seconds."""
         now = self.now()
         start = now.replace(microsecond=0)
-        if start < now:  # a clock is never set back
+        if start < now:  # a clock never goes back
             start += timedelta(seconds=1)
         self._turn = start, time.monotonic()
         return start
 
     def now(self) -> datetime:
-        """Where the tape is, counted from the beginning of this turn."""
+        """Return the recording's position, counted from the start of this turn."""
         if self._turn is None:
             return SystemClock().now()
         start = self._turn[0]
@@ -39,10 +39,10 @@ class TapeClock:
         return start + timedelta(seconds=position)
 
     def elapsed(self) -> float:
-        """How many real seconds this turn has lasted."""
+        """Return how many real seconds this turn has lasted."""
         return 0.0 if self._turn is None else time.monotonic() - self._turn[1]
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell`, for a while."""
+        """Wait for `bell`, for a limited time."""
         del until
         bell.wait(_LONGEST_WAIT)

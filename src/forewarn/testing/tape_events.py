@@ -1,4 +1,4 @@
-"""Which events of a tape were shown, and which of them were approved."""
+"""Events of a replay: which were shown, and which were approved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,27 +11,27 @@ from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """Somebody has approved an event of the tape."""
+    """An approval of an event of the recording."""
 
-    at: datetime  # by the tape's clock
+    at: datetime  # on the replay's clock
     vm: str
-    event: ScheduledEvent  # as it was last shown
-    is_in_time: bool  # it was waiting for that
+    event: ScheduledEvent  # as last shown
+    is_in_time: bool  # whether it was Scheduled then
 
 
 class TapeEvents:
-    """All events so far; safe from any thread."""
+    """All events so far; thread-safe."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without any events."""
         self._lock = Lock()
         self._known: dict[str, ScheduledEvent] = {}
         self._waiting: set[str] = set()
-        self._has_waited: dict[str, None] = {}  # in the order of their coming
+        self._has_waited: dict[str, None] = {}  # in the order of their appearance
         self._approved: set[str] = set()
 
     def show(self, document: Document) -> None:
-        """Take in what is shown from now on."""
+        """Record the document that is shown from now on."""
         with self._lock:
             self._waiting = set()
             for event in document.events:
@@ -43,26 +43,26 @@ class TapeEvents:
     def approve(
         self, vm: str, event_ids: Sequence[str], at: datetime
     ) -> Sequence[Approval]:
-        """Approve events that were shown, all or none of them."""
+        """Approve events that have been shown: all of them or none."""
         with self._lock:
-            for each in event_ids:
-                if each not in self._known:
-                    raise UnknownEvent(f"{each} is not an event of this VM")
-            made = [
+            for id_ in event_ids:
+                if id_ not in self._known:
+                    raise UnknownEvent(f"{id_} is not an event of this VM")
+            approvals = [
                 Approval(
                     at=at,
                     vm=vm,
-                    event=self._known[each],
-                    is_in_time=each in self._waiting,
+                    event=self._known[id_],
+                    is_in_time=id_ in self._waiting,
                 )
-                for each in event_ids
+                for id_ in event_ids
             ]
             self._approved |= self._waiting.intersection(event_ids)
-        return made
+        return approvals
 
     @property
     def unapproved(self) -> Sequence[ScheduledEvent]:
-        """Those that have waited for approval, and did not get it in time."""
+        """Events that were Scheduled and not approved in time."""
         with self._lock:
-            ids = [each for each in self._has_waited if each not in self._approved]
-            return [self._known[each] for each in ids]
+            ids = [id_ for id_ in self._has_waited if id_ not in self._approved]
+            return [self._known[id_] for id_ in ids]

@@ -1,4 +1,4 @@
-"""A step of a scenario in words."""
+"""Descriptions of scenario steps, one line each."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -9,7 +9,7 @@ from forewarn.testing import scenario as s
 
 
 def tell(step: s.Step, vm: str) -> str:
-    """Say what `step` does, or what it expects of the program that speaks for `vm`."""
+    """Describe `step`; an expectation is about the program of `vm`."""
     match step:
         case s.Announce():
             return f"announce {_order(step.order)}{_called(step.called)}"

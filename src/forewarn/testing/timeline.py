@@ -1,7 +1,7 @@
-"""What happened in a rehearsal, as a timeline that fits a terminal.
+"""Timeline of a rehearsal, short enough for a terminal.
 
-Lines stand in the order in which things happened. What is before each is how far the
-service's clock had come; where a line speaks of seconds, they are real ones.
+Lines are in the order of events. Each starts with the time that had passed on the
+service's clock. Seconds within a line are real.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from forewarn.server.witness import Asked
 from forewarn.testing.watching import Mark
 from forewarn.testing.words import SHORT, named, offset, told
 
-#: What a timeline begins with.
+#: First line of a timeline.
 TITLE = "scheduled events, by the service's clock:"
 
 _WIDTH = 80
 _MOST = 24  # lines below the title
-_FIRST = 7  # of them, if there are more
+_FIRST = 7  # lines kept at the top if there are more
 _DOCUMENT = "/metadata/scheduledevents"
 _UNKNOWN = "somebody unknown"
 _HELD = "and is not answered yet"
@@ -30,11 +30,11 @@ _NOBODY = "nobody has asked: does the program ask at $FOREWARN_ENDPOINT?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """All that a timeline is made of; `at` is monotonic, `time` the service's."""
+    """Input of a timeline; `at` is monotonic, `time` is the service's clock."""
 
-    entries: Sequence[tuple[float, f.Entry]]  # the journal, each with its commit
+    entries: Sequence[tuple[float, f.Entry]]  # journal, with commit times
     requests: Sequence[tuple[datetime, Asked]] = ()
-    unanswered: Sequence[tuple[str | None, float]] = ()  # who asked, when
+    unanswered: Sequence[tuple[str | None, float]] = ()  # VM and arrival time
     marks: Sequence[tuple[datetime, Mark]] = ()
     at: float  # now
     time: datetime  # now
@@ -44,11 +44,11 @@ class Course:
 class _Moment:
     at: float
     time: datetime
-    what: str | Asked  # requests are told together
+    what: str | Asked  # requests are grouped later
 
 
 def timeline(course: Course) -> str:
-    """Tell `course`."""
+    """Format `course` as a timeline."""
     began = course.entries[0][1].fact.at if course.entries else course.time
     lines = [
         (offset(time - began), what)
@@ -61,14 +61,14 @@ def timeline(course: Course) -> str:
             ("", f"{vm or _UNKNOWN} asked {course.at - at:.1f} s ago, {_HELD}")
         )
     lines.append((offset(course.time - began), "now"))
-    width = max(len(each) for each, _ in lines)
+    width = max(len(label) for label, _ in lines)
     shown = [_cut(f"  {when:<{width}}  {what}") for when, what in lines]
     return "\n".join([TITLE, *_shortened(shown)])
 
 
 def _cut(line: str) -> str:
-    """Keep it to one line that fits: a mark, or a reason, may be any text."""
-    line = "".join(each if each.isprintable() else " " for each in line)
+    """Shorten text to one line: a mark or a reason can be any text."""
+    line = "".join(character if character.isprintable() else " " for character in line)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
 
 
@@ -76,25 +76,25 @@ def _shortened(lines: Sequence[str]) -> Sequence[str]:
     left_out = len(lines) - _MOST + 1
     if left_out <= 1:
         return lines
-    said = f"  ... {left_out} lines are left out ..."
-    return [*lines[:_FIRST], said, *lines[_FIRST + left_out :]]
+    note = f"  ... {left_out} lines are left out ..."
+    return [*lines[:_FIRST], note, *lines[_FIRST + left_out :]]
 
 
-# --- in the order in which it happened ---------------------------------------
+# --- order of events ---------------------------------------------------------
 
 
 def _order(moment: _Moment) -> tuple[float, bool]:
-    return moment.at, isinstance(moment.what, str)  # seen is what was asked for
+    return moment.at, isinstance(moment.what, str)  # requests come before effects
 
 
 def _moments(course: Course, began: datetime) -> Iterator[_Moment]:
-    made = {
+    announced = {
         entry.fact.maintenance: entry.fact.announced
         for _, entry in course.entries
         if isinstance(entry.fact, f.Announced)
     }
     begun = {
-        event.id: (at, made[entry.fact.maintenance])
+        event.id: (at, announced[entry.fact.maintenance])
         for at, entry in course.entries
         if isinstance(entry.fact, f.Announced)
         for event in entry.fact.announced.events
@@ -103,14 +103,14 @@ def _moments(course: Course, began: datetime) -> Iterator[_Moment]:
         fact = entry.fact
         if isinstance(fact, f.Seen):
             yield from _sights(fact, course, begun, at)
-        elif what := told(fact, made, began):
+        elif what := told(fact, announced, began):
             yield _Moment(at=at, time=fact.at, what=what)
     for time, mark in course.marks:
         yield _Moment(at=mark.at, time=time, what=f"mark: {mark.name}")
     approved = _approvals(course)
-    for time, asked in course.requests:
-        if asked.status != 200 or not _is_told(asked, approved):
-            yield _Moment(at=asked.at, time=time, what=asked)
+    for time, request in course.requests:
+        if request.status != 200 or not _is_told(request, approved):
+            yield _Moment(at=request.at, time=time, what=request)
 
 
 def _approvals(course: Course) -> frozenset[tuple[str, str | None]]:
@@ -121,8 +121,8 @@ def _approvals(course: Course) -> frozenset[tuple[str, str | None]]:
 
 
 def _is_told(asked: Asked, approved: frozenset[tuple[str, str | None]]) -> bool:
-    """Whether the journal tells what came of a request."""
-    pairs = {(each.upper(), asked.vm) for each in asked.events}
+    """Return whether the journal shows the result of a request."""
+    pairs = {(event_id.upper(), asked.vm) for event_id in asked.events}
     return bool(pairs) and pairs <= approved
 
 
@@ -132,18 +132,18 @@ def _sights(
     begun: Mapping[str, tuple[float, Maintenance]],
     committed: float,
 ) -> Iterator[_Moment]:
-    """Tell who saw what; the journal is told later, so look for the request."""
+    """Yield who saw what, at the time of the request: the journal is later."""
     for sight in fact.sights:
         if sight.event not in begun:
             continue
         since, maintenance = begun[sight.event]
-        found = (
-            asked.at
-            for _, asked in course.requests
-            if asked.vm == sight.vm and asked.at >= since and asked.status == 200
+        times = (
+            request.at
+            for _, request in course.requests
+            if request.vm == sight.vm and request.at >= since and request.status == 200
         )
         what = f"{sight.vm} saw {named(maintenance, sight.event)}"
-        yield _Moment(at=next(found, committed), time=sight.at, what=what)
+        yield _Moment(at=next(times, committed), time=sight.at, what=what)
 
 
 # --- requests ----------------------------------------------------------------
@@ -152,25 +152,25 @@ def _sights(
 def _merged(
     moments: Sequence[_Moment], course: Course
 ) -> Iterator[tuple[datetime, str]]:
-    """Tell requests that nothing came between together."""
-    for is_said, run in groupby(moments, lambda each: isinstance(each.what, str)):
+    """Group requests that nothing came between."""
+    for is_said, run in groupby(moments, lambda moment: isinstance(moment.what, str)):
         if is_said:
-            yield from ((each.time, str(each.what)) for each in run)
+            yield from ((moment.time, str(moment.what)) for moment in run)
             continue
         alike: dict[tuple[datetime, str], list[_Moment]] = {}
-        for each in run:
-            if isinstance(each.what, Asked):
-                alike.setdefault((each.time, _asked(each.what)), []).append(each)
+        for moment in run:
+            if isinstance(moment.what, Asked):
+                alike.setdefault((moment.time, _asked(moment.what)), []).append(moment)
         for (time, what), same in alike.items():
             yield time, what.replace("{}", _how_often(same, course.at), 1)
 
 
 def _asked(asked: Asked) -> str:
-    """Tell a request; {} is where it is said how often there were such."""
+    """Describe a request; `{}` stands for how often it was repeated."""
     who = asked.vm or _UNKNOWN
     if asked.events:
-        wanted = few([each[:SHORT] for each in asked.events])
-        what = f"{who} wanted to approve {wanted}{{}}"
+        ids = few([event_id[:SHORT] for event_id in asked.events])
+        what = f"{who} wanted to approve {ids}{{}}"
     elif asked.path.endswith(_DOCUMENT):
         what = f"{who} asked{{}}"
     else:
@@ -180,7 +180,7 @@ def _asked(asked: Asked) -> str:
 
 
 def _remarks(asked: Asked) -> Iterator[str]:
-    """Tell what matters most first: a long line is cut."""
+    """Yield remarks, the most important first, as long lines are cut."""
     if asked.status not in (200, 304):
         yield f"answered {asked.status}" if asked.status else "cut off"
     if asked.fault is not None:

@@ -1,8 +1,8 @@
-"""A rehearsal as lines of JSON that are the same whenever it goes the same way.
+"""Transcript of a rehearsal: JSON lines that are identical for identical runs.
 
-Times are seconds of the service's clock since the rehearsal began; of real time there
-is nothing in it. When the program asked is real time, too: so who has seen what, and
-positions in the journal, which count that, are left out.
+Times are seconds on the service's clock since the start; there are no real times. Polls
+happen in real time. Therefore entries on who has seen what are omitted, and so are
+journal positions, which count those entries.
 """
 
 import json
@@ -22,15 +22,15 @@ def transcript(
     entries: Sequence[Entry],
     began: datetime,
 ) -> Iterator[str]:
-    """Write what was played, what came of it, and every fact but what was seen."""
+    """Yield the scenario, its results, and all journal entries except sightings."""
     yield _line({"scenario": name, "seed": seed})
-    for each in results:
+    for item in results:
         yield _line(
-            {"step": each.number, "what": each.what, "verdict": each.verdict.value}
+            {"step": item.number, "what": item.what, "verdict": item.verdict.value}
         )
-    for fact in (each.fact for each in entries if not isinstance(each.fact, Seen)):
-        told = _plain(fact, began)
-        own = told if isinstance(told, dict) else {}
+    for fact in (item.fact for item in entries if not isinstance(item.fact, Seen)):
+        plain = _plain(fact, began)
+        own = plain if isinstance(plain, dict) else {}
         yield _line({"fact": type(fact).__name__, **own})
 
 
@@ -44,12 +44,12 @@ def _plain(value: object, began: datetime) -> object:
     if isinstance(value, datetime):
         return round((value - began).total_seconds(), 3)
     if isinstance(value, tuple):
-        return [_plain(each, began) for each in value]
+        return [_plain(item, began) for item in value]
     if isinstance(value, Mapping):
-        return {name: _plain(each, began) for name, each in value.items()}
+        return {name: _plain(item, began) for name, item in value.items()}
     if is_dataclass(value):
         return {
-            each.name: _plain(getattr(value, each.name), began)
-            for each in fields(value)
+            item.name: _plain(getattr(value, item.name), began)
+            for item in fields(value)
         }
     return value

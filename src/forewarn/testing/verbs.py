@@ -1,4 +1,4 @@
-"""What can happen in a scenario, as a table of verbs."""
+"""Actions of a scenario file, as a table of verbs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from forewarn.testing.known import Known
 
 _HOST_TYPES = kinds.one_of(EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
-# --- what befalls VMs and hosts ----------------------------------------------
+# --- VMs and hosts -----------------------------------------------------------
 
 
 _OPERATIONS = {
@@ -64,7 +64,7 @@ def _on(host: Key[str]) -> Callable[[Row, Known], frozenset[str] | None]:
     return lambda row, known: known.on_host(row.must(host))
 
 
-# --- what becomes of events --------------------------------------------------
+# --- events ------------------------------------------------------------------
 
 
 def _of_event(verb: str, helps: str) -> Key[str]:
@@ -84,7 +84,7 @@ def _approve(row: Row, known: Known) -> s.Step:
     return s.Approve(event=event, by=by)
 
 
-# --- the clock, the service --------------------------------------------------
+# --- clock and service -------------------------------------------------------
 
 ADVANCE = Key(
     name="advance", kind=kinds.PROMISE, help="move the clock on", is_needed=True

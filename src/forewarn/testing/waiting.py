@@ -1,4 +1,4 @@
-"""Waits, in real time, for what a program does; tells a timeline if it does not."""
+"""Assertions that wait in real time and show a timeline when they fail."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,12 +16,12 @@ def demand(
     is_settled: Callable[[], bool],
     within: str | float | timedelta,
 ) -> None:
-    """Wait until `is_settled`; raise the `complaint`, if there is one then."""
-    __tracebackhide__ = True  # a failure is shown where the test demands it
+    """Wait until `is_settled`, then raise AssertionError if there is a `complaint`."""
+    __tracebackhide__ = True  # show a failure at the test's own line
     watching.wait(is_settled, duration_of(within).total_seconds())
-    said = complaint()
-    if said is not None:
-        raise AssertionError(f"{said}\n\n{tell(engine, watching)}")
+    message = complaint()
+    if message is not None:
+        raise AssertionError(f"{message}\n\n{tell(engine, watching)}")
 
 
 def wait_marked(
@@ -31,11 +31,11 @@ def wait_marked(
     within: str | float | timedelta,
     times: int,
 ) -> None:
-    """Wait until `name` was marked, `times` in all."""
+    """Wait until `name` has been marked `times` times in all."""
     __tracebackhide__ = True
 
     def is_marked() -> bool:
-        return sum(1 for each in watching.marks if each.name == name) >= times
+        return sum(1 for mark in watching.marks if mark.name == name) >= times
 
     def complaint() -> str | None:
         often = "" if times == 1 else f", {times} times"
@@ -51,7 +51,7 @@ def wait_polled(
     within: str | float | timedelta,
     times: int,
 ) -> None:
-    """Wait until `vm` has asked `times` more, from now on."""
+    """Wait until `vm` has polled `times` more times."""
     __tracebackhide__ = True
     before = len(watching.came_at(vm))
 

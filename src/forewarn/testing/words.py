@@ -1,4 +1,4 @@
-"""Facts in a few words, for a timeline: who, what, and how far the clock has come."""
+"""Journal entries in a few words, for a timeline."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -8,12 +8,12 @@ from forewarn.core import facts as f
 from forewarn.core.maintenance import Maintenance, Via
 from forewarn.core.sentences import few, span
 
-#: How many characters of an id are shown.
+#: Number of characters shown of an id.
 SHORT = 8
 
 
 def offset(length: timedelta) -> str:
-    """Write how far the clock has come: +15:00, +1:00:00, +2d 0:00:00."""
+    """Format the time that has passed: +15:00, +1:00:00, +2d 0:00:00."""
     minutes, seconds = divmod(int(length.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     if not hours:
@@ -23,12 +23,12 @@ def offset(length: timedelta) -> str:
 
 
 def named(maintenance: Maintenance, event_id: str | None = None) -> str:
-    """Name a maintenance, or one event of it: Reboot 5F3A2B1C."""
+    """Name a maintenance operation or one of its events, such as "Reboot 5F3A2B1C"."""
     return f"{maintenance.type} {(event_id or maintenance.events[0].id)[:SHORT]}"
 
 
 def told(fact: f.Fact, made: Mapping[str, Maintenance], began: datetime) -> str | None:
-    """Tell a fact of one of the maintenances `made`; None: it goes without saying."""
+    """Describe a fact about a maintenance operation in `made`; None to omit it."""
     if isinstance(fact, f.OutageEnded):
         lasted = span(fact.outage.until - fact.outage.since)
         return f"the service is back, after {lasted}"
@@ -48,7 +48,7 @@ def _announced(maintenance: Maintenance, began: datetime) -> str:
         if maintenance.at_once
         else f"not before {offset(maintenance.not_before - began)}"
     )
-    events = few([each.id[:SHORT] for each in maintenance.events])
+    events = few([event.id[:SHORT] for event in maintenance.events])
     return f"announced {maintenance.type} {events} of {few(maintenance.vms)}, {when}"
 
 
@@ -63,9 +63,9 @@ def _reason(fact: f.Canceled | f.Closed) -> str:
     return f": {fact.reason}" if fact.reason else ""
 
 
-_Writer = Callable[[Any], str]  # Any: each takes its own kind of fact
+_Writer = Callable[[Any], str]  # Any, as each takes its own class of fact
 
-#: What became of a maintenance.
+#: Results of a maintenance operation.
 _BECAME: Mapping[type[f.Fact], _Writer] = {
     f.Started: lambda _: "started",
     f.Completed: lambda _: "completed",
