@@ -117,9 +117,8 @@ class Desk:
         if type(target) is ReadDocument:
             seat = self.directory.seat(address, target.vm)
             if seat is not None and seat.shelf.hearing.stamp is self.stamp:
-                return self._document(
-                    target, seat, may_wait=may_wait
-                )  # the hot path of wake-ups
+                # Hot when many held requests wake at once.
+                return self._document(target, seat, may_wait=may_wait)
         return self._answer(request, body, address, is_new=False, may_wait=may_wait)
 
     def answer_from(
