@@ -246,7 +246,7 @@ class Wire(asyncio.Protocol):
             self._resume(self._say(_failure(problem)))
 
     def approved(self, problem: Exception | None, delay: Hearing | None = None) -> None:
-        """Respond to an approval; `delay` is the group being enabled, if any."""
+        """Respond to an approval, once the group of `delay` is enabled."""
         if self._connection.state is not State.BUSY:
             return
         response = Response(200) if problem is None else _failure(problem)
