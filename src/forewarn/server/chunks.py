@@ -14,7 +14,7 @@ _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _EXTENSION = rb";%s(?:=(?:%s|%s))?" % (_TOKEN, _TOKEN, _QUOTED)
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:%s)*" % _EXTENSION)
 _TRAILER = re.compile(rb"(%s):[\t -~\x80-\xff]*" % _TOKEN)
-_FRAMING = (b"content-length", b"transfer-encoding")  # too late in a trailer
+_FRAMING = (b"content-length", b"transfer-encoding")  # not allowed in a trailer
 _FREE = 16  # bytes of each size line that do not count as extra
 _MOST_EXTRA = MOST_HEAD  # bytes of extensions and trailers together
 

@@ -41,7 +41,7 @@ class Door:
             self._shut()
 
     def set_shut(self, *, is_shut: bool) -> bool:
-        """Refuse or accept connections from now on; return whether this changes."""
+        """Refuse or accept connections from now on; return whether that is a change."""
         if is_shut is self._is_shut or self._is_closed:
             return False
         self._is_shut = is_shut

@@ -27,7 +27,7 @@ from forewarn.server.requests import (
 from forewarn.server.responses import CLOSE, CONTINUE, Response, error
 
 _END = b"\r\n\r\n"
-_MOST_EMPTY = 4  # lines before a request; RFC 9112, 2.2: at least one is ignored
+_MOST_EMPTY = 4  # empty lines before a request; RFC 9112, 2.2, wants at least one
 _ASKS_HEAD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MOST_EMPTY)
 _MOST_WAITING = 256 * 1024  # bytes of requests sent before the last response
 _MOST_WRITTEN = 64 * 1024  # bytes of responses before the client must read them

@@ -32,11 +32,10 @@ class Hearing:
 
     def __init__(self, group: Group) -> None:
         """Start with the stored state of `group`."""
-        self.stamp: Stamp | None = None  # of the last request
+        self.stamp: Stamp | None = None  # of the last request; None before the first
         self.asked: datetime | None = None  # last request; None if never
-        self.is_beginning = (
-            False  # enabled again, but still delaying the first response
-        )
+        # Enabled, but the delay of the first response is not over yet.
+        self.is_beginning = False
         self.group: Group = group
         self.know(group)
 
@@ -130,7 +129,7 @@ class Directory:
         self._woken: list[Waiter] = []  # by the current update
 
     def caller(self, address: str) -> str | None:
-        """Return the name that connections from `address` count for; None if none."""
+        """Return the caller that connections from `address` count for, if any."""
         seat = self._by_address.get(address)
         if seat is not None:
             return seat.vm.name

@@ -137,7 +137,7 @@ def _uniform(vm: VM, group: Group, scale_set: str, number: str) -> Mapping[str, 
     own = f"virtualMachineScaleSets/{scale_set}/virtualMachines/{number}"
     return {
         "osProfile": {"computerName": scale_set + _base_36(int(number))},
-        "placementGroupId": group.name,  # a uniform set's group is one
+        "placementGroupId": group.name,  # for uniform sets, a group is one
         "resourceId": _resource_id(vm, own),
         "vmScaleSetName": scale_set,
     }
@@ -157,7 +157,7 @@ def _flexible(vm: VM, group: Group) -> Mapping[str, Node]:
 
 
 def _base_36(number: int) -> str:
-    """Return the last six digits of a computer name, for an instance id."""
+    """Return an instance id as the six digits that end a computer name."""
     digits = ""
     for _ in range(6):
         number, digit = divmod(number, 36)

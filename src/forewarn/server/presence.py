@@ -32,7 +32,7 @@ class Presence:
 
     vms: int
     never: int  # VMs without a request since the start
-    unseen: Mapping[int, int]  # VMs by the seconds that their last poll exceeds
+    unseen: Mapping[int, int]  # by seconds: VMs whose last poll is older
     listening: int  # enabled groups
     silent: int  # disabled groups
 

@@ -24,7 +24,7 @@ class Asked:
     status: int  # 0 if the connection was broken instead
     events: tuple[str, ...] = ()  # ids to approve, as sent
     fault: str | None = None  # kind of injected fault; None if none
-    since: float = 0.0  # monotonic time of arrival; earlier if held
+    since: float = 0.0  # monotonic time of arrival; well before `at` if held
 
 
 class Witness(Protocol):

@@ -114,7 +114,7 @@ def _handler(request: Request, path: Path) -> Handler:
 
 
 def _name(request: Request, response: Response) -> None:
-    """Add the request ids to a response: our own, and the client's if wanted."""
+    """Add the request ids to a response: the service's, and the client's if wanted."""
     response.headers.setdefault("x-ms-request-id", new_request_id())
     own = request.headers.get("x-ms-client-request-id")
     is_wanted = request.headers.get("x-ms-return-client-request-id", "").lower()

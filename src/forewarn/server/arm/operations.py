@@ -71,7 +71,7 @@ def accepted(asked: Asked, made: Sequence[Maintenance], location: str) -> Respon
 
 
 def get_operation(asked: Asked) -> Response:
-    """Return the progress of an operation: as JSON, or with `monitor` as a status."""
+    """Return the progress of an operation: as JSON, or as a status if `monitor`."""
     with asked.parts.engine.store.snapshot() as snapshot:
         maintenances = find_operation(asked, snapshot)
         state = _State(

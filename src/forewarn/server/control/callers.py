@@ -23,7 +23,7 @@ from forewarn.server.control import problems
 READING = frozenset({"GET", "HEAD"})
 
 _ANY = "*"
-_LOCALHOST = "localhost"  # browsers never resolve it
+_LOCALHOST = "localhost"  # browsers never look it up in DNS
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 
 
@@ -46,7 +46,7 @@ class Names:
         if address is None:
             return name in self.given or name in self._own
         if not self.is_loopback:
-            return True  # rebinding needs a name
+            return True  # DNS rebinding needs a name
         return address.is_loopback
 
     @property

@@ -37,7 +37,7 @@ def session_in(scope: Scope) -> str | None:
 
 
 def is_by_our_page(scope: Scope) -> bool:
-    """Whether the portal's page sent a request; for reads, also if no page did."""
+    """Whether the portal's page sent a write, or no other page sent a read."""
     headers = Headers(scope=scope)
     site = headers.get("sec-fetch-site")
     if scope["method"] in READING:

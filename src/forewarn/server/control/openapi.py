@@ -76,7 +76,7 @@ def _make(schema: str, *errors: int) -> Operation:
 
 
 def _host(schema: str) -> Operation:
-    """Describe a write that creates maintenances, or finds that they exist."""
+    """Describe a write that creates maintenance operations or finds existing ones."""
     return replace(_do(schema, 404), success={200: schema, 201: schema})
 
 

@@ -20,7 +20,7 @@ def shown_to(holder: Holder, found: Maintenance) -> Maintenance:
 
 
 def find_for(holder: Holder, snapshot: Snapshot, any_id: str) -> Maintenance:
-    """Return the maintenance with this id, or with an event of this id."""
+    """Return the maintenance with this id or event id, redacted for `holder`."""
     return shown_to(holder, find_maintenance(snapshot, any_id, only=holder.group))
 
 

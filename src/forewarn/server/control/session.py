@@ -15,7 +15,7 @@ from forewarn.server.control.views import Json, rfc3339
 
 router = APIRouter(tags=["session"])
 
-#: Actions of the portal, each with a path that needs the same permission.
+#: User actions, each with a path that needs the same permission.
 ACTS: Mapping[str, str] = {
     "announce": "/v1/maintenances",
     "approve": "/v1/events/id/approve",

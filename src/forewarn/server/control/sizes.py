@@ -1,7 +1,7 @@
 """Body limits: how large a request body may be, and how long it may take.
 
 A body is read completely before the application sees it, but only for requests that
-the guard has let pass.
+the guard has accepted.
 """
 
 import asyncio
@@ -112,7 +112,7 @@ async def _read(
 
 
 def _again(read: Sequence[Message], receive: Receive) -> Receive:
-    """Return the messages `read` before, then those that follow."""
+    """Return a `receive` that replays the messages in `read`, then continues."""
     left = iter(read)
 
     async def receive_again() -> Message:
