@@ -1,1 +1,1 @@
-"""The HTTP side: the metadata plane for VMs, the control plane for operators."""
+"""The HTTP server: the metadata plane for VMs, the control plane for operators."""

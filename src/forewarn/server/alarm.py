@@ -1,6 +1,6 @@
-"""Until when requests are held: one alarm for all of them.
+"""Long-poll timeouts: one timer for all held requests.
 
-A timer for each would cost more memory than all else that waits with it.
+A timer per request would use more memory than everything else that waits with it.
 """
 
 from asyncio import TimerHandle
@@ -9,58 +9,61 @@ from itertools import islice, takewhile
 from math import inf
 from typing import Protocol
 
-_AT_ONCE = 500  # that are let go, before others get their turn
+_AT_ONCE = 500  # released per turn of the loop, so that other work gets its turn
 
 
 class Held(Protocol):
-    """Whoever waits, but not for ever."""
+    """A held request, which waits only for a limited time."""
 
     def stop_waiting(self) -> None:
-        """Be answered now."""
+        """Send the response now."""
 
 
 class Loop(Protocol):
-    """What is needed of an event loop: real time, whatever the service's clock."""
+    """The part of an event loop that is used here.
+
+    Its time is real time, independent of the service's clock.
+    """
 
     def time(self) -> float:
-        """Tell the time, in seconds."""
+        """Return the time in seconds."""
 
     def call_at(self, when: float, callback: Callable[[], None], /) -> TimerHandle:
-        """Call back at `when`."""
+        """Call `callback` at `when`."""
 
 
 class Alarm:
-    """Lets held requests go when they have waited long enough."""
+    """Releases held requests when they have waited long enough."""
 
     def __init__(self, loop: Loop) -> None:
-        """Wait by the time of `loop`."""
+        """Measure waits by the time of `loop`."""
         self._loop = loop
-        # Who may wait equally long is done with in the order of coming, so the
-        # first of each length is the next of it.
+        # By length of the wait. Waits of the same length end in the order in which
+        # they began, so the first of each length is the next to end.
         self._until: dict[int, dict[Held, float]] = {}
         self._timer: TimerHandle | None = None
         self._rings_at = inf
 
     @property
     def count(self) -> int:
-        """How many wait; from any thread."""
+        """The number of held requests. Safe to read from any thread."""
         return sum(len(waiters) for waiters in [*self._until.values()])
 
     def begin(self, waiter: Held, seconds: int) -> None:
-        """Let `waiter` wait for `seconds` from now."""
+        """Hold `waiter` for `seconds` from now."""
         until = self._loop.time() + seconds
         self._until.setdefault(seconds, {})[waiter] = until
         self._set_alarm(until)
 
     def end(self, waiter: Held, seconds: int) -> None:
-        """Forget `waiter`, who was to wait for `seconds`."""
+        """Forget `waiter`, which was held for `seconds`."""
         self._until[seconds].pop(waiter, None)
 
     def let_all_go(self) -> None:
-        """Let nobody wait any longer who does now."""
+        """Wake all current waiters."""
         for waiters in [*self._until.values()]:
-            for each in [*waiters]:
-                each.stop_waiting()
+            for waiter in [*waiters]:
+                waiter.stop_waiting()
 
     def _set_alarm(self, at: float) -> None:
         if at < self._rings_at:
@@ -76,13 +79,13 @@ class Alarm:
         self._set_alarm(min(self._firsts(), default=inf))
 
     def _take(self, now: float) -> Sequence[Held]:
-        """Forget those who have waited long enough, some at a time."""
+        """Remove and return waiters whose time is up, `_AT_ONCE` at most."""
         taken: list[Held] = []
         for waiters in self._until.values():
-            over = [*islice(_over(waiters, now), _AT_ONCE - len(taken))]
-            for each in over:
-                del waiters[each]
-            taken += over
+            expired = [*islice(_over(waiters, now), _AT_ONCE - len(taken))]
+            for waiter in expired:
+                del waiters[waiter]
+            taken += expired
         return taken
 
     def _firsts(self) -> Iterator[float]:
@@ -91,4 +94,4 @@ class Alarm:
 
 
 def _over(waiters: Mapping[Held, float], now: float) -> Iterator[Held]:
-    return takewhile(lambda each: waiters[each] <= now, waiters)
+    return takewhile(lambda waiter: waiters[waiter] <= now, waiters)

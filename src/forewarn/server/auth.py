@@ -1,4 +1,4 @@
-"""The first token of the control plane, and those who guess tokens."""
+"""The admin token of the control plane, and the rate limit on wrong tokens."""
 
 import logging
 import os
@@ -13,25 +13,25 @@ from forewarn.errors import CannotStart
 
 _log = logging.getLogger(__name__)
 
-_ALLOWED = 20  # refusals in a row
-_REFILL = 3.0  # seconds for one more
+_ALLOWED = 20  # rejected tokens in a row
+_REFILL = 3.0  # seconds until one more is allowed
 _MOST_ADDRESSES = 10_000
-_SHORT = 20  # characters; fewer can be guessed
+_SHORT = 20  # characters; shorter tokens can be guessed
 
 
 class Attempts:
-    """Counts the tokens that were refused to each address, to slow down guessing.
+    """Counts rejected tokens per address, to slow down guessing.
 
-    Whoever has a good token is never refused because others guess.
+    A client with a valid token is never refused because others guess.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Go by `monotonic`."""
+        """Measure time with `monotonic`, in seconds."""
         self._monotonic = monotonic
         self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def add(self, address: str) -> float:
-        """Count one more; answer how many seconds to wait, 0 if it is not too many."""
+        """Count a rejected token; return the seconds to wait, 0 if within the limit."""
         now = self._monotonic()
         spent, since = self._spent.pop(address, (0.0, now))
         left = max(spent - (now - since) / _REFILL, 0.0)
@@ -43,7 +43,7 @@ class Attempts:
 
 
 def admin_token(directory: Path, given: str | None) -> str:
-    """Take the token that was given, or the one in `directory`, made if need be."""
+    """Return `given`, or the token in `directory`, which is created if missing."""
     if given and given.strip():
         if not given.isascii():
             raise CannotStart("FOREWARN_TOKEN must be plain ASCII")
@@ -63,7 +63,7 @@ def admin_token(directory: Path, given: str | None) -> str:
 
 
 def warn_of_short(token: str) -> None:
-    """Say that `token`, with which all networks may try their luck, is too short."""
+    """Log a warning if `token` is short enough to be guessed over the network."""
     if len(token) < _SHORT:
         _log.warning(
             "the token has fewer than %d characters, and others can connect: it can be"
@@ -73,12 +73,12 @@ def warn_of_short(token: str) -> None:
 
 
 def _make_token(path: Path) -> None:
-    """Write a token; whole or not at all, and never over another."""
+    """Write a new token atomically, and never over an existing one."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"token-{os.getpid()}")
     try:
-        made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(made, "w") as file:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
             file.write(f"{secrets.token_urlsafe(32)}\n")
         with suppress(FileExistsError):
             path.hardlink_to(draft)

@@ -1,8 +1,9 @@
-"""What becomes of one request that a fault befalls.
+"""Fault injection into one request.
 
-Refusals (4xx, 5xx) come before anything is done: an approval that meets one is not
-carried out. An approval that is answered late, broken off or cut short is: whoever sent
-it cannot know.
+1. Error responses (4xx, 5xx) are sent before anything is done: an approval that meets
+   one is not carried out.
+2. An approval is carried out if its response is late, reset or truncated. The client
+   cannot know.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,20 +16,20 @@ from forewarn.server.responses import Response, error
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """The answer is given when `seconds` of real time have passed."""
+    """The response is sent after `seconds` of real time."""
 
     seconds: float
-    answer: bytes | None = None  # None: that is found out by then
+    answer: bytes | None = None  # None if the request is handled after the delay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """The connection ends after `sent`; without a byte of it, it is reset."""
+    """The connection closes after `sent`; it is reset if `sent` is empty."""
 
     sent: bytes = b""
 
 
-#: Instead of an answer, before anything is done.
+#: Responses that replace the handling of a request.
 _INSTEAD: Mapping[FaultKind, Callable[[Fault], Response]] = {
     FaultKind.TOO_MANY: lambda fault: error(
         429, "Too many requests", Retry_After=str(fault.retry_after)
@@ -45,12 +46,12 @@ _INSTEAD: Mapping[FaultKind, Callable[[Fault], Response]] = {
 
 
 class Befallen:
-    """One request, and the fault that befalls it."""
+    """One request and the fault that applies to it."""
 
     __slots__ = ("_is_read", "_waits", "fault", "seats")
 
     def __init__(self, fault: Fault, seats: dict[str, Seat], *, is_read: bool):
-        """Let `fault` befall a request; `seats` show what is stale, if that is it."""
+        """Apply `fault`; `seats` hold the frozen documents of a stale fault."""
         self.fault = fault
         self.seats = seats
         self._is_read = is_read
@@ -58,11 +59,11 @@ class Befallen:
 
     @property
     def needs_body(self) -> bool:
-        """Whether there must be a document, whatever tag the caller knows."""
+        """Whether the response needs a document, even if the client's ETag matches."""
         return self.fault.kind is FaultKind.TRUNCATED and self._is_read
 
     def begin(self, *, may_wait: bool) -> Response | Late | Broken | None:
-        """Say what happens before anything is done; None: nothing does."""
+        """Return what happens before the request is handled; None if nothing does."""
         kind = self.fault.kind
         if kind in _INSTEAD:
             return _INSTEAD[kind](self.fault)
@@ -71,7 +72,7 @@ class Befallen:
         return self._late(None) if self._is_read and may_wait else None
 
     def spoil(self, answer: bytes, *, may_wait: bool) -> bytes | Late | Broken:
-        """Say what becomes of an answer that would be given now."""
+        """Apply the fault to a response that is ready to be sent."""
         if self.fault.kind is FaultKind.RESET:
             return Broken()
         if self.fault.kind is FaultKind.TRUNCATED:
@@ -80,15 +81,15 @@ class Befallen:
         return answer if late is None else late
 
     def _late(self, answer: bytes | None) -> Late | None:
-        """Be late, once."""
+        """Return the delay the first time; None if there is none or it is over."""
         waits, self._waits = self._waits, False
         return Late(seconds=self.fault.delay, answer=answer) if waits else None
 
 
 def cut(answer: bytes) -> bytes:
-    """Take half of the body of `answer`, or of its first line if there is no body.
+    """Return half of the body of `answer`, or of its first line if it has no body.
 
-    Clients take a head that ends somewhere for a whole one.
+    A head that is cut after any of its lines looks complete to clients.
     """
     head, end, body = answer.partition(b"\r\n\r\n")
     if not body:

@@ -1,4 +1,7 @@
-"""Bodies sent in chunks; strict, because a lenient reader invites smuggling."""
+"""Chunked request bodies (`Transfer-Encoding: chunked`).
+
+Parsing is strict, because a lenient parser invites request smuggling.
+"""
 
 import re
 
@@ -7,33 +10,33 @@ from forewarn.server.responses import Response, error
 
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
-#: Without the spaces about `;` and `=` that RFC 9112 tolerates: others refuse them.
+#: Without the spaces around `;` and `=` that RFC 9112 tolerates: others reject them.
 _EXTENSION = rb";%s(?:=(?:%s|%s))?" % (_TOKEN, _TOKEN, _QUOTED)
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:%s)*" % _EXTENSION)
 _TRAILER = re.compile(rb"(%s):[\t -~\x80-\xff]*" % _TOKEN)
-_FRAMING = (b"content-length", b"transfer-encoding")  # they come too late in a trailer
-_FREE = 16  # bytes of each line with a size that do not count
+_FRAMING = (b"content-length", b"transfer-encoding")  # not allowed in a trailer
+_FREE = 16  # bytes of each size line that do not count as extra
 _MOST_EXTRA = MOST_HEAD  # bytes of extensions and trailers together
 
 
 class Chunks:
-    """Puts a body together from chunks as they arrive."""
+    """Assembles a body from chunks as they arrive."""
 
     def __init__(self) -> None:
-        """Begin before the first chunk."""
+        """Start before the first chunk."""
         self.is_whole = False
         self._body = bytearray()
-        self._left = 0  # of the present chunk, with its line end
-        self._extra = _MOST_EXTRA  # what may still come
+        self._left = 0  # bytes still to come of this chunk and its line end
+        self._extra = _MOST_EXTRA  # bytes of extensions and trailers still allowed
         self._in_trailers = False
 
     @property
     def body(self) -> bytes:
-        """What has arrived of the body."""
+        """The part of the body that has arrived."""
         return bytes(self._body)
 
     def take(self, buffer: bytes, at: int) -> int:
-        """Take what belongs to the body, from `at` on; answer where the rest begins."""
+        """Consume body bytes from `at` on; return where the rest of `buffer` begins."""
         while not self.is_whole:
             if self._left:
                 at = self._take_data(buffer, at)
@@ -60,7 +63,7 @@ class Chunks:
         return at + len(data)
 
     def _take_line(self, ended: bytes) -> None:
-        """Read a size or a trailer, or the empty line at the end."""
+        """Parse a chunk size, a trailer, or the empty line at the end."""
         if not ended.endswith(b"\r\n"):
             raise _broken()
         line = ended[:-2]
@@ -87,7 +90,7 @@ class Chunks:
 
 
 def too_large() -> Response:
-    """The answer to a body over the limit."""
+    """Return the 413 response for a body over the limit."""
     return error(413, f"The body is larger than {MOST_BODY} bytes")
 
 

@@ -1,8 +1,8 @@
-"""How many requests the metadata plane has answered, and how.
+"""Counters of metadata responses, by route, api-version and status.
 
-Only the metadata loop counts; anybody may read. There is one writer, so no count is
-lost; numbers are read and a dictionary is copied in one step, so a reader at worst
-misses the answer that is being given.
+Only the metadata loop counts; any thread may read. With a single writer, no count is
+lost. Numbers are read, and dictionaries copied, in one step, so a reader misses at
+most the response that is being sent.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from forewarn.protocol.versions import VERSIONS
 
 
 class Answered(NamedTuple):
-    """What is counted together."""
+    """The labels of one counter."""
 
     route: str
     version: str
@@ -20,36 +20,36 @@ class Answered(NamedTuple):
 
 
 class Cell:
-    """Documents in one version; a sum is all that there is time for."""
+    """Document responses in one version, as plain sums for the hot path."""
 
     __slots__ = ("given", "not_modified")
 
     def __init__(self) -> None:
-        """Begin at zero."""
+        """Start at zero."""
         self.given = 0
         self.not_modified = 0
 
 
-#: Where requests are counted whose head could not be read.
+#: Route and version under which requests with an unreadable head are counted.
 UNREAD = ("other", "none")
 
 
 class Counts:
-    """Counts answers by route, api-version and status."""
+    """Counts responses by route, api-version and status."""
 
     def __init__(self) -> None:
-        """Begin at zero."""
-        #: By version; whoever asks for a document has his cell at hand.
+        """Start at zero."""
+        #: By version. Each parsed request for a document keeps a reference to its cell.
         self.cells: Mapping[str, Cell] = {name: Cell() for name in VERSIONS}
         self._others: dict[Answered, int] = {}
 
     def add(self, asked: tuple[str, str], status: int) -> None:
-        """Count an answer to what was `asked`: a route and a version."""
+        """Count a response with `status`; `asked` is a route and a version."""
         kind = Answered(*asked, status)
         self._others[kind] = self._others.get(kind, 0) + 1
 
     def all(self) -> Mapping[Answered, int]:
-        """Tell all counts; from any thread."""
+        """Return all counts; safe from any thread."""
         counted = self._others.copy()
         for version, cell in self.cells.items():
             for status, count in ((200, cell.given), (304, cell.not_modified)):

@@ -1,7 +1,7 @@
-"""Where connections come in: sockets that are listened on, or on which nobody listens.
+"""Listening sockets that can refuse connections for a while.
 
-The sockets stay ours all the time, and so do their ports: the loop is given copies of
-them, which it closes when nobody is to be let in.
+The original sockets stay open, and so keep their ports. The event loop gets duplicates,
+which are closed while connections are refused.
 """
 
 import asyncio
@@ -13,58 +13,58 @@ _BACKLOG = 4096
 
 
 class Door:
-    """Lets connections in."""
+    """Accepts connections, or refuses them."""
 
     def __init__(
         self,
         sockets: Sequence[socket.socket],
         make: Callable[[], asyncio.Protocol],
     ) -> None:
-        """Let connections of `sockets`, each bound to its port, in to what is made."""
+        """Accept on `sockets`, which are bound; `make` creates each protocol."""
         self._sockets = sockets
         self._make = make
         self._servers: list[asyncio.Server] = []
         self._opening: asyncio.Task[None] | None = None
         self._is_shut = False
-        self._is_closed = False  # for good
+        self._is_closed = False  # permanently
 
     async def open(self) -> None:
-        """Listen, unless it was shut meanwhile."""
+        """Start listening, unless shut in the meantime."""
         loop = asyncio.get_running_loop()
-        for each in self._sockets:
+        for bound_socket in self._sockets:
             if not self._is_shut:
                 server = await loop.create_server(
-                    self._make, sock=each.dup(), backlog=_BACKLOG
+                    self._make, sock=bound_socket.dup(), backlog=_BACKLOG
                 )
                 self._servers.append(server)
         if self._is_shut:
             self._shut()
 
     def set_shut(self, *, is_shut: bool) -> bool:
-        """Refuse connections from now on, or take them; answer whether it is news."""
+        """Refuse or accept connections from now on; return whether that is a change."""
         if is_shut is self._is_shut or self._is_closed:
             return False
         self._is_shut = is_shut
         if is_shut:
             self._shut()
         else:
-            for each in self._sockets:
-                each.listen(_BACKLOG)  # at once: who connects now is let in soon
+            for bound_socket in self._sockets:
+                bound_socket.listen(_BACKLOG)  # from now on, clients are queued
             self._opening = asyncio.get_running_loop().create_task(self.open())
         return True
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop accepting connections, permanently."""
         self._is_shut = self._is_closed = True
         self._close()
-        for each in self._sockets:
-            each.close()
+        for bound_socket in self._sockets:
+            bound_socket.close()
 
     def _shut(self) -> None:
         self._close()
-        for each in self._sockets:
-            with suppress(OSError):  # nobody listens there by now
-                each.shutdown(socket.SHUT_RD)
+        for bound_socket in self._sockets:
+            with suppress(OSError):  # it is not listening any more
+                bound_socket.shutdown(socket.SHUT_RD)
 
     def _close(self) -> None:
         for server in self._servers:

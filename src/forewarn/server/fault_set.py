@@ -1,7 +1,8 @@
-"""The faults in force: which of them befalls a request; pure.
+"""Active faults, and the choice of the one that applies to a request; pure.
 
-Only the metadata loop changes them. The list may be copied by any thread: what stands
-in it is replaced, never changed. Time comes in as `now`, in seconds of real time.
+1. Only the metadata loop changes them. Any thread may copy the list, because its items
+   are replaced, never changed.
+2. Time comes in as `now`, in seconds of real time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from datetime import datetime
 from forewarn.errors import NotFound
 from forewarn.server.faults import OF_READS, Fault, FaultKind, FaultOn, check
 
-_ON: Mapping[FaultOn, frozenset[bool]] = {  # whether it befalls reads, and others
+_ON: Mapping[FaultOn, frozenset[bool]] = {  # values of `is_read` that match
     FaultOn.ANY: frozenset({True, False}),
     FaultOn.READ: frozenset({True}),
     FaultOn.APPROVE: frozenset({False}),
@@ -20,18 +21,18 @@ _ON: Mapping[FaultOn, frozenset[bool]] = {  # whether it befalls reads, and othe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A fault in force."""
+    """An active fault."""
 
     id: str
     fault: Fault
     set_by: str
     set_at: datetime  # by the service's clock
-    until: float | None  # None: until it is cleared
-    left: int | None  # requests that it will befall; None: all
-    called: frozenset[str] = frozenset()  # VMs whose first call is behind them
+    until: float | None  # None if it lasts until cleared
+    left: int | None  # requests it still applies to; None if unlimited
+    called: frozenset[str] = frozenset()  # VMs that have made their first call
 
     def concerns(self, vm: str, *, is_read: bool, now: float) -> bool:
-        """Whether it may befall a request of `vm`; chance has its say later."""
+        """Whether it applies to a request of `vm`; probability is drawn separately."""
         fault = self.fault
         if self.until is not None and now >= self.until:
             return False
@@ -43,20 +44,20 @@ class Standing:
 
 
 class Faults:
-    """All faults in force, in the order in which they were set."""
+    """All active faults, in creation order."""
 
     def __init__(self, chance: Callable[[], float]) -> None:
-        """Begin without faults; `chance` draws numbers from 0 to 1."""
+        """Start without faults; `chance` draws numbers from 0 to 1."""
         self._chance = chance
         self._standing: dict[str, Standing] = {}
-        self._given = 0  # ids so far
+        self._given = 0  # number of ids assigned so far
         self._befell: dict[FaultKind, int] = {}
 
     def add(self, fault: Fault, now: float, *, by: str, at: datetime) -> Standing:
-        """Put `fault` in force; it comes after those that are."""
+        """Activate `fault`, after those that are active already."""
         check(fault)
         self._given += 1
-        made = Standing(
+        standing = Standing(
             id=f"f{self._given}",
             fault=fault,
             set_by=by,
@@ -64,23 +65,23 @@ class Faults:
             until=None if fault.seconds is None else now + fault.seconds,
             left=fault.count,
         )
-        self._standing[made.id] = made
-        return made
+        self._standing[standing.id] = standing
+        return standing
 
     def clear(self, id_: str | None = None) -> Sequence[Standing]:
-        """End the fault `id_`, or all of them; answer which."""
+        """End the fault `id_`, or all faults; return those that ended."""
         if id_ is None:
             ended = [*self._standing.values()]
         elif id_ in self._standing:
             ended = [self._standing[id_]]
         else:
             raise NotFound(f"there is no fault {id_} in force; it may have ended")
-        for each in ended:
-            del self._standing[each.id]
+        for standing in ended:
+            del self._standing[standing.id]
         return ended
 
     def befall(self, vm: str, *, is_read: bool, now: float) -> Standing | None:
-        """Choose what befalls a request of `vm`: the first that does; None: nothing."""
+        """Return the first active fault that applies to a request of `vm`, if any."""
         for standing in self.listed():
             if standing.concerns(vm, is_read=is_read, now=now):
                 hit = self._hits(standing.fault)
@@ -90,16 +91,16 @@ class Faults:
         return None
 
     def listed(self) -> Sequence[Standing]:
-        """Copy the list of all in force; from any thread."""
+        """Return a copy of all active faults; safe from any thread."""
         return [*self._standing.values()]
 
     @property
     def kinds(self) -> Sequence[str]:
-        """What is in force, each kind once; from any thread."""
-        return [*dict.fromkeys(each.fault.kind.value for each in self.listed())]
+        """The kinds of active faults, each once. Safe to read from any thread."""
+        return [*dict.fromkeys(standing.fault.kind.value for standing in self.listed())]
 
     def counts(self) -> Mapping[FaultKind, int]:
-        """Tell how many requests each kind has befallen; from any thread."""
+        """Return the number of requests hit by each kind; safe from any thread."""
         return self._befell.copy()
 
     def _hits(self, fault: Fault) -> bool:

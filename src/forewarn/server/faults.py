@@ -1,7 +1,7 @@
-"""Planned misbehaviour of the metadata plane, for rehearsals: which kinds there are.
+"""Fault kinds: planned misbehavior of the metadata plane, for rehearsals.
 
-A fault is written down by whoever wants it, and checked here; `fault_set` decides which
-requests it befalls, `befallen` what becomes of them.
+Faults are parsed and validated here. `fault_set` decides which requests they apply to,
+and `befallen` applies them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,21 +20,21 @@ _RETRY_AFTER = 1
 class FaultKind(StrEnum):
     """What goes wrong."""
 
-    SLOW_FIRST_CALL = "slow-first-call"  #: each VM's next call is answered late, once
-    SLOW = "slow"  #: answered late
+    SLOW_FIRST_CALL = "slow-first-call"  #: delays the next response to each VM, once
+    SLOW = "slow"  #: delays responses
     TOO_MANY = "429"  #: with Retry-After
     GONE = "410"
     ERROR = "500"
     UNAVAILABLE = "503"
-    RESET = "reset"  #: the connection is reset instead of an answer
-    TRUNCATED = "truncated"  #: the connection ends in the middle of the body
+    RESET = "reset"  #: resets the connection instead of responding
+    TRUNCATED = "truncated"  #: closes the connection in the middle of the body
     EMPTY = "empty"  #: 200 without a body
     STALE = "stale"  #: the document as it was when the fault began
-    REFUSED = "refused"  #: nobody listens
+    REFUSED = "refused"  #: refuses connections
 
 
 class FaultOn(StrEnum):
-    """Which requests it befalls."""
+    """Which requests a fault applies to."""
 
     ANY = "any"
     READ = "read"  #: GET
@@ -43,29 +43,29 @@ class FaultOn(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One misbehaviour; it ends by whichever limit is reached first."""
+    """One fault; it ends when the first of its limits is reached."""
 
     kind: FaultKind
     on: FaultOn = FaultOn.ANY
-    vms: tuple[str, ...] = ()  # empty: all of them
-    count: int | None = None  # how many requests it befalls; None: all
-    probability: float = 1.0  # with which it befalls one
-    seconds: float | None = None  # of real time that it lasts; None: until cleared
-    delay: float = _DELAY  # seconds of real time that a slow answer takes
-    retry_after: int = _RETRY_AFTER  # seconds that a 429 or 503 asks to wait
+    vms: tuple[str, ...] = ()  # empty for all VMs
+    count: int | None = None  # requests it applies to; None if unlimited
+    probability: float = 1.0  # that it applies to a request
+    seconds: float | None = None  # of real time; None if it lasts until cleared
+    delay: float = _DELAY  # seconds of real time, for slow responses
+    retry_after: int = _RETRY_AFTER  # seconds, in a 429 or 503
 
 
-#: Kinds that are late, and kinds that ask to wait.
+#: Kinds that delay responses, and kinds that send Retry-After.
 LATE = frozenset({FaultKind.SLOW, FaultKind.SLOW_FIRST_CALL})
 ASKING_TO_WAIT = frozenset({FaultKind.TOO_MANY, FaultKind.UNAVAILABLE})
 
-#: Kinds that befall reads alone: the answer to an approval is empty, and no document.
+#: Kinds for reads only: the response to an approval is empty and holds no document.
 OF_READS = frozenset({FaultKind.EMPTY, FaultKind.STALE})
 
 _DAY = 86_400
 _LONGEST_DELAY = 3_600.0  # seconds
 
-#: What is wrong with a fault, and how to put it right.
+#: Checks for invalid faults, each with a message that names the remedy.
 _WRONG: Sequence[tuple[Callable[[Fault], bool], str]] = (
     (
         lambda fault: fault.count is not None and fault.count < 1,
@@ -102,7 +102,7 @@ _WRONG: Sequence[tuple[Callable[[Fault], bool], str]] = (
 
 
 def check(fault: Fault) -> Fault:
-    """Answer `fault`, or refuse it with a sentence if it cannot be."""
+    """Return `fault` if it is valid; otherwise raise `InvalidInput`."""
     for is_wrong, sentence in _WRONG:
         if is_wrong(fault):
             raise InvalidInput(sentence)
@@ -120,19 +120,19 @@ def fault_of(
     delay: float | None = None,
     retry_after: int | None = None,
 ) -> Fault:
-    """Read a fault as people write it; what is None is as it is by default."""
-    found = _word(FaultKind, kind, "kind")
+    """Parse a fault as users write it; None stands for the default."""
+    fault_kind = _word(FaultKind, kind, "kind")
     kinds: Mapping[str, tuple[object, frozenset[FaultKind]]] = {
         "delay": (delay, LATE),
         "retry_after": (retry_after, ASKING_TO_WAIT),
     }
     for name, (value, taking) in kinds.items():
-        if value is not None and found not in taking:
-            known = " and ".join(sorted(taking))
-            raise InvalidInput(f"{found} takes no {name}; only {known} do")
+        if value is not None and fault_kind not in taking:
+            takers = " and ".join(sorted(taking))
+            raise InvalidInput(f"{fault_kind} takes no {name}; only {takers} do")
     return check(
         Fault(
-            kind=found,
+            kind=fault_kind,
             on=FaultOn.ANY if on is None else _word(FaultOn, on, "on"),
             vms=tuple(vms),
             count=count,
@@ -152,5 +152,5 @@ def _word(kind: type[_Word], text: str, name: str) -> _Word:
     try:
         return kind(str(text).lower())
     except ValueError:
-        known = ", ".join(each.value for each in kind)
-        raise InvalidInput(f"{name} is one of {known}; not {text!r}") from None
+        values = ", ".join(member.value for member in kind)
+        raise InvalidInput(f"{name} is one of {values}; not {text!r}") from None

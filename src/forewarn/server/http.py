@@ -1,12 +1,12 @@
-"""HTTP/1.1 for the metadata plane: a connection as a state machine without I/O.
+"""HTTP/1.1 connection of the metadata plane: a state machine without I/O.
 
-Bytes go in, bytes come out. Whoever owns the socket writes what `receive` and
-`resume` answer, starts what `deferred` names, and closes when `state` says so.
+Bytes go in, bytes come out. The owner of the socket writes what `receive` and `resume`
+return, starts what `deferred` names, and closes when `state` says so.
 
-1. Answers are given in the order of the requests. While one is deferred, what
-   arrives is kept, not looked at. So it is when much was answered at once: then
-   `is_behind`, and whoever owns the socket calls `go_on` when that was read.
-2. After an error that leaves the stream out of step, nothing more is answered.
+1. Responses are sent in the order of the requests. While one is deferred, incoming
+   bytes are kept but not parsed. The same applies after many responses at once: then
+   `is_behind` is set, and the owner calls `go_on` when the client has read them.
+2. After an error that leaves the stream out of step, no further request is handled.
 3. Nothing here reads a clock or knows a socket.
 """
 
@@ -27,10 +27,10 @@ from forewarn.server.requests import (
 from forewarn.server.responses import CLOSE, CONTINUE, Response, error
 
 _END = b"\r\n\r\n"
-_MOST_EMPTY = 4  # lines before a request; RFC 9112, 2.2, asks for one at least
+_MOST_EMPTY = 4  # empty lines before a request; RFC 9112, 2.2, wants at least one
 _ASKS_HEAD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MOST_EMPTY)
-_MOST_WAITING = 256 * 1024  # of requests sent before the last was answered
-_MOST_WRITTEN = 64 * 1024  # of answers, before somebody must have read them
+_MOST_WAITING = 256 * 1024  # bytes of requests sent before the last response
+_MOST_WRITTEN = 64 * 1024  # bytes of responses before the client must read them
 _MOST_MEMO = 4096
 _LONGEST_MEMO = 1024
 
@@ -44,44 +44,44 @@ class State(Enum):
     IDLE = auto()  #: the first byte of a request
     HEAD = auto()  #: the rest of a head
     BODY = auto()  #: the rest of a body
-    BUSY = auto()  #: the answer that is being made
-    DRAIN = auto()  #: the end of input that nobody reads any more
-    CLOSED = auto()  #: nothing; close it once all is written
+    BUSY = auto()  #: a response that is deferred
+    DRAIN = auto()  #: the end of input that is read and dropped
+    CLOSED = auto()  #: nothing; close it once everything is written
 
 
-# Looking them up in the class costs more than the comparison.
+# Looking them up on the class costs more than the comparison.
 _IDLE = State.IDLE
 _BUSY = State.BUSY
 _OVER = (State.DRAIN, State.CLOSED)
 
 
 class Application(Protocol[_Named]):
-    """Who answers requests."""
+    """Handles requests."""
 
     def answer(self, request: Request, body: bytes) -> bytes | _Named:
-        """Answer at once, or name what must be done first."""
+        """Return the response, or what must be done first."""
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
-        """Write the last answer of a connection."""
+        """Return the last response of a connection."""
 
 
 class Memo:
-    """Heads that were read before; only what is a pure function of the bytes."""
+    """Cache of parsed heads, which are a pure function of their bytes."""
 
     def __init__(self) -> None:
-        """Begin with an empty memory."""
+        """Start with an empty cache."""
         self._known: dict[bytes, Request] = {}
-        #: Those that are whole requests, because they have no body.
+        #: Heads that are complete requests, because they have no body.
         self.whole: dict[bytes, Request] = {}
 
     def read(self, head: bytes) -> Request:
-        """Read `head`, or remember it."""
-        known = self._known.get(head)
-        if known is None:
-            known = parse_head(head)
+        """Parse `head`, or return the cached result."""
+        request = self._known.get(head)
+        if request is None:
+            request = parse_head(head)
             if len(head) <= _LONGEST_MEMO:
-                self._keep(head, known)
-        return known
+                self._keep(head, request)
+        return request
 
     def _keep(self, head: bytes, request: Request) -> None:
         if len(self._known) >= _MOST_MEMO:
@@ -93,7 +93,7 @@ class Memo:
 
 
 class Connection(Generic[_Deferred]):
-    """One connection."""
+    """One HTTP/1.1 connection."""
 
     __slots__ = (
         "_application",
@@ -110,36 +110,36 @@ class Connection(Generic[_Deferred]):
     )
 
     def __init__(self, application: Application[_Deferred], memo: Memo) -> None:
-        """Let `application` answer."""
+        """Pass requests to `application`; look up parsed heads in `memo`."""
         self.state = State.IDLE
-        self.is_behind = False  # more was asked than is answered at once
+        self.is_behind = False  # more requests have arrived than are handled at once
         self.deferred: _Deferred | None = None
         self._application = application
         self._memo = memo
         self._body = b""
         self._buffer = b""
-        self._at = 0  # how much of it is done with, while we go on
-        self._searched = 0  # how much of it holds no end of a head
+        self._at = 0  # bytes of it consumed so far by `go_on`
+        self._searched = 0  # bytes of it known to hold no end of a head
         self._request: Request | None = None
         self._chunks: Chunks | None = None
 
     @property
     def request(self) -> Request:
-        """The request whose answer is deferred."""
+        """The request whose response is deferred."""
         if self._request is None:
             raise LookupError("no answer is deferred")
         return self._request
 
     @property
     def body(self) -> bytes:
-        """The body of the request whose answer is deferred."""
+        """The body of the request whose response is deferred."""
         return self._body
 
     def receive(self, data: bytes) -> bytes:
-        """Take what has arrived; answer what is to be written."""
+        """Process incoming bytes; return the bytes to write."""
         if self.state is _IDLE and not self._buffer:
             request = self._memo.whole.get(data)
-            if request is not None:  # nearly always: pollers repeat themselves
+            if request is not None:  # nearly always: pollers repeat the same request
                 self._request, self._body = request, b""
                 answer = self._application.answer(request, b"")
                 if isinstance(answer, bytes) and not request.is_last:
@@ -157,7 +157,7 @@ class Connection(Generic[_Deferred]):
         return self.go_on()
 
     def resume(self, answer: bytes | _Deferred) -> bytes:
-        """Give the answer that was deferred, and go on with what has arrived."""
+        """Send the deferred response, then process what has arrived meanwhile."""
         if self.state is not _BUSY:
             return b""
         self.deferred = None
@@ -167,17 +167,17 @@ class Connection(Generic[_Deferred]):
         return written + self.go_on()
 
     def end(self) -> None:
-        """Let the answer that is deferred be the last, and say so."""
+        """Mark the deferred response as the last one of the connection."""
         self._request = replace(
             self.request, is_last=True, connection=CLOSE, route=None
         )
 
     def forget_tags(self) -> None:
-        """Ask for the document, whatever the client knows of it."""
+        """Drop `If-None-Match` and `wait`, so that the response has a document."""
         self._request = replace(self.request, if_none_match=None, wait=None, route=None)
 
     def fail(self, response: Response) -> bytes:
-        """Answer for the last time."""
+        """Return an error response and end the connection with it."""
         if self._request is not None:
             is_head = self._request.is_head
         else:
@@ -187,7 +187,7 @@ class Connection(Generic[_Deferred]):
         return self._application.refuse(response, is_head=is_head)
 
     def go_on(self) -> bytes:
-        """Look at what has arrived; answer what is to be written."""
+        """Process the bytes that have arrived; return the bytes to write."""
         written: list[bytes] = []
         left = _MOST_WRITTEN
         self.is_behind = False
@@ -208,7 +208,7 @@ class Connection(Generic[_Deferred]):
         return written[0] if len(written) == 1 else b"".join(written)
 
     def _step(self) -> bytes | None:
-        """Make one step; None: more bytes are needed."""
+        """Parse one head or body; return None if more bytes are needed."""
         if self._request is None:
             return self._take_head()
         return self._take_body(self._request)
@@ -229,11 +229,11 @@ class Connection(Generic[_Deferred]):
             return self._give(self._application.answer(request, b""))
         self.state = State.BODY
         self._chunks = Chunks() if request.is_chunked else None
-        asked = request.expects_continue and len(buffer) == self._at
-        return CONTINUE if asked else b""
+        should_continue = request.expects_continue and len(buffer) == self._at
+        return CONTINUE if should_continue else b""
 
     def _skip_empty_lines(self) -> int:
-        """Find where the head begins; what is skipped is kept, so that it counts."""
+        """Return where the head begins; skipped lines still count as its bytes."""
         begin = self._at
         while self._buffer.startswith(b"\r\n", begin):
             begin += 2

@@ -1,7 +1,6 @@
-"""Which VM is asking? And what does it see?
+"""VM identity on the metadata plane: which VM sends a request, and what it sees.
 
-All of this belongs to the metadata loop: only that loop changes it, and so the
-answer to a GET needs no lock.
+Only the metadata loop changes any of this, so a GET needs no lock.
 """
 
 import copy
@@ -27,20 +26,21 @@ from forewarn.server.responses import Stamp, not_modified_tail, tail
 
 
 class Hearing:
-    """One group, and when it last asked."""
+    """Whether Scheduled Events is enabled for one group, and its last request."""
 
     __slots__ = ("asked", "group", "is_beginning", "stamp")
 
     def __init__(self, group: Group) -> None:
-        """Know of `group` what the store knows."""
-        self.stamp: Stamp | None = None  # of the last request
-        self.asked: datetime | None = None  # None: never
-        self.is_beginning = False  # a silence has ended, and is not settled yet
+        """Start with the stored state of `group`."""
+        self.stamp: Stamp | None = None  # of the last request; None before the first
+        self.asked: datetime | None = None  # last request; None if never
+        # Enabled, but the delay of the first response is not over yet.
+        self.is_beginning = False
         self.group: Group = group
         self.know(group)
 
     def know(self, group: Group) -> None:
-        """Take in what the store knows by now."""
+        """Refresh from the stored state of `group`."""
         last = group.last_request
         if group.listening is Listening.ALWAYS:
             self.is_beginning = False
@@ -51,32 +51,32 @@ class Hearing:
             self.asked = last
 
     def is_silent(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
-        """Whether the group has to begin listening before it is answered."""
+        """Whether the group must be enabled before it gets a response."""
         if self.group.listening is Listening.ALWAYS:
             return False
         return self.asked is None or is_silence(self.asked, now, outages)
 
 
 class Waiter(Protocol):
-    """Whoever waits for another document."""
+    """A held request that waits for another document."""
 
     def wake(self) -> None:
-        """Look again: what is waited for may have come."""
+        """Check again: the document may have changed."""
 
 
 class Shelf:
-    """One audience's document, and its bytes in each version that was asked for."""
+    """The cached document of one audience, encoded in each requested version."""
 
     __slots__ = ("document", "hearing", "not_modified", "tag", "tails", "waiters")
 
     def __init__(self, shown: Shown, hearing: Hearing) -> None:
-        """Hold what is `shown` to an audience of the group of `hearing`."""
+        """Cache what is `shown` to an audience of the group of `hearing`."""
         self.hearing = hearing
-        self.waiters: dict[Waiter, None] = {}  # in the order of their coming
+        self.waiters: dict[Waiter, None] = {}  # in order of arrival
         self.show(shown)
 
     def show(self, shown: Shown) -> None:
-        """Hold what is `shown` from now on."""
+        """Replace the cached document by the one in `shown`."""
         audience = shown.audience
         self.document: Document = shown.document
         self.tag: str = f"{audience.epoch}.{audience.incarnation}"
@@ -86,16 +86,16 @@ class Shelf:
         }
 
     def still(self) -> "Shelf":
-        """Copy it as it is: nothing else is ever shown there."""
-        made = copy.copy(self)
-        made.waiters = {}
-        return made
+        """Return a frozen copy without waiters."""
+        frozen = copy.copy(self)
+        frozen.waiters = {}
+        return frozen
 
     def tail(self, version: ApiVersion, date_form: DateForm | None) -> bytes:
-        """The document's bytes in `version`, made when they are first asked for."""
-        made = tail(self.tag, encode(self.document, version, date_form))
-        self.tails[version.name] = made
-        return made
+        """Return the document's bytes in `version`, and cache them."""
+        encoded = tail(self.tag, encode(self.document, version, date_form))
+        self.tails[version.name] = encoded
+        return encoded
 
 
 class Seat:
@@ -104,11 +104,11 @@ class Seat:
     __slots__ = ("asked", "seen", "seen_tag", "seen_version", "shelf", "vm")
 
     def __init__(self, vm: VM, shelf: Shelf) -> None:
-        """Let `vm` read from `shelf`."""
+        """Serve `vm` the document of `shelf`."""
         self.vm = vm
         self.shelf = shelf
-        self.asked: datetime | None = None  # last; None: not since the start
-        self.seen: set[str] = set()  # events of the present document
+        self.asked: datetime | None = None  # last request; None if not since the start
+        self.seen: set[str] = set()  # ids of events in the current document
         self.seen_tag: str | None = None
         self.seen_version: ApiVersion | None = None
 
@@ -117,7 +117,7 @@ class Directory:
     """All VMs by name and by address."""
 
     def __init__(self, *, is_open: bool, default_vm: str | None = None) -> None:
-        """In an open directory callers may say which VM they speak for."""
+        """Start empty; in an open directory, clients may choose their VM."""
         self.is_open = is_open
         self.outages: list[Outage] = []
         self._default_vm = default_vm
@@ -126,17 +126,17 @@ class Directory:
         self._shelves: dict[str, Shelf] = {}
         self._by_name: dict[str, Seat] = {}
         self._by_address: dict[str, Seat] = {}
-        self._woken: list[Waiter] = []  # by the present update
+        self._woken: list[Waiter] = []  # by the current update
 
     def caller(self, address: str) -> str | None:
-        """Name whom connections from `address` are counted for; None: for nobody."""
+        """Return the caller that connections from `address` count for, if any."""
         seat = self._by_address.get(address)
         if seat is not None:
             return seat.vm.name
         return None if self.is_open else address
 
     def seat(self, address: str, named: str | None) -> Seat | None:
-        """Find the VM that asks from `address`, or for the VM `named`."""
+        """Return the VM called `named`, or the VM at `address` if `named` is None."""
         if named is not None:
             return self._by_name.get(key(named))
         seat = self._by_address.get(address)
@@ -145,22 +145,22 @@ class Directory:
         return seat
 
     def hearing(self, group: str) -> Hearing | None:
-        """Find what is known of `group`; None: it has left."""
+        """Return the state of `group`; None if it has left the fleet."""
         return self._hearings.get(group)
 
     def seats(self) -> Sequence[Seat]:
-        """Copy the list of all VMs; the one thing that other threads may ask."""
+        """Return a copy of the list of VMs; safe from any thread."""
         return [*self._by_name.values()]
 
     def hearings(self) -> Sequence[Hearing]:
-        """Copy the list of all groups, for other threads as well."""
+        """Return a copy of the list of groups; safe from any thread."""
         return [*self._hearings.values()]
 
     def _default(self) -> Seat | None:
         return self._by_name.get(key(self._default_vm or self._first_vm))
 
     def update(self, update: Update) -> Sequence[Waiter]:
-        """Take in what is different; answer who must look again."""
+        """Apply `update`; return the waiters that must check again."""
         self._woken = []
         self.outages += update.outages
         for name in update.removed:
@@ -169,7 +169,7 @@ class Directory:
             self._wake_of(gone)
         for name in update.ungrouped:
             self._hearings.pop(name, None)
-        self._drop(update.regrouped, {each.audience.name for each in update.shown})
+        self._drop(update.regrouped, {view.audience.name for view in update.shown})
         for shown in update.shown:
             self._show(shown)
         groups = {shown.group.name: shown.group for shown in update.shown}
@@ -203,10 +203,10 @@ class Directory:
                 self._wake(shelf)
 
     def _drop(self, groups: Collection[str], but: set[str]) -> None:
-        """Drop the audiences of `groups` that there are no more."""
+        """Drop the audiences of `groups` that no longer exist."""
         for name, shelf in [*self._shelves.items()] if groups else ():
             if shelf.hearing.group.name in groups and name not in but:
-                del self._shelves[name]  # its VMs are placed anew, or gone
+                del self._shelves[name]  # its VMs are placed elsewhere, or gone
 
     def _place(self, vm: VM, group: Group) -> None:
         shelf = self._shelves[audience_name(group, vm.name)]
@@ -221,7 +221,7 @@ class Directory:
                 self._wake(seat.shelf)
             seat.vm, seat.shelf, seat.seen_tag = vm, shelf, None
         for address in vm.addresses:
-            if address not in before:  # whoever asks from there was somebody else
+            if address not in before:  # requests from there belonged to another VM
                 self._wake_of(self.seat(address, None))
             self._by_address[address] = seat
 
@@ -233,7 +233,10 @@ class Directory:
 
 
 def plain_address(host: str) -> str:
-    """Write a peer's address as the fleet file does: IPv4-mapped ones as IPv4."""
+    """Normalize a peer's address to the form of the fleet file.
+
+    IPv4-mapped IPv6 addresses become IPv4.
+    """
     if ":" not in host:
         return host
     address = ip_address(host.partition("%")[0])

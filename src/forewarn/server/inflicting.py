@@ -1,4 +1,4 @@
-"""Lets faults happen on the metadata loop: when they begin and end, and whom they meet.
+"""Fault injection on the metadata loop: start and end of faults, and their effects.
 
 Only the loop calls what is here.
 """
@@ -20,14 +20,14 @@ from forewarn.server.requests import Request
 
 
 class LateWaiter(Protocol):
-    """Whoever is to be answered late."""
+    """A request whose response is delayed by a fault."""
 
     def be_late(self) -> None:
-        """Be answered now."""
+        """Continue now that the delay is over."""
 
 
 class Inflicting:
-    """Carries out the faults in force."""
+    """Applies the active faults to requests."""
 
     def __init__(
         self,
@@ -39,9 +39,10 @@ class Inflicting:
         wake: Callable[[Sequence[Waiter]], None],
         let_go: Callable[[], None],
     ) -> None:
-        """Go by the time of `loop`; say `changed` when a fault begins or ends.
+        """Use the time of `loop`; call `changed` when a fault starts or ends.
 
-        Held requests are `let_go` when one begins: only who asks again can meet it.
+        `let_go` releases all held requests when a fault starts, because faults apply to
+        new requests only.
         """
         self._loop = loop
         self._let_go = let_go
@@ -50,50 +51,50 @@ class Inflicting:
         self._changed = changed
         self._wake = wake
         self._late: dict[LateWaiter, TimerHandle] = {}
-        self._stale: dict[str, dict[str, Seat]] = {}  # what each VM sees, by fault
+        self._stale: dict[str, dict[str, Seat]] = {}  # frozen documents by VM, by fault
 
     def add(self, fault: Fault, *, by: str, at: datetime) -> Standing:
-        """Put `fault` in force; its VMs must be known."""
-        known = replace(fault, vms=tuple(map(self._name, fault.vms)))
-        made = self._faults.add(known, self._loop.time(), by=by, at=at)
-        if made.fault.kind is FaultKind.STALE:
-            self._stale[made.id] = _still(self._desk.directory.seats())
-        if made.until is not None:
-            self._loop.call_at(made.until, lambda: self._expire(made.id))
+        """Activate `fault`; raise `NotFound` if one of its VMs is unknown."""
+        resolved = replace(fault, vms=tuple(map(self._name, fault.vms)))
+        standing = self._faults.add(resolved, self._loop.time(), by=by, at=at)
+        if standing.fault.kind is FaultKind.STALE:
+            self._stale[standing.id] = _still(self._desk.directory.seats())
+        if standing.until is not None:
+            self._loop.call_at(standing.until, lambda: self._expire(standing.id))
         self._changed()
         self._let_go()
-        return made
+        return standing
 
     def clear(self, id_: str | None) -> None:
-        """End the fault `id_`, or all of them."""
+        """End the fault `id_`, or all faults."""
         ended = self._faults.clear(id_)
         self._changed()
-        for each in ended:
-            self._release(self._stale.pop(each.id, {}))
+        for standing in ended:
+            self._release(self._stale.pop(standing.id, {}))
 
     def befall(self, request: Request, address: str) -> Befallen | None:
-        """Find what befalls `request`; None: nothing, or nothing can."""
+        """Return the fault that applies to `request`; None if none does."""
         seat = self._desk.asker(request, address)
         if seat is None:
             return None
         is_read = request.method == "GET"
         now = self._loop.time()
-        met = self._faults.befall(seat.vm.name, is_read=is_read, now=now)
-        if met is None:
+        standing = self._faults.befall(seat.vm.name, is_read=is_read, now=now)
+        if standing is None:
             return None
-        seats = self._stale.get(met.id, {})
-        if met.left == 1:  # this answer still says that there is a fault
-            self._stale.pop(met.id, None)
+        seats = self._stale.get(standing.id, {})
+        if standing.left == 1:  # this response still lists the fault
+            self._stale.pop(standing.id, None)
             self._loop.call_at(now, self._changed)
-        return Befallen(met.fault, seats, is_read=is_read)
+        return Befallen(standing.fault, seats, is_read=is_read)
 
     def wait(self, waiter: LateWaiter, seconds: float) -> None:
-        """Let `waiter` be late by so many seconds."""
+        """Delay the response to `waiter` by `seconds` of real time."""
         until = self._loop.time() + seconds
         self._late[waiter] = self._loop.call_at(until, lambda: self._be_late(waiter))
 
     def leave(self, waiter: LateWaiter) -> None:
-        """Forget `waiter`, who was to be late."""
+        """Forget `waiter`, whose response was delayed."""
         timer = self._late.pop(waiter, None)
         if timer is not None:
             timer.cancel()
@@ -109,20 +110,20 @@ class Inflicting:
         return seat.vm.name
 
     def _expire(self, id_: str) -> None:
-        if any(each.id == id_ for each in self._faults.listed()):
+        if any(standing.id == id_ for standing in self._faults.listed()):
             self.clear(id_)
 
     def _release(self, seats: dict[str, Seat]) -> None:
-        """Let those look again who wait for a change of what is stale."""
-        waiters = [each for seat in seats.values() for each in seat.shelf.waiters]
+        """Wake the requests that wait for a change of a stale document."""
+        waiters = [waiter for seat in seats.values() for waiter in seat.shelf.waiters]
         for seat in seats.values():
             seat.shelf.waiters.clear()
-        seats.clear()  # whoever is woken sees what is true
+        seats.clear()  # woken requests see the current documents
         self._wake([*dict.fromkeys(waiters)])
 
 
 def _still(seats: Sequence[Seat]) -> dict[str, Seat]:
-    """Copy what every VM sees, so that it changes no more."""
+    """Return frozen copies of the documents, by VM."""
     shelves: dict[Shelf, Shelf] = {}
     for seat in seats:
         if seat.shelf not in shelves:

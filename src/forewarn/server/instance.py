@@ -1,4 +1,4 @@
-"""/metadata/instance and /metadata/versions: what a VM may ask about itself."""
+"""Instance metadata: /metadata/instance and /metadata/versions."""
 
 import json
 import re
@@ -11,18 +11,18 @@ from forewarn.protocol.versions import INSTANCE_VERSIONS
 from forewarn.server.responses import JSON, TEXT, Response, error
 
 _BASE_36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#: The documented names of VMs in a scale set, by its orchestration; the digits of an
-#: instance id are fewer than the eight of a part of a GUID.
+#: Documented names of VMs in a scale set, by orchestration mode. An instance id has
+#: fewer digits than the eight hex digits of a flexible VM's name.
 _UNIFORM = re.compile(r"(.+)_(0|[1-9][0-9]{0,6})")
 _FLEXIBLE = re.compile(r"(.+)_[0-9a-f]{8}", re.IGNORECASE)
 
 
 class Question(Protocol):
-    """What is asked about the instance."""
+    """A request for instance metadata."""
 
     @property
     def path(self) -> Sequence[str]:
-        """The way down the tree."""
+        """The path from the root of the tree."""
 
     @property
     def version(self) -> str:
@@ -34,12 +34,12 @@ class Question(Protocol):
 
 
 def versions() -> Response:
-    """List the api-versions of /metadata/instance."""
+    """Return the api-versions of /metadata/instance."""
     return _json({"apiVersions": [*INSTANCE_VERSIONS]})
 
 
 def read(vm: VM, group: Group, asked: Question) -> Response:
-    """Read the tree, or what lies at a path of it."""
+    """Return the tree of `vm`, or the node at the requested path."""
     if asked.form not in ("json", "text"):
         return error(400, "Bad request. format must be json or text")
     node = _walk(_tree(vm, group, asked.version), asked.path)
@@ -60,11 +60,11 @@ def _json(node: Node) -> Response:
 def _walk(node: Node, path: Sequence[str]) -> "Node | None":
     for part in path:
         if isinstance(node, dict):
-            wanted = part.lower()
-            found = next((name for name in node if name.lower() == wanted), None)
-            if found is None:
+            folded = part.lower()
+            child = next((name for name in node if name.lower() == folded), None)
+            if child is None:
                 return None
-            node = node[found]
+            node = node[child]
         elif isinstance(node, list) and part in map(str, range(len(node))):
             node = node[int(part)]
         else:
@@ -73,7 +73,7 @@ def _walk(node: Node, path: Sequence[str]) -> "Node | None":
 
 
 def _text(node: Node) -> str:
-    """Write a value as it is, or list the children; containers end with a slash."""
+    """Return a value as it is, or list the children; containers end with a slash."""
     if isinstance(node, str):
         return node
     if isinstance(node, list):
@@ -81,7 +81,7 @@ def _text(node: Node) -> str:
     return "\n".join(n if isinstance(node[n], str) else f"{n}/" for n in node)
 
 
-# --- what the fleet knows ----------------------------------------------------
+# --- values from the fleet ---------------------------------------------------
 
 
 def _tree(vm: VM, group: Group, version: str) -> Node:
@@ -92,10 +92,10 @@ def _tree(vm: VM, group: Group, version: str) -> Node:
 
 
 def _values(vm: VM, group: Group) -> Mapping[str, Node]:
-    tags = sorted(vm.tags.items())  # as real answers have them
+    tags = sorted(vm.tags.items())  # sorted, as in Azure's responses
     return {
         "azEnvironment": "AzurePublicCloud",
-        # Deleted is what the documentation of Preempt says becomes of the VM.
+        # The documentation of Preempt says that the VM is deleted.
         "evictionPolicy": "Delete" if vm.spot else "",
         "location": vm.location or "",
         "name": vm.name,
@@ -115,19 +115,19 @@ def _values(vm: VM, group: Group) -> Mapping[str, Node]:
 
 
 def _domain(domain: int | None, group: Group) -> str:
-    if domain is None:  # a VM that is in no set reads 0 in real answers
+    if domain is None:  # Azure returns 0 for a VM in no set
         return "0" if group.kind is GroupKind.STANDALONE else ""
     return str(domain)
 
 
 def _membership(vm: VM, group: Group) -> Mapping[str, Node]:
-    """Tell what depends on the kind of group that `vm` is in."""
+    """Return the values that depend on the kind of `group`."""
     if group.kind is GroupKind.SCALE_SET:
         uniform = _UNIFORM.fullmatch(vm.name)
         return (
             _uniform(vm, group, *uniform.groups()) if uniform else _flexible(vm, group)
         )
-    # A role instance is not among the virtual machines of a resource group.
+    # A role instance is not a virtual machine of a resource group.
     is_role = group.kind is GroupKind.CLOUD_SERVICE
     own = "" if is_role else _resource_id(vm, f"virtualMachines/{vm.name}")
     return {"osProfile": {"computerName": vm.name}, "resourceId": own}
@@ -137,7 +137,7 @@ def _uniform(vm: VM, group: Group, scale_set: str, number: str) -> Mapping[str, 
     own = f"virtualMachineScaleSets/{scale_set}/virtualMachines/{number}"
     return {
         "osProfile": {"computerName": scale_set + _base_36(int(number))},
-        "placementGroupId": group.name,  # such a group is a placement group
+        "placementGroupId": group.name,  # for uniform sets, a group is one
         "resourceId": _resource_id(vm, own),
         "vmScaleSetName": scale_set,
     }
@@ -157,7 +157,7 @@ def _flexible(vm: VM, group: Group) -> Mapping[str, Node]:
 
 
 def _base_36(number: int) -> str:
-    """Write an instance id as the names of computers end: six digits."""
+    """Return an instance id as the six digits that end a computer name."""
     digits = ""
     for _ in range(6):
         number, digit = divmod(number, 36)
@@ -175,11 +175,11 @@ def _resource_id(vm: VM, path: str) -> str:
 
 
 def _interfaces(vm: VM) -> Iterator[Node]:
-    """Show all addresses at one interface: the fleet does not tell them apart."""
+    """Return all addresses as one interface: the fleet does not know interfaces."""
     if not vm.addresses:
         return
-    four: list[Node] = [_address(each) for each in vm.addresses if ":" not in each]
-    six: list[Node] = [_address(each) for each in vm.addresses if ":" in each]
+    four: list[Node] = [_address(ip) for ip in vm.addresses if ":" not in ip]
+    six: list[Node] = [_address(ip) for ip in vm.addresses if ":" in ip]
     subnet: list[Node] = [{"address": "", "prefix": ""}] if four else []
     yield {
         "ipv4": {"ipAddress": four, "subnet": subnet},

@@ -1,4 +1,4 @@
-"""How much one VM may ask of the metadata plane: connections, and requests a second."""
+"""Limits per VM on the metadata plane: connections, and the request rate."""
 
 import logging
 import time
@@ -7,23 +7,23 @@ from enum import Enum, auto
 
 _log = logging.getLogger(__name__)
 
-_MOST_REFUSED = 64  # at once; who does not stop gets no word
+_MOST_REFUSED = 64  # at once; further connections are closed without a response
 
 
 class Rate:
-    """Requests a second of each VM; who was quiet may ask for a second's worth."""
+    """Rate limit per VM; an idle VM may burst one second's quota."""
 
     def __init__(
         self, per_second: float, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Allow `per_second` requests to each VM, by the time of `monotonic`."""
+        """Allow each VM `per_second` requests, by the time of `monotonic`."""
         self._per_second = per_second
         self._most = max(per_second, 1.0)
         self._monotonic = monotonic
-        self._left: dict[str, tuple[float, float]] = {}  # and when that was so
+        self._left: dict[str, tuple[float, float]] = {}  # requests left, and when
 
     def admits(self, vm: str) -> bool:
-        """Count a request of `vm`, unless it is one too many."""
+        """Count a request of `vm`; return False if it exceeds the rate."""
         now = self._monotonic()
         left, at = self._left.get(vm, (self._most, now))
         left = min(self._most, left + (now - at) * self._per_second)
@@ -33,25 +33,25 @@ class Rate:
 
 
 class Verdict(Enum):
-    """What becomes of a new connection."""
+    """What happens to a new connection."""
 
-    ADMITTED = auto()  #: it is served
-    REFUSED = auto()  #: its caller has too many; it is told so
-    DROPPED = auto()  #: there are far too many; it is closed without a word
+    ADMITTED = auto()  #: served
+    REFUSED = auto()  #: too many from this caller; it gets a 503
+    DROPPED = auto()  #: far too many; closed without a response
 
 
 class Ceiling:
-    """Counts connections; says once that there are too many."""
+    """Connection limit that logs a warning once when it is reached."""
 
     def __init__(self, most: int, complaint: str) -> None:
-        """Admit `most`; log `complaint` when there are more."""
+        """Admit `most` connections; log `complaint` when there are more."""
         self._most = most
         self._complaint = complaint
         self.count = 0
         self._has_complained = False
 
     def admit(self) -> bool:
-        """Count one more, unless it is one too many."""
+        """Count a connection; return False if there are too many."""
         if self.count < self._most:
             self.count += 1
             return True
@@ -61,18 +61,18 @@ class Ceiling:
         return False
 
     def release(self) -> bool:
-        """Count one less; answer whether any are left."""
+        """Uncount a connection; return whether any are left."""
         self.count -= 1
-        if self.count <= self._most // 2:  # it has got better: it may be said again
+        if self.count <= self._most // 2:  # below half: warn again next time
             self._has_complained = False
         return self.count > 0
 
 
 class Connections:
-    """Counts connections, of each caller and in all."""
+    """Connection limits, per caller and in total."""
 
     def __init__(self, *, per_vm: int, total: int) -> None:
-        """Admit `per_vm` of each caller, and `total` in all."""
+        """Admit `per_vm` connections per caller, and `total` overall."""
         self._per_vm = per_vm
         self._all = Ceiling(
             total,
@@ -81,17 +81,17 @@ class Connections:
             " how many there may be",
         )
         self._by_caller: dict[str, Ceiling] = {}
-        #: How many were not admitted, by what became of them.
+        #: The number of connections not admitted, by verdict.
         self.turned_away = {Verdict.REFUSED: 0, Verdict.DROPPED: 0}
-        self._refused = 0  # that are being told so
+        self._refused = 0  # connections that are being sent a 503
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of connections."""
         return self._all.count
 
     def admit(self, caller: str | None) -> Verdict:
-        """Count a connection of `caller`; None: nobody that could be told apart."""
+        """Count a connection; `caller` is None if it cannot be identified."""
         verdict = self._judge(caller)
         if verdict is not Verdict.ADMITTED:
             self.turned_away[verdict] += 1
@@ -109,7 +109,7 @@ class Connections:
         return Verdict.DROPPED
 
     def release(self, caller: str | None, verdict: Verdict) -> None:
-        """Forget a connection of `caller`, of which `verdict` was given."""
+        """Uncount a connection of `caller` that got `verdict`."""
         if verdict is Verdict.DROPPED:
             return
         self._all.release()
@@ -119,11 +119,11 @@ class Connections:
             del self._by_caller[caller]
 
     def _of(self, caller: str) -> Ceiling:
-        known = self._by_caller.get(caller)
-        if known is None:
-            known = self._by_caller[caller] = Ceiling(
+        ceiling = self._by_caller.get(caller)
+        if ceiling is None:
+            ceiling = self._by_caller[caller] = Ceiling(
                 self._per_vm,
                 f"{caller} has {self._per_vm} connections to the metadata plane; more"
                 " are answered 503 (metadata.connections_per_vm)",
             )
-        return known
+        return ceiling

@@ -1,8 +1,8 @@
-"""What /metadata/... answers; pure: a request, a caller and the present stamp in,
-bytes or the name of what must be done first out.
+"""Handling of /metadata/... requests; pure.
 
-Errors are found in this order: those of the head (`routes`), the caller's identity,
-the rate, the body.
+A request, a caller and the current stamp go in; response bytes, or the name of what
+must be done first, come out. Errors are detected in this order: errors in the head
+(`routes`), the caller's identity, the rate limit, the body.
 """
 
 from collections.abc import Mapping
@@ -34,28 +34,28 @@ from forewarn.server.routes import (
 _NOTHING: Mapping[str, Seat] = {}
 _TOO_MANY = error(429, "Too many requests; ask again in a second", Retry_After="1")
 
-# --- what must be done before the answer -------------------------------------
+# --- work that precedes the response -----------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listen:
-    """The group is silent: it has to begin listening, then the request is answered."""
+    """The group is disabled: enable it first, then handle the request."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve:
-    """The events have to be approved, then the answer is empty."""
+    """Approve the events first; the response is empty."""
 
     vm: str
     events: tuple[str, ...]
-    delay: Hearing | None = None  # whose beginning the answer waits for; None: nobody's
+    delay: Hearing | None = None  # delays the response; None if nothing does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """The caller would rather wait until what is on `shelf` has another `tag`."""
+    """Long poll: the client waits until the document on `shelf` has another `tag`."""
 
     shelf: Shelf
     tag: str
@@ -64,17 +64,17 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """The group of `hearing` is being switched on: until then nobody is answered."""
+    """The group of `hearing` is being enabled: delay the response until it is."""
 
     hearing: Hearing
-    response: Response | None = None  # None: the document, as it is by then
+    response: Response | None = None  # None for the document at that time
 
 
 Deferred: TypeAlias = Listen | Approve | Hold | Delay
 
 
 class Desk:
-    """Answers the requests of all callers."""
+    """Handles the requests of all callers."""
 
     def __init__(
         self,
@@ -87,9 +87,9 @@ class Desk:
         first_call_delay: float = 0,
         takes_latest: bool = False,
     ) -> None:
-        """Answer from `directory`; `date_form` is the one of 2017-03-01.
+        """Serve from `directory`; `date_form` is the one of 2017-03-01.
 
-        Groups that were silent are answered `first_call_delay` seconds late.
+        The first response to a disabled group is delayed by `first_call_delay` seconds.
         """
         self.directory = directory
         self.stamp = stamp
@@ -101,23 +101,24 @@ class Desk:
         self._date_forms = {OLDEST: date_form}
 
     def answer(self, request: Request, body: bytes, address: str) -> bytes | Deferred:
-        """Answer the caller at `address`, or name what must be done first."""
-        asked = request.route
-        if type(asked) is ReadDocument and self._rate is None:
-            seat = self.directory.seat(address, asked.vm)
+        """Return the response for `address`, or what must be done first."""
+        target = request.route
+        if type(target) is ReadDocument and self._rate is None:
+            seat = self.directory.seat(address, target.vm)
             if seat is not None and seat.shelf.hearing.stamp is self.stamp:
-                return self._document(asked, seat)  # the hot path
+                return self._document(target, seat)  # the hot path
         return self._answer(request, body, address)
 
     def answer_again(
         self, request: Request, body: bytes, address: str, *, may_wait: bool
     ) -> bytes | Deferred:
-        """Answer a request after what had to be done first."""
-        asked = request.route
-        if type(asked) is ReadDocument:
-            seat = self.directory.seat(address, asked.vm)
+        """Handle a request again, after what had to be done first."""
+        target = request.route
+        if type(target) is ReadDocument:
+            seat = self.directory.seat(address, target.vm)
             if seat is not None and seat.shelf.hearing.stamp is self.stamp:
-                return self._document(asked, seat, may_wait=may_wait)  # many at once
+                # Hot when many held requests wake at once.
+                return self._document(target, seat, may_wait=may_wait)
         return self._answer(request, body, address, is_new=False, may_wait=may_wait)
 
     def answer_from(
@@ -129,16 +130,16 @@ class Desk:
         *,
         may_wait: bool,
     ) -> bytes | Deferred:
-        """Answer as always, but show the VMs of `seats` what they see there."""
+        """Handle a request, showing the VMs in `seats` the documents held there."""
         return self._answer(
             request, body, address, is_new=False, may_wait=may_wait, seats=seats
         )
 
     def asker(self, request: Request, address: str) -> Seat | None:
-        """Find who asks for events, or approves some; None: nobody that is known."""
-        asked = self._route(request)
-        if isinstance(asked, ReadDocument | ApproveEvents):
-            return self.directory.seat(address, asked.vm)
+        """Return the VM that reads or approves events; None if it is unknown."""
+        target = self._route(request)
+        if isinstance(target, ReadDocument | ApproveEvents):
+            return self.directory.seat(address, target.vm)
         return None
 
     def _answer(
@@ -151,26 +152,26 @@ class Desk:
         may_wait: bool = True,
         seats: Mapping[str, Seat] = _NOTHING,
     ) -> bytes | Deferred:
-        asked = self._route(request)
-        if isinstance(asked, Fixed):
-            return self.write(request, asked.response)
-        seat = self.directory.seat(address, asked.vm)
+        target = self._route(request)
+        if isinstance(target, Fixed):
+            return self.write(request, target.response)
+        seat = self.directory.seat(address, target.vm)
         if seat is None:
-            return self.write(request, _unknown(address, asked.vm))
+            return self.write(request, _unknown(address, target.vm))
         if is_new and self._rate is not None and not self._rate.admits(seat.vm.name):
             return self.write(request, _TOO_MANY)
         hearing = seat.shelf.hearing
-        if isinstance(asked, ReadInstance):
-            return self.write(request, instance.read(seat.vm, hearing.group, asked))
+        if isinstance(target, ReadInstance):
+            return self.write(request, instance.read(seat.vm, hearing.group, target))
         if hearing.stamp is not self.stamp:
             if hearing.is_silent(self.stamp.now, self.directory.outages):
                 return Listen(group=hearing.group.name)
             self._note_request(hearing)
         seat.asked = self.stamp.now
         delay = hearing if may_wait and self.is_delayed(hearing) else None
-        if isinstance(asked, ReadDocument):
+        if isinstance(target, ReadDocument):
             shown = seats.get(seat.vm.name, seat)
-            return self._read(asked, shown, delay, may_wait=may_wait)
+            return self._read(target, shown, delay, may_wait=may_wait)
         return self._approve(request, seat, body, delay)
 
     def _route(self, request: Request) -> Route:
@@ -184,17 +185,17 @@ class Desk:
         return cast(Route, request.route)
 
     def is_delayed(self, hearing: Hearing) -> bool:
-        """Whether the group is answered late, because it has only just begun."""
+        """Whether responses are delayed because the group was just enabled."""
         return self.first_call_delay > 0 and hearing.is_beginning
 
     def settle(self, hearing: Hearing, *, is_asked: bool) -> None:
-        """Answer the group at once from now on; if `is_asked`, somebody has waited."""
+        """End the delay of a group; `is_asked` means that a request has waited."""
         hearing.is_beginning = False
-        if is_asked:  # all the while, also where the clock has leapt a day meanwhile
+        if is_asked:  # until now, even if the clock has jumped by a day
             hearing.asked = self.stamp.now
 
     def write(self, request: Request, response: Response) -> bytes:
-        """Write `response` to `request`, and count it."""
+        """Render `response` to `request`, and count it."""
         if request.counted is None:
             request.counted = counted_as(
                 request,
@@ -205,12 +206,12 @@ class Desk:
         return self.stamp.render(response, request.connection, is_head=request.is_head)
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
-        """Write the last answer of a connection, and count it."""
+        """Render the last response of a connection, and count it."""
         self.counts.add(UNREAD, response.status)
         return self.stamp.render(response, CLOSE, is_head=is_head)
 
     def _note_request(self, hearing: Hearing) -> None:
-        if not self.is_delayed(hearing):  # there the hot path would answer
+        if not self.is_delayed(hearing):  # the hot path would skip the delay
             hearing.stamp = self.stamp
         hearing.asked = self.stamp.now
         self._notes.ask(hearing.group.name, self.stamp.now)

@@ -1,7 +1,7 @@
-"""The metadata plane: sockets, one loop in one thread, and a small pool for POSTs.
+"""The metadata plane: sockets, one event loop in one thread, and a pool for POSTs.
 
-The loop runs nothing but the metadata plane. Only it touches the directory and the
-connections; others hand it what to do.
+The loop runs nothing but the metadata plane. Only the loop touches the directory and
+the connections; other threads pass it work.
 """
 
 import asyncio
@@ -33,25 +33,25 @@ from forewarn.server.responses import Stamp
 from forewarn.server.wire import Wire
 from forewarn.server.witness import Witness
 
-_LAST_ANSWERS = 1.5  # seconds that a stop waits for answers under way
+_LAST_ANSWERS = 1.5  # seconds that `stop` waits for responses in progress
 _POOL = 4
-_WOKEN_AT_ONCE = 500  # held requests, before others get their turn
+_WOKEN_AT_ONCE = 500  # held requests per turn of the loop
 
 
 class Commands(Protocol):
-    """What the metadata plane asks of the engine."""
+    """Engine commands that the metadata plane needs."""
 
     def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
-        """Approve events, all or none of them."""
+        """Approve events: all of them or none."""
 
     def listen(self, groups: Sequence[str]) -> None:
-        """Begin listening."""
+        """Enable Scheduled Events for `groups`."""
 
 
 class MetadataPlane:
-    """Serves /metadata/... on some sockets."""
+    """Serves /metadata/... on a set of sockets."""
 
-    alarm: Alarm  # of the loop, once that runs
+    alarm: Alarm  # this and the next two exist once the loop runs
     first_calls: FirstCalls
     inflicting: Inflicting
 
@@ -65,22 +65,25 @@ class MetadataPlane:
         *,
         chance: Callable[[], float] = random,
     ) -> None:
-        """Answer from `desk`; send what writes to `commands`; `chance` draws faults."""
+        """Serve from `desk`, write through `commands`, draw faults with `chance`."""
         self.desk = desk
         self.memo = Memo()
-        self.witness: Witness | None = None  # of a rehearsal; None: nobody watches
+        self.witness: Witness | None = None  # of a rehearsal; None if nothing observes
         self.second = 0  # counted by the sweep, not by a clock
         self.faults = Faults(chance)
-        self.is_faulty = False  # whether there are any
-        self.on_faults: Callable[[], None] = lambda: None  # others are in force
+        self.is_faulty = False  # whether any fault is active
+        #: Called when the active faults have changed.
+        self.on_faults: Callable[[], None] = lambda: None
         self._door = Door(sockets, lambda: Wire(self))
         self._commands = commands
         self._clock = clock
         self.limit = limit
         self._wires: set[Wire] = set()
-        self._silent: dict[str, list[Wire]] = {}  # groups that wait to be heard
+        # By group: connections whose request waits until the group is enabled.
+        self._silent: dict[str, list[Wire]] = {}
         self._is_hearing = False
-        self._gone: asyncio.Event | None = None  # the last wire; None: we stay
+        # Set when the last connection has ended; None unless stopping.
+        self._gone: asyncio.Event | None = None
         self._complaints = Complaints("requests of VMs", "they are told to try again")
         self._gate = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -91,39 +94,39 @@ class MetadataPlane:
     # --- from other threads --------------------------------------------------
 
     def start(self) -> None:
-        """Begin to answer; return when connections are accepted."""
+        """Start serving; return when connections are accepted."""
         self._thread.start()
         self._ready.wait()
 
     def stop(self) -> None:
-        """Stop accepting, give the answers under way, and end."""
+        """Stop accepting, finish responses in progress, and end the thread."""
         loop = self._loop
         if loop is None:
             return
         asyncio.run_coroutine_threadsafe(self._leave(), loop).result()
-        self._pool.shutdown(cancel_futures=True)  # what waits was not acknowledged
+        self._pool.shutdown(cancel_futures=True)  # queued work was not acknowledged
         with self._gate:
             self._loop = None
             loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
 
     def hand_over(self, update: Update) -> None:
-        """Take in what is different; return when callers can see it."""
+        """Apply `update`; return when clients can see it."""
         self._on_loop(lambda: self._take_in(update))
 
     def restamp(self) -> None:
-        """Show the clock's time from now on; return when callers can see it."""
+        """Show the clock's current time; return when clients can see it."""
         self._on_loop(self._stamp)
 
     def add_fault(self, fault: Fault, *, by: str) -> Standing:
-        """Misbehave from now on, as `by` wants it."""
-        made: list[Standing] = []
+        """Activate `fault`; `by` is the name of its creator."""
+        added: list[Standing] = []
         at = self._clock.now()
-        self._on_loop(lambda: made.append(self.inflicting.add(fault, by=by, at=at)))
-        return made[0]
+        self._on_loop(lambda: added.append(self.inflicting.add(fault, by=by, at=at)))
+        return added[0]
 
     def clear_faults(self, id_: str | None = None) -> None:
-        """Behave again, but for other faults than `id_` where that is given."""
+        """End the fault `id_`, or all faults."""
         self._on_loop(lambda: self.inflicting.clear(id_))
 
     def _on_loop(self, act: Callable[[], None]) -> None:
@@ -137,7 +140,7 @@ class MetadataPlane:
             else:
                 done.set_result(None)
 
-        with self._gate:  # so that nothing is handed to a loop that has stopped
+        with self._gate:  # so that nothing is scheduled on a stopped loop
             if self._loop is None:
                 run()
             else:
@@ -181,7 +184,7 @@ class MetadataPlane:
         await asyncio.sleep(0)
 
     def _take_in(self, update: Update) -> None:
-        self._stamp()  # whoever is woken is told the time of the change
+        self._stamp()  # woken clients get the time of the change
         self._wake(self.desk.directory.update(update))
 
     def _stamp(self) -> None:
@@ -189,7 +192,7 @@ class MetadataPlane:
         self.desk.stamp = Stamp(self._clock.now(), self._clock.name, kinds)
 
     def _misbehave(self) -> None:
-        """Do as the faults in force want it, which are others by now."""
+        """Apply a change of the active faults."""
         kinds = self.faults.kinds
         self.is_faulty = bool(kinds)
         self._stamp()
@@ -200,21 +203,22 @@ class MetadataPlane:
         self.on_faults()
 
     def _tick(self) -> None:
-        """Stamp once a second of the service's clock, ten times a second at most."""
+        """Stamp every second of the service's clock, at most ten times a second."""
         loop = asyncio.get_event_loop()
         self._stamp()
         wait = 1 - self._clock.now().microsecond / 1_000_000
         loop.call_later(max(wait / self._clock.rate, 0.1), self._tick)
 
     def _sweep(self) -> None:
-        asyncio.get_event_loop().call_later(1, self._sweep)  # first, come what may
+        # First, so that an error below cannot end the sweep.
+        asyncio.get_event_loop().call_later(1, self._sweep)
         self.second += 1
         for wire in [*self._wires]:
             wire.check(self.second)
 
     def admit(self, wire: Wire, caller: str | None) -> Verdict:
-        """Watch over `wire`, unless there are too many."""
-        if self._gone is not None:  # it was accepted as the last of all
+        """Track `wire`, unless there are too many connections."""
+        if self._gone is not None:  # accepted just before the sockets closed
             return Verdict.DROPPED
         verdict = self.limit.admit(caller)
         if verdict is not Verdict.DROPPED:
@@ -222,14 +226,14 @@ class MetadataPlane:
         return verdict
 
     def release(self, wire: Wire, caller: str | None, verdict: Verdict) -> None:
-        """Forget `wire`, of which `verdict` was given."""
+        """Forget `wire`, which got `verdict`."""
         self.limit.release(caller, verdict)
         self._wires.discard(wire)
         if self._gone is not None and not self._wires:
             self._gone.set()
 
     def _wake(self, waiters: Sequence[Waiter]) -> None:
-        """Let held requests be answered, some at a time."""
+        """Wake held requests, `_WOKEN_AT_ONCE` per turn of the loop."""
         for waiter in waiters[:_WOKEN_AT_ONCE]:
             waiter.wake()
         if len(waiters) > _WOKEN_AT_ONCE:
@@ -237,7 +241,7 @@ class MetadataPlane:
             asyncio.get_running_loop().call_soon(self._wake, rest)
 
     def defer(self, wire: Wire, deferred: Deferred) -> None:
-        """Do what must be done before `wire` is answered."""
+        """Do what must be done before the response to `wire`."""
         if isinstance(deferred, Listen):
             self._silent.setdefault(deferred.group, []).append(wire)
             self._hear()
@@ -249,7 +253,7 @@ class MetadataPlane:
             )
 
     def _hear(self) -> None:
-        """Let silent groups begin; those that ask meanwhile share the next turn."""
+        """Enable groups in one batch; groups that poll meanwhile share the next."""
         if self._is_hearing or not self._silent:
             return
         self._is_hearing = True
@@ -267,7 +271,7 @@ class MetadataPlane:
 
     def _begin(self, group: str) -> None:
         hearing = self.desk.directory.hearing(group)
-        if hearing is not None:  # it may have left the fleet meanwhile
+        if hearing is not None:  # the group may have left the fleet meanwhile
             self.first_calls.begin(hearing)
 
     def _in_pool(

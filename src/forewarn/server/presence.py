@@ -1,8 +1,8 @@
-"""How many VMs and groups have asked lately.
+"""Last polls: how many VMs and groups have polled recently.
 
-Asked by other threads than the metadata loop, which alone writes. What they read is
-copied in one step, and each time in it was true when it was read: a VM that asks
-meanwhile is counted as it was a moment ago. The loop is not stopped for it.
+Other threads than the metadata loop call this, while only the loop writes. They copy
+lists in one step, and every time in a copy was true when it was read: a VM that polls
+meanwhile counts as it was a moment ago. The loop does not stop for it.
 """
 
 import time
@@ -16,29 +16,29 @@ from forewarn.core.fleet import Listening, is_silence
 from forewarn.core.outages import Outage
 from forewarn.server.identity import Directory, Hearing
 
-#: After how many seconds without a request VMs are counted.
+#: Seconds without a request after which VMs count as unseen.
 LIMITS = (60, 300, 900, 3600, 86_400)
 
-_AT_ONCE = 2000  # before other threads get their turn
+_AT_ONCE = 2000  # items, before other threads get their turn
 _PAUSE = 0.000_05  # seconds
 
 _T = TypeVar("_T")
-_Times = Counter[datetime | None]  # None: never
+_Times = Counter[datetime | None]  # None if never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """Who is there; who is not."""
+    """How many VMs and groups poll, and how many do not."""
 
     vms: int
-    never: int  # VMs that have not asked since the start
-    unseen: Mapping[int, int]  # VMs that have asked, but longer ago than so many s
-    listening: int  # groups
-    silent: int  # groups
+    never: int  # VMs without a request since the start
+    unseen: Mapping[int, int]  # by seconds: VMs whose last poll is older
+    listening: int  # enabled groups
+    silent: int  # disabled groups
 
 
 def presence(directory: Directory, now: datetime) -> Presence:
-    """Count who has asked lately, at `now`."""
+    """Count the VMs and groups that have polled recently, as of `now`."""
     seats, hearings = directory.seats(), directory.hearings()
     times = _count(seats, lambda seat: seat.asked)
     silent = _silent(hearings, now, [*directory.outages])
@@ -52,14 +52,14 @@ def presence(directory: Directory, now: datetime) -> Presence:
 
 
 def _count(several: Sequence[_T], asked: Callable[[_T], datetime | None]) -> _Times:
-    """Count equal times: many ask in one second, and are judged together.
+    """Count equal times: many VMs poll in one second and are evaluated together.
 
-    Between its turns the metadata loop has its own: it would wait for the interpreter
-    until it is taken from us, which is 5 ms each time.
+    The pauses hand the interpreter to the metadata loop. Otherwise it would wait up to
+    5 ms each time until the interpreter switches threads.
     """
     times: _Times = Counter()
     for at in range(0, len(several), _AT_ONCE):
-        times.update([asked(each) for each in several[at : at + _AT_ONCE]])
+        times.update([asked(item) for item in several[at : at + _AT_ONCE]])
         time.sleep(_PAUSE)
     return times
 
@@ -72,10 +72,11 @@ def _longer_ago(times: _Times, now: datetime, seconds: int) -> int:
 def _silent(
     hearings: Sequence[Hearing], now: datetime, outages: Sequence[Outage]
 ) -> int:
-    """Count groups that are silent; `Hearing.is_silent` asked only once for a time."""
+    """Count disabled groups; like `Hearing.is_silent`, but once per distinct time."""
     always = Listening.ALWAYS
     times = _count(
-        hearings, lambda each: now if each.group.listening is always else each.asked
+        hearings,
+        lambda hearing: now if hearing.group.listening is always else hearing.asked,
     )
     return sum(
         count

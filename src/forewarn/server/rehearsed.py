@@ -1,4 +1,4 @@
-"""One request in a rehearsal: what befalls it, and who hears how it was answered."""
+"""Observation and fault injection for one request in a rehearsal."""
 
 import time
 from typing import Protocol, TypeAlias
@@ -11,28 +11,28 @@ from forewarn.server.metadata import Deferred, Desk
 from forewarn.server.responses import Response
 from forewarn.server.witness import Witness, asked, caller
 
-#: What must be done before an answer, or happens to it.
+#: Work that precedes a response, or a fault that applies to it.
 Pending: TypeAlias = Deferred | Late | Broken
 
 
 class Plane(Protocol):
-    """What is needed of the plane where it is answered."""
+    """The parts of the metadata plane that are used here."""
 
     desk: Desk
     inflicting: Inflicting
-    is_faulty: bool  # whether there are faults in force
-    witness: Witness | None  # None: nobody watches
+    is_faulty: bool  # whether any fault is active
+    witness: Witness | None  # None if nothing observes
 
 
 class Rehearsed:
-    """A request that is watched, or may be befallen, from its coming to its end."""
+    """A request that is observed, or may be faulted, from arrival to response."""
 
     __slots__ = ("_address", "_befallen", "_came", "_connection", "_plane")
 
     def __init__(
         self, plane: Plane, connection: Connection[Pending], address: str
     ) -> None:
-        """Take the present request of `connection`, which comes from `address`."""
+        """Take the current request of `connection`, sent from `address`."""
         self._plane = plane
         self._connection = connection
         self._address = address
@@ -45,11 +45,11 @@ class Rehearsed:
 
     @property
     def seats(self) -> dict[str, Seat] | None:
-        """What VMs see to whom all is stale; None: nothing befalls the request."""
+        """Frozen documents for a stale fault; None if no fault applies."""
         return None if self._befallen is None else self._befallen.seats
 
     def begin(self, *, may_wait: bool) -> bytes | Late | Broken | None:
-        """Say what happens before anything is done; None: nothing does."""
+        """Return what happens before the request is handled; None if nothing does."""
         if self._befallen is None:
             return None
         instead = self._befallen.begin(may_wait=may_wait)
@@ -60,12 +60,12 @@ class Rehearsed:
         return instead
 
     def tell(self) -> None:
-        """Let the witness hear that it came, once it is known what is asked for."""
+        """Notify the observer of the arrival, once the route is known."""
         if self._plane.witness is not None:
             self._plane.witness.came(self._asker(), self._came)
 
     def end(self, answer: bytes | Pending, *, may_wait: bool) -> bytes | Pending:
-        """Spoil an answer that is about to be given, if it is to be, and tell of it."""
+        """Apply injected faults to a response, and notify the observer."""
         if self._befallen is not None and isinstance(answer, bytes):
             answer = self._befallen.spoil(answer, may_wait=may_wait)
         if isinstance(answer, bytes):

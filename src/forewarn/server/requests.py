@@ -1,4 +1,4 @@
-"""The head of a request, from bytes to what the metadata plane looks at."""
+"""Request heads: parsing bytes into what the metadata plane uses."""
 
 import re
 from collections.abc import Set
@@ -12,7 +12,7 @@ from forewarn.server.responses import CLOSE, KEEP, Response, error
 MOST_HEAD = 16 * 1024
 MOST_BODY = 64 * 1024
 
-#: llhttp alone would let pass two spaces, RTSP and ICE.
+#: llhttp alone would accept two spaces, RTSP and ICE.
 _LINE = re.compile(
     rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+)(?: HTTP/([0-9]\.[0-9]))?\r\n"
 )
@@ -21,13 +21,13 @@ _IPV6 = r"\[[0-9A-Za-z:.%_~-]+\]"
 _PART = r"[0-9A-Za-z._~!$&'()*+,;=-]"
 _NAME = rf"{_PART}*(?:%[0-9A-Fa-f]{{2}}{_PART}*)*"
 _HOST = re.compile(rf"(?:{_IPV6}|{_NAME})(?::[0-9]*)?")
-#: RFC 9110, 4.2 and 7.4: a host must be named, and no user; https is not spoken here.
+#: RFC 9110, 4.2 and 7.4: a host is required, user info forbidden; no https here.
 _ADDRESS = rf"(?i:http)://(?![/?:]|\Z){_HOST.pattern}(?=[/?]|\Z)"
 _TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
-_MOST_PARAMETERS = 100  # each costs more to read than its bytes to send
+_MOST_PARAMETERS = 100  # each costs more to parse than to send
 _LENGTH = re.compile(r"[0-9]{1,20}")
-#: Of a list; a comma between quotes parts nothing.
+#: One element of a list; a comma between quotes does not separate.
 _PREFERENCE = re.compile(r'(?:"(?:[^"\\]|\\.?)*+(?:"|$)|[^",])+')
 _WAIT = re.compile(
     r'[ \t]*wait[ \t]*=[ \t]*(?:([0-9]+)|"([0-9]+)")[ \t]*(?:;.*)?', re.IGNORECASE
@@ -35,48 +35,48 @@ _WAIT = re.compile(
 
 
 class BadRequest(Exception):
-    """The bytes are no request; the connection cannot go on."""
+    """The bytes are not a valid request; the connection must close."""
 
     def __init__(self, response: Response) -> None:
-        """Carry the last answer of the connection."""
+        """Carry the last response of the connection."""
         super().__init__(response.status)
         self.response = response
 
 
 @dataclass(slots=True, kw_only=True)
 class Request:
-    """The head of a request; a pure function of its bytes, so it may be kept."""
+    """The head of a request; a pure function of its bytes, so it can be cached."""
 
     method: str
     path: str
     query: tuple[tuple[str, str], ...]
     is_marked: bool = False  # carries `Metadata: true`
     is_forwarded: bool = False  # carries X-Forwarded-For
-    if_none_match: str | None = None
-    wait: int | None = None  # seconds that the caller would rather wait (RFC 7240)
+    if_none_match: str | None = None  # None if absent
+    wait: int | None = None  # seconds from `Prefer: wait` (RFC 7240); None if absent
     length: int = 0
     is_chunked: bool = False
     expects_continue: bool = False
-    is_last: bool = False  # the connection ends after the answer
-    connection: bytes = b""  # the line about it in the answer
-    #: What it asks for, once whoever answers has found out.
+    is_last: bool = False  # the connection closes after the response
+    connection: bytes = b""  # the Connection line of the response
+    #: The parsed route, set when the request is handled.
     route: object = field(default=None, compare=False)
-    #: As what it is counted: a route and an api-version.
+    #: The route and api-version under which it is counted.
     counted: tuple[str, str] | None = field(default=None, compare=False)
 
     @property
     def has_body(self) -> bool:
-        """Whether something follows the head."""
+        """Whether a body follows the head."""
         return self.length > 0 or self.is_chunked
 
     @property
     def is_head(self) -> bool:
-        """Whether the answer must have no body."""
+        """Whether the response must have no body."""
         return self.method == "HEAD"
 
 
 class _Headers:
-    """What httptools calls back."""
+    """Collects the headers that httptools reports."""
 
     def __init__(self) -> None:
         self.fields: dict[str, list[str]] = {}
@@ -93,12 +93,12 @@ class _Headers:
         return self.fields.get(name, [])
 
     def last(self, name: str) -> str | None:
-        found = self.fields.get(name)
-        return found[-1] if found else None
+        values = self.fields.get(name)
+        return values[-1] if values else None
 
 
 def parse_head(head: bytes) -> Request:
-    """Read one head, which ends with the first empty line."""
+    """Parse one head, which ends with the first empty line."""
     method, target, version = _first_line(head)
     seen = _feed(head)
     is_old = version == b"1.0"
@@ -126,9 +126,9 @@ def parse_head(head: bytes) -> Request:
 
 
 def check_lines(head: bytes, since: int) -> None:
-    """Refuse the part of a head that has arrived, if a line in it ends wrongly.
+    """Raise `BadRequest` if a line in a partial head ends wrongly.
 
-    What comes before `since` was looked at before.
+    Bytes before `since` have been checked already.
     """
     if _LONE.search(head, since):
         raise _lone()
@@ -143,7 +143,7 @@ def _lone() -> BadRequest:
 
 
 def _first_line(head: bytes) -> tuple[str, str, bytes]:
-    """Find method, target and version."""
+    """Return method, target and version."""
     lines = head.count(b"\r\n")
     if head.count(b"\r") != lines or head.count(b"\n") != lines or b"\0" in head:
         raise _lone()
@@ -163,7 +163,7 @@ def _feed(head: bytes) -> _Headers:
     try:
         httptools.HttpRequestParser(seen).feed_data(head)
     except httptools.HttpParserUpgrade:
-        pass  # the offer to speak another protocol is not taken up
+        pass  # upgrades to another protocol are ignored
     except httptools.HttpParserError as problem:
         raise _bad("this is not an HTTP request") from problem
     if seen.completed != 1:
@@ -179,15 +179,15 @@ def _check_host(hosts: list[str], *, is_old: bool) -> None:
 
 
 def _split(method: str, target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Take the target apart; percent-decode once."""
+    """Split the target into path and query, percent-decoded once."""
     if (method, target) == ("OPTIONS", "*"):
         return target, ()
-    found = _TARGET.fullmatch(target)
-    if found is None or method == "CONNECT":
+    target_match = _TARGET.fullmatch(target)
+    if target_match is None or method == "CONNECT":
         raise _bad("the target is neither a path nor the address of one")
     if "%" in target and _BAD_ESCAPE.search(target):
         raise _bad("the target holds a broken escape")
-    raw_path, raw_query = found.groups(default="")
+    raw_path, raw_query = target_match.groups(default="")
     if raw_query.count("&") >= _MOST_PARAMETERS:
         raise _bad(f"the query has more than {_MOST_PARAMETERS} parameters")
     path = unquote(raw_path, errors="replace")
@@ -206,12 +206,12 @@ def _tokens(values: list[str]) -> Set[str]:
 
 
 def _wait(preferences: list[str]) -> int | None:
-    """Find how long the caller would wait; of several the first counts."""
-    for each in _PREFERENCE.findall(",".join(preferences)):
-        found = _WAIT.fullmatch(each)
-        if found is not None:
-            digits = (found[1] or found[2]).lstrip("0")
-            return int(digits[:9] or "0")  # of more than that no matter how much
+    """Return the preferred wait in seconds; the first of several counts."""
+    for preference in _PREFERENCE.findall(",".join(preferences)):
+        wait = _WAIT.fullmatch(preference)
+        if wait is not None:
+            digits = (wait[1] or wait[2]).lstrip("0")
+            return int(digits[:9] or "0")  # waits are capped far below that
     return None
 
 
@@ -220,7 +220,7 @@ def _framing(seen: _Headers) -> tuple[int, bool]:
     if lengths and codings:
         raise _bad("Content-Length and Transfer-Encoding contradict each other")
     if codings:
-        if [each.lower() for each in codings] != ["chunked"]:
+        if [coding.lower() for coding in codings] != ["chunked"]:
             raise _bad("the only Transfer-Encoding understood is chunked")
         return 0, True
     if not lengths:

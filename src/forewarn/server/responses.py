@@ -1,7 +1,7 @@
-"""Answers of the metadata plane as bytes.
+"""Responses of the metadata plane as bytes.
 
-What changes with every second (the date) and what changes with every document (tag,
-length, body) are kept ready apart, so that an answer is two pieces put together.
+What changes every second (the date) and what changes with the document (tag, length,
+body) are prepared separately, so that a response is two pieces joined together.
 """
 
 import json
@@ -37,7 +37,7 @@ _REASONS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer that does not depend on the second in which it is given."""
+    """A response, independent of the second in which it is sent."""
 
     status: int
     body: bytes = b""
@@ -46,16 +46,16 @@ class Response:
 
 
 def error(status: int, text: str, **headers: str) -> Response:
-    """Make an error as the documentation shows them."""
+    """Return an error response in the documented format."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(status, f'{{ "error": {json.dumps(text)} }}'.encode(), JSON, named)
 
 
 class Stamp:
-    """The first lines of every answer given in one second."""
+    """The first lines of every response in one second."""
 
     def __init__(self, now: datetime, clock: str, faults: Sequence[str] = ()) -> None:
-        """Show `now`; a `clock` that is not the system's is named, `faults` too."""
+        """Show `now`, the `clock` if it is not the system's, and active `faults`."""
         self.now = now
         common = f"Server: forewarn\r\nDate: {rfc1123(now)}\r\n"
         if clock != "system":
@@ -70,7 +70,7 @@ class Stamp:
     def render(
         self, response: Response, connection: bytes, *, is_head: bool = False
     ) -> bytes:
-        """Write `response`; `connection` is the line about keeping it open, if any."""
+        """Return the bytes of `response`; `connection` is its Connection line."""
         status = response.status
         lines = [f"HTTP/1.1 {status} {_REASONS[status]}\r\n".encode()]
         if response.body:
@@ -86,10 +86,10 @@ class Stamp:
 
 
 def tail(tag: str, body: bytes) -> bytes:
-    """The part of a 200 that changes only with the document."""
+    """Return the part of a 200 that changes only with the document."""
     return f'ETag: "{tag}"\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body
 
 
 def not_modified_tail(tag: str) -> bytes:
-    """The part of a 304 that changes only with the document."""
+    """Return the part of a 304 that changes only with the document."""
     return f'ETag: "{tag}"\r\n\r\n'.encode()

@@ -1,6 +1,6 @@
-"""What a request asks for; a pure function of its head.
+"""Routes of the metadata plane; a pure function of a request's head.
 
-Errors are found in this order: X-Forwarded-For, the Metadata header, the path, the
+Errors are detected in this order: X-Forwarded-For, the Metadata header, the path, the
 method, the api-version.
 """
 
@@ -14,7 +14,7 @@ from forewarn.server.counts import Cell
 from forewarn.server.requests import Request
 from forewarn.server.responses import Response, error
 
-#: The first version; what `latest` means, where that is taken.
+#: The first version; also what `latest` means, where that is accepted.
 OLDEST = "2017-03-01"
 
 _MARK_MISSING = error(400, "Bad request: . Required metadata header not specified")
@@ -34,7 +34,7 @@ _WITH_LATEST: Mapping[str, ApiVersion] = {**VERSIONS, "latest": VERSIONS[OLDEST]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """An answer that depends on nothing but the request."""
+    """A response that depends on nothing but the request."""
 
     response: Response
 
@@ -43,28 +43,28 @@ class Fixed:
 class ReadDocument:
     """Read the document, unless its tag is one of `tags`."""
 
-    vm: str | None  # None: whoever asks
+    vm: str | None  # None for the VM at the caller's address
     version: ApiVersion
-    cell: Cell = field(compare=False)  # where it is counted
+    cell: Cell = field(compare=False)  # counts the responses
     tags: frozenset[str]
-    any_tag: bool = False  # whatever its tag is
-    wait: int = 0  # seconds that it may be held while its tag is one of `tags`
-    preference: bytes = b""  # the line that says so
-    lines: bytes = b""  # that, after the one about the connection
+    any_tag: bool = False  # `If-None-Match: *`
+    wait: int = 0  # seconds to hold while the tag is one of `tags`
+    preference: bytes = b""  # the Preference-Applied line
+    lines: bytes = b""  # the Connection line, then `preference`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproveEvents:
     """Approve the events named in the body."""
 
-    vm: str | None
+    vm: str | None  # None for the VM at the caller's address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadInstance:
     """Read instance metadata at `path`."""
 
-    vm: str | None
+    vm: str | None  # None for the VM at the caller's address
     path: tuple[str, ...]
     version: str
     form: str
@@ -80,16 +80,16 @@ def route(
     is_open: bool,
     takes_latest: bool = False,
 ) -> Route:
-    """Find out what `request` asks for; a pure function of its head.
+    """Return the route of `request`; a pure function of its head.
 
     Documents are counted in `cells`, by version.
     """
     if request.is_forwarded:
         return Fixed(response=_FORWARDED)
-    known = _WITH_LATEST if takes_latest else VERSIONS
+    supported = _WITH_LATEST if takes_latest else VERSIONS
     vm, parts = _place(request.path, is_open=is_open)
     parts, versions = _given(request, parts, takes_latest=takes_latest)
-    if not request.is_marked and not _is_exempt(request, parts, versions, known):
+    if not request.is_marked and not _is_exempt(request, parts, versions, supported):
         return Fixed(response=_MARK_MISSING)
     if not parts or parts[0] not in _METHODS or (parts[1:] and parts[0] != "instance"):
         return Fixed(response=_NOT_FOUND)
@@ -106,25 +106,28 @@ def route(
     version = versions[0] if versions else ""
     if parts[0] == "instance":
         return _instance(request, vm, tuple(parts[1:]), version)
-    return _events(request, vm, known.get(version), cells)
+    return _events(request, vm, supported.get(version), cells)
 
 
 def counted_as(
     request: Request, *, is_open: bool, takes_latest: bool
 ) -> tuple[str, str]:
-    """Name route and api-version of `request`, out of few; it may be a bad one."""
-    known = _WITH_LATEST if takes_latest else VERSIONS
+    """Return the route and api-version labels of `request`, valid or not.
+
+    Their number is bounded.
+    """
+    supported = _WITH_LATEST if takes_latest else VERSIONS
     _, parts = _place(request.path, is_open=is_open)
     parts, versions = _given(request, parts, takes_latest=takes_latest)
-    asked = parts[0] if parts and parts[0] in _METHODS else "other"
-    version = known.get(versions[0]) if versions else None
+    route_label = parts[0] if parts and parts[0] in _METHODS else "other"
+    version = supported.get(versions[0]) if versions else None
     if version is not None:
-        return asked, version.name
-    return asked, "other" if versions else "none"
+        return route_label, version.name
+    return route_label, "other" if versions else "none"
 
 
 def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
-    """Split the path into the VM it speaks for and what follows /metadata."""
+    """Split the path into the VM it names and what follows /metadata."""
     parts = [part for part in path.split("/") if part]
     vm = None
     if is_open and len(parts) >= 2 and parts[0].lower() == "vm":
@@ -138,10 +141,10 @@ def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
 def _given(
     request: Request, parts: list[str], *, takes_latest: bool
 ) -> tuple[list[str], list[str]]:
-    """Find the versions, and what of the path is not one of them."""
+    """Return the path without a version in it, and all versions of the request."""
     versions = [value for name, value in request.query if name.lower() == "api-version"]
     is_old = takes_latest and len(parts) == 2 and parts[0] in _WITH_LATEST
-    if is_old and parts[1].lower() == _EVENTS:  # as it was before 2017-03-01
+    if is_old and parts[1].lower() == _EVENTS:  # the form before 2017-03-01
         return [_EVENTS], [parts[0], *versions]
     return parts, versions
 
@@ -152,7 +155,7 @@ def _is_exempt(
     versions: list[str],
     known: Mapping[str, ApiVersion],
 ) -> bool:
-    """Whether the Metadata header is not needed."""
+    """Whether the Metadata header may be missing."""
     if request.method != "POST" or parts != [_EVENTS] or len(versions) != 1:
         return False
     version = known.get(versions[0])
@@ -184,10 +187,10 @@ def _events(
 def _reading(
     request: Request, vm: str | None, version: ApiVersion, cell: Cell
 ) -> ReadDocument:
-    given = [part.strip() for part in (request.if_none_match or "").split(",")]
-    tags = frozenset(_tag(tag) for tag in given if tag)
+    listed = [part.strip() for part in (request.if_none_match or "").split(",")]
+    tags = frozenset(_tag(tag) for tag in listed if tag)
     wait, preference = 0, b""
-    if tags and request.wait is not None:  # without a tag there is no change to await
+    if tags and request.wait is not None:  # without a tag there is nothing to wait for
         wait = min(request.wait, _LONGEST_WAIT)
         preference = f"Preference-Applied: wait={wait}\r\n".encode()
     return ReadDocument(
@@ -195,7 +198,7 @@ def _reading(
         version=version,
         cell=cell,
         tags=tags,
-        any_tag="*" in given,
+        any_tag="*" in listed,
         wait=wait,
         preference=preference,
         lines=request.connection + preference,
@@ -213,5 +216,5 @@ def _unknown_version(known: tuple[str, ...]) -> Response:
 
 
 def _tag(text: str) -> str:
-    """Read a tag: quoted, bare or weak."""
+    """Parse an entity tag: quoted, bare or weak."""
     return text.removeprefix("W/").strip('"')

@@ -1,4 +1,4 @@
-"""One connection's socket: the transport around the state machine of `http`."""
+"""Sockets of metadata connections: the transport around the state machine of `http`."""
 
 import asyncio
 import logging
@@ -24,13 +24,13 @@ _log = logging.getLogger(__name__)
 
 _HEAD_TIMEOUT = 10  # seconds from the first byte to the end of a request
 _IDLE_TIMEOUT = 75  # seconds without a request
-_WRITE_TIMEOUT = 10  # seconds in which nobody reads the answers
+_WRITE_TIMEOUT = 10  # seconds without the client reading responses
 _DRAIN_TIMEOUT = 2  # seconds that unwanted input is read and dropped
-_MOST_DRAINED = 1024 * 1024
+_MOST_DRAINED = 1024 * 1024  # bytes
 
-_AT_ONCE = struct.pack("ii", 1, 0)  # nothing is waited for: the peer sees a reset
+_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 s: the peer sees a reset
 
-_IDLE = State.IDLE  # looking it up in the class costs more than the comparison
+_IDLE = State.IDLE  # looking it up on the class costs more than comparing
 
 _BUSY = error(503, "The service cannot write at the moment; try again", Retry_After="5")
 _BROKEN = error(500, "The service failed; its log says why")
@@ -41,29 +41,29 @@ _CROWDED = error(
 
 
 class Plane(Protocol):
-    """What a wire needs of the plane it belongs to."""
+    """The parts of the metadata plane that a connection uses."""
 
     desk: Desk
     memo: Memo
     alarm: Alarm
     first_calls: FirstCalls
     inflicting: Inflicting
-    is_faulty: bool  # whether there are faults in force
-    witness: Witness | None  # None: nobody watches
+    is_faulty: bool  # whether any fault is active
+    witness: Witness | None  # None if nothing observes
     second: int  # counted by the sweep, not by a clock
 
     def admit(self, wire: "Wire", caller: str | None) -> Verdict:
-        """Watch over `wire`, unless there are too many."""
+        """Track `wire`, unless there are too many connections."""
 
     def release(self, wire: "Wire", caller: str | None, verdict: Verdict) -> None:
-        """Forget `wire`, of which `verdict` was given."""
+        """Forget `wire`, which got `verdict`."""
 
     def defer(self, wire: "Wire", deferred: Deferred) -> None:
-        """Do what must be done before `wire` is answered."""
+        """Do what must be done before the response to `wire`."""
 
 
 class Wire(asyncio.Protocol):
-    """One connection's socket."""
+    """One metadata connection."""
 
     __slots__ = (
         "_address",
@@ -81,24 +81,24 @@ class Wire(asyncio.Protocol):
     )
 
     def __init__(self, plane: Plane) -> None:
-        """Belong to `plane`."""
+        """Create a connection of `plane`."""
         self._plane = plane
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._caller: str | None = None
         self._verdict = Verdict.DROPPED
-        self._rehearsed: Rehearsed | None = None  # the present request; None: it is not
+        self._rehearsed: Rehearsed | None = None  # None if not observed or faulted
         self._connection: Connection[Pending] = Connection(self, plane.memo)
-        self._since = plane.second  # when the present state began
-        self._stalled: int | None = None  # since when nobody reads the answers
-        self._held: Hold | Delay | Late | None = None  # what is waited for
+        self._since = plane.second  # second in which the current state began
+        self._stalled: int | None = None  # since this second; None if the client reads
+        self._held: Hold | Delay | Late | None = None  # None if nothing is held
         self._drained = 0
         self._is_leaving = False
 
-    # --- the application that the connection asks ----------------------------
+    # --- handling requests ---------------------------------------------------
 
     def answer(self, request: Request, body: bytes) -> bytes | Pending:
-        """Answer for the address of this connection."""
+        """Handle a request from the address of this connection."""
         plane = self._plane
         if plane.witness is not None or plane.is_faulty:
             return self._answer_rehearsed(request, body)
@@ -120,7 +120,7 @@ class Wire(asyncio.Protocol):
         return self._end(answer)
 
     def _end(self, answer: bytes | Pending) -> bytes | Pending:
-        """Let a rehearsal have its way with an answer."""
+        """Apply injected faults to a response."""
         if self._rehearsed is None:
             return answer
         ended = self._rehearsed.end(answer, may_wait=not self._is_leaving)
@@ -136,13 +136,13 @@ class Wire(asyncio.Protocol):
         return answer
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
-        """Write the last answer of this connection."""
+        """Render the last response of this connection."""
         return self._plane.desk.refuse(response, is_head=is_head)
 
     # --- the socket ----------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, unless there are too many."""
+        """Start, unless there are too many connections."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self._address = plain_address(str(peer[0])) if peer else ""
@@ -154,7 +154,7 @@ class Wire(asyncio.Protocol):
             self._settle(_IDLE, self._connection.fail(_CROWDED))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Release everything that the connection holds."""
         del exc
         self._let_go()
         self._plane.release(self, self._caller, self._verdict)
@@ -162,7 +162,7 @@ class Wire(asyncio.Protocol):
         self._transport = None
 
     def data_received(self, data: bytes) -> None:
-        """Give bytes to the connection."""
+        """Process incoming bytes and write the responses."""
         connection = self._connection
         before = connection.state
         if before is _IDLE and self._transport is not None:
@@ -176,7 +176,7 @@ class Wire(asyncio.Protocol):
         if before is State.DRAIN:
             self._drained += len(data)
             if self._drained > _MOST_DRAINED and self._transport is not None:
-                self._transport.pause_reading()  # the sweep ends it
+                self._transport.pause_reading()  # the sweep closes it
             return
         self._settle(before, connection.receive(data))
 
@@ -186,21 +186,21 @@ class Wire(asyncio.Protocol):
         self._write(written)
 
     def eof_received(self) -> bool:
-        """Finish the answer under way, if there is one."""
+        """Finish the response in progress, if there is one."""
         if self._connection.state is not State.BUSY:
             return False
         self._is_leaving = True
-        self.stop_waiting()  # it may be gone for good: its place is needed
+        self.stop_waiting()  # the client may be gone, and its place is needed
         return True
 
     def pause_writing(self) -> None:
-        """Take no more requests from somebody who does not read the answers."""
+        """Stop reading from a client that does not read its responses."""
         self._stalled = self._plane.second
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Take requests again, first those that have come already."""
+        """Read again, starting with the requests that have arrived already."""
         self._stalled = None
         if self._transport is not None:
             self._transport.resume_reading()
@@ -225,7 +225,7 @@ class Wire(asyncio.Protocol):
         elif state is State.CLOSED or self._is_leaving:
             transport.close()
 
-    # --- answers that had to wait --------------------------------------------
+    # --- deferred responses --------------------------------------------------
 
     def _defer(self) -> None:
         deferred, self._connection.deferred = self._connection.deferred, None
@@ -237,7 +237,7 @@ class Wire(asyncio.Protocol):
             self._plane.defer(self, deferred)
 
     def heard(self, problem: Exception | None) -> None:
-        """Answer after the group has begun to listen."""
+        """Respond after the group was enabled, or `problem` prevented it."""
         if self._connection.state is not State.BUSY:
             return
         if problem is None:
@@ -246,7 +246,7 @@ class Wire(asyncio.Protocol):
             self._resume(self._say(_failure(problem)))
 
     def approved(self, problem: Exception | None, delay: Hearing | None = None) -> None:
-        """Answer after the events were approved, or not; late where `delay` begins."""
+        """Respond to an approval, once the group of `delay` is enabled."""
         if self._connection.state is not State.BUSY:
             return
         response = Response(200) if problem is None else _failure(problem)
@@ -256,7 +256,7 @@ class Wire(asyncio.Protocol):
             self._resume(Delay(hearing=delay, response=response))
 
     def wake(self) -> None:
-        """Answer if the caller would see something else; wait on if not."""
+        """Respond if the client would see a change; keep waiting if not."""
         held = self._held
         if isinstance(held, Delay):
             if not held.hearing.is_beginning:
@@ -264,16 +264,16 @@ class Wire(asyncio.Protocol):
             return
         if held is None or isinstance(held, Late):
             return
-        found = self._again(may_wait=True)
-        if not isinstance(found, Hold):
-            self._resume(found)
-        elif found == held:
+        outcome = self._again(may_wait=True)
+        if not isinstance(outcome, Hold):
+            self._resume(outcome)
+        elif outcome == held:
             held.shelf.waiters[self] = None
-        else:  # he has asked for any tag, or for this one too
+        else:  # the client waits on `*`, or knows the new tag as well
             self.stop_waiting()
 
     def stop_waiting(self) -> None:
-        """Answer a held request now, changed or not."""
+        """Respond to a held request now, changed or not."""
         if self._held is not None:
             self._resume(self._late(self._held, may_wait=False))
 
@@ -305,7 +305,7 @@ class Wire(asyncio.Protocol):
             self._plane.alarm.end(self, held.seconds)
 
     def be_late(self) -> None:
-        """Answer what had to be late, or hold it as if it came now."""
+        """Send a delayed response, or hold the request as if it had just arrived."""
         if isinstance(self._held, Late):
             self._resume(self._late(self._held, may_wait=True))
 
@@ -339,7 +339,7 @@ class Wire(asyncio.Protocol):
     # --- the sweep -----------------------------------------------------------
 
     def check(self, second: int) -> None:
-        """Close the connection if nothing has come of it for too long."""
+        """Close the connection if it has made no progress for too long."""
         state, waited = self._connection.state, second - self._since
         if self._stalled is not None and second - self._stalled > _WRITE_TIMEOUT:
             self.abort()
@@ -358,7 +358,7 @@ class Wire(asyncio.Protocol):
         return _WRITE_TIMEOUT if is_unread else _DRAIN_TIMEOUT
 
     def leave(self) -> None:
-        """Close as soon as the answer under way is given."""
+        """Close as soon as the response in progress is sent."""
         self._is_leaving = True
         if self._connection.state is State.BUSY:
             self._connection.end()
@@ -368,14 +368,14 @@ class Wire(asyncio.Protocol):
             self._transport.close()
 
     def reset(self) -> None:
-        """Close at once, so that the client sees a reset."""
+        """Close immediately, so that the client sees a reset."""
         if self._transport is not None:
             open_socket = self._transport.get_extra_info("socket")
             open_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
             self._transport.abort()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         if self._transport is not None:
             self._transport.abort()
 

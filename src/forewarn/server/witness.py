@@ -1,4 +1,4 @@
-"""Who watches the metadata plane in a rehearsal, and what he is told."""
+"""The observer of metadata requests in a rehearsal, and what it receives."""
 
 import time
 from dataclasses import dataclass
@@ -13,35 +13,35 @@ from forewarn.server.responses import Response
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request, and how it was answered."""
+    """One request and its outcome."""
 
-    at: float  # monotonic, when it was answered
-    vm: str | None  # who asked; None: nobody that is known
+    at: float  # monotonic time of the response
+    vm: str | None  # the sender; None if unknown
     method: str
     path: str
-    version: str  # api-version as it was given; empty: none
-    is_marked: bool  # carried `Metadata: true`
-    status: int  # 0: the connection was broken off instead
-    events: tuple[str, ...] = ()  # that it wanted approved, as they were written
-    fault: str | None = None  # what was done to it on purpose; None: nothing
-    since: float = 0.0  # monotonic, when it came; one that is held is answered later
+    version: str  # api-version as sent; empty if none
+    is_marked: bool  # `Metadata: true` was sent
+    status: int  # 0 if the connection was broken instead
+    events: tuple[str, ...] = ()  # ids to approve, as sent
+    fault: str | None = None  # kind of injected fault; None if none
+    since: float = 0.0  # monotonic time of arrival; well before `at` if held
 
 
 class Witness(Protocol):
-    """Sees every request; all calls come from the metadata loop, and must be short."""
+    """Observes every request. Calls come from the metadata loop and must be short."""
 
     def take(self, request: Request, body: bytes) -> Response | None:
-        """Answer what is meant for the rehearsal itself; None: it is for the VM."""
+        """Respond to a request for the rehearsal itself; None if it is for the VM."""
 
     def came(self, vm: str | None, at: float) -> None:
-        """Hear that a request came, which may be held for a while."""
+        """Record the arrival of a request, which may be held for a while."""
 
     def answered(self, asked: Asked) -> None:
-        """Hear how a request was answered."""
+        """Record the outcome of a request."""
 
 
 def caller(request: Request, directory: Directory, address: str) -> str | None:
-    """Name the VM that asks; None: nobody that is known."""
+    """Return the name of the VM that sent `request`; None if unknown."""
     seat = directory.seat(address, getattr(request.route, "vm", None))
     return None if seat is None else seat.vm.name
 
@@ -54,15 +54,15 @@ def asked(
     since: float,
     fault: str | None = None,
 ) -> Asked:
-    """Tell how `request`, which came from `vm`, was answered; empty: not at all."""
-    given = [value for name, value in request.query if name.lower() == "api-version"]
+    """Return the outcome of `request` of `vm`; `answer` is empty if it was broken."""
+    versions = [value for name, value in request.query if name.lower() == "api-version"]
     return Asked(
         at=time.monotonic(),
         since=since,
         vm=vm,
         method=request.method,
         path=request.path,
-        version=given[0] if given else "",
+        version=versions[0] if versions else "",
         is_marked=request.is_marked,
         status=int(answer[9:12] or b"0"),
         events=_events(body) if request.method == "POST" else (),

@@ -1,1 +1,1 @@
-"""The dialect of Azure Resource Manager, /subscriptions/..., for its SDKs."""
+"""The Azure Resource Manager API, /subscriptions/..., for Azure SDKs."""

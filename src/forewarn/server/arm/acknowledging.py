@@ -1,4 +1,4 @@
-"""Approving events by their ids, one or several at a time."""
+"""Approval of events by id, one or several at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,7 +22,7 @@ _NEVER = NotFound("this is not the id of an event")
 _MOST = 1000  # ids in one request
 
 _KINDS = {key(name): kind for kind, name in TYPES.items()}
-#: Why an event is not approved: status, code, and the code beside its id in a list.
+#: Errors of an approval: status, code, and the code next to its id in a list.
 _WHY: Mapping[type[ForewarnError], tuple[int, str, str]] = {
     NotFound: (404, "InvalidScheduledEventId", "NotFound"),
     TooLate: (409, "Conflict", "Conflict"),
@@ -39,7 +39,7 @@ def acknowledge(asked: Asked) -> Response:
 
 
 def acknowledge_list(asked: Asked) -> Response:
-    """Approve several events, each judged for itself."""
+    """Approve several events, each on its own merits."""
     results = _approve(asked, _read_ids(asked))
     errors = {event: error for event, error in results.items() if error is not None}
     if not errors:
@@ -61,18 +61,18 @@ def acknowledge_list(asked: Asked) -> Response:
 def _approve(asked: Asked, ids: Sequence[str]) -> Mapping[str, ForewarnError | None]:
     results = approve_each(
         asked.parts.engine,
-        [each for each in ids if NAME.fullmatch(each)],
+        [event_id for event_id in ids if NAME.fullmatch(event_id)],
         by=asked.by,
         via=Via.ARM,
         is_seen=_sees(asked),
     )
-    return {each: results.get(each, _NEVER) for each in ids}
+    return {event_id: results.get(event_id, _NEVER) for event_id in ids}
 
 
 def _read_ids(asked: Asked) -> Sequence[str]:
     value = asked.read_body().get("value")
     listed = value if isinstance(value, list) else []
-    ids = [each for each in listed if isinstance(each, str)]
+    ids = [item for item in listed if isinstance(item, str)]
     if not ids or len(ids) != len(listed):
         raise Refusal(400, 'the body must be {"value": [...]}, with ids of events')
     if len(ids) > _MOST:
@@ -81,13 +81,13 @@ def _read_ids(asked: Asked) -> Sequence[str]:
 
 
 def _sees(asked: Asked) -> Callable[[Event], bool]:
-    """Find the resource, and tell which events it sees."""
-    wanted, name = key(asked.path.type), asked.path.resource
+    """Return a predicate for the events that the resource in the path sees."""
+    resource_type, name = key(asked.path.type), asked.path.resource
     with asked.parts.engine.store.snapshot() as snapshot:
-        if wanted in _KINDS:
-            group = find_set(asked, snapshot, name, _KINDS[wanted]).group
+        if resource_type in _KINDS:
+            group = find_set(asked, snapshot, name, _KINDS[resource_type]).group
             return lambda event: event.group == group.name
-        if wanted != "virtualmachines":
+        if resource_type != "virtualmachines":
             types = ", ".join(["virtualMachines", *TYPES.values()])
             raise Refusal(400, f"{asked.path.type} is none of {types}")
         machine = find_machine(asked, snapshot, name)

@@ -1,4 +1,4 @@
-"""What is to be done with VMs: restart, redeploy, reimage, evict, delete."""
+"""Operations on VMs: restart, redeploy, reimage, evict, delete."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -36,19 +36,19 @@ _ON_SETS: Mapping[str, Operation] = {
 
 
 def act_on_vm(asked: Asked) -> Response:
-    """Do with a VM what the path says."""
+    """Perform the action in the path on a VM."""
     operation = _operation(asked, _ACTIONS)
     return _operate(asked, operation, [_vm(asked)])
 
 
 def act_on_member(asked: Asked) -> Response:
-    """Do with a VM of a scale set what the path says."""
+    """Perform the action in the path on a VM of a scale set."""
     operation = _operation(asked, _ACTIONS)
     return _operate(asked, operation, [_member(asked)])
 
 
 def act_on_set(asked: Asked) -> Response:
-    """Do with some VMs of a scale set, or with all, what the path says."""
+    """Perform the action in the path on some or all VMs of a scale set."""
     operation = _operation(asked, _ON_SETS)
     machines = _chosen(asked, is_choice_needed=operation is Operation.DELETE)
     if len(machines) > MOST_AT_ONCE:
@@ -60,9 +60,9 @@ def act_on_set(asked: Asked) -> Response:
 
 
 def delete_vm(asked: Asked) -> Response:
-    """Delete a VM; one that is not there need not be deleted.
+    """Delete a VM; if it does not exist, respond with 204.
 
-    A group is not told that what may be another's is deleted.
+    A group's token gets an error instead, because the VM may belong to another group.
     """
     try:
         machine = _vm(asked)
@@ -74,7 +74,7 @@ def delete_vm(asked: Asked) -> Response:
 
 
 def delete_member(asked: Asked) -> Response:
-    """Delete a VM of a scale set; one that is not there need not be deleted."""
+    """Delete a VM of a scale set; if it does not exist, respond with 204."""
     machine = choose(_set(asked), asked.path.instance)
     if machine is None:
         return Response(status_code=204)
@@ -109,29 +109,29 @@ def _set(asked: Asked) -> Set:
 def _operate(
     asked: Asked, operation: Operation, machines: Sequence[Machine]
 ) -> Response:
-    names = tuple(each.vm.name for each in machines)
+    names = tuple(machine.vm.name for machine in machines)
     order = replace(order_for(operation, names[0]), vms=names)
-    made = asked.parts.causes.operate(
+    maintenances = asked.parts.causes.operate(
         operation, order, by=asked.by, only=asked.holder.group
     )
     if operation is Operation.EVICT:
-        return Response(status_code=204)  # nobody waits for the end of it
-    return accepted(asked, made, machines[0].vm.location or ANYWHERE)
+        return Response(status_code=204)  # clients do not wait for its end
+    return accepted(asked, maintenances, machines[0].vm.location or ANYWHERE)
 
 
 def _chosen(asked: Asked, *, is_choice_needed: bool) -> Sequence[Machine]:
-    """Find the VMs that the body names; without any, all of the scale set."""
+    """Return the VMs that the body names; if it names none, the whole scale set."""
     body = asked.read_body() if asked.body else {}
-    wanted = body.get("instanceIds")
-    if wanted is None and is_choice_needed:
+    instance_ids = body.get("instanceIds")
+    if instance_ids is None and is_choice_needed:
         raise Refusal(400, "instanceIds must be given", "InvalidParameter")
-    found = _set(asked)
-    if wanted is None or wanted == ["*"]:
-        return found.machines
-    if not isinstance(wanted, list):
+    scale_set = _set(asked)
+    if instance_ids is None or instance_ids == ["*"]:
+        return scale_set.machines
+    if not isinstance(instance_ids, list):
         raise Refusal(400, "instanceIds must be a list", "InvalidParameter")
-    chosen = [_one_of(found, str(each)) for each in wanted]
-    return [*{each.vm.name: each for each in chosen}.values()]
+    chosen = [_one_of(scale_set, str(item)) for item in instance_ids]
+    return [*{item.vm.name: item for item in chosen}.values()]
 
 
 def _one_of(found: Set, instance: str) -> Machine:

@@ -1,4 +1,4 @@
-"""Answers below /subscriptions, beside the control API."""
+"""Routes of /subscriptions, next to the control API."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -39,15 +39,15 @@ _HANDLERS: Mapping[Place, Mapping[str, Handler]] = {
 
 
 class Arm:
-    """Answers what is asked below /subscriptions; lets all else pass."""
+    """Middleware that handles /subscriptions and passes everything else on."""
 
     def __init__(self, app: ASGIApp, parts: Parts) -> None:
-        """Stand before `app`."""
+        """Wrap `app`."""
         self._app = app
         self._parts = parts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or let `app` do it."""
+        """Respond, or pass the request to `app`."""
         if scope["type"] != "http" or not is_arm(scope["path"]):
             await self._app(scope, receive, send)
             return
@@ -65,7 +65,7 @@ class Arm:
             return self._handle(request, body)
         except (ForewarnError, Refusal) as error:
             return failed(error)
-        except Exception as error:  # the top of this thread
+        except Exception as error:  # nothing above it in this thread would log it
             _log.exception("%s %s failed", request.method, request.url.path)
             return failed(error)
 
@@ -114,7 +114,7 @@ def _handler(request: Request, path: Path) -> Handler:
 
 
 def _name(request: Request, response: Response) -> None:
-    """Let an answer be told from others, by our name for it and by the asker's."""
+    """Add the request ids to a response: the service's, and the client's if wanted."""
     response.headers.setdefault("x-ms-request-id", new_request_id())
     own = request.headers.get("x-ms-client-request-id")
     is_wanted = request.headers.get("x-ms-return-client-request-id", "").lower()

@@ -1,4 +1,4 @@
-"""One request in this dialect: what it names, who sent it, what it brings."""
+"""A request to the Azure Resource Manager API: path, caller, query and body."""
 
 import json
 from collections.abc import Mapping
@@ -12,34 +12,34 @@ from forewarn.server.control.asked import Parts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is asked, and of whom."""
+    """One request, with the services that handle it."""
 
     parts: Parts
     holder: Holder
     path: Path
     query: Mapping[str, str]  # names in lower case
     body: bytes
-    origin: str  # the scheme and host that the request was sent to
+    origin: str  # scheme and host that the request was sent to
 
     @property
     def by(self) -> str:
-        """The name that the journal tells."""
+        """The caller's name in the journal."""
         return self.holder.name
 
     @property
     def version(self) -> str:
-        """The api-version; any is as good as another."""
+        """The api-version; any value is accepted."""
         return self.query["api-version"]
 
     def read_body(self) -> Mapping[str, object]:
-        """Read the body, a JSON object."""
+        """Parse the body, which must be a JSON object."""
         try:
-            read = json.loads(self.body)
-            json.dumps(read, ensure_ascii=False).encode()  # it may have to be told
+            parsed = json.loads(self.body)
+            json.dumps(parsed, ensure_ascii=False).encode()  # errors may quote it
         except (ValueError, RecursionError):  # not JSON, or not even text
-            read = None
-        if not isinstance(read, dict):
+            parsed = None
+        if not isinstance(parsed, dict):
             raise Refusal(
                 400, "the body must be a JSON object", "InvalidRequestContent"
             )
-        return read
+        return parsed

@@ -1,4 +1,4 @@
-"""What a VM is doing: as far as is known, what is being done with it."""
+"""Status of a VM, derived from the maintenance in progress."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,7 +15,7 @@ _PROVISIONING: Mapping[EventType, str] = {
     EventType.PREEMPT: "Deleting",
     EventType.TERMINATE: "Deleting",
 }
-#: What a VM is doing while the driver acts on it, and then until the event is over.
+#: Power state while the driver acts on a VM, and then until the event is over.
 _ACTED_ON: Mapping[EventType, tuple[str, str]] = {
     EventType.FREEZE: ("running", "running"),
     EventType.REBOOT: ("starting", "running"),
@@ -36,19 +36,19 @@ _SAID: Mapping[str, str] = {
 
 
 def under_way(vm: VM, live: Iterable[Maintenance]) -> Maintenance | None:
-    """Find what is done with `vm` just now; of several the last announced."""
+    """Return the maintenance in progress on `vm`; of several, the last announced."""
     started = [
-        each
-        for each in live
-        if each.phase is Phase.STARTED
-        and vm.name in each.vms
-        and vm.name not in each.left
+        maintenance
+        for maintenance in live
+        if maintenance.phase is Phase.STARTED
+        and vm.name in maintenance.vms
+        and vm.name not in maintenance.left
     ]
     return started[-1] if started else None
 
 
 def instance_view(vm: VM, doing: Maintenance | None) -> Json:
-    """Show what `vm` is doing."""
+    """Return the instance view of `vm` as JSON."""
     provisioning, power = provisioning_of(doing), _power(vm, doing)
     domains = {
         "platformUpdateDomain": vm.update_domain,
@@ -69,7 +69,7 @@ def instance_view(vm: VM, doing: Maintenance | None) -> Json:
 
 
 def provisioning_of(doing: Maintenance | None) -> str:
-    """Say whether something is done with a VM."""
+    """Return the provisioning state of a VM."""
     return SUCCEEDED if doing is None else _PROVISIONING[doing.type]
 
 

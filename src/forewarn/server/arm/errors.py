@@ -1,4 +1,4 @@
-"""Errors as Azure Resource Manager has them: a code for programs, a sentence."""
+"""Errors in the format of Azure Resource Manager: a code for programs, a sentence."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from forewarn.errors import (
     Unavailable,
 )
 
-#: What an error of the service is to a program that speaks this dialect.
+#: Status codes of the service's errors.
 _KNOWN: Sequence[tuple[type[ForewarnError], int]] = (
     (InvalidInput, 400),
     (Forbidden, 403),
@@ -43,16 +43,16 @@ _FAILED = "the service failed; its log says why"
 
 
 class Refusal(HTTPException):
-    """A request that is refused; `code` is for the program that sent it."""
+    """A refused request; `code` is for the program that sent it."""
 
     def __init__(
         self,
         status: int,
         message: str,
-        code: str | None = None,  # None: the usual one
+        code: str | None = None,  # None for the usual code of `status`
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Be answered `status`."""
+        """Refuse with `status`."""
         super().__init__(status, message, dict(headers or {}))
         self.code = code
 
@@ -63,7 +63,7 @@ def refused(
     code: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Answer with an error."""
+    """Return an error response."""
     return JSONResponse(
         {"error": error_view(code or _CODES.get(status, "BadRequest"), message)},
         status,
@@ -73,7 +73,7 @@ def refused(
 
 
 def failed(error: Exception) -> Response:
-    """Answer with what went wrong."""
+    """Return the error response for an exception."""
     if isinstance(error, Refusal):
         return refused(error.status_code, error.detail, error.code, error.headers)
     status = next((code for kind, code in _KNOWN if isinstance(error, kind)), 500)
@@ -81,10 +81,10 @@ def failed(error: Exception) -> Response:
 
 
 def error_view(code: str, message: str) -> dict[str, object]:
-    """Show an error."""
+    """Return an error as JSON."""
     return {"code": code, "message": message}
 
 
 def new_request_id() -> str:
-    """Make the id by which an answer can be told from others."""
+    """Return a new id, which identifies a response."""
     return str(uuid.uuid4())

@@ -1,4 +1,4 @@
-"""Finding what a path names; what the asker may not see is not there."""
+"""Lookup of what a path names; resources that the caller may not see do not exist."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from forewarn.server.arm.asked import Asked
 from forewarn.server.arm.errors import Refusal
 from forewarn.server.control.reach import vm_for, vms_for
 
-#: The kinds of groups that are resources of their own.
+#: Kinds of groups that are resources in their own right.
 TYPES: Mapping[GroupKind, str] = {
     GroupKind.SCALE_SET: "virtualMachineScaleSets",
     GroupKind.AVAILABILITY_SET: "availabilitySets",
 }
 
-#: What stands between the ids of the maintenances in that of an operation.
+#: Separates the maintenance ids in the id of an operation.
 JOINT = "."
-MOST_AT_ONCE = 100  # VMs that are asked for in one request
+MOST_AT_ONCE = 100  # VMs in one request
 _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A VM, with the group that it is in."""
+    """A VM and its group."""
 
     vm: VM
     group: Group
@@ -32,14 +32,14 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set:
-    """A group that is a resource of its own, with its VMs."""
+    """A group that is a resource in its own right, with its VMs."""
 
     group: Group
     machines: tuple[Machine, ...]
 
 
 def find_machine(asked: Asked, snapshot: Snapshot, name: str) -> Machine:
-    """Find the VM called `name` where the path looks for it."""
+    """Return the VM called `name`, if it is where the path looks for it."""
     part = _part(snapshot, vm=name)
     for vm in part.vms.values():
         own = vm_for(asked.holder, vm)
@@ -49,15 +49,15 @@ def find_machine(asked: Asked, snapshot: Snapshot, name: str) -> Machine:
 
 
 def find_set(asked: Asked, snapshot: Snapshot, name: str, kind: GroupKind) -> Set:
-    """Find the group called `name`, which is of `kind`, where the path looks for it."""
+    """Return the group called `name` of `kind`, if it is where the path looks."""
     part = _part(snapshot, group=name)
     for group in part.groups.values():
         if key(group.name) != key(name) or group.kind is not kind:
             continue
         if not _may_see(asked, group.name):
             continue
-        members = [each for each in part.vms.values() if each.group == group.name]
-        vms = [vm for each in members if (vm := vm_for(asked.holder, each))]
+        members = [member for member in part.vms.values() if member.group == group.name]
+        vms = [vm for member in members if (vm := vm_for(asked.holder, member))]
         here = tuple(Machine(vm=vm, group=group) for vm in vms if _is_at(asked, vm))
         if here or not vms:
             return Set(group=group, machines=here)
@@ -65,9 +65,9 @@ def find_set(asked: Asked, snapshot: Snapshot, name: str, kind: GroupKind) -> Se
 
 
 def find_member(asked: Asked, snapshot: Snapshot, instance: str) -> Machine:
-    """Find the VM of a scale set by its instance id, or by its whole name."""
-    found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
-    machine = choose(found, instance)
+    """Return the VM of a scale set with an instance id or a full name."""
+    scale_set = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    machine = choose(scale_set, instance)
     if machine is None:
         what = f"virtualMachineScaleSets/{asked.path.group}/virtualMachines/{instance}"
         raise _missing(asked, what)
@@ -75,34 +75,36 @@ def find_member(asked: Asked, snapshot: Snapshot, instance: str) -> Machine:
 
 
 def choose(found: Set, instance: str) -> Machine | None:
-    """Choose the VM of a scale set that `instance` means; None: there is none."""
+    """Return the VM of a scale set that `instance` means; None if there is none."""
     names = (key(instance), key(f"{found.group.name}_{instance}"))
     for machine in found.machines:
         if key(machine.vm.name) in names:
             return machine
     like = [
-        each for each in found.machines if key(instance_id(each.vm)) == key(instance)
+        candidate
+        for candidate in found.machines
+        if key(instance_id(candidate.vm)) == key(instance)
     ]
     if len(like) > 1:
-        said = ", ".join(each.vm.name for each in like)
-        raise Refusal(409, f"{instance} may be any of {said}; give the whole name")
+        choices = ", ".join(candidate.vm.name for candidate in like)
+        raise Refusal(409, f"{instance} may be any of {choices}; give the whole name")
     return like[0] if like else None
 
 
 def find_operation(asked: Asked, snapshot: Snapshot) -> Sequence[Maintenance]:
-    """Find what was asked for: its id is made of those of its maintenances."""
+    """Return the maintenances of an operation, whose ids make up its id."""
     ids = asked.path.operation.upper().split(JOINT)
-    found = [_maintenance(asked, snapshot, each) for each in ids[:MOST_AT_ONCE]]
-    there = [each for each in found if each is not None]
-    if len(there) < len(ids):
+    maintenances = [_maintenance(asked, snapshot, item) for item in ids[:MOST_AT_ONCE]]
+    existing = [item for item in maintenances if item is not None]
+    if len(existing) < len(ids):
         raise Refusal(404, f"there is no operation {asked.path.operation}", "NotFound")
-    return there
+    return existing
 
 
 def every_machine(asked: Asked, snapshot: Snapshot, after: str) -> Iterator[Machine]:
-    """Find the VMs of a subscription or resource group, by name, after `after`."""
+    """Yield the VMs of a subscription or resource group by name, after `after`."""
     while page := vms_for(asked.holder, snapshot, after=after, limit=_PAGE):
-        groups = snapshot.part_of_fleet(vms=[each.name for each in page]).groups
+        groups = snapshot.part_of_fleet(vms=[listed.name for listed in page]).groups
         for vm in page:
             if _is_at(asked, vm):
                 yield Machine(vm=vm, group=groups[vm.group])
@@ -110,15 +112,19 @@ def every_machine(asked: Asked, snapshot: Snapshot, after: str) -> Iterator[Mach
 
 
 def instance_id(vm: VM) -> str:
-    """Tell a VM of a scale set from the others: by what its name ends with."""
+    """Return what distinguishes a VM in its scale set: the end of its name."""
     return vm.name.rpartition("_")[2]
 
 
 def _maintenance(asked: Asked, snapshot: Snapshot, wanted: str) -> Maintenance | None:
-    found = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
-    if found is None or found.id != wanted:
+    maintenance = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
+    if maintenance is None or maintenance.id != wanted:
         return None
-    return found if any(_may_see(asked, each.group) for each in found.events) else None
+    return (
+        maintenance
+        if any(_may_see(asked, event.group) for event in maintenance.events)
+        else None
+    )
 
 
 def _may_see(asked: Asked, group: str) -> bool:
@@ -134,14 +140,15 @@ def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:
 
 
 def _is_at(asked: Asked, vm: VM) -> bool:
-    """Whether `vm` may be where the path looks; many do not say where they are."""
+    """Whether `vm` may be where the path looks; many VMs have no known place."""
     path = asked.path
     places = (
         (path.subscription, vm.subscription),
         (path.resource_group, vm.resource_group),
     )
     return all(
-        not wanted or own is None or key(wanted) == key(own) for wanted, own in places
+        not requested or own is None or key(requested) == key(own)
+        for requested, own in places
     )
 
 

@@ -1,7 +1,7 @@
-"""What was asked for, and is under way: each operation is a maintenance or several.
+"""Long-running operations: each consists of one or several maintenances.
 
-Its id is theirs, and nothing else is kept: whoever waits for it may go on
-waiting after a restart of the service.
+Its id is made of theirs, and nothing else is stored, so clients can keep waiting even
+across a restart of the service.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ from forewarn.server.arm.finding import JOINT, find_operation
 from forewarn.server.control.reach import shown_to
 from forewarn.server.control.views import Json, rfc3339
 
-#: How a phase reads as a status. Of several maintenances the one whose phase stands
-#: first here tells what has become of the operation.
+#: Status by phase. Of several maintenances, the one whose phase comes first here
+#: determines the status of the operation.
 _STATUS: Mapping[Phase, str] = {
     Phase.SCHEDULED: "InProgress",
     Phase.STARTED: "InProgress",
@@ -33,21 +33,21 @@ _STATUS: Mapping[Phase, str] = {
     Phase.CANCELED: "Canceled",
     Phase.COMPLETED: "Succeeded",
 }
-#: Why an operation did not succeed: a code, and what became of it.
+#: For operations without success: an error code, and the outcome.
 _UNSUCCESSFUL: Mapping[Phase, tuple[str, str]] = {
     Phase.FAILED: ("OperationFailed", "was given up"),
     Phase.CANCELED: ("OperationCanceled", "was called off before it started"),
 }
-_SOONEST, _LATEST = 1, 15  # seconds until it is worth asking again
-_WORKING = timedelta(seconds=5)  # until then whoever is at work may be done
+_SOONEST, _LATEST = 1, 15  # seconds until the next poll
+_WORKING = timedelta(seconds=5)  # between polls of overdue work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """How far an operation is."""
+    """The progress of an operation."""
 
     status: str
-    error: tuple[str, str] | None  # None: it has not failed, or not yet
+    error: tuple[str, str] | None  # None if it has not failed so far
     wait: Mapping[str, str]
 
     @property
@@ -56,10 +56,10 @@ class _State:
 
 
 def accepted(asked: Asked, made: Sequence[Maintenance], location: str) -> Response:
-    """Say that it will be done, and where to ask whether it is."""
+    """Return a 202 with the addresses at which the operation can be polled."""
     with asked.parts.engine.store.snapshot() as snapshot:
         wait = _retry_after(asked, snapshot, made)
-    operation = JOINT.join(each.id for each in made)
+    operation = JOINT.join(maintenance.id for maintenance in made)
     return Response(
         status_code=202,
         headers={
@@ -71,22 +71,22 @@ def accepted(asked: Asked, made: Sequence[Maintenance], location: str) -> Respon
 
 
 def get_operation(asked: Asked) -> Response:
-    """Tell how far an operation is; by its status, or if asked to monitor, by code."""
+    """Return the progress of an operation: as JSON, or as a status if `monitor`."""
     with asked.parts.engine.store.snapshot() as snapshot:
-        found = find_operation(asked, snapshot)
+        maintenances = find_operation(asked, snapshot)
         state = _State(
-            status=_STATUS[_slowest(found).phase],
-            error=_error(asked, snapshot, _slowest(found)),
-            wait={"Retry-After": _retry_after(asked, snapshot, found)},
+            status=_STATUS[_slowest(maintenances).phase],
+            error=_error(asked, snapshot, _slowest(maintenances)),
+            wait={"Retry-After": _retry_after(asked, snapshot, maintenances)},
         )
     if asked.query.get("monitor", "").lower() == "true":
         return _monitored(asked, state)
-    view = _view(asked, found, state)
+    view = _view(asked, maintenances, state)
     return JSONResponse(view, headers=state.wait if state.is_live else {})
 
 
 def seconds_to_wait(clock: Clock, until: datetime | None, now: datetime) -> int:
-    """Say how long to wait before asking again; None: nobody knows `until` when."""
+    """Return the seconds until the next poll; `until` is None if unknown."""
     if clock.name != "system":
         return _SOONEST  # hours may pass in a second
     if until is None:
@@ -97,7 +97,7 @@ def seconds_to_wait(clock: Clock, until: datetime | None, now: datetime) -> int:
 def worth_asking_at(
     found: Maintenance, now: datetime, rules: Rules, outages: Sequence[Outage] = ()
 ) -> datetime | None:
-    """Say when `found` may have moved on; None: that is up to others."""
+    """Return when `found` may have progressed; None if that is up to others."""
     alone = policy.next_moment(found, now, rules, outages)
     if alone is not None or found.phase is not Phase.STARTED:
         return alone
@@ -106,17 +106,17 @@ def worth_asking_at(
 
 
 def _slowest(found: Sequence[Maintenance]) -> Maintenance:
-    """Find the one that tells what has become of all."""
+    """Return the maintenance that determines the status of all."""
     order = [*_STATUS]
-    return min(found, key=lambda each: order.index(each.phase))
+    return min(found, key=lambda maintenance: order.index(maintenance.phase))
 
 
 def _retry_after(asked: Asked, snapshot: Snapshot, found: Sequence[Maintenance]) -> str:
     engine = asked.parts.engine
     now = engine.now(snapshot)
-    outages = snapshot.outages(min(each.announced_at for each in found))
-    moments = [worth_asking_at(each, now, engine.rules, outages) for each in found]
-    until = min((each for each in moments if each is not None), default=None)
+    outages = snapshot.outages(min(item.announced_at for item in found))
+    moments = [worth_asking_at(item, now, engine.rules, outages) for item in found]
+    until = min((item for item in moments if item is not None), default=None)
     return str(seconds_to_wait(engine.clock, until, now))
 
 
@@ -151,7 +151,11 @@ def _view(asked: Asked, found: Sequence[Maintenance], state: _State) -> Json:
         "startTime": rfc3339(found[0].announced_at),
         "status": state.status,
     }
-    ends = [each.ended_at for each in found if each.ended_at is not None]
+    ends = [
+        maintenance.ended_at
+        for maintenance in found
+        if maintenance.ended_at is not None
+    ]
     if not state.is_live and ends:
         view["endTime"] = rfc3339(max(ends))
     if state.error is not None:
@@ -171,6 +175,6 @@ def _error(
         for entry in snapshot.facts_of(found.id)
         if isinstance(entry.fact, Canceled | Closed) and entry.fact.reason
     ]
-    is_whole = share.events == found.events  # else the reason is the operator's
-    said = f"the {found.type} of {', '.join(share.vms)} {what}"
-    return code, ": ".join([said, *(reasons if is_whole else ())])
+    is_whole = share.events == found.events  # otherwise only operators see the reason
+    summary = f"the {found.type} of {', '.join(share.vms)} {what}"
+    return code, ": ".join([summary, *(reasons if is_whole else ())])

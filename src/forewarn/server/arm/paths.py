@@ -1,6 +1,6 @@
-"""What a path below /subscriptions names.
+"""Paths below /subscriptions.
 
-Fixed segments are the same in any case; names are taken as they are written.
+Fixed segments match in any case; names are taken as they are written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,31 +11,31 @@ ROOT = "subscriptions"
 
 
 class Place(Enum):
-    """What can be asked something."""
+    """What a path names."""
 
     #: The VMs of a subscription, or of a resource group.
     VMS = auto()
-    #: A VM, be it in a set or not.
+    #: A VM, whether in a set or not.
     VM = auto()
-    #: What a VM is doing.
+    #: The status of a VM.
     VM_VIEW = auto()
-    #: What is to be done with a VM.
+    #: An action on a VM.
     VM_ACTION = auto()
     #: The VMs of a scale set.
     MEMBERS = auto()
     #: A VM of a scale set.
     MEMBER = auto()
-    #: What it is doing.
+    #: The status of a VM of a scale set.
     MEMBER_VIEW = auto()
-    #: What is to be done with it.
+    #: An action on a VM of a scale set.
     MEMBER_ACTION = auto()
     #: A scale set.
     SCALE_SET = auto()
-    #: What is to be done with some of its VMs.
+    #: An action on some VMs of a scale set.
     SCALE_SET_ACTION = auto()
     #: An availability set.
     AVAILABILITY_SET = auto()
-    #: What was asked for, and is under way.
+    #: A long-running operation.
     OPERATION = auto()
     #: One event that a resource sees.
     EVENT = auto()
@@ -45,7 +45,7 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """A path, taken apart; what it does not name is empty."""
+    """A parsed path; fields that it does not name are empty."""
 
     place: Place
     subscription: str
@@ -69,7 +69,7 @@ _SET = f"{_SOME}/virtualmachinescalesets/{{group}}"
 _MEMBER = f"{_SET}/virtualmachines/{{instance}}"
 _EVENTS = f"{_SOME}/{{type}}/{{resource}}/providers/microsoft.maintenance"
 
-#: The first that fits is meant: what is fixed stands before what is named.
+#: The first match applies: fixed segments come before named ones.
 _PATTERNS: Sequence[tuple[str, Place]] = (
     (f"{_ALL}/virtualmachines", Place.VMS),
     (f"{_ALL}/locations/{{location}}/operations/{{operation}}", Place.OPERATION),
@@ -91,12 +91,12 @@ _ROUTES = tuple((text.split("/"), place) for text, place in _PATTERNS)
 
 
 def is_arm(path: str) -> bool:
-    """Whether `path` lies below /subscriptions, however it is written."""
+    """Whether `path` lies below /subscriptions, in any spelling."""
     return next(iter(_segments(path)), "").lower() == ROOT
 
 
 def parse(path: str) -> Path | None:
-    """Take `path` apart; None: it leads nowhere."""
+    """Parse `path`; None if it leads nowhere."""
     segments = _segments(path)
     for pattern, place in _ROUTES:
         names = _fit(pattern, segments)
@@ -106,16 +106,16 @@ def parse(path: str) -> Path | None:
 
 
 def _segments(path: str) -> Sequence[str]:
-    return [each for each in path.split("/") if each]
+    return [segment for segment in path.split("/") if segment]
 
 
 def _fit(pattern: Sequence[str], segments: Sequence[str]) -> Mapping[str, str] | None:
     if len(pattern) != len(segments):
         return None
     names = {}
-    for expected, given in zip(pattern, segments, strict=True):
+    for expected, segment in zip(pattern, segments, strict=True):
         if expected.startswith("{"):
-            names[expected.strip("{}")] = given
-        elif expected != given.lower():
+            names[expected.strip("{}")] = segment
+        elif expected != segment.lower():
             return None
     return names

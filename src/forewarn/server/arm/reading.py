@@ -1,4 +1,4 @@
-"""What VMs and sets are, and what they are doing."""
+"""Read endpoints for VMs and sets: their properties and status."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -33,70 +33,74 @@ _PAGE = 500
 
 
 def get_vm(asked: Asked) -> Response:
-    """Show a VM."""
+    """Return a VM."""
     machine, doing = _look(asked, find_machine, asked.path.vm)
     return _shown(vm_view(machine, asked.path, doing, expand=_is_expanded(asked)))
 
 
 def get_vm_view(asked: Asked) -> Response:
-    """Show what a VM is doing."""
+    """Return the status of a VM."""
     machine, doing = _look(asked, find_machine, asked.path.vm)
     return _shown(instance_view(machine.vm, doing))
 
 
 def list_vms(asked: Asked) -> Response:
-    """Show the VMs of a subscription or resource group, some at a time."""
+    """Return a page of the VMs of a subscription or resource group."""
     after = asked.query.get("$skiptoken", "")
     if after and not NAME.fullmatch(after):
         raise Refusal(400, "$skiptoken is none that was given", "InvalidParameter")
     with _snapshot(asked) as snapshot:
-        found = [*islice(every_machine(asked, snapshot, after), _PAGE + 1)]
-        if not found and vms_for(asked.holder, snapshot, after="", limit=1):
+        machines = [*islice(every_machine(asked, snapshot, after), _PAGE + 1)]
+        if not machines and vms_for(asked.holder, snapshot, after="", limit=1):
             raise _nowhere(asked)
-        doing = _doing(snapshot, found)
-    shown = [vm_view(each, asked.path, doing(each)) for each in found[:_PAGE]]
-    if len(found) <= _PAGE:
+        doing = _doing(snapshot, machines)
+    shown = [
+        vm_view(machine, asked.path, doing(machine)) for machine in machines[:_PAGE]
+    ]
+    if len(machines) <= _PAGE:
         return _shown({"value": shown})
-    return _shown({"value": shown, "nextLink": _next(asked, found[_PAGE - 1])})
+    return _shown({"value": shown, "nextLink": _next(asked, machines[_PAGE - 1])})
 
 
 def get_member(asked: Asked) -> Response:
-    """Show a VM of a scale set."""
+    """Return a VM of a scale set."""
     machine, doing = _look(asked, find_member, asked.path.instance)
     return _shown(member_view(machine, asked.path, doing, expand=_is_expanded(asked)))
 
 
 def get_member_view(asked: Asked) -> Response:
-    """Show what a VM of a scale set is doing."""
+    """Return the status of a VM of a scale set."""
     machine, doing = _look(asked, find_member, asked.path.instance)
     return _shown(instance_view(machine.vm, doing))
 
 
 def list_members(asked: Asked) -> Response:
-    """Show the VMs of a scale set."""
+    """Return the VMs of a scale set."""
     with _snapshot(asked) as snapshot:
-        found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
-        doing = _doing(snapshot, found.machines)
+        scale_set = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+        doing = _doing(snapshot, scale_set.machines)
     is_expanded = _is_expanded(asked)
     shown = [
-        member_view(each, asked.path, doing(each), expand=is_expanded)
-        for each in found.machines
+        member_view(machine, asked.path, doing(machine), expand=is_expanded)
+        for machine in scale_set.machines
     ]
     return _shown({"value": shown})
 
 
 def get_scale_set(asked: Asked) -> Response:
-    """Show a scale set."""
+    """Return a scale set."""
     with _snapshot(asked) as snapshot:
-        found = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
-    return _shown(scale_set_view(found, asked.path))
+        scale_set = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    return _shown(scale_set_view(scale_set, asked.path))
 
 
 def get_availability_set(asked: Asked) -> Response:
-    """Show an availability set."""
+    """Return an availability set."""
     with _snapshot(asked) as snapshot:
-        found = find_set(asked, snapshot, asked.path.group, GroupKind.AVAILABILITY_SET)
-    return _shown(availability_set_view(found, asked.path))
+        availability_set = find_set(
+            asked, snapshot, asked.path.group, GroupKind.AVAILABILITY_SET
+        )
+    return _shown(availability_set_view(availability_set, asked.path))
 
 
 def _snapshot(asked: Asked) -> AbstractContextManager[Snapshot]:
@@ -110,7 +114,7 @@ def _shown(view: Json) -> Response:
 def _look(
     asked: Asked, find: Callable[[Asked, Snapshot, str], Machine], name: str
 ) -> tuple[Machine, Maintenance | None]:
-    """Find one VM, and what is being done with it."""
+    """Return a VM and the maintenance in progress on it, if any."""
     with _snapshot(asked) as snapshot:
         machine = find(asked, snapshot, name)
         return machine, _doing(snapshot, [machine])(machine)
@@ -119,7 +123,7 @@ def _look(
 def _doing(
     snapshot: Snapshot, machines: Sequence[Machine]
 ) -> Callable[[Machine], Maintenance | None]:
-    groups = {each.group.name for each in machines}
+    groups = {member.group.name for member in machines}
     slice_ = snapshot.slice(groups)
     live = {name: slice_.live_in(name) for name in groups}
     return lambda machine: under_way(machine.vm, live[machine.group.name])
@@ -130,7 +134,7 @@ def _is_expanded(asked: Asked) -> bool:
 
 
 def _nowhere(asked: Asked) -> Refusal:
-    """Refuse to list a place where no VM of the fleet can be."""
+    """Return the refusal to list a place where no VM of the fleet can be."""
     path = asked.path
     if path.resource_group:
         message = f"Resource group '{path.resource_group}' could not be found."

@@ -1,4 +1,4 @@
-"""VMs and sets of VMs as resources, with what the fleet knows of them."""
+"""VMs and sets of VMs as Azure resources, with what the fleet knows about them."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from forewarn.server.arm.finding import TYPES, Machine, Set, instance_id
 from forewarn.server.arm.paths import Path
 from forewarn.server.control.views import Json
 
-#: Where a VM is that does not say where it is; paths may name anything else.
+#: Location of a VM without a known one; paths may name any other.
 ANYWHERE = "global"
 _ANY_RESOURCE_GROUP = "default"
 
@@ -20,7 +20,7 @@ _ANY_RESOURCE_GROUP = "default"
 def vm_view(
     machine: Machine, path: Path, doing: Maintenance | None, *, expand: bool = False
 ) -> Json:
-    """Show a VM; with its instance view, if that is wanted."""
+    """Return a VM as JSON; `expand` adds its instance view."""
     vm, group = machine.vm, machine.group
     properties: Json = {
         **_properties(vm, doing),
@@ -40,7 +40,7 @@ def vm_view(
 def member_view(
     machine: Machine, path: Path, doing: Maintenance | None, *, expand: bool = False
 ) -> Json:
-    """Show a VM as one of a scale set."""
+    """Return a VM of a scale set as JSON; `expand` adds its instance view."""
     vm, number = machine.vm, instance_id(machine.vm)
     kind = "virtualMachineScaleSets/virtualMachines"
     own_id = _id(
@@ -82,8 +82,8 @@ def _membership(vm: VM, group: Group, path: Path) -> Json:
 
 
 def scale_set_view(found: Set, path: Path) -> Json:
-    """Show a scale set."""
-    group, vms = found.group, [each.vm for each in found.machines]
+    """Return a scale set as JSON."""
+    group, vms = found.group, [machine.vm for machine in found.machines]
     some = vms[0] if vms else VM(name=group.name, group=group.name)
     zones = sorted({vm.zone for vm in vms if vm.zone is not None})
     is_spot = any(vm.spot for vm in vms)
@@ -105,8 +105,8 @@ def scale_set_view(found: Set, path: Path) -> Json:
 
 
 def availability_set_view(found: Set, path: Path) -> Json:
-    """Show an availability set."""
-    group, vms = found.group, [each.vm for each in found.machines]
+    """Return an availability set as JSON."""
+    group, vms = found.group, [machine.vm for machine in found.machines]
     some = vms[0] if vms else VM(name=group.name, group=group.name)
     return {
         **_set(found, some, path),
@@ -130,25 +130,25 @@ def _set(found: Set, some: VM, path: Path) -> Json:
 
 
 def _count(domains: Iterable[int | None]) -> int:
-    return len({each for each in domains if each is not None}) or 1
+    return len({domain for domain in domains if domain is not None}) or 1
 
 
 def _policy(group: Group) -> Json:
-    """Tell which user operations are approved beforehand."""
+    """Return which user operations are approved automatically."""
     names = {
         "userInitiatedRedeploy": AutoApproval.USER_REDEPLOY,
         "userInitiatedReboot": AutoApproval.USER_REBOOT,
     }
     return {
         "scheduledEventsPolicy": {
-            name: {"automaticallyApprove": each in group.auto_approve}
-            for name, each in names.items()
+            name: {"automaticallyApprove": approval in group.auto_approve}
+            for name, approval in names.items()
         }
     }
 
 
 def _profile(group: Group) -> Json:
-    """Tell how long before its deletion a VM is told of it."""
+    """Return how long before its deletion a VM is notified."""
     if group.terminate_notice is None:
         return {}
     notice = {"notBeforeTimeout": _iso8601(group.terminate_notice), "enable": True}
@@ -160,7 +160,7 @@ def _iso8601(seconds: int) -> str:
     return f"PT{minutes}M{rest}S" if rest else f"PT{minutes}M"
 
 
-# --- all of them -------------------------------------------------------------
+# --- common parts ------------------------------------------------------------
 
 
 def _resource(vm: VM, own_id: str, name: str, kind: str) -> Json:
@@ -175,7 +175,7 @@ def _resource(vm: VM, own_id: str, name: str, kind: str) -> Json:
 
 
 def _id(vm: VM, path: Path, rest: str) -> str:
-    """Name a resource: where the fleet says it is, else where it was looked for."""
+    """Return a resource id: its place in the fleet, or else where the path looks."""
     subscription = vm.subscription or path.subscription
     group = vm.resource_group or path.resource_group or _ANY_RESOURCE_GROUP
     return (

@@ -1,4 +1,4 @@
-"""The control plane as an application."""
+"""The ASGI application of the control plane."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ _DESCRIPTION = (
 def make_app(
     parts: Parts, streams: Streams, portal_folder: Path = portal.FOLDER
 ) -> FastAPI:
-    """Put the application together."""
+    """Return the application with all its routes and middleware."""
     app = Described(
         title="forewarn control API",
         version=__version__,
@@ -57,9 +57,9 @@ def make_app(
     )
     app.add_middleware(Arm, parts=parts)
     traffic = Traffic()
-    app.add_middleware(Sizes, allowances=Allowances())  # behind the guard
+    app.add_middleware(Sizes, allowances=Allowances())  # runs after the guard
     app.add_middleware(Guard, parts=parts)
-    app.add_middleware(Counter, traffic=traffic)  # the last stands before the others
+    app.add_middleware(Counter, traffic=traffic)  # added last, so it runs first
     app.state.parts = parts
     app.state.registry = make_registry(lambda: parts.sources, traffic)
     app.state.streams = streams
@@ -88,8 +88,9 @@ def make_app(
 
 
 def in_public(app: FastAPI, names: Names) -> ASGIApp:
-    """Let `app` be asked by `names` only, and answer so that browsers keep it safe.
+    """Restrict `app` to requests for `names`, and add security headers.
 
-    Around all of it: its own middleware does not see how it answers when it fails.
+    This wraps the whole application, because its own middleware does not see the
+    responses to its failures.
     """
     return SafeHeaders(Callers(app, names))

@@ -1,4 +1,4 @@
-"""What every route needs to know: who asks, and whether he has asked before."""
+"""Route dependencies: services, caller, body, and the idempotency key of a write."""
 
 import hashlib
 from collections.abc import Callable
@@ -41,32 +41,32 @@ class Parts:
 
 
 def parts(request: Request) -> Parts:
-    """Find the service behind `request`."""
-    found = request.app.state.parts
-    if not isinstance(found, Parts):
+    """Return the service that handles `request`."""
+    services = request.app.state.parts
+    if not isinstance(services, Parts):
         raise TypeError("the application was not put together")
-    return found
+    return services
 
 
 def caller(request: Request) -> Holder:
-    """Say who asks; the guard has found it out."""
-    found = request.state.caller
-    if not isinstance(found, Holder):
+    """Return the caller that the guard has identified."""
+    holder = request.state.caller
+    if not isinstance(holder, Holder):
         raise TypeError("nobody has looked who asks")
-    return found
+    return holder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request that changes something."""
+    """One write request."""
 
     holder: Holder
-    key: str | None
+    key: str | None  # None without an Idempotency-Key
     digest: str
 
     @property
     def by(self) -> str:
-        """The name that the journal tells."""
+        """The caller's name in the journal."""
         return self.holder.name
 
     def once(
@@ -74,7 +74,7 @@ class Asked:
         status: int | Callable[[_T], int],
         render: Callable[[_T, Snapshot], str],
     ) -> Once[_T] | None:
-        """Remember the answer under the idempotency key, if there is one."""
+        """Return how to store the response under the idempotency key, if any."""
         if self.key is None:
             return None
 
@@ -93,7 +93,7 @@ async def asked(
         Header(description="Same key and body within 24 h: same answer, done once."),
     ] = None,
 ) -> Asked:
-    """Take down what was asked."""
+    """Collect the caller, the idempotency key and a digest of the request."""
     if idempotency_key is not None and not 0 < len(idempotency_key) <= _LONGEST_KEY:
         raise HTTPException(
             422, f"an Idempotency-Key has 1 to {_LONGEST_KEY} characters"
@@ -105,13 +105,13 @@ async def asked(
 
 
 def _own_key(holder: Holder, key: str) -> str:
-    """Keep the keys of each holder apart: no one learns what another has used."""
+    """Return a key per holder, so that no one learns another's keys."""
     whose = f"{holder.token or ''} {holder.name}\n{key}"
     return hashlib.sha256(whose.encode()).hexdigest()
 
 
 async def raw_body(request: Request) -> bytes:
-    """Read the body; whoever parses it does so off the loop."""
+    """Return the body; it is parsed outside the event loop."""
     return await request.body()
 
 

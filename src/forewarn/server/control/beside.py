@@ -1,7 +1,7 @@
-"""What the stream tells beside the facts: the clock, and faults in force.
+"""Side events of the journal stream: the clock and active faults.
 
-Neither is in the journal, and so these events have no id: whoever comes back is told
-them anew.
+Neither is in the journal, so these events have no id: a client that reconnects receives
+them again.
 """
 
 import json
@@ -19,30 +19,30 @@ from forewarn.server.control.views import Json
 class Also(StrEnum):
     """What can be told beside the facts."""
 
-    #: What time it is: with each sign of life, and whenever it was moved by hand.
+    #: The time: with each keep-alive, and whenever the clock was moved by hand.
     CLOCK = "clock"
-    #: What goes wrong on purpose: whenever something else does.
+    #: The active faults: whenever they change.
     FAULTS = "faults"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Subject:
     look: Callable[[], Json]
-    essence: Callable[[Json], object]  # it is told again when this is different
-    is_sign: bool = False  # whether it is told with each sign of life
+    essence: Callable[[Json], object]  # the event is sent again when this changes
+    is_sign: bool = False  # whether it is sent with each keep-alive
 
 
 class Beside:
-    """What one follower is told beside the facts."""
+    """Side events for one client of the stream."""
 
     def __init__(self, parts: Parts, holder: Holder, also: Sequence[Also]) -> None:
-        """Tell `holder` what he wants told `also`."""
+        """Send `holder` the side events that `also` lists."""
         subjects = _subjects(parts, holder)
-        self._subjects = {each: subjects[each] for each in dict.fromkeys(also)}
+        self._subjects = {name: subjects[name] for name in dict.fromkeys(also)}
         self._told: dict[Also, object] = {}
 
     def news(self) -> Iterator[str]:
-        """Tell what is different from what was told; at first, all of it."""
+        """Yield the events that have changed since they were sent; at first, all."""
         for name, subject in self._subjects.items():
             view = subject.look()
             essence = subject.essence(view)
@@ -51,7 +51,7 @@ class Beside:
                 yield _sent(name, view)
 
     def signs(self) -> Iterator[str]:
-        """Tell what is told with each sign of life."""
+        """Yield the events that are sent with each keep-alive."""
         for name, subject in self._subjects.items():
             if subject.is_sign:
                 yield _sent(name, subject.look())
@@ -75,10 +75,10 @@ def _subjects(parts: Parts, holder: Holder) -> Mapping[Also, _Subject]:
 
 
 def _which(faults: Json) -> object:
-    """Say which faults there are; how long they last changes by itself."""
+    """Return the faults without their remaining time, which changes by itself."""
     items = faults["items"]
     assert isinstance(items, list)
-    return [{**each, "left_seconds": None} for each in items]
+    return [{**item, "left_seconds": None} for item in items]
 
 
 def _sent(name: Also, view: Json) -> str:

@@ -1,4 +1,4 @@
-"""What requests say about maintenances, checked and read."""
+"""Request bodies about maintenance operations, validated and parsed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
 
 _Word = TypeVar("_Word", bound=StrEnum)
-_MOST_SECONDS = 10**12  # more is no number of seconds that anybody means
+_MOST_SECONDS = 10**12  # no meaningful number of seconds is larger
 
 
 class Reason(BaseModel):
@@ -74,7 +74,7 @@ class Announcement(Timed):
 
 
 def order_of(body: Announcement) -> Order:
-    """Read an announcement."""
+    """Parse an announcement."""
     order = Order(
         type=word(EventType, body.type, "type"),
         vms=tuple(body.vms or ()),
@@ -88,7 +88,7 @@ def order_of(body: Announcement) -> Order:
 
 
 def with_words(order: Order, body: Told | None) -> Order:
-    """Add what VMs are told to `order`."""
+    """Add duration, description and reason to `order`."""
     if body is None:
         return order
     return replace(
@@ -100,7 +100,7 @@ def with_words(order: Order, body: Told | None) -> Order:
 
 
 def with_times(order: Order, body: Timed | None) -> Order:
-    """Add what VMs are told, and when, to `order`."""
+    """Add notice, start time and the fields of `with_words` to `order`."""
     if body is None:
         return order
     notice, at = body.notice_seconds, body.not_before
@@ -112,29 +112,29 @@ def with_times(order: Order, body: Timed | None) -> Order:
 
 
 def source_of(text: str | None) -> EventSource | None:
-    """Read a source, in any case."""
+    """Parse a source; case does not matter."""
     return None if text is None else word(EventSource, text, "source")
 
 
 def moment(text: str, name: str) -> datetime:
-    """Read a time, which must have a zone."""
+    """Parse a time, which must have a zone, and return it in UTC."""
     wrong = InvalidInput(
         f"{name}: expected a time with a zone, such as 2026-01-31T12:00:00Z,"
         f" not {text!r}"
     )
     try:
-        read = datetime.fromisoformat(text)
-        if read.tzinfo is None or "T" not in text.upper():
+        parsed = datetime.fromisoformat(text)
+        if parsed.tzinfo is None or "T" not in text.upper():
             raise wrong
-        return read.astimezone(UTC)
+        return parsed.astimezone(UTC)
     except (ValueError, OverflowError):
         raise wrong from None
 
 
 def word(kind: type[_Word], text: str, name: str) -> _Word:
-    """Read one of the words of `kind`, in any case."""
-    for each in kind:
-        if each.value.lower() == text.lower():
-            return each
-    known = ", ".join(each.value for each in kind)
-    raise InvalidInput(f"{name}: expected one of {known}, not {text!r}")
+    """Parse a value of `kind`; case does not matter."""
+    for member in kind:
+        if member.value.lower() == text.lower():
+            return member
+    values = ", ".join(member.value for member in kind)
+    raise InvalidInput(f"{name}: expected one of {values}, not {text!r}")

@@ -1,11 +1,11 @@
-"""By which names the control plane may be asked for, and from which pages.
+"""Host and Origin checks of the control plane, against DNS rebinding and CSRF.
 
-A page in a browser may let its own name lead to this machine, and so ask for what only
-this machine can reach. It cannot hide by which name it asks, nor where it comes from:
+A page in a browser can make its own name resolve to this machine, and so reach what
+only this machine can reach. It cannot hide which name it uses, nor where it comes from:
 
-1. Host is a name that the control plane is known by, or an address.
+1. Host is a name of the control plane, or an address.
 2. Origin, if there is one, is the control plane itself.
-3. What changes anything does not come from another site, as browsers say it.
+3. A write does not come from another site, as reported by the browser.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.server.control import problems
 
-#: What changes nothing.
+#: Methods that change nothing.
 READING = frozenset({"GET", "HEAD"})
 
 _ANY = "*"
-_LOCALHOST = "localhost"  # browsers never look it up
+_LOCALHOST = "localhost"  # browsers never look it up in DNS
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The names that the control plane is known by."""
+    """The host names of the control plane."""
 
-    bound: str  # the address that it listens on
-    given: frozenset[str] = frozenset()  # in lower case
-    machine: frozenset[str] = frozenset()  # its names; used if others can connect
+    bound: str  # the address it listens on
+    given: frozenset[str] = frozenset()  # from the configuration, in lower case
+    machine: frozenset[str] = frozenset()  # its host names; used if others can connect
 
     @property
     def is_loopback(self) -> bool:
@@ -41,12 +41,12 @@ class Names:
         return ip_address(self.bound).is_loopback
 
     def has(self, name: str) -> bool:
-        """Tell whether `name` is one of them."""
+        """Whether `name` is one of them."""
         address = _address(name)
         if address is None:
             return name in self.given or name in self._own
         if not self.is_loopback:
-            return True  # no name that leads here is an address
+            return True  # DNS rebinding needs a name
         return address.is_loopback
 
     @property
@@ -58,7 +58,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why somebody is not answered."""
+    """Why a request is refused."""
 
     status: int
     detail: str
@@ -66,32 +66,32 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What a request says of where it comes from."""
+    """Where a request comes from, according to its headers."""
 
     method: str
     scheme: str
     hosts: Sequence[str]  # its Host headers
-    origin: str | None  # None: it has none
-    site: str | None  # Sec-Fetch-Site; None: it has none
+    origin: str | None  # None if not sent
+    site: str | None  # Sec-Fetch-Site; None if not sent
 
 
 def known_as(bound: str, *given: str) -> Names:
-    """Find the names of what listens on the address `bound`; nothing is looked up."""
+    """Return the names of a service that listens on `bound`, without DNS lookups."""
     machine = gethostname().lower()
     return Names(
         bound=bound,
-        given=frozenset(each.lower() for each in given),
+        given=frozenset(name.lower() for name in given),
         machine=frozenset({machine, machine.partition(".")[0]}),
     )
 
 
 def refusal(call: Call, names: Names) -> Refusal | None:
-    """Say why `call` is not answered; None: it is."""
+    """Return why `call` is refused; None if it is allowed."""
     if not _is_known(call.hosts, names):
-        asked = call.hosts[0] if call.hosts else "no name"
+        host = call.hosts[0] if call.hosts else "no name"
         return Refusal(
             status=421,
-            detail=f"the control plane is not known as {asked[:100]}; if it should be,"
+            detail=f"the control plane is not known as {host[:100]}; if it should be,"
             " start it with --control-host NAME ([control] hosts)",
         )
     if call.origin is not None and not _is_own(call):
@@ -107,15 +107,15 @@ def refusal(call: Call, names: Names) -> Refusal | None:
 
 
 class Callers:
-    """Answers those who ask by a name that is known, and no pages of others."""
+    """Middleware that refuses unknown host names and pages of other sites."""
 
     def __init__(self, app: ASGIApp, names: Names) -> None:
-        """Stand before `app`, which is known by `names`."""
+        """Wrap `app`, which is known by `names`."""
         self._app = app
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "http":
             refused = refusal(_call(scope), self._names)
             if refused is not None:
@@ -126,10 +126,10 @@ class Callers:
 
 
 def port_of(scope: Scope) -> int:
-    """Say at which port the control plane is asked for; 0: that cannot be read."""
+    """Return the port of the control plane in the request's URL; 0 if unreadable."""
     host = Headers(scope=scope).get("host", "")
-    found = _origin(f"{scope['scheme']}://{host}")
-    return 0 if found is None else found[2]
+    origin = _origin(f"{scope['scheme']}://{host}")
+    return 0 if origin is None else origin[2]
 
 
 def _call(scope: Scope) -> Call:
@@ -147,9 +147,9 @@ def _is_known(hosts: Sequence[str], names: Names) -> bool:
     if _ANY in names.given:
         return True
     if not hosts:
-        return names.is_loopback  # HTTP/1.0; no browser speaks that
-    found = _origin(f"http://{hosts[0]}")
-    return len(hosts) == 1 and found is not None and names.has(found[1])
+        return names.is_loopback  # HTTP/1.0, which no browser uses
+    origin = _origin(f"http://{hosts[0]}")
+    return len(hosts) == 1 and origin is not None and names.has(origin[1])
 
 
 def _is_own(call: Call) -> bool:
@@ -160,7 +160,7 @@ def _is_own(call: Call) -> bool:
 
 
 def _origin(text: str) -> tuple[str, str, int] | None:
-    """Take an origin apart into scheme, name and port; None: it is none."""
+    """Split an origin into scheme, name and port; None if it is not one."""
     try:
         parts = urlsplit(text)
         port = parts.port or _PORTS[parts.scheme]
@@ -174,8 +174,8 @@ def _origin(text: str) -> tuple[str, str, int] | None:
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
     try:
-        found = ip_address(name)
+        address = ip_address(name)
     except ValueError:
         return None
-    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-    return mapped or found
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

@@ -1,4 +1,4 @@
-"""What is asked for one VM or one host."""
+"""Operations on one VM or one host."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -99,17 +99,17 @@ def _ordered(
     holder = asked.holder
 
     def view(made: Sequence[Maintenance]) -> Json:
-        return announced_view([shown_to(holder, each) for each in made])
+        return announced_view([shown_to(holder, maintenance) for maintenance in made])
 
     def render(made: Sequence[Maintenance], snapshot: Snapshot) -> str:
         del snapshot
         return written(view(made))
 
     once = asked.once(201, render)
-    made = service.causes.operate(
+    announced = service.causes.operate(
         operation, order, by=asked.by, only=holder.group, once=once
     )
-    return view(made)
+    return view(announced)
 
 
 # --- hosts -------------------------------------------------------------------
@@ -189,7 +189,7 @@ def recovered(
 
 
 def _listed() -> str:
-    return ", ".join(each.value for each in _FOR_HOSTS)
+    return ", ".join(kind.value for kind in _FOR_HOSTS)
 
 
 def _status(outcome: Outcome) -> int:

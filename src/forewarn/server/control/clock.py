@@ -1,4 +1,4 @@
-"""The clock: what time it is, and moving it where it is moved by hand."""
+"""The service's clock: reading it, and advancing a manual one."""
 
 from datetime import datetime, timedelta
 
@@ -50,7 +50,7 @@ def advance(service: Service, asked: Change, body: Step) -> Json:
 
 
 def clock_view(clock: Clock) -> Json:
-    """Show which clock it is, and what time."""
+    """Return the kind and the time of `clock` as JSON."""
     return {"clock": clock.name, "now": rfc3339(clock.now())}
 
 

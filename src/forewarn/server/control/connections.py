@@ -1,13 +1,11 @@
-"""Connections to the control plane: how many, how large a head, how long it takes.
+"""Connection limits of the control plane: number, size of heads, timeouts.
 
-Rules of this file:
-
-1. There are never more connections than the ceiling admits. One that still shakes
-   hands is counted.
-2. The head of a request is small and comes soon, and so do the trailers behind a body;
-   what the body may be is decided in `sizes.py`.
-3. Whoever was answered while he still sends is read for a moment longer, so that he
-   sees the answer: a connection closed with bytes unread is reset.
+1. There are never more connections than the ceiling admits. A connection counts from
+   the start of its TLS handshake.
+2. The head of a request is small and arrives soon, and so do the trailers after a body.
+   `sizes.py` limits bodies.
+3. If a client gets a response while it still sends, its connection is read for a moment
+   longer, so that it sees the response: closing with unread bytes is a reset.
 """
 
 import asyncio
@@ -25,7 +23,7 @@ from forewarn.server.control.problems import refusal
 from forewarn.server.limits import Ceiling
 
 _LARGEST_HEAD = 64 * 1024  # bytes
-_AROUND = 3  # bytes of a header beside its name and value: a colon, the line's end
+_AROUND = 3  # bytes of a header besides name and value: colon, line end
 _REFUSED: Mapping[str, str] = {
     **ALWAYS,
     "Cache-Control": "no-store",
@@ -35,52 +33,52 @@ _REFUSED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How many seconds callers are given."""
+    """Timeouts, in seconds."""
 
     handshake: float = 10.0
     head: float = 30.0
-    linger: float = 2.0  # for one who was answered before he had sent all
+    linger: float = 2.0  # after a response that precedes the end of the body
 
 
 class Wire(HttpToolsProtocol):
-    """A connection."""
+    """A control-plane connection."""
 
     ceiling: ClassVar[Ceiling]
     patience: ClassVar[Patience]
 
-    url = b""  # what was asked for last; uvicorn has none before a request begins
+    url = b""  # of the last request; uvicorn has none before the first
 
     _is_admitted = False
     _in_head = False
     _in_body = False
-    _is_over = False  # it was refused; what else it sends is dropped
-    _unread = 0  # bytes that brought neither a head nor a body further
-    _head = 0  # bytes of the head that were read
-    _deadline: asyncio.TimerHandle | None = None  # None: nothing is awaited
+    _is_over = False  # refused; further input is dropped
+    _unread = 0  # bytes since the parser last made progress
+    _head = 0  # bytes of the head parsed so far
+    _deadline: asyncio.TimerHandle | None = None  # None if nothing is awaited
 
-    # --- coming and going ----------------------------------------------------
+    # --- start and end -------------------------------------------------------
 
-    def connection_made(  # type: ignore[override]  # as uvicorn has it
+    def connection_made(  # type: ignore[override]  # uvicorn's signature
         self, transport: asyncio.Transport
     ) -> None:
-        """Begin, unless there are too many."""
+        """Start, unless there are too many connections."""
         super().connection_made(transport)
         if not self.enter():
             transport.abort()
             return
-        # uvicorn itself would wait for ever for the first request.
+        # uvicorn itself would wait forever for the first request.
         self.timeout_keep_alive_task = self.loop.call_later(
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Cancel the deadline and give the place back."""
         super().connection_lost(exc)
         self._await_nothing()
         self.leave()
 
     def enter(self) -> bool:
-        """Take a place, once; answer whether there was one."""
+        """Take a place, once; return whether there was one."""
         self._is_admitted = self._is_admitted or self.ceiling.admit()
         return self._is_admitted
 
@@ -90,10 +88,10 @@ class Wire(HttpToolsProtocol):
             self._is_admitted = False
             self.ceiling.release()
 
-    # --- what is received ----------------------------------------------------
+    # --- input ---------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Read on, up to a limit."""
+        """Parse input, up to a limit."""
         if self._is_over:
             return
         self._unread += len(data)
@@ -109,46 +107,46 @@ class Wire(HttpToolsProtocol):
             self._await(self.patience.head, self._end_slow_head)
 
     def on_message_begin(self) -> None:
-        """Take note that a head has begun."""
+        """Start counting a head."""
         super().on_message_begin()
         self._in_head, self._head = True, 0
 
     def on_url(self, url: bytes) -> None:
-        """Take what is asked for."""
+        """Accept the request target."""
         self._grow_head(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; what stands behind the body is none, though it looks so."""
+        """Accept a header; ignore trailers, which follow the body."""
         if not self._in_body:
             self._grow_head(len(name) + len(value) + _AROUND)
             super().on_header(name, value)
 
     def _grow_head(self, size: int) -> None:
-        """Count; a head that comes whole is never seen unread."""
+        """Count bytes of the head: one that arrives whole is never in `_unread`."""
         self._head += size
         if self._head > _LARGEST_HEAD:
-            raise ValueError("the head is too large")  # the parser gives up
+            raise ValueError("the head is too large")  # makes the parser give up
 
     def on_headers_complete(self) -> None:
-        """Take note that the head has ended."""
+        """Switch from the head to the body."""
         self._in_head, self._in_body, self._unread = False, True, 0
         self._await_nothing()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take note that the body goes on."""
+        """Note that the body makes progress."""
         self._unread = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Take note that the body has ended."""
+        """Note that the body has ended."""
         self._in_body, self._unread = False, 0
         self._await_nothing()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Read on for a moment, if the body has not ended."""
+        """Keep reading for a moment if the body has not ended."""
         super().on_response_complete()
         if self._in_body and self.cycle.response_complete:
             self._await(self.patience.linger, self.transport.close)
@@ -156,7 +154,7 @@ class Wire(HttpToolsProtocol):
     # --- refusals ------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, or what the parser gave up."""
+        """Refuse input that is not HTTP, or that made the parser give up."""
         del msg
         if self._head > _LARGEST_HEAD:
             self._refuse_large_head()
@@ -171,7 +169,7 @@ class Wire(HttpToolsProtocol):
         self._refuse(408, f"the head of the request took more than {most:g} s")
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Answer, unless another answer is under way; then end."""
+        """Respond, unless another response is in progress; then close."""
         self._is_over = True
         self._await_nothing()
         if self.cycle is not None and not self.cycle.response_complete:
@@ -193,7 +191,7 @@ class Wire(HttpToolsProtocol):
 
 
 def _written(answer: Response) -> bytes:
-    """Write an answer that no application gives."""
+    """Serialize a response that does not come from the application."""
     status = HTTPStatus(answer.status_code)
     lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode()]
     lines += [b"%b: %b" % header for header in answer.raw_headers]
@@ -201,10 +199,10 @@ def _written(answer: Response) -> bytes:
 
 
 def wire(counted_by: Ceiling, given: Patience) -> type[Wire]:
-    """Make connections that one ceiling counts, with the patience that is `given`."""
+    """Return a connection class with the ceiling `counted_by` and `given` timeouts."""
 
     class Counted(Wire):
-        """A connection that is counted."""
+        """A connection that `counted_by` counts."""
 
         ceiling = counted_by
         patience = given

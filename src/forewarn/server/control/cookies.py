@@ -1,13 +1,16 @@
-"""The cookie of those who have signed in: its name, its keeping, and when it counts.
+"""The session cookie: its name, its attributes, and when it is accepted.
 
-A browser sends a cookie along with whatever any page asks for, and it keeps the cookies
-of all ports of a machine together. So:
+A browser attaches cookies to the requests of any page, and shares them between all
+ports of a machine. So:
 
-1. Its name has the port, lest two services on one machine sign each other out.
-2. It counts under /v1/ alone, and not for what a browser says that others ask for.
-3. What changes anything must say that it comes from our own page: by Origin, which
-   `callers.py` holds against our own, or by Sec-Fetch-Site.
-4. Over TLS the browser takes it from nobody else, and shows it nowhere in the clear.
+1. The name contains the port, so that two services on one machine do not sign each
+   other out.
+2. The cookie is accepted under /v1/ only, and not if the browser reports that another
+   site sent the request.
+3. A write must prove that it comes from the portal's own page: by Origin, which
+   `callers.py` compares with the control plane's, or by Sec-Fetch-Site.
+4. Over TLS, the browser accepts the cookie from no other host, and never sends it in
+   plain text.
 """
 
 from collections.abc import Mapping
@@ -21,12 +24,12 @@ from forewarn.server.control.callers import READING, port_of
 
 _WHERE = "/v1/"
 _OURS = "same-origin"
-_OWN_WILL = "none"  # no page asks, but who sits before the browser
+_OWN_WILL = "none"  # sent by the user, not by a page
 _KEPT = "Path=/; HttpOnly; SameSite=Strict"
 
 
 def session_in(scope: Scope) -> str | None:
-    """Find the session that a request shows; None: none that counts."""
+    """Return the session of a request; None if it has none that is accepted."""
     if not scope["path"].startswith(_WHERE):
         return None
     shown = "; ".join(Headers(scope=scope).getlist("cookie"))
@@ -34,7 +37,7 @@ def session_in(scope: Scope) -> str | None:
 
 
 def is_by_our_page(scope: Scope) -> bool:
-    """Whether it is our own page that asks, or for what is only read, no other."""
+    """Whether the portal's page sent a write, or no other page sent a read."""
     headers = Headers(scope=scope)
     site = headers.get("sec-fetch-site")
     if scope["method"] in READING:
@@ -43,12 +46,12 @@ def is_by_our_page(scope: Scope) -> bool:
 
 
 def keep(scope: Scope, session: str) -> Mapping[str, str]:
-    """Let the browser keep a session."""
+    """Return the header that stores a session in the browser."""
     return _cookie(scope, session, int(LASTS.total_seconds()))
 
 
 def remove(scope: Scope) -> Mapping[str, str]:
-    """Let the browser forget it."""
+    """Return the header that removes the session from the browser."""
     return _cookie(scope, "", 0)
 
 
@@ -59,7 +62,7 @@ def _cookie(scope: Scope, session: str, seconds: int) -> Mapping[str, str]:
 
 
 def _name(scope: Scope) -> str:
-    # Browsers let none but https set what begins so, and for this one name alone.
+    # Browsers accept this prefix only over https, and only for this exact host.
     prefix = "__Host-" if _is_secret(scope) else ""
     return f"{prefix}forewarn-{port_of(scope)}"
 

@@ -1,4 +1,7 @@
-"""/docs: the API for people, made from its own description; nothing is fetched."""
+"""The API reference at /docs, rendered from the OpenAPI description.
+
+The page loads no other resource.
+"""
 
 from base64 import b64encode
 from collections.abc import Iterator

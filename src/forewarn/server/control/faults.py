@@ -1,6 +1,6 @@
-"""Faults of the metadata plane: set, listed, cleared.
+"""Fault injection endpoints: set, list and clear faults of the metadata plane.
 
-They are kept in memory, and end with the service; the journal does not tell of them.
+Faults are kept in memory and end with the service; the journal does not record them.
 """
 
 import logging
@@ -62,14 +62,14 @@ def set_fault(service: Service, by: Caller, body: NewFault) -> Json:
         delay=body.delay_seconds,
         retry_after=body.retry_after_seconds,
     )
-    made = service.plane.add_fault(fault, by=by.name)
+    standing = service.plane.add_fault(fault, by=by.name)
     _log.warning(
         "%s has set the fault %s, %s: VMs are answered wrongly on purpose",
         by.name,
-        made.id,
+        standing.id,
         fault.kind,
     )
-    return _view(made)
+    return _view(standing)
 
 
 @router.delete("/v1/faults", status_code=204)
@@ -89,8 +89,8 @@ def clear_fault(service: Service, by: Caller, id: str) -> Response:
 
 
 def faults_view(faults: Faults) -> Json:
-    """Show the faults in force, the oldest first."""
-    return {"items": [_view(each) for each in faults.listed()], "next": None}
+    """Return the active faults as JSON, oldest first."""
+    return {"items": [_view(standing) for standing in faults.listed()], "next": None}
 
 
 def _view(standing: Standing) -> Json:

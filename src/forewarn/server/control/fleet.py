@@ -1,4 +1,4 @@
-"""Hosts, groups and VMs."""
+"""Endpoints for hosts, groups and VMs."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -71,15 +71,15 @@ def list_vms(
 ) -> Json:
     """List VMs by name."""
     with service.engine.store.snapshot() as snapshot:
-        found = vms_for(by, snapshot, after=after or "", limit=limit + 1)
-    return page(found, limit, vm_view, lambda vm: vm.name)
+        vms = vms_for(by, snapshot, after=after or "", limit=limit + 1)
+    return page(vms, limit, vm_view, lambda vm: vm.name)
 
 
 @router.get("/v1/vms/{name}")
 def get_vm(service: Service, by: Caller, name: str) -> Json:
     """Show one VM."""
     vms = _part(service, vms=[name]).vms
-    own = {each: share for each, vm in vms.items() if (share := vm_for(by, vm))}
+    own = {vm_name: share for vm_name, vm in vms.items() if (share := vm_for(by, vm))}
     return vm_view(_only(own, name, "VM"))
 
 
@@ -108,8 +108,8 @@ def list_groups(
     """List groups by name."""
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        found = groups_for(by, snapshot, after=after or "", limit=limit + 1)
-    return page(found, limit, group_view, lambda group: group.name)
+        groups = groups_for(by, snapshot, after=after or "", limit=limit + 1)
+    return page(groups, limit, group_view, lambda group: group.name)
 
 
 @router.get("/v1/groups/{name}")
@@ -117,7 +117,11 @@ def get_group(service: Service, by: Caller, name: str) -> Json:
     """Show one group."""
     service.engine.write_notes()
     groups = _part(service, groups=[name]).groups
-    own = {each: group for each, group in groups.items() if by.group in (None, each)}
+    own = {
+        group_name: group
+        for group_name, group in groups.items()
+        if by.group in (None, group_name)
+    }
     return group_view(_only(own, name, "group"))
 
 
@@ -146,8 +150,8 @@ def list_hosts(
     """List hosts by name; a group's token sees none."""
     with service.engine.store.snapshot() as snapshot:
         hosts = snapshot.hosts(after=after or "", limit=limit + 1)
-    found = hosts if by.group is None else ()
-    return page(found, limit, host_view, lambda host: host.name)
+    visible = hosts if by.group is None else ()
+    return page(visible, limit, host_view, lambda host: host.name)
 
 
 @router.get("/v1/hosts/{name}")
@@ -192,7 +196,7 @@ def _parsed(body: bytes) -> object:
 
 
 def _named(body: bytes, name: str) -> Mapping[str, object]:
-    """Read a body that has no name, or the one of its path."""
+    """Parse a body that has no name, or the same name as the path."""
     table = _parsed(body) if body.strip() else {}
     if not isinstance(table, dict):
         raise InvalidInput("the body is not a JSON object")
@@ -210,7 +214,7 @@ def _part(service: Service, **names: list[str]) -> Fleet:
 
 
 def _only(named: Mapping[str, _T], name: str, noun: str) -> _T:
-    for each, thing in named.items():
-        if key(each) == key(name):
+    for candidate, thing in named.items():
+        if key(candidate) == key(name):
             return thing
     raise NotFound(f"there is no {noun} {name}")

@@ -1,11 +1,11 @@
-"""The whole fleet at a glance: who is where, and who has asked.
+"""The fleet map: all hosts, groups and VMs, and when each VM last polled.
 
-It is written in columns, each of them as long as there are VMs: what is said of ten
-thousand VMs one by one takes ten times as long to read.
+The response has columns, each with one value per VM. One object per VM would take ten
+times as long to read for ten thousand VMs.
 
-VMs come from the metadata plane, which knows when each has asked last; groups and hosts
-come from the store. The position is read first of all: whatever is missing here, or is
-here too early, is told by a fact behind it.
+VMs come from the metadata plane, which knows the last poll of each; groups and hosts
+come from the store. The position is read first: a fact after it covers whatever is
+missing here, or is here too early.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -43,8 +43,8 @@ def show_map(service: Service, by: Caller) -> Response:
         now = engine.now(snapshot)
         hosts = _hosts_for(by, snapshot)
         groups = _all(lambda after: groups_for(by, snapshot, after=after, limit=_PAGE))
-        asked = [each.last_request for each in groups if each.last_request]
-        outages = snapshot.outages(min(asked)) if asked else ()
+        polls = [polled.last_request for polled in groups if polled.last_request]
+        outages = snapshot.outages(min(polls)) if polls else ()
     shown: Json = {
         "position": position,
         "now": rfc3339(now),
@@ -62,11 +62,11 @@ def _hosts_for(holder: Holder, snapshot: Snapshot) -> Sequence[Host]:
 
 
 def _all(page: Callable[[str], Sequence[_Named]]) -> Sequence[_Named]:
-    """Read a list to its end, page by page; order it as people do."""
-    found: list[_Named] = []
-    while more := page(found[-1].name if found else ""):
-        found += more
-    return sorted(found, key=lambda each: natural(each.name))
+    """Read a list to its end, page by page, and sort it naturally."""
+    items: list[_Named] = []
+    while more := page(items[-1].name if items else ""):
+        items += more
+    return sorted(items, key=lambda item: natural(item.name))
 
 
 def _group(group: Group, now: datetime, outages: Iterable[Outage]) -> Json:
@@ -89,15 +89,19 @@ def _vms(
     group_at = {group.name: place for place, group in enumerate(groups)}
     shown = ((vm_for(holder, seat.vm), seat.asked) for seat in seats)
     rows: list[tuple[VM, datetime | None]] = sorted(
-        ((vm, asked) for vm, asked in shown if vm is not None and vm.group in group_at),
+        (
+            (vm, polled)
+            for vm, polled in shown
+            if vm is not None and vm.group in group_at
+        ),
         key=lambda row: natural(row[0].name),
     )
-    written_once = cache(rfc3339)  # many have asked in the same second
+    written_once = cache(rfc3339)  # many polls share a second
     return {
         "name": [vm.name for vm, _ in rows],
         "group": [group_at[vm.group] for vm, _ in rows],
         "host": [host_at.get(vm.host or "") for vm, _ in rows],
         "update_domain": [vm.update_domain for vm, _ in rows],
         "spot": [vm.spot for vm, _ in rows],
-        "asked": [written_once(asked) for _, asked in rows],
+        "asked": [written_once(polled) for _, polled in rows],
     }

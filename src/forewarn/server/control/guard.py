@@ -1,4 +1,7 @@
-"""Lets nobody near who cannot show a token, whatever else is wrong."""
+"""Authentication and authorization of the control plane.
+
+Without a valid token a request is refused, whatever else is wrong with it.
+"""
 
 from ipaddress import ip_address
 from math import ceil
@@ -28,29 +31,29 @@ _NOT_OURS = (
 
 
 class _Refused(Exception):
-    """A token that was good when the request began is not any more."""
+    """A token that was valid when the request began is no longer valid."""
 
     def __init__(self, answer: Response) -> None:
         self.answer = answer
 
 
 class Guard:
-    """Stands before everything that needs a token."""
+    """Middleware that protects everything that needs a token."""
 
     def __init__(self, app: ASGIApp, parts: Parts) -> None:
-        """Let those pass to `app` whose tokens are known; note all others."""
+        """Pass requests with a valid token to `app`; record rejected tokens."""
         self._app = app
         self._parts = parts
         self._attempts = Attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer 401, 403 or 429."""
+        """Pass a request on, or respond with 401, 403 or 429."""
         if scope["type"] == "http" and is_guarded(scope["path"]):
-            found = self._look(scope)
-            if isinstance(found, Response):
-                await found(scope, receive, send)
+            result = self._look(scope)
+            if isinstance(result, Response):
+                await result(scope, receive, send)
                 return
-            scope.setdefault("state", {})["caller"] = found
+            scope.setdefault("state", {})["caller"] = result
             receive = self._looking_again(scope, receive)
         try:
             await self._app(scope, receive, send)
@@ -58,32 +61,32 @@ class Guard:
             await refused.answer(scope, receive, send)
 
     def _looking_again(self, scope: Scope, receive: Receive) -> Receive:
-        """Look at the token again when the body has come: that may take minutes."""
+        """Check the token again after the body, which may take minutes to arrive."""
 
         async def receive_and_look() -> Message:
             message = await receive()
             is_body = message["type"] == "http.request"
             if is_body and not message.get("more_body", False):
-                found = self._look(scope)
-                if isinstance(found, Response):
-                    raise _Refused(found)
+                result = self._look(scope)
+                if isinstance(result, Response):
+                    raise _Refused(result)
             return message
 
         return receive_and_look
 
     def _look(self, scope: Scope) -> Holder | Response:
-        found = self._holder(scope)
-        if isinstance(found, Response):
-            return found
+        result = self._holder(scope)
+        if isinstance(result, Response):
+            return result
         right = right_for(scope["method"], scope["path"])
-        return found if may(found.role, right) else _forbidden(scope, found, right)
+        return result if may(result.role, right) else _forbidden(scope, result, right)
 
     def _holder(self, scope: Scope) -> Holder | Response:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
         session = cookies.session_in(scope)
         if scheme.lower() == "bearer" and text.strip():
-            found = self._parts.tokens.holder_of(text.strip())
-            return found if isinstance(found, Holder) else self._refuse(scope, found)
+            holder = self._parts.tokens.holder_of(text.strip())
+            return holder if isinstance(holder, Holder) else self._refuse(scope, holder)
         if session is None:
             return _unknown(scope, _NO_TOKEN)
         if not cookies.is_by_our_page(scope):
@@ -91,13 +94,13 @@ class Guard:
         return self._signed_in(scope, session)
 
     def _signed_in(self, scope: Scope, session: str) -> Holder | Response:
-        found = self._parts.sessions.holder_of(session)
-        if isinstance(found, Holder):
-            return found
-        if found is Lapsed.OVER:  # that was ours, and nobody guesses
-            answer = _unknown(scope, found.value)
+        holder = self._parts.sessions.holder_of(session)
+        if isinstance(holder, Holder):
+            return holder
+        if holder is Lapsed.OVER:  # a genuine session, not a guess
+            answer = _unknown(scope, holder.value)
         else:
-            answer = self._refuse(scope, found)
+            answer = self._refuse(scope, holder)
         answer.headers.update(cookies.remove(scope))
         return answer
 
@@ -117,11 +120,11 @@ class Guard:
 
 
 def address_of(scope: Scope) -> str:
-    """Say where a request comes from; one network of IPv6 is one place."""
+    """Return the client's address; an IPv6 /64 network counts as one address."""
     client = scope.get("client")
     try:
         address = ip_address(client[0] if client else "")
-    except ValueError:  # a proxy may tell anything
+    except ValueError:  # a proxy may send anything
         return "unknown"
     if address.version == 6 and not address.is_loopback:
         mapped = address.ipv4_mapped

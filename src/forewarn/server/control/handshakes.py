@@ -1,4 +1,4 @@
-"""Taking connections that begin with a TLS handshake, each counted from the start."""
+"""TLS handshakes of the control plane; connections count from the start."""
 
 import asyncio
 import ssl
@@ -8,17 +8,17 @@ from socket import socket
 
 from forewarn.server.control.connections import Wire
 
-_GOODBYE = 2.0  # seconds
+_GOODBYE = 2.0  # seconds for the TLS shutdown
 _OUT_OF_FILES = 0.1  # seconds until the next try
 
 
 class Handshakes:
-    """Accepts on one socket, until it is closed."""
+    """Accepts TLS connections on one socket, until it is closed."""
 
     def __init__(
         self, listening: socket, tls: ssl.SSLContext, connect: Callable[[], Wire]
     ) -> None:
-        """Begin, on the loop that runs."""
+        """Start accepting, on the running loop."""
         self._tls = tls
         self._connect = connect
         self._loop = asyncio.get_running_loop()
@@ -27,29 +27,29 @@ class Handshakes:
         self._accepting = self._loop.create_task(self._accept(listening))
 
     def close(self) -> None:
-        """Take no more, and leave those that have not shaken hands."""
-        for each in (self._accepting, *self._shaking):
-            each.cancel()
+        """Stop accepting, and drop connections that are still in their handshake."""
+        for task in (self._accepting, *self._shaking):
+            task.cancel()
 
     async def _accept(self, listening: socket) -> None:
         while True:
             try:
-                made, _ = await self._loop.sock_accept(listening)
-            except OSError:  # out of files, or the caller has gone
+                accepted, _ = await self._loop.sock_accept(listening)
+            except OSError:  # out of file descriptors, or the client has gone
                 await asyncio.sleep(_OUT_OF_FILES)
                 continue
             wire = self._connect()
             if not wire.enter():
-                made.close()
+                accepted.close()
                 continue
-            task = self._loop.create_task(self._shake(made, wire))
+            task = self._loop.create_task(self._shake(accepted, wire))
             self._shaking.add(task)
             task.add_done_callback(self._shaking.discard)
 
     async def _shake(self, made: socket, wire: Wire) -> None:
         is_connected = False
         try:
-            with suppress(OSError):  # whoever speaks no TLS is not told so
+            with suppress(OSError):  # clients that do not speak TLS get no response
                 await self._loop.connect_accepted_socket(
                     lambda: wire,
                     made,

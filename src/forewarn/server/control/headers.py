@@ -1,4 +1,4 @@
-"""What every answer of the control plane tells a browser that may read it."""
+"""Security headers on every response of the control plane."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forewarn.server.control.rights import is_guarded
 
-#: What only concerns JSON, unless a page says otherwise.
+#: Defaults, fit for JSON; pages set their own policy.
 ALWAYS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -19,10 +19,10 @@ _YEAR = "max-age=31536000"
 
 
 class SafeHeaders:
-    """Adds headers to every answer, and holds nothing back."""
+    """Middleware that adds security headers, without buffering responses."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stand before `app`."""
+        """Wrap `app`."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -40,15 +40,15 @@ class SafeHeaders:
 
 
 def _wanted(scope: Scope) -> Mapping[str, str]:
-    wanted = dict(ALWAYS)
+    headers = dict(ALWAYS)
     if is_guarded(scope["path"]):
-        wanted["Cache-Control"] = "no-store"
+        headers["Cache-Control"] = "no-store"
     if scope["scheme"] == "https" and not _is_localhost(scope):
-        wanted["Strict-Transport-Security"] = _YEAR
-    return wanted
+        headers["Strict-Transport-Security"] = _YEAR
+    return headers
 
 
 def _is_localhost(scope: Scope) -> bool:
-    """Tell whether other services on this machine would have to speak TLS too."""
+    """Whether HSTS would force other services on this machine to use TLS."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
-    return any(each.lower().partition(b":")[0] == b"localhost" for each in hosts)
+    return any(host.lower().partition(b":")[0] == b"localhost" for host in hosts)

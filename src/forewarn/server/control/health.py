@@ -1,4 +1,4 @@
-"""Whether the service lives, and whether it is up to date."""
+"""Health checks: /healthz (liveness) and /readyz (readiness)."""
 
 from datetime import timedelta
 

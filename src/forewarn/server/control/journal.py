@@ -1,4 +1,4 @@
-"""The journal: in pages, and as a stream."""
+"""Journal endpoints: pages, and a stream of server-sent events."""
 
 import asyncio
 import json
@@ -30,35 +30,35 @@ _Also = Annotated[
 ]
 
 _BATCH = 100
-_KEEP_ALIVE = 15.0  # seconds between signs of life
+_KEEP_ALIVE = 15.0  # seconds between keep-alives
 
 
 class Streams:
-    """Wakes those who follow the journal."""
+    """Wakes the streams that follow the journal."""
 
     def __init__(self) -> None:
-        """Begin with no followers."""
+        """Start without followers."""
         self.is_closed = False
         self._bells: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 
     def join(self) -> asyncio.Event:
-        """Get a bell that rings whenever there may be something to read."""
+        """Return an event that is set whenever there may be something to read."""
         bell = asyncio.Event()
         self._bells[bell] = asyncio.get_running_loop()
         return bell
 
     def leave(self, bell: asyncio.Event) -> None:
-        """Give a bell back."""
+        """Remove the event of a follower."""
         self._bells.pop(bell, None)
 
     def ring(self) -> None:
-        """Wake all followers; from any thread."""
+        """Wake all followers; safe from any thread."""
         for bell, loop in [*self._bells.items()]:
             with suppress(RuntimeError):  # its loop has ended
                 loop.call_soon_threadsafe(bell.set)
 
     def close(self) -> None:
-        """Let all followers go."""
+        """End all streams."""
         self.is_closed = True
         self.ring()
 
@@ -80,15 +80,19 @@ def read_journal(
     only = by.group
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        wanted = resolve(snapshot, search, only=only)
+        resolved = resolve(snapshot, search, only=only)
         if order == "newest":
             before = None if after is None else number(after)
-            found = find_newest(snapshot, wanted, before=before, limit=limit, only=only)
+            result = find_newest(
+                snapshot, resolved, before=before, limit=limit, only=only
+            )
         else:
-            found = find(snapshot, wanted, after=number(after), limit=limit, only=only)
+            result = find(
+                snapshot, resolved, after=number(after), limit=limit, only=only
+            )
     return {
-        "items": [entry_view(entry) for entry in found.entries],
-        "next": found.position if found.has_more else None,
+        "items": [entry_view(entry) for entry in result.entries],
+        "next": result.position if result.has_more else None,
     }
 
 
@@ -106,14 +110,14 @@ def stream(
     store, streams = service.engine.store, request.app.state.streams
     start = last_event_id if last_event_id is not None else after
     with store.snapshot() as snapshot:
-        wanted = resolve(snapshot, search, only=by.group)
+        resolved = resolve(snapshot, search, only=by.group)
         position = snapshot.position() if start is None else number(start)
 
     def read(after: int) -> Found | None:
         if not service.sessions.is_good(by):
             return None
         with store.snapshot() as snapshot:
-            return find(snapshot, wanted, after=after, limit=_BATCH, only=by.group)
+            return find(snapshot, resolved, after=after, limit=_BATCH, only=by.group)
 
     return StreamingResponse(
         _follow(read, streams, position, Beside(service, by, also or ())),
@@ -128,7 +132,7 @@ async def _follow(
     position: int,
     beside: Beside,
 ) -> AsyncIterator[str]:
-    """Send what `read` finds behind a position, until it finds that all is over."""
+    """Yield what `read` finds after a position, until it returns None."""
     bell = streams.join()
     try:
         yield ": the journal of forewarn\n\n"
@@ -136,13 +140,13 @@ async def _follow(
             yield text
         while not streams.is_closed:
             bell.clear()
-            found = await run_in_threadpool(read, position)
-            if found is None:
+            result = await run_in_threadpool(read, position)
+            if result is None:
                 return
-            for text in _told(found, position, beside):
+            for text in _told(result, position, beside):
                 yield text
-            is_end = found.position <= position
-            position = max(position, found.position)
+            is_end = result.position <= position
+            position = max(position, result.position)
             if is_end:
                 try:
                     await asyncio.wait_for(bell.wait(), _KEEP_ALIVE)
@@ -155,11 +159,11 @@ async def _follow(
 
 
 def _told(found: Found, position: int, beside: Beside) -> Iterator[str]:
-    """Write what was found behind a position, and what else is new."""
+    """Yield the entries after a position, and the side events that have changed."""
     for entry in found.entries:
         yield _sent(entry)
     if found.position > max(position, _last(found)):
-        yield f"id: {found.position}\n\n"  # who comes back need not go back
+        yield f"id: {found.position}\n\n"  # clients resume from here
     yield from beside.news()
 
 

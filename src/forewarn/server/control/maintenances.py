@@ -1,4 +1,4 @@
-"""Maintenances and events."""
+"""Endpoints for maintenance operations and their events."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -30,7 +30,7 @@ from forewarn.server.control.views import (
 router = APIRouter(tags=["maintenances"])
 
 
-# --- maintenances ------------------------------------------------------------
+# --- maintenance operations --------------------------------------------------
 
 
 @router.post("/v1/maintenances", status_code=201)
@@ -50,10 +50,12 @@ def announce(service: Service, asked: Change, body: Announcement) -> Json:
 @router.post("/v1/maintenances/preview")
 def preview(service: Service, by: Caller, body: Announcement) -> Json:
     """Show what would be announced, and what each would wait for; change nothing."""
-    made = foreseeing.preview(service.engine, order_of(body), by=by.name)
+    previews = foreseeing.preview(service.engine, order_of(body), by=by.name)
     return {
-        "maintenances": [preview_view(each.maintenance) for each in made],
-        "explained": [explanation_view(each.explanation) for each in made],
+        "maintenances": [preview_view(previewed.maintenance) for previewed in previews],
+        "explained": [
+            explanation_view(previewed.explanation) for previewed in previews
+        ],
     }
 
 
@@ -66,17 +68,17 @@ def list_maintenances(
     after: After = None,
 ) -> Json:
     """List maintenances in the order of announcement."""
-    phases = [word(Phase, each, "phase") for each in phase or ()]
+    phases = [word(Phase, item, "phase") for item in phase or ()]
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        found = snapshot.maintenances(
+        rows = snapshot.maintenances(
             phases=phases, after=number(after), limit=limit + 1, group=by.group
         )
         return page(
-            found,
+            rows,
             limit,
-            lambda each: _view(shown_to(by, each[1]), snapshot),
-            lambda each: each[0],
+            lambda item: _view(shown_to(by, item[1]), snapshot),
+            lambda item: item[0],
         )
 
 
@@ -146,15 +148,15 @@ def list_events(
     after: After = None,
 ) -> Json:
     """List events in the order of announcement."""
-    phases = [word(Phase, each, "phase") for each in phase or ()]
+    phases = [word(Phase, item, "phase") for item in phase or ()]
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        found = _events(snapshot, by, phases, after, limit + 1)
+        rows = _events(snapshot, by, phases, after, limit + 1)
         return page(
-            found,
+            rows,
             limit,
-            lambda each: event_view(each[1], each[2], _seen_by(snapshot)),
-            lambda each: each[0],
+            lambda item: event_view(item[1], item[2], _seen_by(snapshot)),
+            lambda item: item[0],
         )
 
 
@@ -163,8 +165,8 @@ def get_event(service: Service, by: Caller, id: str) -> Json:
     """Show an event."""
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        found, event = find_event(snapshot, id, only=by.group)
-        return event_view(found, event, _seen_by(snapshot))
+        maintenance, event = find_event(snapshot, id, only=by.group)
+        return event_view(maintenance, event, _seen_by(snapshot))
 
 
 @router.post("/v1/events/{id}/approve")
@@ -178,9 +180,11 @@ def approve(service: Service, asked: Change, id: str) -> Json:
         return written(view(found, snapshot))
 
     once = asked.once(200, render)
-    found = service.engine.approve(id, by=asked.by, only=asked.holder.group, once=once)
+    approved = service.engine.approve(
+        id, by=asked.by, only=asked.holder.group, once=once
+    )
     with service.engine.store.snapshot() as snapshot:
-        return view(found, snapshot)
+        return view(approved, snapshot)
 
 
 # --- reading and showing -----------------------------------------------------
@@ -210,23 +214,23 @@ def _events(
     after: str | None,
     limit: int,
 ) -> list[tuple[str, Maintenance, Event]]:
-    """Events after the cursor, which counts maintenances and events in them."""
+    """Return events after the cursor, which counts maintenances and events in them."""
     first, _, skipped = (after or "0.0").partition(".")
     position, skip = number(first), number(skipped or "0")
     begin = position - 1 if skip else position
-    found: list[tuple[str, Maintenance, Event]] = []
-    while len(found) < limit:
+    rows: list[tuple[str, Maintenance, Event]] = []
+    while len(rows) < limit:
         listed = snapshot.maintenances(
             phases=phases, after=begin, limit=limit, group=by.group
         )
-        for ordinal, each in listed:
+        for ordinal, maintenance in listed:
             start = skip if ordinal == position else 0
-            found += [
-                (f"{ordinal}.{i}", each, event)
-                for i, event in enumerate(each.events, 1)
+            rows += [
+                (f"{ordinal}.{i}", maintenance, event)
+                for i, event in enumerate(maintenance.events, 1)
                 if i > start and by.group in (None, event.group)
             ]
             begin = ordinal
         if len(listed) < limit:
             break
-    return found[:limit]
+    return rows[:limit]

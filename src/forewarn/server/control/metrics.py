@@ -1,7 +1,7 @@
-"""/metrics: numbers for Prometheus.
+"""Prometheus metrics at /metrics.
 
-A scrape writes nothing, and works while the store is away. It runs in a thread of the
-pool, not on a loop.
+A scrape writes nothing, and works while the store is unavailable. It runs in a thread
+of the pool, not on an event loop.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,23 +33,23 @@ METRICS: Sequence[Metric] = (*SERVICE, *LIFE, *REQUESTS)
 router = APIRouter(tags=["metrics"])
 
 _OPEN_METRICS = "application/openmetrics-text"
-_PATIENCE = 2.0  # seconds with a store that hangs; Prometheus gives up after ten
+_PATIENCE = 2.0  # seconds for a store that hangs; Prometheus gives up after ten
 
 
 class Metrics(Collector):
-    """Looks at the service once for each scrape."""
+    """Reads all values once per scrape."""
 
     def __init__(
         self, sources: Callable[[], Sources], traffic: Traffic, patience: float
     ) -> None:
-        """Ask `sources` and `traffic`; the store for so many seconds at most."""
+        """Read `sources` and `traffic`; give the store at most `patience` seconds."""
         self._sources = sources
         self._traffic = traffic
         self._store = Asking(lambda: ask_store(sources()))
         self._patience = patience
 
     def collect(self) -> Iterator[Family]:
-        """Show all metrics that can be told."""
+        """Yield all metrics; those without a value are empty."""
         journal = self._store.ask(self._patience)
         seen = look(self._sources(), self._traffic, journal)
         for metric in METRICS:
@@ -59,7 +59,7 @@ class Metrics(Collector):
 def make_registry(
     sources: Callable[[], Sources], traffic: Traffic, *, patience: float = _PATIENCE
 ) -> CollectorRegistry:
-    """Make a registry of our own: several services may live in one process."""
+    """Return a registry of its own: one process may hold several services."""
     registry = CollectorRegistry()
     registry.register(Metrics(sources, traffic, patience))
     ProcessCollector(registry=registry)
@@ -72,8 +72,8 @@ def metrics(
 ) -> Response:
     """Tell numbers for Prometheus, or as OpenMetrics where that is asked for."""
     del by
-    wanted = _OPEN_METRICS if _OPEN_METRICS in accept.lower() else ""
-    encode, content_type = choose_encoder(wanted)
+    media_type = _OPEN_METRICS if _OPEN_METRICS in accept.lower() else ""
+    encode, content_type = choose_encoder(media_type)
     return Response(
         encode(request.app.state.registry),
         headers={"Content-Type": content_type, "Cache-Control": "no-store"},
@@ -82,11 +82,13 @@ def metrics(
 
 def _filled(metric: Metric, seen: Look) -> Family:
     if isinstance(metric, Histogram):
-        spread = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
-        for labels, found in metric.read(seen).items():
-            buckets = [(_bound(up_to), float(n)) for up_to, n in found.up_to]
-            spread.add_metric(labels, buckets, found.total)
-        return spread
+        histogram = HistogramMetricFamily(
+            metric.name, metric.help, labels=metric.labels
+        )
+        for labels, distribution in metric.read(seen).items():
+            buckets = [(_bound(up_to), float(n)) for up_to, n in distribution.up_to]
+            histogram.add_metric(labels, buckets, distribution.total)
+        return histogram
     kind = GaugeMetricFamily if isinstance(metric, Gauge) else CounterMetricFamily
     family = kind(metric.name, metric.help, labels=metric.labels)
     for labels, value in metric.read(seen).items():

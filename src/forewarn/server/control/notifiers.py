@@ -1,4 +1,4 @@
-"""Who is notified, and how far each is."""
+"""Notifier endpoint: how far each target is, and what delays it."""
 
 from fastapi import APIRouter
 
@@ -13,8 +13,8 @@ router = APIRouter(tags=["notifiers"])
 def list_notifiers(service: Service, by: Caller) -> Json:
     """Tell of each target how far it is, and what keeps it."""
     del by
-    found = service.notifying.targets()
-    return {"items": [_view(each) for each in found], "next": None}
+    standings = service.notifying.targets()
+    return {"items": [_view(standing) for standing in standings], "next": None}
 
 
 def _view(standing: Standing) -> Json:

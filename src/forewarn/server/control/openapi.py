@@ -1,9 +1,8 @@
-"""The API's own description: what every operation answers, and how it refuses.
+"""OpenAPI description: the responses and errors of every operation.
 
-FastAPI describes what is asked; what is answered stands in `OPERATIONS`. A new route
-takes one line there: its method and path, and `_read`, `_do` or `_make` with the name
-of a schema of `schemas.py` and the errors that are its own. A test fails until it has
-one.
+FastAPI describes requests; `OPERATIONS` describes responses. A new route takes one line
+there: its method and path, and `_read`, `_do` or `_make` with the name of a schema of
+`schemas.py` and the errors specific to it. A test fails until it has one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +26,9 @@ _PROBLEM = "application/problem+json"
 _EVENTS = "text/event-stream"
 _METRICS = ("text/plain", "application/openmetrics-text")
 
-#: Whoever asks: with too large or too slow a body, from a page or by a name of others.
+#: For any request: a body too large or too slow, a foreign page, an unknown host.
 _ANYWHERE = (403, 408, 413, 421)
-#: Without a token, or with wrong ones too often; and when the store is away.
+#: No valid token, too many invalid tokens, and an unavailable store.
 _GUARDED = (*_ANYWHERE, 401, 429, 503)
 _IN_BODY = (400, 422)
 _HEADERS: Mapping[int, Sequence[str]] = {
@@ -38,7 +37,7 @@ _HEADERS: Mapping[int, Sequence[str]] = {
     503: ("Retry-After",),
 }
 
-#: What FastAPI cannot know of parameters, by their names.
+#: Schemas of parameters that FastAPI cannot know, by name.
 PARAMETERS: Mapping[str, Schema] = {
     "idempotency-key": {"type": "string", "minLength": 1, "maxLength": 255},
     "last-event-id": {"type": "string", "pattern": "^[0-9]{1,18}$"},
@@ -51,11 +50,11 @@ PARAMETERS: Mapping[str, Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """What one operation answers."""
+    """The responses of one operation."""
 
-    success: Mapping[int, str | None]  # the name of a schema; None: no body
+    success: Mapping[int, str | None]  # the name of a schema; None for no body
     errors: tuple[int, ...]
-    body: str | None = None  # what is sent, where FastAPI does not know
+    body: str | None = None  # request schema; None if FastAPI knows it
     media: tuple[str, ...] = (_JSON,)
 
 
@@ -64,7 +63,7 @@ def _read(schema: str, *errors: int) -> Operation:
 
 
 def _do(schema: str | None, *errors: int, body: str | None = None) -> Operation:
-    """Describe a change; it may be sent twice, with an idempotency key."""
+    """Describe a write; it accepts an idempotency key."""
     return Operation(
         success={204: None} if schema is None else {200: schema},
         errors=(*_GUARDED, *_IN_BODY, 409, *errors),
@@ -77,7 +76,7 @@ def _make(schema: str, *errors: int) -> Operation:
 
 
 def _host(schema: str) -> Operation:
-    """Describe what may make maintenances, or find that there are some."""
+    """Describe a write that creates maintenance operations or finds existing ones."""
     return replace(_do(schema, 404), success={200: schema, 201: schema})
 
 
@@ -97,7 +96,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("get", "/v1/hosts/{name}"): _read("Host", 404),
     ("put", "/v1/hosts/{name}"): _do("Host", 404, body="GivenHost"),
     ("delete", "/v1/hosts/{name}"): _do(None, 404),
-    # what is asked for one VM or one host
+    # operations on one VM or one host
     ("post", "/v1/vms/{name}/restart"): _make("Announced", 404),
     ("post", "/v1/vms/{name}/redeploy"): _make("Announced", 404),
     ("post", "/v1/vms/{name}/reimage"): _make("Announced", 404),
@@ -107,7 +106,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("post", "/v1/hosts/{name}/degraded"): _host("Announced"),
     ("post", "/v1/hosts/{name}/failed"): _host("Announced"),
     ("post", "/v1/hosts/{name}/recovered"): _host("Announced"),
-    # maintenances and events
+    # maintenance operations and events
     ("post", "/v1/maintenances"): _make("Announced", 404),
     ("post", "/v1/maintenances/preview"): _do("Preview", 404),
     ("get", "/v1/maintenances"): _read("Maintenances", 422),
@@ -133,14 +132,14 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("post", "/v1/faults"): _make("Fault", 404),
     ("delete", "/v1/faults"): _do(None),
     ("delete", "/v1/faults/{id}"): _do(None, 404),
-    # those who are told, and numbers
+    # notifiers and metrics
     ("get", "/v1/notifiers"): _read("Notifiers"),
     ("get", "/metrics"): replace(_read("Metrics", 422), media=_METRICS),
     # tokens
     ("get", "/v1/tokens"): _read("Tokens", 422),
     ("post", "/v1/tokens"): _make("NewTokenShown", 404),
     ("delete", "/v1/tokens/{name}"): _do(None, 404),
-    # who asks, signing in and out
+    # the session, signing in and out
     ("get", "/v1/session"): _read("Session"),
     ("post", "/v1/session"): replace(_read("Session"), success={201: "Session"}),
     ("delete", "/v1/session"): replace(_read("Session"), success={204: None}),
@@ -153,10 +152,10 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
 
 
 class Described(FastAPI):
-    """An application that says all of itself."""
+    """An application with a complete OpenAPI description."""
 
     def openapi(self) -> Json:
-        """Describe it, once."""
+        """Return the description, which is built once."""
         if self.openapi_schema is None:
             self.openapi_schema = complete(
                 get_openapi(
@@ -170,7 +169,7 @@ class Described(FastAPI):
 
 
 def complete(described: Json) -> Json:
-    """Add what is answered to what FastAPI has `described`."""
+    """Add the responses to what FastAPI has `described`."""
     spec = deepcopy(described)
     components = spec.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
@@ -180,9 +179,9 @@ def complete(described: Json) -> Json:
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     for path, methods in spec["paths"].items():
         for method, shown in methods.items():
-            known = OPERATIONS.get((method, path))
-            if known is not None:
-                _complete(shown, known)
+            operation = OPERATIONS.get((method, path))
+            if operation is not None:
+                _complete(shown, operation)
             if is_guarded(path):
                 shown["security"] = [{"token": []}]
     return spec
@@ -196,10 +195,12 @@ def _complete(shown: Json, known: Operation) -> None:
     if known.body is not None:
         content = {_JSON: {"schema": ref(known.body)}}
         shown["requestBody"] = {"required": True, "content": content}
-    answers = {code: _answer(code, name, known) for code, name in known.success.items()}
+    responses = {
+        code: _answer(code, name, known) for code, name in known.success.items()
+    }
     for code in known.errors:
-        answers[code] = _described(code, (_PROBLEM,), ref("Problem"))
-    shown["responses"] = {str(code): answers[code] for code in sorted(answers)}
+        responses[code] = _described(code, (_PROBLEM,), ref("Problem"))
+    shown["responses"] = {str(code): responses[code] for code in sorted(responses)}
 
 
 def _answer(code: int, name: str | None, known: Operation) -> Json:
@@ -210,12 +211,12 @@ def _answer(code: int, name: str | None, known: Operation) -> Json:
 
 def _described(code: int, media: tuple[str, ...], schema: Schema) -> Json:
     headers = {
-        each: {"schema": {"type": "string"}}
-        for each in _HEADERS.get(code, ())
+        name: {"schema": {"type": "string"}}
+        for name in _HEADERS.get(code, ())
         if media == (_PROBLEM,)
     }
     described: Json = {
         "description": HTTPStatus(code).phrase,
-        "content": {each: {"schema": schema} for each in media},
+        "content": {name: {"schema": schema} for name in media},
     }
     return {**described, "headers": headers} if headers else described

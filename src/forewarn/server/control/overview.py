@@ -1,4 +1,4 @@
-"""What is going on, with all that a page of it needs in one answer."""
+"""The overview: maintenance operations with all that a page of the portal shows."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -21,7 +21,7 @@ from forewarn.server.control.views import (
 router = APIRouter(tags=["maintenances"])
 
 _MOST = 100  # ids
-_ENDED = "e"  # begins the cursor of pages of what has ended
+_ENDED = "e"  # prefix of the cursor of pages of ended operations
 
 _Id = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=255)]] | None,
@@ -56,10 +56,10 @@ def overview(
     engine, only = service.engine, by.group
     if id is not None:
         return _view(show_named(engine, id, only=only), engine.clock.name)
-    began = None if since is None else moment(since, "since")
+    since_time = None if since is None else moment(since, "since")
     place = _place(after)
-    found = show_page(engine, since=began, place=place, limit=limit, only=only)
-    return _view(found, engine.clock.name)
+    shown = show_page(engine, since=since_time, place=place, limit=limit, only=only)
+    return _view(shown, engine.clock.name)
 
 
 def _place(after: str | None) -> Place:
@@ -79,7 +79,7 @@ def _view(found: Overview, clock: str) -> Json:
         "position": found.position,
         "clock": clock,
         "now": rfc3339(found.now),
-        "items": [_item(each) for each in found.items],
+        "items": [_item(item) for item in found.items],
         "next": _cursor(found.next),
     }
 
@@ -95,6 +95,6 @@ def _item(item: Item) -> Json:
             item.maintenance, lambda event: seen.get(event, ())
         ),
         **{name: explained[name] for name in ("due", "waits", "starts_at_latest")},
-        "can": [each.value for each in item.choices],
+        "can": [choice.value for choice in item.choices],
         "seen": [plain_view(sight) for sight in item.sights],
     }

@@ -1,4 +1,4 @@
-"""Lists in pages: `{"items": [...], "next": cursor or null}`."""
+"""Pagination of lists: `{"items": [...], "next": cursor or null}`."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
@@ -20,17 +20,17 @@ def page(
     view: Callable[[_T], Json],
     cursor: Callable[[_T], str | int],
 ) -> Json:
-    """Show the first `limit` of `found`, which holds one more if there is more."""
+    """Return the first `limit` of `found`, which holds one more if there is more."""
     shown = found[:limit]
     more = len(found) > limit
     return {
-        "items": [view(each) for each in shown],
+        "items": [view(item) for item in shown],
         "next": cursor(shown[-1]) if more and shown else None,
     }
 
 
 def number(after: str | None) -> int:
-    """Read a cursor that is a number."""
+    """Parse a numeric cursor; None is 0."""
     if after is None:
         return 0
     if not (after.isascii() and after.isdigit() and len(after) <= 18):

@@ -1,7 +1,7 @@
-"""The portal's files: the operator's page, served from memory; they hold no data.
+"""The portal's files: the operator's web page, served from memory; they hold no data.
 
-The page names all others by paths that begin with the edition, which is another as soon
-as one of them is: browsers keep those for good, and ask for the page alone.
+The page refers to all other files by paths that start with the edition, a digest of
+all files. So browsers can cache those files forever and only revalidate the page.
 """
 
 import gzip
@@ -18,34 +18,34 @@ from starlette.exceptions import HTTPException
 
 router = APIRouter(include_in_schema=False)
 
-#: Where the files are.
+#: The folder of the files.
 FOLDER = Path(__file__).parents[1] / "portal"
 
-#: What is served, and as what; other files are for those who work on the portal.
+#: Content types by suffix; other files are for portal developers, and not served.
 KINDS: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
-    "": "text/plain; charset=utf-8",  # the licence of what others wrote
+    "": "text/plain; charset=utf-8",  # the license of third-party code
 }
 
 _READING = ["GET", "HEAD"]
 _START = "index.html"
 _HOME = "/portal/"
 _END_OF_HEAD = "</head>"
-_NAMED = re.compile(r'((?:src|href)=")([^"#]+)')  # not what is within the page
+_NAMED = re.compile(r'((?:src|href)=")([^"#]+)')  # not fragments of the page itself
 _FOR_GOOD = "max-age=31536000, immutable"
-_SMALL = 1024  # bytes; fewer are not worth packing
+_SMALL = 1024  # bytes; smaller files are not worth compressing
 
-#: Nothing but our own files, no text as script, and in nobody's frame.
+#: Only the portal's own files, no strings as scripts, and no framing.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
     " require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _HEADERS: Mapping[str, str] = {
-    "Cache-Control": "no-cache",  # kept, but never shown without asking
+    "Cache-Control": "no-cache",  # cached, but revalidated on every use
     "Content-Security-Policy": _POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": (
@@ -58,20 +58,20 @@ _HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """A file as it goes out: as it is, or packed."""
+    """A file as it is sent: plain or compressed."""
 
     content: bytes
     headers: Mapping[str, str]
 
     @property
     def tag(self) -> str:
-        """What tells this content from any other."""
+        """The ETag, which identifies this content."""
         return self.headers["ETag"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """One file."""
+    """One file, plain and compressed."""
 
     plain: Form
     packed: Form
@@ -85,13 +85,13 @@ class Portal:
     files: Mapping[str, File]
 
 
-@cache  # every application shows the same, and packing takes its time
+@cache  # all applications serve the same files, and compressing is slow
 def read_portal(folder: Path) -> Portal:
-    """Read what is to be served of `folder` and the folders within."""
+    """Read the files to serve from `folder` and its subfolders."""
     contents = {
-        each.relative_to(folder).as_posix(): each.read_bytes()
-        for each in sorted(folder.rglob("*"))
-        if each.suffix in KINDS and each.is_file()
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in KINDS and file.is_file()
     }
     edition = _edition(contents)
     if _START in contents:
@@ -130,9 +130,9 @@ def _edition(contents: Mapping[str, bytes]) -> str:
 
 
 def _whole_page(contents: Mapping[str, bytes], edition: str) -> bytes:
-    """Name all that the page needs by its edition, and all modules at once.
+    """Prefix all references with the edition, and preload all modules.
 
-    Else a browser would ask for a module only when another has named it.
+    Otherwise a browser would fetch a module only after another one has imported it.
     """
     modules = sorted(path for path in contents if path.endswith(".js"))
     links = [f'<link rel="modulepreload" href="{path}" />\n' for path in modules]
@@ -153,18 +153,18 @@ def _file(path: str, content: bytes) -> File:
 
 
 def _takes_packed(request: Request) -> bool:
-    for each in request.headers.get("accept-encoding", "").lower().split(","):
-        name, _, weight = each.partition(";")
+    for coding in request.headers.get("accept-encoding", "").lower().split(","):
+        name, _, weight = coding.partition(";")
         if name.strip() == "gzip":
             return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
     return False
 
 
 def _known_tags(request: Request) -> set[str]:
-    known = request.headers.get("if-none-match", "")
-    return {each.strip().removeprefix("W/") for each in known.split(",")}
+    header = request.headers.get("if-none-match", "")
+    return {tag.strip().removeprefix("W/") for tag in header.split(",")}
 
 
 def _about(form: Form) -> dict[str, str]:
-    left_out = ("Content-Type", "Content-Encoding")  # there is no content
-    return {name: each for name, each in form.headers.items() if name not in left_out}
+    left_out = ("Content-Type", "Content-Encoding")  # a 304 has no content
+    return {name: value for name, value in form.headers.items() if name not in left_out}

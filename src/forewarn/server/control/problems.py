@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: one sentence each, for the person who reads it."""
+"""Errors as RFC 9457 problems, with one sentence for people."""
 
 import logging
 import re
@@ -44,7 +44,7 @@ _FAILED = "the service failed; its log says why"
 def problem(
     status: int, detail: str, headers: Mapping[str, str] | None = None, **more: object
 ) -> JSONResponse:
-    """Make a problem."""
+    """Return a problem response."""
     title = HTTPStatus(status).phrase
     content = {
         "type": "about:blank",
@@ -63,14 +63,14 @@ def problem(
 def refusal(
     scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Refuse a request in the words that are spoken at its path."""
+    """Return a refusal in the error format of the request's path."""
     if is_arm(scope["path"]):
         return refused(status, detail, headers=headers)
     return problem(status, detail, headers)
 
 
 def answer_again(answer: str) -> Response:
-    """Give an answer that was kept: its status, a line end, its body."""
+    """Return a stored response: its status, a line break, its body."""
     status, _, body = answer.partition("\n")
     if not body:
         return Response(status_code=int(status))
@@ -78,7 +78,7 @@ def answer_again(answer: str) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Let every error of `app` be a problem."""
+    """Turn every error of `app` into a problem."""
     app.add_exception_handler(ForewarnError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -118,22 +118,24 @@ def _http(request: Request, error: Exception) -> Response:
     if error.status_code == 404 and detail == "Not Found":
         detail = f"there is nothing at {request.url.path}; /docs lists what there is"
     if error.status_code == 405:
-        known = (error.headers or {}).get("Allow", "")
-        allowed = ", ".join(_allowed(request, known))
+        allow = (error.headers or {}).get("Allow", "")
+        allowed = ", ".join(_allowed(request, allow))
         detail = f"{request.method} is not possible at {request.url.path}"
         return problem(405, f"{detail}, but {allowed}", {"Allow": allowed})
     return problem(error.status_code, detail, error.headers)
 
 
 def _allowed(request: Request, known: str) -> Sequence[str]:
-    """Find what is possible at a path; of routes that share it, one is `known`."""
-    asked, paths = request.url.path, request.app.openapi()["paths"]
+    """Return the methods of a path; `known` has those of one of its routes."""
+    requested, paths = request.url.path, request.app.openapi()["paths"]
     fitting = [
-        path for path in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), asked)
+        path
+        for path in paths
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), requested)
     ]
-    exact = [asked] if asked in paths else fitting
-    found = [each.upper() for path in exact for each in paths[path]]
-    return sorted(found or [each.strip() for each in known.split(",")])
+    exact = [requested] if requested in paths else fitting
+    methods = [method.upper() for path in exact for method in paths[path]]
+    return sorted(methods or [method.strip() for method in known.split(",")])
 
 
 def _failed(request: Request, error: Exception) -> Response:

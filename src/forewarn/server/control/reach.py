@@ -1,6 +1,6 @@
-"""What a caller can reach: everything, or what concerns his group.
+"""Redaction per group: a caller sees everything, or what concerns the caller's group.
 
-What he cannot reach is for him as if it did not exist.
+Anything that a caller may not see behaves as if it did not exist.
 """
 
 from collections.abc import Sequence
@@ -14,29 +14,29 @@ from forewarn.ports import Snapshot
 
 
 def shown_to(holder: Holder, found: Maintenance) -> Maintenance:
-    """Cut a maintenance that `holder` may know of to what he may know of it."""
+    """Redact a maintenance that `holder` may see."""
     share = None if holder.group is None else share_of(found, holder.group)
     return found if share is None else share
 
 
 def find_for(holder: Holder, snapshot: Snapshot, any_id: str) -> Maintenance:
-    """Find the maintenance with this id, or with an event of this id."""
+    """Return the maintenance with this id or event id, redacted for `holder`."""
     return shown_to(holder, find_maintenance(snapshot, any_id, only=holder.group))
 
 
 def vm_for(holder: Holder, vm: VM) -> VM | None:
-    """Show `vm` to `holder`; None: it is another group's."""
+    """Redact `vm` for `holder`; None if it belongs to another group."""
     return vm if holder.group is None else share_of_vm(vm, holder.group)
 
 
 def vms_for(
     holder: Holder, snapshot: Snapshot, *, after: str, limit: int
 ) -> Sequence[VM]:
-    """List VMs by name, those after the name `after`."""
+    """Return the VMs that `holder` may see, by name, after the name `after`."""
     if holder.group is None:
         return snapshot.vms(after=after, limit=limit)
     members = snapshot.part_of_fleet(groups=[holder.group]).vms.values()
-    own = [vm for each in members if (vm := vm_for(holder, each))]
+    own = [vm for member in members if (vm := vm_for(holder, member))]
     listed = [vm for vm in own if key(vm.name) > key(after)]
     return sorted(listed, key=lambda vm: key(vm.name))[:limit]
 
@@ -44,7 +44,7 @@ def vms_for(
 def groups_for(
     holder: Holder, snapshot: Snapshot, *, after: str, limit: int
 ) -> Sequence[Group]:
-    """List groups by name, those after the name `after`."""
+    """Return the groups that `holder` may see, by name, after the name `after`."""
     if holder.group is None:
         return snapshot.groups(after=after, limit=limit)
     groups = snapshot.part_of_fleet(groups=[holder.group]).groups

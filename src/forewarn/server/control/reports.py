@@ -1,4 +1,4 @@
-"""The report on a month."""
+"""The monthly report."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -33,7 +33,7 @@ def report(
 
 
 def report_view(made: Report) -> Json:
-    """Show a report."""
+    """Return a report as JSON."""
     starts, notices = made.starts, made.notices
     return {
         "month": made.month.name,
@@ -41,7 +41,7 @@ def report_view(made: Report) -> Json:
         "until": rfc3339(made.month.until),
         "made_at": rfc3339(made.made_at),
         "group": made.group,
-        "maintenances": [plain_view(each) for each in made.counts],
+        "maintenances": [plain_view(item) for item in made.counts],
         "starts": {
             "total": starts.total,
             "kept": starts.kept,
@@ -66,11 +66,11 @@ def report_view(made: Report) -> Json:
         "approvals": {
             "total": sum(made.approvals.values()),
             "by_via": {via.value: number for via, number in made.approvals.items()},
-            "by_whom": [plain_view(each) for each in made.approvers],
+            "by_whom": [plain_view(item) for item in made.approvers],
         },
         "never_shown": {
             "total": made.unseen_events,
-            "events": [plain_view(each) for each in made.unseen],
+            "events": [plain_view(item) for item in made.unseen],
         },
         "stuck": {
             "maintenances": made.stuck_maintenances,
@@ -79,13 +79,13 @@ def report_view(made: Report) -> Json:
         "outages": {"total": made.outages, "seconds": _seconds(made.away)},
         "broken_promises": [
             {
-                "maintenance": each.maintenance,
-                "type": each.type.value,
-                "groups": [*each.groups],
-                "started_at": rfc3339(each.started_at),
-                "too_soon_seconds": each.too_soon.total_seconds(),
+                "maintenance": item.maintenance,
+                "type": item.type.value,
+                "groups": [*item.groups],
+                "started_at": rfc3339(item.started_at),
+                "too_soon_seconds": item.too_soon.total_seconds(),
             }
-            for each in made.broken
+            for item in made.broken
         ],
     }
 

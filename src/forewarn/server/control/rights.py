@@ -1,7 +1,7 @@
-"""Who may do what: one table, looked up before anything else is looked at.
+"""Permissions: the role that each method and path needs.
 
-A request that no line of it fits needs an admin. What a group's token may use is cut
-to its group by the routes themselves.
+They are checked before anything else. A request that matches no line of the table needs
+an admin. The routes themselves restrict a group's token to its group.
 """
 
 import re
@@ -14,12 +14,12 @@ from forewarn.core.tokens import Role
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """What is needed at some paths."""
+    """The permission that some paths need."""
 
     methods: frozenset[str]
     path: Pattern[str]
     least: Role
-    groups: bool = False  # whether a group's token will do
+    groups: bool = False  # whether a group's token is enough
 
 
 def _right(methods: str, path: str, least: Role, *, groups: bool = False) -> Right:
@@ -28,7 +28,7 @@ def _right(methods: str, path: str, least: Role, *, groups: bool = False) -> Rig
 
 _USERS = "restart|redeploy|reimage|evict|delete"
 
-#: The first line that fits is the one that counts.
+#: The first line that matches applies.
 RIGHTS: Sequence[Right] = (
     _right("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
     _right("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
@@ -50,22 +50,22 @@ _NEEDED = Right(frozenset(), re.compile(""), Role.ADMIN)
 
 
 def right_for(method: str, path: str) -> Right:
-    """Find what is needed for `method` at `path`."""
-    for each in RIGHTS:
-        if method in each.methods and each.path.fullmatch(path):
-            return each
+    """Return the permission needed for `method` at `path`."""
+    for right in RIGHTS:
+        if method in right.methods and right.path.fullmatch(path):
+            return right
     return _NEEDED
 
 
 def is_guarded(path: str) -> bool:
-    """Whether `path` is nobody's without a token."""
+    """Whether `path` needs a token."""
     first = path.lstrip("/").partition("/")[0].lower()
-    # Routes end with `$`, and so with a line end behind them they fit as well.
+    # Route patterns end with `$`, which also matches before a final line break.
     return first.strip() in ("v1", "subscriptions", "metrics")
 
 
 def may(role: Role, right: Right) -> bool:
-    """Whether `role` is enough for `right`."""
+    """Whether `role` has the permission `right`."""
     if role is Role.GROUP:
         return right.groups
     return role.is_at_least(right.least)

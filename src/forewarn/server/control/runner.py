@@ -1,4 +1,4 @@
-"""uvicorn in a thread of its own, on sockets that are bound already."""
+"""The control-plane server: uvicorn in its own thread, on sockets already bound."""
 
 import socket
 import ssl
@@ -15,13 +15,13 @@ from forewarn.server.control.handshakes import Handshakes
 from forewarn.server.control.journal import Streams
 from forewarn.server.limits import Ceiling
 
-_KEPT = 75  # seconds that a connection is kept without a request
+_KEPT = 75  # seconds that an idle connection is kept
 _PATIENCE = Patience()
 _PROXIES = ["127.0.0.1", "::1"]
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs the process."""
+    """A server that leaves signals to the owner of the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -29,7 +29,7 @@ class _Server(uvicorn.Server):
 
 
 class ControlPlane:
-    """Serves an application on some sockets."""
+    """Serves an application on a set of sockets."""
 
     def __init__(
         self,
@@ -38,13 +38,13 @@ class ControlPlane:
         streams: Streams,
         *,
         connections: int,
-        tls: ssl.SSLContext | None = None,  # None: plain HTTP
+        tls: ssl.SSLContext | None = None,  # None for plain HTTP
         patience: Patience = _PATIENCE,
         is_proxied: bool = False,
     ) -> None:
-        """Serve `app` on `connections` at once; end `streams` when it stops.
+        """Serve `app` on at most `connections` at once; end `streams` on stop.
 
-        Where it `is_proxied`, a proxy on this machine is believed who asks, and how.
+        If `is_proxied`, a proxy on this machine is trusted to report client and scheme.
         """
         ceiling = Ceiling(
             connections,
@@ -60,7 +60,7 @@ class ControlPlane:
                 app,
                 http=self._wire,
                 ws="none",
-                loop="none",  # it runs on ours
+                loop="none",  # `_run` chooses it
                 log_config=None,
                 access_log=False,
                 lifespan="off",
@@ -68,27 +68,27 @@ class ControlPlane:
                 timeout_graceful_shutdown=2,
                 server_header=False,
                 proxy_headers=is_proxied,
-                forwarded_allow_ips=_PROXIES,  # whatever the environment says
+                forwarded_allow_ips=_PROXIES,  # ignores the environment
             )
         )
         self._ready = Event()
         self._thread = Thread(target=self._run, name="control", daemon=True)
 
     def start(self) -> None:
-        """Begin to answer; return when connections are accepted."""
+        """Start serving; return when connections are accepted."""
         self._thread.start()
         self._ready.wait()
 
     def stop(self) -> None:
-        """Finish the answers under way, and end."""
+        """Finish the responses in progress, and end the thread."""
         self._streams.close()
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
-        # asyncio's own loop would take all that wait to connect before it counts one,
-        # and out of files it logs two thousand errors a second.
+        # asyncio's own loop accepts all queued connections before it counts one. When
+        # out of file descriptors, it logs two thousand errors a second.
         uvloop.run(self._serve())
 
     async def _serve(self) -> None:
@@ -99,19 +99,19 @@ class ControlPlane:
         shaking = self._shake_hands()
         self._ready.set()
         await server.main_loop()
-        for each in shaking:
-            each.close()
+        for handshakes in shaking:
+            handshakes.close()
         await server.shutdown(sockets=self._sockets)
 
     def _shake_hands(self) -> Sequence[Handshakes]:
-        """Take connections by ourselves where there is TLS.
+        """Accept connections without uvicorn if there is TLS.
 
-        uvicorn would hear of a connection only when its hands are shaken, and so
-        could not count it before.
+        uvicorn learns of a connection only after its handshake, and so could not count
+        it before.
         """
         if self._tls is None:
             return ()
-        return [Handshakes(each, self._tls, self._connection) for each in self._sockets]
+        return [Handshakes(sock, self._tls, self._connection) for sock in self._sockets]
 
     def _connection(self) -> Wire:
         server = self._server

@@ -1,8 +1,7 @@
-"""What answers look like: JSON Schemas of all that the control API shows.
+"""JSON Schemas of all responses of the control API.
 
-The views write what is described here; tests hold one against the other, wherever they
-ask the API. What a new route shows is added here under a name, which is then used in
-`openapi.py`.
+The views produce what is described here; tests compare the two wherever they call the
+API. What a new route returns is added here under a name, which `openapi.py` then uses.
 """
 
 from collections.abc import Mapping
@@ -68,14 +67,14 @@ _VM: Mapping[str, Schema] = {
     "subscription": _LONG,
     "vm_id": _LONG,
 }
-#: What is null unless it is set.
+#: Keys that are null unless set.
 _UNSET = frozenset(_VM.keys() - {"name", "group", "addresses", "spot", "paas", "tags"})
 _UNSET |= {"terminate_notice_seconds"}
 _KNOWN: Mapping[str, Schema] = {"listening_since": TIME, "last_request": TIME}
 
 
 def _shown(properties: Mapping[str, Schema], **more: Schema) -> Schema:
-    """Describe a part of the fleet as it is shown: what is not set is null."""
+    """Return the response schema of a part of the fleet; unset values are null."""
     shown = {
         name: maybe(schema) if name in _UNSET else schema
         for name, schema in properties.items()
@@ -85,7 +84,7 @@ def _shown(properties: Mapping[str, Schema], **more: Schema) -> Schema:
 
 _NAMES = closed(hosts=TEXTS, groups=TEXTS, vms=TEXTS)
 
-_PLACE = whole(0)  # in a list beside it
+_PLACE = whole(0)  # index into another list of the same response
 _MAPPED_GROUP = closed(
     name=NAME,
     kind=one_of(GroupKind),
@@ -102,7 +101,7 @@ _MAPPED_VMS = closed(
     asked=list_of(maybe(TIME)),
 )
 
-# --- maintenances ------------------------------------------------------------
+# --- maintenance operations --------------------------------------------------
 
 _EVENT: Mapping[str, Schema] = {
     "id": TEXT,
@@ -183,8 +182,8 @@ _BROKEN: Mapping[str, Schema] = {
 
 
 def _counts(kind: type[EventType] | type[Via]) -> Schema:
-    """Describe a number for each of some words."""
-    words = [each.value for each in kind]
+    """Return the schema of an object with one count per value of `kind`."""
+    words = [member.value for member in kind]
     return {
         "type": "object",
         "additionalProperties": _COUNT,
@@ -260,7 +259,7 @@ _FAULT: Mapping[str, Schema] = {
     "set_at": TIME,
 }
 
-# --- those who are told ------------------------------------------------------
+# --- notifiers ---------------------------------------------------------------
 
 _NOTIFIER: Mapping[str, Schema] = {
     "name": TEXT,
@@ -276,12 +275,12 @@ _NOTIFIER: Mapping[str, Schema] = {
     "next_attempt": maybe(TIME),
 }
 
-# --- all of them -------------------------------------------------------------
+# --- all schemas -------------------------------------------------------------
 
 SCHEMAS: Mapping[str, Schema] = {
     "Problem": {
         **closed(type=TEXT, title=TEXT, status=whole(400, 599), detail=TEXT),
-        "additionalProperties": True,  # `earliest`, where there is too little notice
+        "additionalProperties": True,  # `earliest`, if there is too little notice
     },
     "Host": _shown(_HOST),
     "Hosts": page_of(ref("Host")),

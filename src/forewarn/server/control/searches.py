@@ -1,4 +1,4 @@
-"""What a request asks for of the journal."""
+"""Query parameters of journal searches."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -10,7 +10,7 @@ from forewarn.core.searching import Search, folded, kind_named
 from forewarn.server.control.bodies import moment
 
 _Name = Annotated[str, Field(min_length=1, max_length=255)]
-_MOST = 100  # of one parameter
+_MOST = 100  # values of one parameter
 
 
 def _any(what: str) -> object:
@@ -38,13 +38,13 @@ def searched(
     fact: _Fact = None,
     maintenance: _Maintenance = None,
 ) -> Search:
-    """Read what is asked for; ids are those of maintenances or events."""
+    """Return the search without its times; ids are of maintenances or events."""
     return Search(
         groups=folded(group or ()),
         vms=folded(vm or ()),
         by=folded(by or ()),
         kinds=frozenset(map(kind_named, fact or ())),
-        maintenances=frozenset(each.upper() for each in maintenance or ()),
+        maintenances=frozenset(any_id.upper() for any_id in maintenance or ()),
     )
 
 
@@ -52,7 +52,7 @@ Searched = Annotated[Search, Depends(searched)]
 
 
 def within(search: Searched, since: _Since = None, until: _Until = None) -> Search:
-    """Read what is asked for, and of which time."""
+    """Return the search with its times."""
     return replace(
         search,
         since=None if since is None else moment(since, "since"),

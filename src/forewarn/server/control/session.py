@@ -1,4 +1,4 @@
-"""The session: who asks, what he may do, signing in and out."""
+"""Session endpoints: who is signed in and what they may do; signing in and out."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from forewarn.server.control.views import Json, rfc3339
 
 router = APIRouter(tags=["session"])
 
-#: What a person can ask for, and a path where he would.
+#: User actions, each with a path that needs the same permission.
 ACTS: Mapping[str, str] = {
     "announce": "/v1/maintenances",
     "approve": "/v1/events/id/approve",
@@ -64,7 +64,7 @@ def sign_out(request: Request, by: Caller) -> Response:
 
 
 def session_view(holder: Holder) -> Json:
-    """Show who asks."""
+    """Return the caller and its permissions as JSON."""
     return {
         "name": holder.name,
         "role": holder.role.value,
@@ -76,5 +76,5 @@ def session_view(holder: Holder) -> Json:
 
 
 def acts_of(role: Role) -> list[str]:
-    """List what `role` may ask for."""
+    """Return the actions that `role` may perform."""
     return [act for act, path in ACTS.items() if may(role, right_for("POST", path))]

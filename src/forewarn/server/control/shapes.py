@@ -1,4 +1,4 @@
-"""Parts of JSON Schemas, from which `schemas.py` is put together."""
+"""Building blocks of JSON Schemas, used in `schemas.py`."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -15,33 +15,33 @@ _CURSOR: Schema = {"type": ["string", "integer", "null"]}
 
 
 def ref(name: str) -> Schema:
-    """Point to the schema `name`."""
+    """Return a reference to the schema `name`."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def whole(least: int, most: int | None = None) -> Schema:
-    """Describe a whole number."""
+    """Return the schema of an integer within limits."""
     number = {"type": "integer", "minimum": least}
     return number if most is None else {**number, "maximum": most}
 
 
 def one_of(kind: type[StrEnum]) -> Schema:
-    """Describe one of the words of `kind`."""
-    return {"type": "string", "enum": [each.value for each in kind]}
+    """Return the schema of a value of `kind`."""
+    return {"type": "string", "enum": [member.value for member in kind]}
 
 
 def maybe(schema: Schema) -> Schema:
-    """Describe what may be null."""
+    """Return `schema`, extended by null."""
     return {"anyOf": [schema, NULL]}
 
 
 def list_of(schema: Schema) -> Schema:
-    """Describe a list."""
+    """Return the schema of a list."""
     return {"type": "array", "items": schema}
 
 
 def closed(**properties: Schema) -> Schema:
-    """Describe an object with these keys, and no others."""
+    """Return the schema of an object with exactly these keys."""
     return {
         "type": "object",
         "properties": properties,
@@ -51,39 +51,39 @@ def closed(**properties: Schema) -> Schema:
 
 
 def with_maybe(schema: Schema, **more: Schema) -> Schema:
-    """Describe the object of `schema`, in which there may be `more`."""
-    known = schema["properties"]
-    assert isinstance(known, Mapping)
-    return {**schema, "properties": {**known, **more}}
+    """Return the object schema `schema` with `more` optional keys."""
+    properties = schema["properties"]
+    assert isinstance(properties, Mapping)
+    return {**schema, "properties": {**properties, **more}}
 
 
 def with_more(schema: Schema, **more: Schema) -> Schema:
-    """Describe the object of `schema`, in which there is `more`."""
-    known, required = schema["properties"], schema["required"]
-    assert isinstance(known, Mapping)
+    """Return the object schema `schema` with `more` required keys."""
+    properties, required = schema["properties"], schema["required"]
+    assert isinstance(properties, Mapping)
     assert isinstance(required, list)
     return {
         **schema,
-        "properties": {**known, **more},
+        "properties": {**properties, **more},
         "required": [*required, *more],
     }
 
 
 def given(properties: Mapping[str, Schema], *required: str) -> Schema:
-    """Describe what is sent: a key may be absent or null, unless it is required."""
-    taken = {
+    """Return a request schema: a key may be absent or null, unless it is required."""
+    accepted = {
         name: schema if name in required else maybe(schema)
         for name, schema in properties.items()
     }
     needed = {"required": [*required]} if required else {}
     return {
         "type": "object",
-        "properties": taken,
+        "properties": accepted,
         "additionalProperties": False,
         **needed,
     }
 
 
 def page_of(schema: Schema) -> Schema:
-    """Describe a page of a list."""
+    """Return the schema of a page of a list."""
     return closed(items=list_of(schema), next=_CURSOR)

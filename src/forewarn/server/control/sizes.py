@@ -1,7 +1,7 @@
-"""How large the body of a request may be, and how long it may take.
+"""Body limits: how large a request body may be, and how long it may take.
 
-A body is read whole before the application sees it, but only for those whom the guard
-has let pass.
+A body is read completely before the application sees it, but only for requests that
+the guard has accepted.
 """
 
 import asyncio
@@ -21,40 +21,40 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """What a body may be."""
+    """The limits of one body."""
 
     mib: int
     seconds: float
 
     @property
     def bytes(self) -> int:
-        """How many bytes it may have."""
+        """The maximum size in bytes."""
         return self.mib * _MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowances:
-    """What bodies may be."""
+    """The limits of all bodies."""
 
     most: Allowance = Allowance(mib=1, seconds=30)
-    fleet: Allowance = Allowance(mib=64, seconds=300)  # 100,000 VMs have 20 to 40 MiB
-    linger: float = 2.0  # seconds to read who was refused, so that he sees the answer
+    fleet: Allowance = Allowance(mib=64, seconds=300)  # 100,000 VMs take 20 to 40 MiB
+    linger: float = 2.0  # seconds to keep reading, so that the client sees a refusal
 
     def of(self, scope: Scope) -> Allowance:
-        """Find what the body of a request may be."""
+        """Return the limits of a request's body."""
         is_fleet = (scope["method"], scope["path"]) == ("PUT", "/v1/fleet")
         return self.fleet if is_fleet else self.most
 
 
 class _TooLarge(Exception):
-    """There is more than is allowed."""
+    """The body exceeds its limit."""
 
 
 class Sizes:
-    """Reads bodies, up to a size and for a time."""
+    """Middleware that reads bodies, within limits of size and time."""
 
     def __init__(self, app: ASGIApp, allowances: Allowances) -> None:
-        """Stand before `app`."""
+        """Wrap `app`."""
         self._app = app
         self._allowances = allowances
 
@@ -69,16 +69,16 @@ class Sizes:
         except ClientDisconnect:
             return
         except _TooLarge:
-            said = f"the body of this request may have {allowed.mib} MiB at most"
-            await self._refuse(receive, send, refusal(scope, 413, said))
+            detail = f"the body of this request may have {allowed.mib} MiB at most"
+            await self._refuse(receive, send, refusal(scope, 413, detail))
         except TimeoutError:
-            said = f"the body took more than {allowed.seconds:g} s"
-            await self._refuse(receive, send, refusal(scope, 408, said))
+            detail = f"the body took more than {allowed.seconds:g} s"
+            await self._refuse(receive, send, refusal(scope, 408, detail))
         else:
             await self._app(scope, _again(read, receive), send)
 
     async def _refuse(self, receive: Receive, send: Send, answer: Response) -> None:
-        """Answer at once; then drop for a moment what is still being sent."""
+        """Respond at once, then read and drop the rest for a moment."""
         start = {"type": "http.response.start", "status": answer.status_code}
         headers = [*answer.raw_headers, (b"connection", b"close")]
         await send({**start, "headers": headers})
@@ -112,7 +112,7 @@ async def _read(
 
 
 def _again(read: Sequence[Message], receive: Receive) -> Receive:
-    """Give what was `read` once more, and then what comes."""
+    """Return a `receive` that replays the messages in `read`, then continues."""
     left = iter(read)
 
     async def receive_again() -> Message:

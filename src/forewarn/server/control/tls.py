@@ -1,4 +1,4 @@
-"""The certificate of the control plane: read, and tried once before anybody sees it."""
+"""TLS certificate of the control plane, tested by a handshake before it is used."""
 
 import ssl
 from collections.abc import Mapping
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from forewarn.errors import CannotStart
 
-_ROUNDS = 8  # more than any handshake takes
+_ROUNDS = 8  # more than any handshake needs
 
-#: What OpenSSL says of a certificate that no client would accept.
+#: OpenSSL's error codes for certificates that no client would accept.
 _USELESS: Mapping[int, str] = {
     9: "is not valid yet; is the clock of this machine right?",
     10: "has expired; get a new one",
@@ -18,7 +18,7 @@ _USELESS: Mapping[int, str] = {
 
 
 def tls_context(certificate: str, key: str) -> ssl.SSLContext:
-    """Make what TLS needs of a `certificate` and its `key`, which are files in PEM."""
+    """Return a TLS context from the PEM files `certificate` and `key`."""
     _check(certificate, "-----BEGIN CERTIFICATE-----", "certificate")
     _check(key, "PRIVATE KEY-----", "private key")
 
@@ -57,7 +57,7 @@ def _check(name: str, mark: str, noun: str) -> None:
 
 
 def _rehearse(context: ssl.SSLContext, certificate: str) -> None:
-    """Shake hands with a client that trusts the certificate, but checks its times."""
+    """Shake hands with a client that trusts the certificate but checks its dates."""
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
     trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -67,12 +67,12 @@ def _rehearse(context: ssl.SSLContext, certificate: str) -> None:
     service = context.wrap_bio(there, back, server_side=True)
     try:
         for _ in range(_ROUNDS):
-            for each in (client, service):
+            for side in (client, service):
                 with suppress(ssl.SSLWantReadError):
-                    each.do_handshake()
+                    side.do_handshake()
     except ssl.SSLCertVerificationError as error:
         why = _USELESS.get(error.verify_code)
-        if why is not None:  # all else depends on what its clients trust
+        if why is not None:  # the rest depends on what clients trust
             raise CannotStart(f"the certificate in {certificate} {why}") from error
     except ssl.SSLError as error:
         raise CannotStart(

@@ -1,4 +1,4 @@
-"""Tokens: made, listed, revoked."""
+"""Token endpoints: create, list and revoke."""
 
 from datetime import timedelta
 
@@ -54,7 +54,7 @@ def list_tokens(
     """List the tokens that are not revoked, the oldest first."""
     del by
     listed = service.tokens.listed()
-    ids = [each.id for each in listed]
+    ids = [item.id for item in listed]
     start = ids.index(after) + 1 if after in ids else 0
     return page(listed[start:], limit, token_view, lambda token: token.id)
 
@@ -67,7 +67,7 @@ def revoke_token(service: Service, by: Caller, name: str) -> Response:
 
 
 def token_view(token: Token) -> Json:
-    """Show a token, but for its text."""
+    """Return a token as JSON, without its text."""
     return {
         "id": token.id,
         "name": token.name,

@@ -1,4 +1,4 @@
-"""What the control API shows: the core's values as JSON."""
+"""JSON views of the control API."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -45,17 +45,17 @@ __all__ = [
 
 
 def written(view: Json) -> str:
-    """Write `view` as every answer is written."""
+    """Serialize `view` the way all responses are serialized."""
     return json.dumps(view, ensure_ascii=False, separators=(",", ":"))
 
 
 def announced_view(made: Sequence[Maintenance]) -> Json:
-    """Show what was announced."""
-    return {"maintenances": [maintenance_view(each) for each in made]}
+    """Return announced maintenance operations as JSON."""
+    return {"maintenances": [maintenance_view(maintenance) for maintenance in made]}
 
 
 def preview_view(maintenance: Maintenance) -> Json:
-    """Show what would be announced; it has no ids yet."""
+    """Return a maintenance that would be announced, without ids, as JSON."""
     view = maintenance_view(maintenance)
     events = [
         {**event_view(maintenance, event, nobody), "id": None, "maintenance": None}
@@ -65,7 +65,7 @@ def preview_view(maintenance: Maintenance) -> Json:
 
 
 def explanation_view(explanation: Explanation) -> Json:
-    """Show what a maintenance waits for."""
+    """Return what a maintenance waits for as JSON."""
     return {
         "phase": explanation.phase.value,
         "due": explanation.due,
@@ -76,7 +76,7 @@ def explanation_view(explanation: Explanation) -> Json:
 
 
 def story_view(story: Story) -> Json:
-    """Show the life of a maintenance."""
+    """Return the history of a maintenance as JSON."""
     used = story.used
     return {
         "notice_given_seconds": int(story.given.total_seconds()),
@@ -87,12 +87,12 @@ def story_view(story: Story) -> Json:
 
 
 def applied_view(applied: Applied) -> Json:
-    """Show what a change of the fleet did."""
-    found = applied.difference
+    """Return the effect of a fleet change as JSON."""
+    difference = applied.difference
     return {
-        "added": _names(found, lambda old, new: old is None),
-        "changed": _names(found, lambda old, new: None not in (old, new)),
-        "removed": _names(found, lambda old, new: new is None),
+        "added": _names(difference, lambda old, new: old is None),
+        "changed": _names(difference, lambda old, new: None not in (old, new)),
+        "removed": _names(difference, lambda old, new: new is None),
         "warnings": [*applied.warnings],
     }
 
@@ -105,11 +105,11 @@ def _names(found: Difference, wanted: Callable[[object, object], bool]) -> Json:
     }
     return {
         noun: [
-            each.name
+            part.name
             for old, new in pairs
             if wanted(old, new)
-            for each in (new or old,)
-            if each
+            for part in (new or old,)
+            if part
         ]
         for noun, pairs in nouns.items()
     }

@@ -1,1 +1,1 @@
-"""What is told to those who watch the service from outside."""
+"""Prometheus metrics of the service."""

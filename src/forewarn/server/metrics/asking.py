@@ -1,4 +1,4 @@
-"""Asks what may take long in a thread of its own, so that nobody waits too long."""
+"""Queries with a timeout: each runs in its own thread, because it may take long."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,16 +11,16 @@ _T = TypeVar("_T")
 
 
 class Asking(Generic[_T]):
-    """One question at a time; whoever comes meanwhile waits for the same answer."""
+    """Runs one query at a time; callers that arrive meanwhile share its result."""
 
     def __init__(self, question: Callable[[], _T]) -> None:
-        """Ask `question`, which may hang."""
+        """Run `question`, which may hang."""
         self._question = question
         self._lock = Lock()
         self._answer: Future[_T] | None = None
 
     def ask(self, seconds: float) -> _T | None:
-        """Wait so many `seconds` for an answer; None: there is none yet, or never."""
+        """Wait up to `seconds` for the result; None if it is late or failed."""
         with self._lock:
             if self._answer is None or self._answer.done():
                 self._answer = Future()

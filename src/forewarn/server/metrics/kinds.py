@@ -1,6 +1,6 @@
-"""What a metric is: a name, labels, a meaning, and where it is read.
+"""Kinds of metrics: each has a name, labels, a help text, and a source.
 
-Labels are few and bounded: no name of a VM, no id of an event, no address.
+Labels are few and bounded: no names of VMs, no ids of events, no addresses.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ Spreads: TypeAlias = Mapping[Labels, Distribution]
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """What goes up and down."""
+    """A value that goes up and down."""
 
     name: str
     labels: Labels
@@ -26,9 +26,9 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What only grows, until the next start."""
+    """A value that only grows, until the next start."""
 
-    name: str  # `_total` is put behind it
+    name: str  # without the suffix `_total`
     labels: Labels
     help: str
     read: Callable[[Look], Values]
@@ -36,9 +36,9 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How values are spread."""
+    """A distribution of values."""
 
-    name: str  # `_bucket`, `_sum` and `_count` are put behind it
+    name: str  # without the suffixes `_bucket`, `_sum` and `_count`
     labels: Labels
     help: str
     read: Callable[[Look], Spreads]
@@ -48,5 +48,5 @@ Metric: TypeAlias = Gauge | Count | Histogram
 
 
 def one(value: float | None) -> Values:
-    """Tell one value without labels; None: nothing."""
+    """Return one value without labels; empty if it is None."""
     return {} if value is None else {(): value}

@@ -1,4 +1,4 @@
-"""Metrics of maintenances: what is announced, how much notice there was, the driver."""
+"""Metrics of maintenance operations: announcements, notice, and the driver."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,20 +16,20 @@ _TYPE_AND_CAUSE = ("type", "cause")
 
 
 def _events(look: Look) -> Values:
-    found = Counter(
-        (str(each.type), str(each.phase))
-        for each in look.live
-        for _ in each.live_events
+    counts = Counter(
+        (str(maintenance.type), str(maintenance.phase))
+        for maintenance in look.live
+        for _ in maintenance.live_events
     )
-    return {(kind, phase): found[kind, phase] for kind in EventType for phase in _LIVE}
+    return {(kind, phase): counts[kind, phase] for kind in EventType for phase in _LIVE}
 
 
 def _stuck(look: Look) -> Sequence[float]:
-    """How long each stuck maintenance has been so, in seconds."""
+    """Return how long each stuck maintenance has been stuck, in seconds."""
     return [
-        max((look.now - each.stuck_since).total_seconds(), 0.0)
-        for each in look.live
-        if each.stuck_since is not None
+        max((look.now - maintenance.stuck_since).total_seconds(), 0.0)
+        for maintenance in look.live
+        if maintenance.stuck_since is not None
     ]
 
 
@@ -37,7 +37,7 @@ def _moved(kind: type[Moved]) -> Callable[[Look], Values]:
     return lambda look: look.numbers.maintenances[kind].all()
 
 
-#: In the order in which they are shown.
+#: In the order of the output.
 LIFE: Sequence[Metric] = (
     Gauge(
         "forewarn_events",

@@ -1,4 +1,4 @@
-"""Metrics of requests: those of VMs, and those of operators."""
+"""Metrics of requests, from VMs and from operators."""
 
 from collections.abc import Sequence
 
@@ -18,16 +18,16 @@ def _requests(look: Look) -> Values:
 
 
 def _turned_away(look: Look) -> Values:
-    counted = look.sources.turned_away
-    return {(how,): counted[verdict] for verdict, how in _TURNED_AWAY.items()}
+    counts = look.sources.turned_away
+    return {(how,): counts[verdict] for verdict, how in _TURNED_AWAY.items()}
 
 
 def _faults(look: Look) -> Values:
-    counted = look.sources.faults()
-    return {(kind.value,): counted.get(kind, 0) for kind in FaultKind}
+    counts = look.sources.faults()
+    return {(kind.value,): counts.get(kind, 0) for kind in FaultKind}
 
 
-#: In the order in which they are shown.
+#: In the order of the output.
 REQUESTS: Sequence[Metric] = (
     Count(
         "forewarn_metadata_requests",

@@ -1,4 +1,4 @@
-"""Metrics of the service itself: its store, its readers, its clock, the fleet."""
+"""Metrics of the service itself: its store, journal readers, clock and fleet."""
 
 import platform
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def _targets(look: Look) -> Sequence[Standing]:
     return () if look.journal is None else look.journal.targets
 
 
-#: In the order in which they are shown.
+#: In the order of the output.
 SERVICE: Sequence[Metric] = (
     Gauge(
         "forewarn_build_info",

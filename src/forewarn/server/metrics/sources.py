@@ -1,4 +1,4 @@
-"""Where the metrics come from, and one look at all of it."""
+"""Sources of the metrics, and one reading of all of them per scrape."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,15 @@ from forewarn.server.presence import Presence, presence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Whom to ask; each answers from any thread.
+    """Callables that metrics are read from; each is safe from any thread.
 
-    Only `store`, `counting` and `targets` need the store, and fail while it is away.
+    Only `store`, `counting` and `targets` need the store, and fail while it is
+    unavailable.
     """
 
     clock: Clock
     store: Store
-    store_bytes: Callable[[], int | None]  # None: it is no file
+    store_bytes: Callable[[], int | None]  # None if the store is not a file
     counting: Counting
     #: Readers of the journal, each with its position.
     readers: Mapping[str, Callable[[], int]]
@@ -46,15 +47,15 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag:
-    """How far one reader is behind the journal."""
+    """How far a reader is behind the journal."""
 
     positions: int
-    seconds: float  # of real time, since the oldest fact that it has not read
+    seconds: float  # of real time, since the oldest fact it has not read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """What only the store can tell."""
+    """Values that only the store has."""
 
     position: int
     lags: Mapping[str, Lag]
@@ -63,18 +64,18 @@ class Journal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """All that one scrape shows, as it was at one moment."""
+    """All values of one scrape, as of one moment."""
 
     sources: Sources
     traffic: Traffic
     now: datetime
-    journal: Journal | None  # None: the store does not answer
+    journal: Journal | None  # None if the store does not respond
     presence: Presence
     live: Sequence[Maintenance]
 
     @property
     def numbers(self) -> Numbers:
-        """What was counted from the journal."""
+        """The counters derived from the journal."""
         return self.sources.counting.numbers
 
 
@@ -89,7 +90,7 @@ def sources_of(
     store_bytes: Callable[[], int | None],
     targets: Callable[[], Sequence[Standing]] = tuple,
 ) -> Sources:
-    """Say which part of a service tells what."""
+    """Return the sources of a running service."""
     desk, limit = plane.desk, plane.limit
     return Sources(
         clock=engine.clock,
@@ -113,7 +114,7 @@ def sources_of(
 
 
 def look(sources: Sources, traffic: Traffic, journal: Journal | None) -> Look:
-    """Look at everything; what only the store knows has been asked before."""
+    """Read everything except `journal`, which was read from the store before."""
     now = sources.clock.now()
     return Look(
         sources=sources,
@@ -126,9 +127,10 @@ def look(sources: Sources, traffic: Traffic, journal: Journal | None) -> Look:
 
 
 def ask_store(sources: Sources) -> Journal:
-    """Count to the end, and ask what only the store can tell."""
+    """Count up to the end of the journal, and read what only the store has."""
     sources.counting.catch_up()
-    reached = {name: tell() for name, tell in sources.readers.items()}  # first of all
+    # Before the journal's own position, so that no reader seems to be ahead of it.
+    reached = {name: position_of() for name, position_of in sources.readers.items()}
     with sources.store.snapshot() as snapshot:
         position = snapshot.position()
     now = sources.clock.now()

@@ -1,4 +1,4 @@
-"""Counts the requests of the control plane."""
+"""Request counters of the control plane."""
 
 import time
 from typing import Final
@@ -13,25 +13,25 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Traffic:
-    """What was asked of the control plane, and how long it took."""
+    """Requests to the control plane, and their durations."""
 
     def __init__(self) -> None:
-        """Begin at zero."""
-        self.requests = Tally()  # method, route, status
-        self.times = Spread(*_SECONDS)  # method, route; until the answer begins
-        self.in_flight = 0  # changed on the loop of the control plane alone
+        """Start at zero."""
+        self.requests = Tally()  # by method, route, status
+        self.times = Spread(*_SECONDS)  # by method, route; until the response starts
+        self.in_flight = 0  # changed only on the control plane's loop
 
 
 class Counter:
-    """Lets every request pass, and counts it."""
+    """Middleware that counts requests."""
 
     def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
-        """Stand before `app`."""
+        """Wrap `app`."""
         self._app = app
         self._traffic = traffic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count a request when its answer begins; one that fails is a 500."""
+        """Count a request when its response starts; a failure is a 500."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -48,7 +48,7 @@ class Counter:
         try:
             await self._app(scope, receive, watch)
         except Exception:
-            if not is_answered:  # whoever stands before us answers it
+            if not is_answered:  # an outer middleware responds
                 self._count(scope, 500, begun)
             raise
         finally:
@@ -56,7 +56,7 @@ class Counter:
 
     def _count(self, scope: Scope, status: int, begun: float) -> None:
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        known = f"/{ROOT}" if is_arm(scope["path"]) else "other"
-        route = getattr(scope.get("route"), "path", known)  # no names: a template
+        default = f"/{ROOT}" if is_arm(scope["path"]) else "other"
+        route = getattr(scope.get("route"), "path", default)  # a template, not names
         self._traffic.requests.add(method, route, str(status))
         self._traffic.times.see(time.monotonic() - begun, method, route)
