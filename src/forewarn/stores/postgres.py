@@ -146,7 +146,7 @@ class Postgres:
         """Roll back on `connection` if the block fails."""
         try:
             with self._patiently(connection, self._limits.transaction):
-                yield cast(Cursor, connection.cursor())  # psycopg wants literal SQL
+                yield cast(Cursor, connection.cursor())  # typed for literal SQL only
         except BaseException:
             try:
                 with self._patiently(connection, self._limits.connect):
