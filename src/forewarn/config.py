@@ -46,10 +46,10 @@ class Config:
     open: bool
     requests_per_second: float  # per VM; 0 means no limit
     connections_per_vm: int
-    connections: int | None  # None: the limit on open files decides
+    connections: int | None  # None to derive it from the limit on open files
     log_format: str
     log_level: str
-    lead: float | None  # seconds; None: 2, or 0 if the driver does nothing
+    lead: float | None  # seconds; None for 2, or 0 if the driver does nothing
     shown: Mapping[EventType, float]  # seconds
     user_operations_limit: int  # 0 means no limit
     host_failure_type: EventType

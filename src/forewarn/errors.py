@@ -110,9 +110,7 @@ class Refused(ForewarnError):
     def __init__(
         self, message: str, status: int, *, retry_after: float | None = None
     ) -> None:
-        """Create the error with the HTTP `status` and the seconds to wait before a
-        retry.
-        """
+        """Create the error with the HTTP `status` and the seconds until a retry."""
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after  # None if the response had no Retry-After

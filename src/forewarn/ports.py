@@ -98,9 +98,9 @@ class Snapshot(Protocol):
         limit: int,
         group: str | None = None,
     ) -> Sequence[tuple[int, Maintenance]]:
-        """Return maintenances in order of announcement, each with its cursor.
+        """Return maintenance in order of announcement, each with its cursor.
 
-        If `group` is given, return only those announced to it.
+        If `group` is given, return only what was announced to it.
         """
 
     def seen(self, *events: str) -> Sequence[Sight]:
@@ -116,7 +116,7 @@ class Snapshot(Protocol):
         """Return the next time at which a timer fires."""
 
     def due(self, now: datetime) -> Sequence[Maintenance]:
-        """Return the maintenances whose timers have fired by `now`, oldest first."""
+        """Return the maintenance whose timers have fired by `now`, oldest first."""
 
     def setting(self, name: str) -> str | None:
         """Return the value stored under `name`."""

@@ -63,7 +63,7 @@ def explain(
     only: str | None = None,
     most: int | None = None,
 ) -> Explanation:
-    """Explain the state of `maintenance`; the slice holds everything live in its
+    """Explain the state of `maintenance`; `slice_` holds all that is live in its
     groups.
 
     If `only` names a group, other groups are not named. At least the first `most` waits

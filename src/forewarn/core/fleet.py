@@ -84,9 +84,9 @@ class Group:
     last_request: datetime | None = None
 
     def is_listening(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
-        """Whether Scheduled Events is enabled: a request came in the last 24 h.
+        """Whether Scheduled Events is enabled for the group at `now`.
 
-        Outages do not count toward the 24 h.
+        On demand, this needs a request in the last 24 h, not counting outages.
         """
         if self.listening is Listening.ALWAYS:
             return True

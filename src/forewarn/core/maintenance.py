@@ -108,7 +108,7 @@ class Maintenance:
     attempt: int = 0  # number of driver calls
     tries: int = 0  # driver calls since the last manual retry
     done: tuple[str, ...] = ()  # VMs reported done
-    left: tuple[str, ...] = ()  # VMs that left the fleet, or the host in time
+    left: tuple[str, ...] = ()  # VMs that left the fleet, or the host before the start
     stuck_since: datetime | None = None
     removes: bool = False  # its VMs leave the fleet when it completes
     completed_by: str | None = None  # who declared work and duration over

@@ -73,7 +73,7 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 
 def is_queued(maintenance: Maintenance) -> bool:
-    """Whether it waits for older, blocked maintenance of its groups."""
+    """Whether it queues behind older, blocked maintenance of its groups."""
     return is_planned(maintenance) and not maintenance.ignore_gates
 
 

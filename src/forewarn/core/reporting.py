@@ -1,6 +1,6 @@
 """Computation of the monthly report from the month's maintenance operations.
 
-1. A maintenance counts for what happened to it in the month: it may be announced in one
+1. A maintenance counts for what happened to it in the month. It may be announced in one
    month, start in the next and end in a third.
 2. Whether a promise was kept is decided in `promises`, not here.
 3. Lives arrive one by one and are not kept, because a month may have very many.

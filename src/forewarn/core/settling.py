@@ -196,10 +196,10 @@ def _abandon(draft: Draft, now: datetime) -> None:
 
 
 def _left_alone(draft: Draft) -> Iterator[str]:
-    """Yield the groups whose VMs have all left, of maintenance that ended in this
-    draft.
+    """Yield the groups whose VMs have all left, if maintenance just ended there.
 
-    For other maintenance, VMs that still exist may be missing from the slice.
+    It looks only at maintenance that ended in this draft: for other maintenance, VMs
+    that still exist may be missing from the slice.
     """
     for maintenance in draft.slice.maintenances.values():
         if maintenance.phase.is_live or maintenance is draft.before.maintenances.get(

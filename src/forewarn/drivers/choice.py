@@ -37,7 +37,7 @@ class Choice:
     command: Sequence[str] = ()
     timeout: float = 3600.0  # seconds; 0 for none
     grace: float = 5.0  # seconds
-    held: Path | None = None  # lock file; None if nothing outlives the service
+    held: Path | None = None  # lock file; None if the store is in memory
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 

@@ -49,7 +49,7 @@ class ScriptDriver:
         """Run `command` for at most `timeout` seconds; 0 for no limit.
 
         It has `grace` seconds to end when asked to. Supervisors lock the file `held`;
-        None if the service will not be restarted.
+        None if the store is in memory, so that a new service has nothing to repeat.
         """
         self._command = command
         self._timeout = timeout

@@ -1,7 +1,7 @@
 """Engine: runs each command in one transaction.
 
-Every command follows the same path: take the pending observations, load a slice, let
-the core decide, save, commit, and wake the readers of the journal.
+Every command follows the same path: take the pending observations, load a slice,
+decide, save, commit, and wake the readers of the journal.
 """
 
 import uuid
@@ -76,9 +76,7 @@ class Engine:
         by: str,
         once: Once[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
-        """Announce `order`; return its maintenance operations in the order they will
-        run.
-        """
+        """Announce `order`; return its maintenance operations in running order."""
         announcing.check(order)
         with self.writing(once) as (transaction, now):
             ids = self.new_id
@@ -326,9 +324,7 @@ class Engine:
     def writing(
         self, once: Once[_T] | None = None
     ) -> Iterator[tuple[Transaction, datetime]]:
-        """Open a transaction that saves pending observations; wake the readers after
-        it.
-        """
+        """Open a transaction with the pending observations; wake readers after it."""
         taken = Taken()
         try:
             with self.store.transaction() as transaction:

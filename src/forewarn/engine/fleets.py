@@ -48,9 +48,7 @@ class Fleets:
         digest: str = "",
         once: Once[Applied] | None = None,
     ) -> Applied:
-        """Replace the whole fleet with `desired`, read from the file with this
-        `digest`.
-        """
+        """Replace the whole fleet with `desired`; `digest` identifies its file."""
         first = next(iter(desired.vms), "")
         with self._engine.writing(once) as (transaction, now):
             current = transaction.fleet()

@@ -1,7 +1,7 @@
 """Automatic retries of the driver after a failure.
 
-They run in real time and are kept in memory only: the state shows what to retry, and
-the pauses start over when the service restarts.
+They run in real time and are kept in memory only. The state shows what to retry; the
+pauses start over when the service restarts.
 """
 
 import time

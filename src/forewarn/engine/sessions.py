@@ -54,9 +54,7 @@ class Sessions:
         self._wall = wall
 
     def begin(self, holder: Holder) -> tuple[str, Holder]:
-        """Create a session for a token's holder; return its text and the signed-in
-        holder.
-        """
+        """Sign in a token's holder; return the session's text and the new holder."""
         key = self._key(holder.token)
         if key is None:
             raise NotFound(f"the token {holder.name} is not known any more")

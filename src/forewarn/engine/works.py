@@ -60,7 +60,7 @@ class Works:
         self._retries = retries or Retries(0.0)
         self._running: dict[str, Work] = {}
         self._handed: set[str] = set()  # called by this process, not failed
-        self._ended = 0  # number of calls
+        self._ended = 0  # number of ended calls
         self._leaving = Bell()
         self._left_at = 0.0
         self._scribe = Scribe(

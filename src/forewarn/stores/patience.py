@@ -48,9 +48,7 @@ class Patience:
                 self._waits.pop(wait, None)
 
     def hasten(self, seconds: float) -> None:
-        """Abort what takes longer than `seconds` from now; reject everything after
-        that.
-        """
+        """Abort what is not over in `seconds`; reject everything after that."""
         with self._lock:
             self._end = min(self._end, monotonic() + seconds)
             self._bell.set()
@@ -70,9 +68,7 @@ class Patience:
             self._bell.wait(pause)
 
     def _look(self) -> float | None:
-        """Abort what has timed out; return the seconds to the next check, or None at
-        the end.
-        """
+        """Abort what has timed out; return the seconds to wait, or None at the end."""
         with self._lock:
             now = monotonic()
             for wait, (until, give_up) in [*self._waits.items()]:

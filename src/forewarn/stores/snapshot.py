@@ -174,7 +174,7 @@ class SqlSnapshot:
         limit: int,
         group: str | None = None,
     ) -> Sequence[tuple[int, Maintenance]]:
-        """Return maintenances in order of announcement, each with its cursor."""
+        """Return maintenance in order of announcement, each with its cursor."""
         any_phase, in_phase, of_group = (
             (sql.MAINTENANCES, sql.MAINTENANCES_IN_PHASE, {})
             if group is None
@@ -217,7 +217,7 @@ class SqlSnapshot:
         return None if row is None else rows.optional_moment(row[0])
 
     def due(self, now: datetime) -> Sequence[Maintenance]:
-        """Return the maintenances whose timers have fired by `now`, oldest first."""
+        """Return the maintenance whose timers have fired by `now`, oldest first."""
         records = self._session.rows(sql.DUE, until=rows.micros(now))
         return [rows.maintenance(row) for row in records]
 
