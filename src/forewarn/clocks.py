@@ -24,7 +24,7 @@ class SystemClock:
 
     def now(self) -> datetime:
         """Return the machine's time, in UTC."""
-        return datetime.now(UTC)  # noqa: TID251 # this is the clock
+        return datetime.now(UTC)  # noqa: TID251  # this is the clock
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
         """Wait for `bell` or `until`, at most one minute."""

@@ -149,7 +149,7 @@ def _facts(
     found: Difference, *, by: str, epoch: str, now: datetime
 ) -> Iterator[FleetChanged]:
     def fact(**parts: tuple[object, ...]) -> FleetChanged:
-        return FleetChanged(at=now, by=by, epoch=epoch, **parts)  # type: ignore[arg-type] # the keys below
+        return FleetChanged(at=now, by=by, epoch=epoch, **parts)  # type: ignore[arg-type]  # the keys below
 
     gone = [old for old, new in found.vms if old and not new]
     for vms in _chunks(gone):

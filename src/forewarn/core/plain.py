@@ -37,7 +37,7 @@ def to_plain(value: object) -> object:
 
 def from_plain(kind: type[_T], plain: object) -> _T:
     """Convert the output of `to_plain` back; absent fields get their defaults."""
-    value: _T = _reader(kind)(plain)  # type: ignore[arg-type] # a class is hashable
+    value: _T = _reader(kind)(plain)  # type: ignore[arg-type]  # a class is hashable
     return value
 
 

@@ -103,7 +103,7 @@ def _of_vms(
 
 def _fleet_changed(fact: f.FleetChanged, group: str) -> f.Fact | None:
     own = [share_of_vm(vm, group) for vm in fact.vms]
-    pairs = zip(fact.removed_vms, fact.removed_from, strict=False)  # old facts: empty
+    pairs = zip(fact.removed_vms, fact.removed_from, strict=False)  # empty in old facts
     gone = tuple(vm for vm, left in pairs if left == group)
     share = f.FleetChanged(
         at=fact.at,

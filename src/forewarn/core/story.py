@@ -56,7 +56,7 @@ def tell(
     ]
     started = maintenance.started_at
     return Story(
-        lines=tuple(sorted(lines, key=lambda line: line.at)),  # stable sort
+        lines=tuple(sorted(lines, key=lambda line: line.at)),  # ties keep this order
         given=maintenance.not_before - maintenance.announced_at,
         used=None if started is None else started - maintenance.announced_at,
         sentences=tuple(_closing(maintenance, away)),

@@ -55,7 +55,7 @@ def end_of(text: str, most: int) -> str:
 def _parts(said: object) -> Iterator[Said]:
     """Group consecutive reports; skip anything else that is not output."""
     if not isinstance(said, Sequence):
-        for item in said:  # type: ignore[attr-defined] # else the driver fails here
+        for item in said:  # type: ignore[attr-defined]  # else the driver fails here
             yield from _parts(item if isinstance(item, Sequence) else [item])
         return
     parts = [item for item in said if isinstance(item, Report | Printed)]

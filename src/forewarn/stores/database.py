@@ -69,7 +69,7 @@ class Texts:
 
 @cache  # for all stores of a process: tests open hundreds of them
 def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]:
-    compiled = statement.compile(  # type: ignore[attr-defined] # every Core statement has it
+    compiled = statement.compile(  # type: ignore[attr-defined]  # every Core statement has it
         dialect=dialect, compile_kwargs={"render_postcompile": True}
     )
     fixed = {

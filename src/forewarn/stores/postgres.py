@@ -34,7 +34,7 @@ from forewarn.stores.postgres_connect import (
 )
 from forewarn.stores.postgres_errors import InUseElsewhere, Trouble, translated, what
 
-_DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy has not typed it
+_DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy has not typed it
 
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"  # the counter's row serializes writers
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

@@ -93,7 +93,7 @@ def read_url(url: str) -> Target:
 def connect(target: Target, oldest: int = OLDEST) -> Connection:
     """Connect, check the server's version and encoding, and set up the session."""
     try:
-        connection = psycopg.connect("", autocommit=True, **target.parameters)  # type: ignore[arg-type] # the parameters are libpq's, not psycopg's
+        connection = psycopg.connect("", autocommit=True, **target.parameters)  # type: ignore[arg-type]  # the parameters are libpq's, not psycopg's
     except UnicodeError:  # in a host name
         raise Trouble("cannot be used: its host has no valid name") from None
     try:
