@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from forewarn.errors import CannotStart, InvalidInput
 from forewarn.ports import Bell, Clock
 
-#: The latest time of any clock: notice and durations of ten years must still fit after
-#: it.
+#: The latest time of any clock; notice and durations of ten years still fit after it.
 END = datetime(9979, 1, 1, tzinfo=UTC)
 
 _LONGEST_WAIT = 60.0  # seconds; the system clock may be set meanwhile

@@ -62,7 +62,7 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
 
 def _noted(slice_: Slice, fact: f.Fact) -> Slice:
     if not isinstance(fact, f.OutageEnded):
-        return slice_  # not part of the slice, only of the journal and tables
+        return slice_  # kept only in the journal and in other tables
     return replace(slice_, outages=(*slice_.outages, fact.outage))
 
 

@@ -50,9 +50,7 @@ def _told(maintenance: Maintenance, event: Event, outcome: Outcome) -> Scheduled
 
 
 def _outcome(fact: f.Fact, event: Event, maintenance: Maintenance) -> Outcome:
-    """Return the status of `event` after `fact`; withdrawals happen only before a
-    start.
-    """
+    """Return the status of `event` after `fact`; started events are never withdrawn."""
     if event.withdrawn_at is not None and _is_withdrawn_by(fact, event, maintenance):
         return Outcome.CANCELED
     match fact:

@@ -184,8 +184,7 @@ class Sender:
         with self._lock:
             if self._open is not None:
                 with suppress(OSError):  # it has already ended
-                    # Not `SSLSocket.shutdown`, which also changes state that other
-                    # threads use.
+                    # Not `SSLSocket.shutdown`: it changes state that others use.
                     socket.socket.shutdown(self._open, socket.SHUT_RDWR)
 
     def _end_late(self, late: Bell) -> None:

@@ -65,8 +65,7 @@ COMPUTE: Mapping[str, Shape] = {
             "sku": "2019-06-01",
             "version": "2019-06-01",
         },
-        # The table dates only the two keys; the other dates are from its 2019-06-01
-        # samples.
+        # The table dates only the two keys; the rest is from its 2019-06-01 samples.
         "osDisk": {
             "caching": "2019-06-01",
             "createOption": "2019-06-01",

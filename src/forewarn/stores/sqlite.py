@@ -147,8 +147,7 @@ class Sqlite:
         return self._writer
 
     def _hold(self) -> None:
-        # Next to the file: a lock on the file itself would interfere with SQLite's
-        # locks.
+        # Next to the file: a lock on the file itself would disturb SQLite's own.
         lock = f"{os.path.realpath(self._path)}-lock"
         try:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
