@@ -1,4 +1,4 @@
-"""forewarn gives every machine in a fleet fair warning before it is touched."""
+"""forewarn, an implementation of Azure Scheduled Events for any fleet of machines."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Import the client when it is asked for; the service has no need of it."""
+    """Import `Client` on first use; the service does not need it."""
     if name == "Client":
         from forewarn.client import Client
 

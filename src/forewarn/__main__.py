@@ -1,4 +1,4 @@
-"""`python -m forewarn`, and the command `forewarn`."""
+"""Entry point of `python -m forewarn` and of the `forewarn` command."""
 
 import sys
 
@@ -6,7 +6,7 @@ from forewarn import cli
 
 
 def main() -> None:
-    """Run the command line and exit with its code."""
+    """Run the command line and exit with its exit code."""
     sys.exit(cli.main())
 
 

@@ -1,4 +1,4 @@
-"""The clocks: the system's, one that runs N times as fast, and one moved by hand."""
+"""Clocks: system time, N times as fast, or moved by hand."""
 
 import re
 import time
@@ -7,26 +7,26 @@ from datetime import UTC, datetime, timedelta
 from forewarn.errors import CannotStart, InvalidInput
 from forewarn.ports import Bell, Clock
 
-#: Where time ends: notices and durations of ten years must still fit behind it.
+#: The latest time of any clock; notice and durations of ten years still fit after it.
 END = datetime(9979, 1, 1, tzinfo=UTC)
 
-_LONGEST_WAIT = 60.0  # seconds; the wall clock may be set while we sleep
-_MANUAL_WAIT = 10.0  # seconds of real time: a manual clock still has a heartbeat
+_LONGEST_WAIT = 60.0  # seconds; the system clock may be set meanwhile
+_MANUAL_WAIT = 10.0  # seconds of real time; keeps the heartbeat going
 _FAST = re.compile(r"x([0-9]{1,6}(?:\.[0-9]{1,3})?)")
 
 
 class SystemClock:
-    """The time of the machine."""
+    """The machine's own time."""
 
     name = "system"
     rate = 1.0
 
     def now(self) -> datetime:
-        """The time of the machine, in UTC."""
+        """Return the machine's time, in UTC."""
         return datetime.now(UTC)  # noqa: TID251  # this is the clock
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell` or for `until`, a minute at most."""
+        """Wait for `bell` or `until`, at most one minute."""
         _wait(bell, until, self.now(), self.rate)
 
 
@@ -34,7 +34,7 @@ class FastClock:
     """A clock that runs `rate` times as fast as real time."""
 
     def __init__(self, rate: float, start: datetime) -> None:
-        """Begin to run at `start`."""
+        """Create a clock that reads `start` now."""
         self.name = f"x{rate:g}"
         self.rate = rate
         self._start = start
@@ -42,12 +42,12 @@ class FastClock:
         self._origin = time.monotonic()
 
     def now(self) -> datetime:
-        """The start and what has passed since, `rate` times over."""
+        """Return `start` plus `rate` times the real time elapsed since."""
         elapsed = (time.monotonic() - self._origin) * self.rate
         return self._start + timedelta(seconds=min(elapsed, self._longest))
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell` or for `until`, a minute of real time at most."""
+        """Wait for `bell` or `until`, at most one minute of real time."""
         _wait(bell, until, self.now(), self.rate)
 
 
@@ -58,27 +58,27 @@ class ManualClock:
     rate = 1.0
 
     def __init__(self, start: datetime) -> None:
-        """Stand at `start`."""
+        """Create a clock that reads `start`."""
         self.start = start
         self._now = start
 
     def now(self) -> datetime:
-        """Where the clock stands."""
+        """Return the time that the clock was last moved to."""
         return self._now
 
     def move_to(self, moment: datetime) -> None:
-        """Stand at `moment`, which is not earlier than now."""
+        """Move the clock forward to `moment`."""
         if moment < self._now:
             raise InvalidInput("a clock is never set back")
         self._now = moment
 
     def leap_to(self, moment: datetime) -> None:
-        """Stand at `moment`, as if nobody had been there until then."""
+        """Move the clock to `moment` as if the service had been down until then."""
         self.move_to(moment)
         self.start = moment
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell`; moving this clock is the business of whoever moves it."""
+        """Wait for `bell`, at most ten real seconds, unless `until` has passed."""
         if until is None or until > self._now:
             bell.wait(_MANUAL_WAIT)
 
@@ -92,10 +92,10 @@ def _wait(bell: Bell, until: datetime | None, now: datetime, rate: float) -> Non
 
 
 def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Clock:
-    """Make the clock that `text` names.
+    """Create the clock named by `text`.
 
-    A manual clock goes on where it was `kept`; neither that nor a fast one begins
-    before `last`, the latest time in the store.
+    A manual clock continues at `kept`. Neither a manual nor a fast clock starts before
+    `last`, the latest time in the store.
     """
     now = SystemClock().now()
     start = (kept or now.replace(microsecond=0)) if text == "manual" else now
@@ -112,7 +112,7 @@ def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Cl
 
 
 def rate_of(text: str) -> float:
-    """Say how fast the clock runs that `text` names."""
+    """Return how many times faster than real time the clock named by `text` runs."""
     if text in ("system", "manual"):
         return 1.0
     match = _FAST.fullmatch(text)

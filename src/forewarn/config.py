@@ -1,5 +1,6 @@
-"""The service's settings, put together: flags win over the environment, that over
-the file.
+"""Configuration of the service, merged from flags, environment and file.
+
+Flags take precedence over the environment, and the environment over the file.
 """
 
 from collections.abc import Mapping
@@ -19,54 +20,54 @@ from forewarn.values import Address
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """Everything that can be set."""
+    """The merged value of every setting."""
 
     metadata: tuple[Address, ...]
     control: Address
-    tls_cert: str | None  # None: the control plane speaks plain HTTP
-    tls_key: str | None  # None: as above
+    tls_cert: str | None  # None if the control plane uses plain HTTP
+    tls_key: str | None  # None if the control plane uses plain HTTP
     insecure_control: bool
     control_host: tuple[str, ...]
-    store: str = field(repr=False)  # there may be a password in it
+    store: str = field(repr=False)  # may contain a password
     fleet: str | None
     clock: str
     driver: str
-    driver_command: tuple[str, ...] | None  # None: there is none
+    driver_command: tuple[str, ...] | None  # None unless the driver runs a command
     driver_parallel: int
     driver_retries: int
     driver_backoff: float  # seconds
-    driver_timeout: float  # seconds; 0: none
+    driver_timeout: float  # seconds; 0 means no limit
     driver_grace: float  # seconds
-    driver_options: Mapping[str, object] = field(repr=False)  # there may be secrets
+    driver_options: Mapping[str, object] = field(repr=False)  # may contain secrets
     notify_targets: tuple[Target, ...]
     notify_source: str
     notify_longest_backoff: float  # seconds
     default_vm: str | None
     open: bool
-    requests_per_second: float  # of each VM; 0: as many as it likes
+    requests_per_second: float  # per VM; 0 means no limit
     connections_per_vm: int
-    connections: int | None  # None: as many as the process may have files open
+    connections: int | None  # None to derive it from the limit on open files
     log_format: str
     log_level: str
-    lead: float | None  # seconds; None: 2, or 0 where the driver does nothing
+    lead: float | None  # seconds; None for 2, or 0 if the driver does nothing
     shown: Mapping[EventType, float]  # seconds
-    user_operations_limit: int  # 0: any number
+    user_operations_limit: int  # 0 means no limit
     host_failure_type: EventType
     not_before_2017_03_01: DateForm
-    latest: bool  # a version, as in the preview
+    latest: bool  # accept api-version `latest`, as the preview did
     first_call_delay: float  # seconds
-    seed: int | None  # None: ids and jitter are others every time
+    seed: int | None  # None if ids and jitter are random
     state_directory: Path
 
     @property
     def is_open(self) -> bool:
-        """Whether callers may say which VM they speak for."""
-        return self.open or all(each.is_loopback for each in self.metadata)
+        """Whether clients may choose the VM that they act as."""
+        return self.open or all(address.is_loopback for address in self.metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where settings may come from."""
+    """The sources that settings are read from."""
 
     flags: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -75,9 +76,9 @@ class Sources:
 
 
 def load(sources: Sources) -> Config:
-    """Put the settings together."""
+    """Merge the settings of all `sources` and check them."""
     _refuse_unknown(sources)
-    values = {each.name: _value(each, sources) for each in SETTINGS}
+    values = {setting.name: _value(setting, sources) for setting in SETTINGS}
     shown = {kind: values.pop(f"shown_{kind.lower()}") for kind in EventType}
     values["not_before_2017_03_01"] = DateForm(values["not_before_2017_03_01"])
     values["host_failure_type"] = EventType(values["host_failure_type"].capitalize())
@@ -109,11 +110,11 @@ def _check_control(config: Config) -> None:
 def _targets(
     values: dict[str, Any], environment: Mapping[str, str]
 ) -> tuple[Target, ...]:
-    """Put webhooks that have no name of their own before the others."""
+    """Resolve all notification targets; those of `--webhook` come first."""
     secrets = values.pop("webhook_secret") or ()
     unnamed = [
-        replace(target_of(each), secrets=secrets)
-        for each in dict.fromkeys(values.pop("webhook"))
+        replace(target_of(url), secrets=secrets)
+        for url in dict.fromkeys(values.pop("webhook"))
     ]
     return complete([*unnamed, *values["notify_targets"]], environment)
 
@@ -136,24 +137,26 @@ def _value(setting: Setting, sources: Sources) -> Any:
 
 
 def _refuse_unknown(sources: Sources) -> None:
-    known: dict[str, list[str]] = {}
+    names_by_section: dict[str, list[str]] = {}
     for setting in SETTINGS:
         section, _, name = setting.key.partition(".")
-        known.setdefault(section, []).append(name)
+        names_by_section.setdefault(section, []).append(name)
     for section, table in sources.file.items():
         place = f"{sources.file_name}: [{section}]"
-        if section not in known:
-            raise InvalidInput(f"{place} is unknown; known are {', '.join(known)}")
+        if section not in names_by_section:
+            raise InvalidInput(
+                f"{place} is unknown; known are {', '.join(names_by_section)}"
+            )
         if not isinstance(table, dict):
             raise InvalidInput(f"{place} must be a table")
         for name in table:
-            if name not in known[section]:
-                names = ", ".join(known[section])
+            if name not in names_by_section[section]:
+                names = ", ".join(names_by_section[section])
                 raise InvalidInput(f"{place} has no key {name!r}; known are {names}")
 
 
 def state_directory(environment: Mapping[str, str]) -> Path:
-    """Where the store and the token are kept."""
+    """Return the directory of the store and the token."""
     own = environment.get("FOREWARN_STATE_DIR")
     if own:
         return Path(own)

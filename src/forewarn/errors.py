@@ -1,29 +1,29 @@
-"""Every error that forewarn raises on purpose.
+"""Error hierarchy: every error that forewarn raises on purpose.
 
     ForewarnError
-    ├── InvalidInput        what was asked makes no sense; ask differently
-    │   ├── TooSoon         less notice than the minimum; says the earliest time
-    │   └── Malformed       bytes on the wire that are not what the protocol says
+    ├── InvalidInput        the request makes no sense; change it
+    │   ├── TooSoon         less notice than the minimum; carries the earliest time
+    │   └── Malformed       bytes on the wire that violate the protocol
     ├── NotFound            no such VM, group, host, maintenance or event
     │   └── UnknownEvent    never an event of the VM that approves it
-    ├── Forbidden           not with this token
-    ├── Repeated            was answered before; carries that answer
-    ├── Conflict            makes sense, but not now
-    │   ├── TooLate         the maintenance has passed that point of its life
-    │   └── InUse           a live event depends on what was to be changed
-    ├── Unavailable         the store cannot be written at the moment; try again
-    ├── Undelivered         a notice was not taken; it is offered again
-    ├── CannotStart         the service, or the agent, cannot start as configured
-    │   └── FaultyFile      all that is wrong with a file, a line for each
-    └── (of those who ask)
-        ├── WrongUsage      the command was not called as it can be called
-        ├── Refused         the service answered, and said no
-        ├── Unreachable     there was no answer
-        │   └── Lost        the connection broke; what was done is unknown
-        ├── Misunderstood   the answer is not what this version expects
+    ├── Forbidden           not allowed with this token
+    ├── Repeated            the request was handled before; carries that response
+    ├── Conflict            valid, but not in the current state
+    │   ├── TooLate         the maintenance is past the phase where this is possible
+    │   └── InUse           a live event depends on the thing to be changed
+    ├── Unavailable         the store cannot be written right now; try again
+    ├── Undelivered         a notification was not accepted; it is sent again
+    ├── CannotStart         the service or the agent cannot start as configured
+    │   └── FaultyFile      everything wrong with a file, one problem per line
+    └── (raised by clients and commands)
+        ├── WrongUsage      the command line is not valid
+        ├── Refused         the service returned an error response
+        ├── Unreachable     there was no response
+        │   └── Lost        the connection broke; the request may have been carried out
+        ├── Misunderstood   the response is not what this version expects
         └── Closed          the client was closed by its owner
 
-Every message is a sentence that can be shown to the person who caused it.
+Every message is a sentence that can be shown to the person who caused the error.
 """
 
 from datetime import datetime
@@ -31,28 +31,28 @@ from functools import partial
 
 
 class ForewarnError(Exception):
-    """The root of all errors raised on purpose."""
+    """The base class of all errors raised on purpose."""
 
 
 class InvalidInput(ForewarnError):
-    """What was asked makes no sense as it stands."""
+    """The request makes no sense as it stands."""
 
 
 class TooSoon(InvalidInput):
-    """Less notice than the minimum was asked for."""
+    """The requested notice is shorter than the minimum."""
 
     def __init__(self, message: str, earliest: datetime) -> None:
-        """Carry the `earliest` time that would have been accepted."""
+        """Create the error with the `earliest` time that would have been accepted."""
         super().__init__(message)
         self.earliest = earliest
 
 
 class Malformed(InvalidInput):
-    """Bytes on the wire that are not what the protocol says."""
+    """The bytes on the wire violate the protocol."""
 
 
 class NotFound(ForewarnError):
-    """Nothing of that name is known."""
+    """Nothing of that name exists."""
 
 
 class UnknownEvent(NotFound):
@@ -60,63 +60,63 @@ class UnknownEvent(NotFound):
 
 
 class Forbidden(ForewarnError):
-    """What was asked is not for the holder of this token."""
+    """The holder of this token may not do this."""
 
 
 class Repeated(ForewarnError):
-    """The same request was answered before."""
+    """A request with this idempotency key was handled before."""
 
     def __init__(self, answer: str) -> None:
-        """Carry the `answer` that was given."""
+        """Create the error with the `answer` returned the first time."""
         super().__init__("this request was answered before")
         self.answer = answer
 
 
 class Conflict(ForewarnError):
-    """The request makes sense, but not in the present situation."""
+    """The request is valid, but not in the current state."""
 
 
 class TooLate(Conflict):
-    """The maintenance has passed the point of its life where this was possible."""
+    """The maintenance is past the phase in which this was possible."""
 
 
 class InUse(Conflict):
-    """A live event depends on what was to be changed."""
+    """A live event depends on the thing to be changed."""
 
 
 class Unavailable(ForewarnError):
-    """The store cannot be written at the moment."""
+    """The store cannot be written right now."""
 
 
 class Undelivered(ForewarnError):
-    """The other side did not take a notice."""
+    """The receiver did not accept a notification."""
 
 
 class CannotStart(ForewarnError):
-    """The service, or the agent, cannot start as configured."""
+    """The service or the agent cannot start as configured."""
 
 
 class FaultyFile(CannotStart):
-    """A file has faults; each is a line of the message."""
+    """A file has problems; the message has one line for each."""
 
 
 class WrongUsage(ForewarnError):
-    """The command was not called as it can be called."""
+    """The command line is not valid."""
 
 
 class Refused(ForewarnError):
-    """The service answered, and said no."""
+    """The service returned an error response."""
 
     def __init__(
         self, message: str, status: int, *, retry_after: float | None = None
     ) -> None:
-        """Carry the HTTP `status`, and after how many seconds to come again."""
+        """Create the error with the HTTP `status` and the seconds until a retry."""
         super().__init__(message)
         self.status = status
-        self.retry_after = retry_after  # None: the service did not say
+        self.retry_after = retry_after  # None if the response had no Retry-After
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep all that it carries when it is copied, or sent to another process."""
+        """Keep all attributes when the error is copied or pickled."""
         return partial(type(self), retry_after=self.retry_after), (
             str(self),
             self.status,
@@ -124,15 +124,15 @@ class Refused(ForewarnError):
 
 
 class Unreachable(ForewarnError):
-    """There was no answer."""
+    """There was no response."""
 
 
 class Lost(Unreachable):
-    """The connection broke; whether anything was done is unknown."""
+    """The connection broke; the request may or may not have been carried out."""
 
 
 class Misunderstood(ForewarnError):
-    """The answer is not what this version of forewarn expects."""
+    """The response is not what this version of forewarn expects."""
 
 
 class Closed(ForewarnError):

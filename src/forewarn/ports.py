@@ -1,4 +1,4 @@
-"""The seams: what the engine needs of the world around it."""
+"""Ports: the interfaces of store, clock, driver and notifier that the engine uses."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -18,7 +18,7 @@ from forewarn.protocol.types import EventSource, EventType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The answer that was given to a request with an idempotency key."""
+    """The stored response to a request with an idempotency key."""
 
     key: str
     digest: str
@@ -27,16 +27,16 @@ class Receipt:
 
 
 class Snapshot(Protocol):
-    """The store as it was at one moment."""
+    """A consistent view of the store at one moment."""
 
     def position(self) -> int:
-        """How far the journal goes."""
+        """Return the position of the last journal entry."""
 
     def last_at(self) -> datetime | None:
-        """When the last fact happened."""
+        """Return the time of the last fact."""
 
     def position_before(self, moment: datetime) -> int:
-        """How far the journal went before `moment`; its times never go back."""
+        """Return the last position before `moment`; journal times never decrease."""
 
     def facts(
         self,
@@ -47,17 +47,19 @@ class Snapshot(Protocol):
         kinds: Collection[type[Fact]] = (),
         maintenances: Collection[str] = (),
     ) -> Sequence[Entry]:
-        """Read the journal behind `after`, up to `until`: facts of these kinds, of
-        these maintenances; where both are named, of these maintenances.
+        """Return journal entries after `after`, up to and including `until`.
+
+        Filter by `kinds` or by `maintenances`; if both are given, `maintenances`
+        decides.
         """
 
     def told_of(
         self, *, after: int, until: int, limit: int, kinds: Collection[type[Fact]]
     ) -> Sequence[tuple[int, str]]:
-        """Which maintenances facts of these kinds tell of, with the positions."""
+        """Return the maintenance ids in facts of these kinds, with their positions."""
 
     def fleet(self) -> Fleet:
-        """The whole fleet."""
+        """Return the whole fleet."""
 
     def part_of_fleet(
         self,
@@ -67,24 +69,26 @@ class Snapshot(Protocol):
         hosts: Iterable[str] = (),
         addresses: Iterable[str] = (),
     ) -> Fleet:
-        """What is known of these names in any case, with the members of `groups` and
-        `hosts`, and with the groups and hosts of every VM in it.
+        """Return the part of the fleet with these names and addresses, ignoring case.
+
+        Includes the members of `groups` and `hosts`, and the group and host of every VM
+        included.
         """
 
     def hosts(self, *, after: str, limit: int) -> Sequence[Host]:
-        """Hosts by name, those after the name `after`."""
+        """Return hosts sorted by name, starting after the name `after`."""
 
     def groups(self, *, after: str, limit: int) -> Sequence[Group]:
-        """Groups by name, those after the name `after`."""
+        """Return groups sorted by name, starting after the name `after`."""
 
     def vms(self, *, after: str, limit: int) -> Sequence[VM]:
-        """VMs by name, those after the name `after`."""
+        """Return VMs sorted by name, starting after the name `after`."""
 
     def slice(self, groups: Iterable[str] | None) -> Slice:
-        """These groups with all that is live in them; None: all groups."""
+        """Return these groups with everything live in them; None means all groups."""
 
     def maintenance(self, any_id: str) -> Maintenance | None:
-        """The maintenance with this id, or with an event of this id."""
+        """Return the maintenance with this id, or with an event of this id."""
 
     def maintenances(
         self,
@@ -94,111 +98,115 @@ class Snapshot(Protocol):
         limit: int,
         group: str | None = None,
     ) -> Sequence[tuple[int, Maintenance]]:
-        """Maintenances in the order of announcement, with a cursor each; those that
-        were announced to `group`, if it is given.
+        """Return maintenance in order of announcement, each with its cursor.
+
+        If `group` is given, return only what was announced to it.
         """
 
     def seen(self, *events: str) -> Sequence[Sight]:
-        """Who was shown these events, and when, in the order of time."""
+        """Return which VMs were shown these events and when, in order of time."""
 
     def facts_of(self, maintenance: str) -> Sequence[Entry]:
-        """What the journal tells of one maintenance."""
+        """Return the journal entries of one maintenance."""
 
     def outages(self, after: datetime) -> Sequence[Outage]:
-        """The outages that ended after `after`."""
+        """Return the outages that ended after `after`."""
 
     def next_moment(self) -> datetime | None:
-        """When time alone moves something next."""
+        """Return the next time at which a timer fires."""
 
     def due(self, now: datetime) -> Sequence[Maintenance]:
-        """What time alone moves at `now`, oldest moment first."""
+        """Return the maintenance whose timers have fired by `now`, oldest first."""
 
     def setting(self, name: str) -> str | None:
-        """What was kept under `name`."""
+        """Return the value stored under `name`."""
 
     def receipt(self, key: str) -> Receipt | None:
-        """The receipt for an idempotency key."""
+        """Return the receipt for an idempotency key."""
 
     def tokens(self) -> Sequence[Token]:
-        """All tokens, revoked ones too, in the order in which they were made."""
+        """Return all tokens, including revoked ones, in order of creation."""
 
 
 class Transaction(Snapshot, Protocol):
-    """A snapshot that can be written; nothing is kept unless the block succeeds."""
+    """A snapshot that can be written; committed only if its block succeeds."""
 
     def save(
         self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
     ) -> int:
-        """Keep what `step` changed since `before`; answer the journal's position."""
+        """Save what `step` changed since `before`, and return the new position."""
 
     def note(
         self, asked: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
-        """Keep when groups last asked, and who was shown what."""
+        """Save the last request of each group, and which VM was shown which event."""
 
     def keep(self, name: str, value: str) -> None:
-        """Keep `value` under `name`."""
+        """Store `value` under `name`."""
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
-        """Keep `receipt`; drop those older than `forget_before`."""
+        """Save `receipt`, and delete those older than `forget_before`."""
 
     def keep_token(self, token: Token) -> None:
-        """Keep `token`, in the place of its earlier self."""
+        """Save `token`, replacing its earlier version."""
 
     def note_uses(self, used: Mapping[str, datetime]) -> None:
-        """Keep when tokens, by id, were last used."""
+        """Save when tokens, by id, were last used."""
 
 
 class Store(Protocol):
-    """Where state and journal are kept."""
+    """Storage of the state and the journal."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Begin to write; writers are serial."""
+        """Begin a write transaction; only one runs at a time."""
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Look at one moment."""
+        """Begin a read-only view of one moment."""
 
     def facts(self, after: int, limit: int) -> Sequence[Entry]:
-        """Read the journal."""
+        """Return journal entries after position `after`."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
 
 class Clock(Protocol):
-    """What time it is for every promise that forewarn makes."""
+    """The clock that notice and durations run on."""
 
     name: str
     rate: float
 
     def now(self) -> datetime:
-        """The time."""
+        """Return the current time."""
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Return on the bell, at `until`, or after a while; look again then."""
+        """Wait for the bell or for `until`.
+
+        May return early, so check the condition again.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a driver is asked to do."""
+    """One unit of work for a driver."""
 
     maintenance: str
     type: EventType
     source: EventSource
     cause: Cause
-    host: str | None  # None: announced for VMs or a group
-    vms: tuple[VM, ...]  # those that are still to do
-    duration: int  # seconds; -1: unknown
+    host: str | None  # None if announced for VMs or a group
+    vms: tuple[VM, ...]  # those not yet done
+    duration: int  # seconds; -1 if unknown
     description: str = ""
     reason: str | None = None
-    attempt: int  # above 1: it may have been begun before
-    #: Rings when nobody wants the work any more, or the service stops.
+    attempt: int  # above 1 if an earlier call may have begun the work
+    #: Set when the work is no longer wanted, or the service stops.
     halt: Bell = field(default_factory=Bell, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a driver did on one VM."""
+    """The result of a driver's work on one VM."""
 
     vm: str
     failed: bool = False
@@ -207,38 +215,38 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """What a driver leaves to read about one call."""
+    """The output of one driver call."""
 
     text: str
 
 
 class Driver(Protocol):
-    """What acts on real VMs."""
+    """The interface to real VMs."""
 
     def carry_out(self, work: Work) -> Iterable[Report | Printed | Sequence[Report]]:
-        """Do `work` and report; what is not reported stays open.
+        """Carry out `work` and yield reports; VMs without a report remain to be done.
 
-        What is told one by one is written down one by one, as it comes; reports in a
-        sequence are written down together.
+        A single report is saved as soon as it arrives; reports in a sequence are saved
+        together.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A fact that somebody is to be told, and what it is about."""
+    """A fact to notify a target of, with its context."""
 
     position: int
     fact: Fact
-    maintenance: Maintenance | None = None  # as it is now; None: about none
-    sights: tuple[Sight, ...] = ()  # who has seen its events by now
-    attempt: int = 1  # above 1: it was offered before, in vain
+    maintenance: Maintenance | None = None  # as it is now; None if the fact has none
+    sights: tuple[Sight, ...] = ()  # which VMs have seen its events so far
+    attempt: int = 1  # above 1 if an earlier delivery failed
 
 
 class Notifier(Protocol):
-    """What tells others."""
+    """The interface to one notification target."""
 
     def notify(self, notice: Notice) -> None:
-        """Tell `notice`; whoever raises is offered it again, after a while."""
+        """Deliver `notice`; raise to have it delivered again later."""
 
 
 __all__ = [

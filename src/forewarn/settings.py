@@ -1,7 +1,7 @@
-"""Every setting of the service.
+"""Table of all settings of the service.
 
-`SETTINGS` is the one list: the command line, the environment, the file and the
-reference page are all made from it.
+The command line, the environment, the configuration file and the reference page are all
+generated from `SETTINGS`.
 """
 
 from collections.abc import Iterator
@@ -33,25 +33,25 @@ from forewarn.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting, and every way to give it."""
+    """One setting, and every way to set it."""
 
-    name: str  # of the field; also the flag's, with dashes
-    key: str  # in the file: section.name
+    name: str  # of the `Config` field; the flag has dashes
+    key: str  # section.name in the configuration file
     default: object
     read: Reader
     help: str
     metavar: str = ""
-    flag: bool = True  # whether there is a flag for it
+    flag: bool = True  # whether there is a command-line flag
     shown_default: str = ""
 
     @property
     def variable(self) -> str:
-        """Its name in the environment."""
+        """The name of its environment variable."""
         return f"FOREWARN_{self.name.upper()}"
 
     @property
     def option(self) -> str:
-        """Its name on the command line."""
+        """The name of its command-line flag."""
         return f"--{self.name.replace('_', '-')}"
 
 

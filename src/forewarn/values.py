@@ -1,4 +1,4 @@
-"""How settings are written, and what they mean."""
+"""Parsers of setting values: text, numbers, addresses, store URLs and names."""
 
 import re
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from typing import Any
 from forewarn.clocks import rate_of
 from forewarn.errors import InvalidInput
 
-#: How the URL of a SQLite file begins.
+#: Prefix of a SQLite store URL.
 SQLITE = "sqlite:///"
 
-#: How the URL of a PostgreSQL database begins.
+#: Prefixes of a PostgreSQL store URL.
 POSTGRES = ("postgresql://", "postgres://")
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -23,26 +23,26 @@ _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\*")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen."""
+    """A host and port to listen on."""
 
     host: str
     port: int
 
     def __str__(self) -> str:
-        """Write it as it is given."""
+        """Format as HOST:PORT, with brackets around an IPv6 address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect to it."""
+        """Whether only this machine can connect to this address."""
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
 
 
-#: Reads a value, or says what was expected at its place.
+#: Parses a value; raises `InvalidInput` naming the place and what was expected.
 Reader = Callable[[object, str], Any]
 
 
@@ -51,14 +51,14 @@ def _wrong(place: str, expected: str, value: object) -> InvalidInput:
 
 
 def read_text(value: object, place: str) -> str:
-    """Read text that is not empty."""
+    """Parse text that is not empty."""
     if isinstance(value, str) and value:
         return value
     raise _wrong(place, "text", value)
 
 
 def read_clock(value: object, place: str) -> str:
-    """Read the name of a clock."""
+    """Parse the name of a clock."""
     text = read_text(value, place)
     try:
         rate_of(text)
@@ -68,19 +68,19 @@ def read_clock(value: object, place: str) -> str:
 
 
 def read_store(value: object, place: str) -> str:
-    """Read where state is kept."""
+    """Parse a store URL, or `memory`."""
     text = read_text(value, place)
     is_file = text.startswith(SQLITE) and len(text) > len(SQLITE)
     if is_file or text == "memory" or text.startswith(POSTGRES):
         return text
     expected = f"{SQLITE}PATH, postgresql://USER@HOST/DATABASE or memory"
-    if "@" in text or "=" in text:  # there may be a password in it
+    if "@" in text or "=" in text:  # may contain a password
         raise InvalidInput(f"{place}: expected {expected}")
     raise _wrong(place, expected, value)
 
 
 def one_of(*known: str) -> Reader:
-    """Make a reader of one of the words `known`, in any case."""
+    """Return a parser for one of the words `known`, ignoring case."""
 
     def read(value: object, place: str) -> str:
         if isinstance(value, str) and value.lower() in known:
@@ -91,7 +91,7 @@ def one_of(*known: str) -> Reader:
 
 
 def read_flag(value: object, place: str) -> bool:
-    """Read yes or no."""
+    """Parse a boolean."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
@@ -100,7 +100,7 @@ def read_flag(value: object, place: str) -> bool:
 
 
 def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
-    """Make a reader of numbers from `least` to `most`."""
+    """Return a parser for numbers from `least` to `most`."""
 
     def read(value: object, place: str) -> float:
         try:
@@ -115,40 +115,40 @@ def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> R
     return read
 
 
-#: Reads a number of seconds, up to a day.
+#: Parses a number of seconds, up to a day.
 read_seconds = a_number("seconds", 0, 86_400)
-#: Reads a number of connections.
+#: Parses a number of connections.
 read_connections = a_number("connections", 1, 10_000_000, is_whole=True)
 
 
 def read_address(value: object, place: str) -> Address:
-    """Read an address to listen on."""
+    """Parse an address to listen on."""
     host, colon, port = str(value).rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     number = int(port) if port.isascii() and port.isdigit() else -1
-    is_host = bool(host) and "/" not in host  # a URL is no address
+    is_host = bool(host) and "/" not in host  # a URL is not an address
     if isinstance(value, str) and colon and is_host and 0 <= number <= 65535:
         return Address(host, number)
     raise _wrong(place, "an address such as 127.0.0.1:8254", value)
 
 
 def read_addresses(value: object, place: str) -> tuple[Address, ...]:
-    """Read one or more addresses, in text with commas between them."""
+    """Parse one or more addresses: a list, or text separated by commas."""
     several = value.split(",") if isinstance(value, str) else value
     if not isinstance(several, list | tuple) or not several:
         raise _wrong(place, "one or more addresses", value)
     return tuple(
-        read_address(each.strip() if isinstance(each, str) else each, place)
-        for each in several
+        read_address(item.strip() if isinstance(item, str) else item, place)
+        for item in several
     )
 
 
 def read_names(value: object, place: str) -> tuple[str, ...]:
-    """Read names of a machine, in text with commas between them; `*` is any."""
+    """Parse host names: a list, or text separated by commas; `*` matches any name."""
     several = value.split(",") if isinstance(value, str) else value
     if not isinstance(several, list | tuple):
         raise _wrong(place, "one or more names", value)
-    return tuple(_read_name(each, place) for each in several)
+    return tuple(_read_name(item, place) for item in several)
 
 
 def _read_name(value: object, place: str) -> str:

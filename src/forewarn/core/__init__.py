@@ -1,1 +1,1 @@
-"""What happens; pure: no clock, no ids, no logging, no I/O."""
+"""Domain rules, all pure: no clock, no id generation, no logging, no I/O."""

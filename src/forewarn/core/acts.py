@@ -1,9 +1,9 @@
-"""Which VMs are touched together, and which of them share an event.
+"""Splitting of VMs into maintenance operations and events.
 
-1. What is one act is one maintenance. A host is one act. VMs named singly or by
-   group are not: they are split by group and update domain.
+1. One act is one maintenance. A host is one act. VMs named individually or by group are
+   split by group and update domain.
 2. No event ever lists VMs of two update domains.
-3. User operations, Preempt and Terminate concern one VM each.
+3. User operations, Preempt and Terminate affect one VM each.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,14 +15,17 @@ from forewarn.core.fleet import VM, natural
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """VMs that are touched together, and the events that tell of it."""
+    """The VMs that one maintenance affects, split into its events."""
 
     host: str | None
     events: tuple[tuple[VM, ...], ...]
 
 
 def acts(vms: Sequence[VM], *, host: str | None, is_one_by_one: bool) -> Iterator[Act]:
-    """Split `vms`; those of a `host` are one act, unless it is one VM at a time."""
+    """Split `vms` into acts.
+
+    All VMs of a `host` are one act, unless `is_one_by_one`.
+    """
     if not vms:
         return
     ordered = sorted(vms, key=lambda vm: (natural(vm.group), natural(vm.name)))
@@ -40,7 +43,7 @@ def acts(vms: Sequence[VM], *, host: str | None, is_one_by_one: bool) -> Iterato
 
 
 def _by_update_domain(ordered: Sequence[VM]) -> Iterator[tuple[VM, ...]]:
-    """Split VMs, ordered by group, into those of one group and update domain."""
+    """Split VMs, sorted by group, by group and update domain."""
 
     def domain(vm: VM) -> tuple[object, ...]:
         none = vm.update_domain is None

@@ -1,7 +1,7 @@
-"""From an order to the maintenances it leads to.
+"""Announcement of maintenance operations from an order.
 
-Each act (`acts`) is a maintenance, told to each group with never less notice than the
-minimum, save in an emergency.
+Each act (`acts`) becomes one maintenance. Except in an emergency, no group gets less
+notice than the minimum.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _CAUSES: Mapping[tuple[EventType, EventSource], Cause] = {
     (EventType.PREEMPT, EventSource.PLATFORM): Cause.EVICTION,
     (EventType.TERMINATE, EventSource.USER): Cause.SCALE_IN,
     (EventType.TERMINATE, EventSource.PLATFORM): Cause.SCALE_IN,
-}  # else: platform
+}  # any other combination: Cause.PLATFORM
 
 _REPAIR = "Host server is undergoing an emergency repair."
 
@@ -40,9 +40,9 @@ _DESCRIPTIONS: Mapping[Cause, str] = {
     Cause.USER_REDEPLOY: (
         "Virtual machine is going to be redeployed as requested by authorized user."
     ),
-}  # else: empty
+}  # any other cause: no description
 
-#: User operations, and what a group says that approves them beforehand.
+#: User operations, and the group setting that approves each in advance.
 _USER_OPERATIONS: Mapping[Cause, AutoApproval | None] = {
     Cause.USER_RESTART: AutoApproval.USER_REBOOT,
     Cause.USER_REDEPLOY: AutoApproval.USER_REDEPLOY,
@@ -52,27 +52,27 @@ _USER_OPERATIONS: Mapping[Cause, AutoApproval | None] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What somebody wants announced."""
+    """A request to announce maintenance."""
 
     type: EventType
-    vms: tuple[str, ...] = ()  # exactly one of vms, host and group
+    vms: tuple[str, ...] = ()  # exactly one of vms, host and group is set
     host: str | None = None
     group: str | None = None
-    notice: timedelta | None = None  # at most one of notice and not_before
+    notice: timedelta | None = None  # at most one of notice and not_before is set
     not_before: datetime | None = None
-    duration: int | None = None  # seconds; None: the type's default
-    description: str | None = None  # None: by cause
-    source: EventSource | None = None  # None: the type's default
-    cause: Cause | None = None  # None: by type and source
+    duration: int | None = None  # seconds; None for the type's default
+    description: str | None = None  # None for the cause's default
+    source: EventSource | None = None  # None for the type's default
+    cause: Cause | None = None  # None to derive it from type and source
     reason: str | None = None
     emergency: bool = False
     ignore_gates: bool = False
-    at_once: bool = False  # without notice
+    at_once: bool = False  # start without notice
     removes: bool = False  # its VMs leave the fleet when it completes
 
 
 def check(order: Order) -> None:
-    """Refuse an order that contradicts itself."""
+    """Raise `InvalidInput` if `order` contradicts itself."""
     targets = [bool(order.vms), order.host is not None, order.group is not None]
     if targets.count(True) != 1:
         raise InvalidInput("name exactly one of vms, host and group")
@@ -103,7 +103,7 @@ def announce(
 ) -> Step:
     """Announce `order` for `vms`, the VMs that it names.
 
-    `scheduled` says how many user operations are scheduled in the whole fleet.
+    `scheduled` is the number of user operations scheduled in the whole fleet.
     """
     draft = Draft(slice_)
     announce_into(draft, order, vms, by=by, new_id=new_id, now=now)
@@ -120,7 +120,7 @@ def announce_into(
     new_id: Callable[[], str],
     now: datetime,
 ) -> None:
-    """Announce `order` as a part of `draft`."""
+    """Announce `order` as part of `draft`."""
     check(order)
     is_one_by_one = order.source is EventSource.USER or order.type in (
         EventType.PREEMPT,
@@ -137,22 +137,24 @@ def announce_into(
 
 
 def is_user_operation(maintenance: Maintenance) -> bool:
-    """Whether a user asked for it, who could as well wait."""
+    """Whether a user requested it and the limit on user operations applies."""
     return (
         maintenance.source is EventSource.USER and maintenance.cause in _USER_OPERATIONS
     )
 
 
 def refuse_beyond_limit(draft: Draft, scheduled: int, rules: Rules) -> None:
-    """Refuse more user operations at once than are allowed."""
-    known = draft.before.maintenances
-    made = sum(
+    """Raise `Conflict` if there would be more user operations than the limit."""
+    existing = draft.before.maintenances
+    created = sum(
         1
-        for each in draft.slice.maintenances.values()
-        if each.id not in known and is_user_operation(each) and not each.at_once
+        for maintenance in draft.slice.maintenances.values()
+        if maintenance.id not in existing
+        and is_user_operation(maintenance)
+        and not maintenance.at_once
     )
     limit = rules.user_operations
-    if limit is not None and made and scheduled + made > limit:
+    if limit is not None and created and scheduled + created > limit:
         raise Conflict(
             f"{scheduled} user operations are scheduled already, and no more than"
             f" {limit} may be ([user_operations] limit); wait until one has started,"
@@ -160,7 +162,7 @@ def refuse_beyond_limit(draft: Draft, scheduled: int, rules: Rules) -> None:
         )
 
 
-# --- maintenances ------------------------------------------------------------
+# --- maintenance -------------------------------------------------------------
 
 
 def _maintenance(
@@ -240,18 +242,18 @@ def _not_before(
     minimum: timedelta,
     now: datetime,
 ) -> datetime | None:
-    """When it may start without approval; None: at once, without notice."""
+    """Return when it may start without approval; None for at once, without notice."""
     if _starts_at_once(slice_, order, act, cause, now):
         return None
     earliest = whole_second(now + minimum)
-    wanted = _wanted(order, now, earliest)
-    if wanted < earliest:
+    requested = _wanted(order, now, earliest)
+    if requested < earliest:
         raise TooSoon(
             f"a {order.type} needs {_spoken(minimum)} of notice;"
             f" the earliest possible not_before is {iso8601(earliest)}",
             earliest,
         )
-    return wanted
+    return requested
 
 
 def _wanted(order: Order, now: datetime, earliest: datetime) -> datetime:
@@ -282,9 +284,9 @@ def _starts_at_once(
 def _approvals_by_policy(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Approved]:
-    wanted = _USER_OPERATIONS.get(maintenance.cause)
+    auto_approval = _USER_OPERATIONS.get(maintenance.cause)
     for event in maintenance.events:
-        if wanted in slice_.groups[event.group].auto_approve:
+        if auto_approval in slice_.groups[event.group].auto_approve:
             yield Approved(
                 at=now,
                 by=None,
@@ -296,7 +298,10 @@ def _approvals_by_policy(
 
 
 def whole_second(moment: datetime) -> datetime:
-    """Round up: what is published is what is kept, and the wire has no fractions."""
+    """Round up to a whole second, the precision of the wire.
+
+    The published time is then exactly the stored time.
+    """
     if moment.microsecond == 0:
         return moment
     return moment.replace(microsecond=0) + timedelta(seconds=1)

@@ -1,6 +1,7 @@
-"""What causes maintenances: users and the platform act on VMs, hosts wear out and fail.
+"""Operations on VMs and hosts that cause maintenance.
 
-Each cause is an order with rules of its own; `announcing` does the rest.
+Users and the platform operate on VMs; hosts degrade, fail and recover. Each operation
+is an order with its own rules; `announcing` does the rest.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,22 +24,22 @@ from forewarn.core.settling import Draft, Step
 from forewarn.errors import Conflict
 from forewarn.protocol.types import EventSource, EventType
 
-#: How long hardware that is predicted to fail is left alone, if it lasts that long.
+#: The longest notice for a host that is predicted to fail.
 PATIENCE = timedelta(days=7)
 
 
 class Operation(StrEnum):
-    """What can be asked for one VM."""
+    """An operation on one VM."""
 
-    #: A user wants it restarted.
+    #: A user restarts it.
     RESTART = "restart"
-    #: A user wants it moved to another host.
+    #: A user moves it to another host.
     REDEPLOY = "redeploy"
     #: It gets a new image.
     REIMAGE = "reimage"
-    #: A spot VM is taken back.
+    #: A spot VM is reclaimed.
     EVICT = "evict"
-    #: It is to be deleted, and then leaves the fleet.
+    #: It is deleted and then leaves the fleet.
     DELETE = "delete"
 
 
@@ -65,12 +66,12 @@ _ORDERS: Mapping[Operation, Order] = {
 
 
 def order_for(operation: Operation, vm: str) -> Order:
-    """Make the order for `operation` on the VM called `vm`."""
+    """Return the order for `operation` on the VM named `vm`."""
     return replace(_ORDERS[operation], vms=(vm,))
 
 
 def order_for_host(host: str, kind: EventType = EventType.FREEZE) -> Order:
-    """Make the order for planned maintenance of a host."""
+    """Return the order for planned maintenance of a host."""
     return Order(type=kind, source=EventSource.PLATFORM, host=host)
 
 
@@ -86,9 +87,9 @@ def operate(
     rules: Rules,
     scheduled: int = 0,
 ) -> Step:
-    """Announce `operation` for each of `vms`, or for none.
+    """Announce `operation` for all of `vms` or for none.
 
-    `scheduled` says how many user operations are scheduled in the whole fleet.
+    `scheduled` is the number of user operations scheduled in the whole fleet.
     """
     draft = Draft(slice_)
     for vm in vms:
@@ -104,9 +105,13 @@ def _fit(slice_: Slice, operation: Operation, order: Order, vm: VM) -> Order:
     if operation is not Operation.DELETE:
         return order
     group = slice_.groups[vm.group]
-    for each in slice_.live_in(vm.group):
-        if each.removes and vm.name in each.vms and vm.name not in each.left:
-            raise Conflict(f"{vm.name} is being deleted already, by {each.id}")
+    for maintenance in slice_.live_in(vm.group):
+        if (
+            maintenance.removes
+            and vm.name in maintenance.vms
+            and vm.name not in maintenance.left
+        ):
+            raise Conflict(f"{vm.name} is being deleted already, by {maintenance.id}")
     return replace(order, at_once=not _is_given_terminate_notice(vm, group))
 
 
@@ -132,18 +137,18 @@ def degrade(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Announce that `vms` must leave hardware that is predicted to fail.
+    """Announce that `vms` must leave a host that is predicted to fail.
 
-    What was announced before stays, unless the prediction has become worse.
+    An earlier announcement stays, unless the host is now predicted to fail sooner.
     """
     draft = Draft(slice_)
     latest = now + PATIENCE if fails_by is None else min(now + PATIENCE, fails_by)
     earliest = now + policy.MINIMUM_NOTICE[EventType.REDEPLOY]
     not_before = whole_second(max(latest, earliest))
-    known = [*_live(slice_, order.host, Cause.DEGRADED)]
-    if any(_is_no_later(each, not_before) for each in known):
+    announced = [*_live(slice_, order.host, Cause.DEGRADED)]
+    if any(_is_no_later(maintenance, not_before) for maintenance in announced):
         return draft.finish(now, rules)
-    draft.record(*_canceled(known, by, now, "announced again, for an earlier time"))
+    draft.record(*_canceled(announced, by, now, "announced again, for an earlier time"))
     if vms:
         order = replace(
             order,
@@ -166,18 +171,20 @@ def fail(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Tell that a host has failed; what was planned for it is off."""
+    """Announce that a host has failed, and cancel what was scheduled for it."""
     draft = Draft(slice_)
-    known = [*_live(slice_, order.host)]
-    scheduled = [each for each in known if each.phase is Phase.SCHEDULED]
-    reason = order.reason or "its host failed"  # unnamed: groups may read it
+    live = [*_live(slice_, order.host)]
+    scheduled = [
+        maintenance for maintenance in live if maintenance.phase is Phase.SCHEDULED
+    ]
+    reason = order.reason or "its host failed"  # groups may read it: no host name
     draft.record(*_canceled(scheduled, by, now, reason))
     listed = {
         vm
-        for each in known
-        if each.phase is Phase.STARTED and each.completed_by is None
-        for vm in each.vms
-        if vm not in each.left
+        for maintenance in live
+        if maintenance.phase is Phase.STARTED and maintenance.completed_by is None
+        for vm in maintenance.vms
+        if vm not in maintenance.left
     }
     rest = [vm for vm in vms if vm.name not in listed]
     if rest:
@@ -202,20 +209,22 @@ def recover(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Take back that a host is degraded, and end its failure."""
-    del vms, new_id  # whoever is there now: what was announced is what ends
+    """Cancel the announcements for a degraded host, and end its failure."""
+    del vms, new_id  # the announced VMs count, not those on the host now
     draft, host = Draft(slice_), order.host
     degraded = [
-        each
-        for each in _live(slice_, host, Cause.DEGRADED)
-        if each.phase is Phase.SCHEDULED
+        maintenance
+        for maintenance in _live(slice_, host, Cause.DEGRADED)
+        if maintenance.phase is Phase.SCHEDULED
     ]
     reason = order.reason or "its host recovered"
     draft.record(*_canceled(degraded, by, now, reason))
-    for each in _live(slice_, host, Cause.HOST_FAILURE):
-        if each.phase is Phase.STARTED and each.completed_by is None:
+    for maintenance in _live(slice_, host, Cause.HOST_FAILURE):
+        if maintenance.phase is Phase.STARTED and maintenance.completed_by is None:
             draft.record(
-                f.WorkEnded(at=now, by=by, maintenance=each.id, reason=order.reason)
+                f.WorkEnded(
+                    at=now, by=by, maintenance=maintenance.id, reason=order.reason
+                )
             )
     return draft.finish(now, rules)
 
@@ -223,9 +232,13 @@ def recover(
 def _live(
     slice_: Slice, host: str | None, cause: Cause | None = None
 ) -> Iterator[Maintenance]:
-    for each in slice_.maintenances.values():
-        if each.host == host and each.phase.is_live and cause in (None, each.cause):
-            yield each
+    for maintenance in slice_.maintenances.values():
+        if (
+            maintenance.host == host
+            and maintenance.phase.is_live
+            and cause in (None, maintenance.cause)
+        ):
+            yield maintenance
 
 
 def _is_no_later(known: Maintenance, not_before: datetime) -> bool:
@@ -235,5 +248,5 @@ def _is_no_later(known: Maintenance, not_before: datetime) -> bool:
 def _canceled(
     known: Sequence[Maintenance], by: str, now: datetime, reason: str
 ) -> Iterator[f.Canceled]:
-    for each in known:
-        yield f.Canceled(at=now, by=by, maintenance=each.id, reason=reason)
+    for maintenance in known:
+        yield f.Canceled(at=now, by=by, maintenance=maintenance.id, reason=reason)

@@ -1,4 +1,4 @@
-"""How the fleet changes: what is different, and what a live event forbids."""
+"""Fleet changes: the difference between two fleets, and what live events forbid."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from forewarn.core.sentences import few
 from forewarn.core.settling import Draft, Step, note_leaving
 from forewarn.errors import Conflict, InUse
 
-#: How many hosts, groups and VMs one fact tells of at most.
+#: The largest number of hosts, groups or VMs in one fact.
 _CHUNK = 1000
 
 _Named = TypeVar("_Named", Host, Group, VM)
@@ -23,26 +23,29 @@ _Thing = TypeVar("_Thing")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What lies between two fleets; changed things as they were and as they are."""
+    """The difference between two fleets, as pairs of old and new.
+
+    The old one is None if it was added, the new one if it was removed.
+    """
 
     hosts: tuple[tuple[Host | None, Host | None], ...] = ()
     groups: tuple[tuple[Group | None, Group | None], ...] = ()
     vms: tuple[tuple[VM | None, VM | None], ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether the fleets differ."""
         return bool(self.hosts or self.groups or self.vms)
 
     @property
     def groups_touched(self) -> frozenset[str]:
-        """Every group that is different, or has a VM that is."""
-        names = {each.name for pair in self.groups for each in pair if each}
-        names |= {each.group for pair in self.vms for each in pair if each}
+        """Every group that differs, or has a VM that does."""
+        names = {version.name for pair in self.groups for version in pair if version}
+        names |= {version.group for pair in self.vms for version in pair if version}
         return frozenset(names)
 
 
 def difference(current: Fleet, desired: Fleet) -> Difference:
-    """Find what must change for `current` to become `desired`."""
+    """Return what must change for `current` to become `desired`."""
     groups = {
         name: _as_it_listens(current.groups.get(name), group)
         for name, group in desired.groups.items()
@@ -77,7 +80,7 @@ def _pairs(
 
 
 def refuse_large_removal(current: Fleet, found: Difference) -> None:
-    """Refuse to remove more than a tenth of the VMs without being told so."""
+    """Raise `Conflict` if more than a tenth of the VMs would be removed."""
     removed = sum(1 for _, new in found.vms if new is None)
     if removed * 10 > len(current.vms):
         raise Conflict(
@@ -95,7 +98,7 @@ def change(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Change the fleet by what was `found` different."""
+    """Apply the difference `found` to the fleet."""
     _refuse_under_events(slice_, found)
     draft = Draft(slice_)
     draft.record(*_facts(_without_busy(slice_, found), by=by, epoch=epoch, now=now))
@@ -113,7 +116,7 @@ def change(
 
 
 def consequences(step: Step) -> Iterator[str]:
-    """Say what a change of the fleet did to what was announced."""
+    """Describe what a fleet change did to announced maintenance."""
     for fact in step.facts:
         if isinstance(fact, VmsLeft):
             yield f"maintenance {fact.maintenance} no longer touches {few(fact.vms)}"
@@ -127,7 +130,7 @@ def consequences(step: Step) -> Iterator[str]:
 
 
 def _without_busy(slice_: Slice, found: Difference) -> Difference:
-    """Keep the group of a lone VM until what has started there is over."""
+    """Keep the group of a standalone VM until its started maintenance is over."""
 
     groups = tuple(
         (old, new)
@@ -139,7 +142,7 @@ def _without_busy(slice_: Slice, found: Difference) -> Difference:
 
 def _started_in(slice_: Slice, group: Group) -> list[Maintenance]:
     live = slice_.live_in(group.name)
-    return [each for each in live if each.phase is Phase.STARTED]
+    return [maintenance for maintenance in live if maintenance.phase is Phase.STARTED]
 
 
 def _facts(
@@ -173,7 +176,7 @@ def _chunks(things: Sequence[_Thing]) -> Iterator[tuple[_Thing, ...]]:
 
 
 def _refuse_under_events(slice_: Slice, found: Difference) -> None:
-    """Refuse what a live event does not allow."""
+    """Raise `InUse` if a live event forbids the change."""
     for old_vm, new_vm in found.vms:
         if old_vm is not None and new_vm is not None:
             _refuse_if_listed(slice_, old_vm, new_vm)
@@ -188,7 +191,7 @@ def _refuse_under_events(slice_: Slice, found: Difference) -> None:
 
 
 def _refuse_other_spelling(slice_: Slice, found: Difference) -> None:
-    """Refuse a new group by the name of one that is kept until its work is over."""
+    """Refuse a new group with the name of one kept until its work is over."""
     new_names = {key(new.name) for old, new in found.groups if new and not old}
     for old, new in found.groups:
         if old is not None and new is None and key(old.name) in new_names:
@@ -199,20 +202,24 @@ def _refuse_if_listed(slice_: Slice, old: VM, new: VM) -> None:
     if (old.group, old.update_domain) == (new.group, new.update_domain):
         return
     listing = [
-        each
-        for each in slice_.live_in(old.group)
-        if old.name in each.vms and old.name not in each.left
+        maintenance
+        for maintenance in slice_.live_in(old.group)
+        if old.name in maintenance.vms and old.name not in maintenance.left
     ]
     _refuse(listing, f"VM {old.name} cannot change its group or update domain")
 
 
 def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
-    live = (each for each in slice_.maintenances.values() if each.phase.is_live)
-    bound = [each for each in live if each.host == host.name]
+    live = (
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if maintenance.phase.is_live
+    )
+    bound = [maintenance for maintenance in live if maintenance.host == host.name]
     _refuse(bound, f"host {host.name} cannot be removed")
 
 
 def _refuse(listing: Iterable[Maintenance], what: str) -> None:
-    ids = ", ".join(sorted(each.id for each in listing))
+    ids = ", ".join(sorted(maintenance.id for maintenance in listing))
     if ids:
         raise InUse(f"{what} while maintenance is announced for it: {ids}")

@@ -1,6 +1,6 @@
-"""What can be asked of a maintenance now: whatever would be accepted, and do something.
+"""Commands that a maintenance accepts now, and that would have an effect.
 
-Tells what `commands` would do; the tests hold one against the other.
+The tests check these predictions against `commands`.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,17 +10,17 @@ from forewarn.core.maintenance import Maintenance, Phase
 
 
 class Choice(StrEnum):
-    """One of the commands for a maintenance or its events."""
+    """A command for a maintenance or its events."""
 
     #: Approve one of its events.
     APPROVE = "approve"
-    #: Call it off.
+    #: Cancel it.
     CANCEL = "cancel"
-    #: Take the work for done and the duration for over.
+    #: Treat its work as done and its duration as over.
     COMPLETE = "complete"
-    #: Let the driver try again.
+    #: Call the driver again.
     RETRY = "retry"
-    #: Give it up.
+    #: Give up on it.
     CLOSE = "close"
 
 
@@ -40,5 +40,7 @@ _POSSIBLE: Mapping[Choice, Callable[[Maintenance], bool]] = {
 
 
 def choices(maintenance: Maintenance) -> tuple[Choice, ...]:
-    """Name what can be asked of `maintenance`."""
-    return tuple(each for each, possible in _POSSIBLE.items() if possible(maintenance))
+    """Return the commands that `maintenance` accepts now."""
+    return tuple(
+        choice for choice, possible in _POSSIBLE.items() if possible(maintenance)
+    )

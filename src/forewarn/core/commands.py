@@ -1,10 +1,9 @@
-"""What can be asked of the life of a maintenance.
+"""Commands on a maintenance: approve, cancel, complete, retry, close.
 
-Every command changes what was asked for, and then lets follow what follows
-(`settling`): what is over completes, what is due starts, who sees it is told.
-
-A command that has nothing left to do returns no facts. It does not fail: two VMs
-may approve the same event, and a timer may ring twice.
+1. Every command makes its own change and then settles the rest (`settling`): finished
+   maintenance completes, due maintenance starts, and new documents are published.
+2. A command with nothing left to do returns no facts instead of failing: two VMs may
+   approve the same event, and a timer may fire twice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +23,7 @@ from forewarn.errors import TooLate, UnknownEvent
 
 
 def tick(slice_: Slice, now: datetime, rules: Rules) -> Step:
-    """Do what is due at `now`."""
+    """Apply everything that is due at `now`."""
     return Draft(slice_).finish(now, rules)
 
 
@@ -37,14 +36,14 @@ def approve(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Approve those of `event_ids` that are still waiting for it."""
+    """Approve those of `event_ids` that are not approved yet."""
     draft = Draft(slice_)
-    wanted = set(event_ids)
+    requested = set(event_ids)
     for maintenance in slice_.maintenances.values():
         if maintenance.phase is not Phase.SCHEDULED:
             continue
         for event in maintenance.unapproved:
-            if event.id in wanted:
+            if event.id in requested:
                 draft.record(
                     f.Approved(
                         at=now,
@@ -61,15 +60,17 @@ def approve(
 def check_may_approve(
     known: Iterable[tuple[str, Maintenance | None]], audience: Audience
 ) -> None:
-    """Refuse unless each id of `known` is or was an event that `audience` saw."""
+    """Raise `UnknownEvent` unless `audience` sees or saw every event id in `known`."""
     for event_id, maintenance in known:
         events = () if maintenance is None else maintenance.events
-        if not any(each.id == event_id and is_shown(each, audience) for each in events):
+        if not any(
+            event.id == event_id and is_shown(event, audience) for event in events
+        ):
             raise UnknownEvent(f"{event_id} is not an event of this VM")
 
 
 def check_is_live(maintenance: Maintenance, event_id: str) -> None:
-    """Refuse to approve an event that is gone."""
+    """Raise `TooLate` if the event is gone."""
     if not maintenance.phase.is_live:
         raise TooLate(f"{event_id} is over; its maintenance is {maintenance.phase}")
     if maintenance.event(event_id).withdrawn_at is not None:
@@ -85,7 +86,7 @@ def cancel(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Call the maintenance off; only possible before it has started."""
+    """Cancel the maintenance; possible only before it has started."""
     draft = Draft(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.CANCELED:
@@ -100,7 +101,7 @@ def cancel(
 def complete(
     slice_: Slice, maintenance_id: str, *, by: str, now: datetime, rules: Rules
 ) -> Step:
-    """Take the work for done and the duration for over."""
+    """Treat the work as done and the duration as over."""
     draft = Draft(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.COMPLETED:
@@ -116,7 +117,7 @@ def complete(
 def retry(
     slice_: Slice, maintenance_id: str, *, by: str, now: datetime, rules: Rules
 ) -> Step:
-    """Let the driver try again what is still to do of a stuck maintenance."""
+    """Have the driver retry the remaining work of a stuck maintenance."""
     draft = Draft(slice_)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "retry")
     draft.record(f.WorkRetried(at=now, by=by, maintenance=maintenance_id))
@@ -126,7 +127,7 @@ def retry(
 def retry_unasked(
     slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
 ) -> Step:
-    """Let the driver try again by itself, as often as the rules say."""
+    """Have the driver retry automatically, as often as the rules allow."""
     draft = Draft(slice_)
     if is_retry_left(slice_.maintenance(maintenance_id), rules):
         draft.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
@@ -142,7 +143,7 @@ def close(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Give a stuck maintenance up."""
+    """Give up on a stuck maintenance."""
     draft = Draft(slice_)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "close")
     draft.record(f.Closed(at=now, by=by, maintenance=maintenance_id, reason=reason))
@@ -152,7 +153,7 @@ def close(
 def begin_work(
     slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
 ) -> Step:
-    """Note that the driver is about to be called, if there is anything to do."""
+    """Record that the driver is about to be called, if there is work left."""
     draft = Draft(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if is_work_open(maintenance, now, rules):
@@ -171,7 +172,7 @@ def report_work(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Note what the driver did on `vms`, or failed to do."""
+    """Record what the driver did, or failed to do, on `vms`."""
     draft = Draft(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is not Phase.STARTED:
@@ -194,7 +195,7 @@ def note_output(
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Keep what the driver's call left to read."""
+    """Record the output of a driver call."""
     draft = Draft(slice_)
     draft.record(
         f.WorkPrinted(
@@ -207,7 +208,7 @@ def note_output(
 def listen(
     slice_: Slice, groups: Sequence[str], *, epoch: str, now: datetime, rules: Rules
 ) -> Step:
-    """Begin a new epoch for those of `groups` that are silent."""
+    """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
     draft = Draft(slice_)
     for name in groups:
         if slice_.groups[name].is_listening(now, slice_.outages):
@@ -217,13 +218,16 @@ def listen(
 
 
 def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
-    """Note that the service was away; whom it concerns will look at it."""
+    """Record that the service was down.
+
+    Nothing is settled here: everything that reads outages picks it up later.
+    """
     draft = Draft(slice_)
     draft.record(f.OutageEnded(at=now, outage=outage))
     return Step(draft.slice, tuple(draft.facts))
 
 
-# --- questions ---------------------------------------------------------------
+# --- predicates --------------------------------------------------------------
 
 
 def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
@@ -239,7 +243,10 @@ def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
 
 
 def is_work_wanted(maintenance: Maintenance, vms: Sequence[str]) -> bool:
-    """Whether somebody waits for work on `vms`; whoever has done it all may tidy up."""
+    """Whether work on `vms` is still wanted.
+
+    A driver call whose VMs are all done may continue, to clean up.
+    """
     if maintenance.completed_by is not None or maintenance.phase is Phase.FAILED:
         return False
     undone = {*vms} - {*maintenance.done}
@@ -247,7 +254,7 @@ def is_work_wanted(maintenance: Maintenance, vms: Sequence[str]) -> bool:
 
 
 def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
-    """Whether it is stuck, and the driver is called again unasked."""
+    """Whether it is stuck and an automatic retry is left."""
     return (
         maintenance.phase is Phase.STARTED
         and maintenance.stuck_since is not None

@@ -1,4 +1,4 @@
-"""What an audience sees: its live maintenances as a document."""
+"""The Scheduled Events document of an audience."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ STATUS = {
 
 
 def document(audience: Audience, maintenances: Iterable[Maintenance]) -> Document:
-    """Write the document of `audience`, events in the order of announcement."""
+    """Build the document of `audience`, events in order of announcement."""
     return Document(
         incarnation=audience.incarnation, events=view(audience, maintenances)
     )
@@ -22,7 +22,7 @@ def document(audience: Audience, maintenances: Iterable[Maintenance]) -> Documen
 def view(
     audience: Audience, maintenances: Iterable[Maintenance]
 ) -> tuple[ScheduledEvent, ...]:
-    """Pick what `audience` sees of `maintenances`."""
+    """Return the events of `maintenances` that `audience` sees."""
     return tuple(
         _scheduled_event(maintenance, event)
         for maintenance in maintenances
@@ -33,7 +33,7 @@ def view(
 
 
 def is_shown(event: Event, audience: Audience) -> bool:
-    """Whether `event` is one that `audience` sees while it is live."""
+    """Whether `audience` sees `event` while it is live."""
     if event.group != audience.group:
         return False
     return audience.vm is None or audience.vm in event.resources

@@ -14,18 +14,18 @@ _PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
 
 
 def duration_of(written: str | float | timedelta) -> timedelta:
-    """Read a duration; a number is one of seconds."""
+    """Parse a duration; a plain number is in seconds."""
     if isinstance(written, timedelta):
         return written
     text = str(written).strip()
     if _PLAIN.fullmatch(text) or _is_number(written):
         return _seconds(float(text), text)
-    found = _WRITTEN.fullmatch(text)
-    if not text or found is None:
+    match = _WRITTEN.fullmatch(text)
+    if not text or match is None:
         raise InvalidInput(
             f"{text!r} is not a duration; write 90, 90s, 20m, 1h30m, 1d or 250ms"
         )
-    parts = zip(found.groups(), _MILLISECONDS, strict=True)
+    parts = zip(match.groups(), _MILLISECONDS, strict=True)
     try:
         return timedelta(milliseconds=sum(int(n or 0) * unit for n, unit in parts))
     except OverflowError:
@@ -33,7 +33,7 @@ def duration_of(written: str | float | timedelta) -> timedelta:
 
 
 def _is_number(written: object) -> bool:
-    """Whether it is one, as a program has calculated it: 1 / 3, 1e-07."""
+    """Whether it is a computed number, such as 1 / 3 or 1e-07."""
     if isinstance(written, bool) or not isinstance(written, int | float):
         return False
     return written >= 0
@@ -47,7 +47,7 @@ def _seconds(number: float, text: str) -> timedelta:
 
 
 def written(duration: timedelta) -> str:
-    """Write `duration` as it can be read again: 1h30m."""
+    """Format `duration` so that it can be parsed again: 1h30m."""
     left, parts = round(duration / timedelta(milliseconds=1)), []
     for size, unit in zip(_MILLISECONDS, ("d", "h", "m", "s", "ms"), strict=True):
         count, left = divmod(left, size)

@@ -1,6 +1,6 @@
-"""Why a maintenance is where it is: what it waits for, since when, who could open it.
+"""Explanation of what a maintenance is waiting for, since when, and who can unblock it.
 
-Explains what `policy` decides; it decides nothing itself.
+It explains what `policy` decides, and decides nothing itself.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,15 +19,15 @@ from forewarn.core.share import share_of
 
 
 class WaitKind(StrEnum):
-    """What a maintenance can wait for."""
+    """The kind of thing that a maintenance waits for."""
 
-    #: Somebody's approval.
+    #: The approval of a group.
     APPROVAL = "approval"
-    #: A time.
+    #: A point in time.
     TIME = "time"
-    #: Something that keeps it from starting although it is due.
+    #: A blocker that keeps it from starting although it is due.
     GATE = "gate"
-    #: The moment in which VMs see Started before anything happens.
+    #: The time in which VMs see Started before anything happens.
     LEAD = "lead"
     #: The driver.
     WORK = "work"
@@ -40,18 +40,18 @@ class Wait:
     kind: WaitKind
     what: str
     since: datetime | None
-    opens_at: datetime | None = None  # None: that is not known
-    opened_by: str | None = None  # None: by time alone
+    opens_at: datetime | None = None  # None if unknown
+    opened_by: str | None = None  # None if only time can unblock it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Where a maintenance is, and why."""
+    """The state of a maintenance, and the reasons for it."""
 
     phase: Phase
     due: bool
     waits: tuple[Wait, ...]
-    starts_at_latest: datetime | None  # None: it has started, or that is not known
+    starts_at_latest: datetime | None  # None if it has started, or if unknown
     sentences: tuple[str, ...]
 
 
@@ -63,10 +63,11 @@ def explain(
     only: str | None = None,
     most: int | None = None,
 ) -> Explanation:
-    """Explain `maintenance`; the slice holds all that is live in its groups.
+    """Explain the state of `maintenance`; `slice_` holds all that is live in its
+    groups.
 
-    If it is `only` for one group, others are not named. Of the waits the first `most`
-    are there, maybe more.
+    If `only` names a group, other groups are not named. At least the first `most` waits
+    are included, possibly more.
     """
     due = policy.is_due(maintenance, now)
     shown = _shown(maintenance, only)
@@ -88,12 +89,12 @@ def explain(
 
 
 def _shown(maintenance: Maintenance, only: str | None) -> Maintenance:
-    """Cut `maintenance` to what the group `only` may know, if there is one."""
+    """Redact `maintenance` for the group `only`, if given."""
     share = None if only is None else share_of(maintenance, only)
     return maintenance if share is None else share
 
 
-# --- before it has started ---------------------------------------------------
+# --- before the start --------------------------------------------------------
 
 
 def _before_start(
@@ -104,7 +105,11 @@ def _before_start(
     only: str | None,
 ) -> Iterator[Wait]:
     if not policy.is_due(maintenance, now):
-        own = [each for each in maintenance.unapproved if only in (None, each.group)]
+        own = [
+            candidate
+            for candidate in maintenance.unapproved
+            if only in (None, candidate.group)
+        ]
         for event in own:
             yield _approval(maintenance, event)
         if len(own) < len(maintenance.unapproved):
@@ -126,7 +131,7 @@ def _before_start(
 
 
 def _enough(waits: Iterable[Wait], most: int | None) -> Iterator[Wait]:
-    """Take the first `most`, and more while they say when it starts at the latest."""
+    """Yield the first `most` waits, and more while the latest start is still known."""
     is_known = True
     for number, wait in enumerate(waits, 1):
         yield wait
@@ -263,7 +268,7 @@ def _starts_at_latest(
     return max(times)
 
 
-# --- after it has started ----------------------------------------------------
+# --- after the start ---------------------------------------------------------
 
 
 def _after_start(
@@ -331,7 +336,7 @@ def _failure(maintenance: Maintenance) -> Wait:
     )
 
 
-# --- in words ----------------------------------------------------------------
+# --- sentences ---------------------------------------------------------------
 
 
 def _sentences(

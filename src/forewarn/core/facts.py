@@ -1,8 +1,8 @@
-"""What happened, in the past tense.
+"""Facts: the kinds of journal entries, named in the past tense.
 
-Facts are complete: `lifecycle.apply` rebuilds the state from them alone. Each has
-a version, raised when its fields change their meaning, so that old journals can
-still be read.
+1. Facts are complete: `lifecycle.apply` rebuilds the state from them alone.
+2. Each has a version, raised when its fields change their meaning, so that old journals
+   can still be read.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from forewarn.core.tokens import Refusal, Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetChanged:
-    """Hosts, groups and VMs came, changed or left."""
+    """Hosts, groups and VMs were added, changed or removed."""
 
     version: ClassVar[int] = 1
     at: datetime
     by: str | None
-    epoch: str  # of the audiences that came into being
+    epoch: str  # of the audiences created by this fact
     hosts: tuple[Host, ...] = ()
     groups: tuple[Group, ...] = ()
     vms: tuple[VM, ...] = ()
@@ -34,7 +34,7 @@ class FleetChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListeningBegan:
-    """A silent group asked for events; its counter starts anew."""
+    """A group's poll enabled Scheduled Events; its incarnation restarts at 0."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -55,7 +55,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approved:
-    """Somebody let an event go ahead."""
+    """An event was approved."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -68,7 +68,7 @@ class Approved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmsLeft:
-    """VMs of a live maintenance left the fleet, or the host it is for."""
+    """VMs of a live maintenance left the fleet, or the host that it is for."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -78,7 +78,7 @@ class VmsLeft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawn:
-    """An event went away because all of its VMs have left."""
+    """An event was withdrawn because all of its VMs have left."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -108,7 +108,7 @@ class WorkBegan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkDone:
-    """The driver did its work on some VMs."""
+    """The driver finished its work on some VMs."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -130,28 +130,28 @@ class WorkFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkPrinted:
-    """The driver's call ended, and left this to read."""
+    """A driver call ended and printed this output."""
 
     version: ClassVar[int] = 1
     at: datetime
     maintenance: str
     attempt: int
-    output: str  # the end of it
+    output: str  # only the end of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkRetried:
-    """There is to be another attempt at what is still to do."""
+    """The remaining work will be attempted again."""
 
     version: ClassVar[int] = 1
     at: datetime
-    by: str | None  # None: the service, by its settings
+    by: str | None  # None if retried automatically
     maintenance: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkEnded:
-    """The operator said that the work is done and the duration over."""
+    """The operator declared the work done and the duration over."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -171,7 +171,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canceled:
-    """A maintenance was called off before it started."""
+    """A maintenance was canceled before it started."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -182,7 +182,7 @@ class Canceled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """The operator gave a stuck maintenance up."""
+    """The operator gave up on a stuck maintenance."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -223,7 +223,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageEnded:
-    """The service was away for a while; that was nobody's notice."""
+    """The service was down for a while; downtime does not count as notice."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -232,33 +232,36 @@ class OutageEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenCreated:
-    """Somebody was given a token."""
+    """A token was created."""
 
     version: ClassVar[int] = 1
     at: datetime
     by: str
-    token: str  # its id, which opens nothing
+    token: str  # its id, which grants no access
     name: str
     role: Role
-    group: str | None = None  # None: for all groups
-    expires_at: datetime | None = None  # None: never
+    group: str | None = None  # None if for all groups
+    expires_at: datetime | None = None  # None if it never expires
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRevoked:
-    """A token is good for nothing any more."""
+    """A token was revoked."""
 
     version: ClassVar[int] = 1
     at: datetime
-    by: str | None  # None: the service, as its group was removed
+    by: str | None  # None if revoked because its group was removed
     token: str
     name: str
-    group: str | None = None  # None: it was for all groups
+    group: str | None = None  # None if it was for all groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRefused:
-    """Tokens were shown that are none, or none any more; they are not kept."""
+    """Requests with invalid, expired or revoked tokens were rejected.
+
+    The tokens themselves are not kept.
+    """
 
     version: ClassVar[int] = 1
     at: datetime
@@ -293,7 +296,7 @@ Fact: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A fact at its place in the journal."""
+    """A fact with its position in the journal."""
 
     position: int
     fact: Fact

@@ -8,17 +8,17 @@ from enum import StrEnum
 
 from forewarn.core.outages import Outage, lost
 
-#: How long a group may stay quiet before it counts as silent.
+#: Scheduled Events is disabled for a group after this time without a request.
 SILENCE = timedelta(hours=24)
 
-#: What a VM, a group, a host or a token may be called.
+#: Valid names of VMs, groups, hosts and tokens.
 NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
 
 _DIGITS = re.compile(r"(\d+)")
 
 
 class GroupKind(StrEnum):
-    """Why the VMs of a group belong together."""
+    """What the VMs of a group have in common."""
 
     #: VMs spread over update domains.
     AVAILABILITY_SET = "availability-set"
@@ -26,36 +26,36 @@ class GroupKind(StrEnum):
     CLOUD_SERVICE = "cloud-service"
     #: One placement group of a scale set.
     SCALE_SET = "scale-set"
-    #: One VM alone.
+    #: A single VM.
     STANDALONE = "standalone"
 
 
 class Listening(StrEnum):
-    """When a group counts as listening."""
+    """When Scheduled Events is enabled for a group."""
 
-    #: After its first request, until 24 h pass without one.
+    #: From its first request until 24 h pass without one.
     ON_DEMAND = "on-demand"
-    #: Without ever asking.
+    #: Always, even if it never sends a request.
     ALWAYS = "always"
 
 
 class AutoApproval(StrEnum):
-    """User operations that a group approves beforehand."""
+    """User operations that a group approves in advance."""
 
-    #: A restart asked for by a user.
+    #: A restart requested by a user.
     USER_REBOOT = "user-reboot"
-    #: A redeploy asked for by a user.
+    #: A redeploy requested by a user.
     USER_REDEPLOY = "user-redeploy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VM:
-    """One virtual machine; its name is what the wire calls a resource."""
+    """One virtual machine; the protocol calls it a resource."""
 
     name: str
     group: str
-    host: str | None = None  # None: it is not said where it runs
-    update_domain: int | None = None  # None: in none
+    host: str | None = None  # None if unknown
+    update_domain: int | None = None  # None if it has none
     fault_domain: int | None = None
     zone: str | None = None
     addresses: tuple[str, ...] = ()
@@ -76,15 +76,18 @@ class Group:
     name: str
     kind: GroupKind = GroupKind.STANDALONE
     listening: Listening = Listening.ON_DEMAND
-    terminate_notice: int | None = None  # seconds; None: no terminate notice
+    terminate_notice: int | None = None  # seconds; None if it gets no terminate notice
     auto_approve: tuple[AutoApproval, ...] = ()
     isolated: bool = False  # each VM sees only its own events
-    declared: bool = True  # False: exists only because a VM has no group
-    listening_since: datetime | None = None  # None: has never asked
+    declared: bool = True  # False if created for a VM without a group
+    listening_since: datetime | None = None  # None if it never sent a request
     last_request: datetime | None = None
 
     def is_listening(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
-        """Whether the group has asked for events in the last 24 h."""
+        """Whether Scheduled Events is enabled for the group at `now`.
+
+        On demand, this needs a request in the last 24 h, not counting outages.
+        """
         if self.listening is Listening.ALWAYS:
             return True
         return self.last_request is not None and not is_silence(
@@ -101,18 +104,18 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """Those who share one document: a group, or one VM of an isolated group."""
+    """The VMs that share one document: a group, or one VM of an isolated group."""
 
     name: str
     group: str
-    vm: str | None = None  # None: the whole group
+    vm: str | None = None  # None for the whole group
     epoch: str
     incarnation: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """All hosts, groups and VMs, each by name, in the order they were given."""
+    """All hosts, groups and VMs by name, in the order in which they were declared."""
 
     hosts: Mapping[str, Host] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
@@ -120,25 +123,28 @@ class Fleet:
 
 
 def is_silence(since: datetime, now: datetime, outages: Iterable[Outage]) -> bool:
-    """Whether 24 h in which one could ask have passed without a request."""
+    """Whether 24 h of uptime have passed without a request."""
     silence = now - since
     return silence >= SILENCE and silence - lost(outages, since, now) >= SILENCE
 
 
 def key(name: str) -> str:
-    """Fold `name` so that names differing only in case are the same."""
+    """Fold the case of `name`, because names are compared without regard to case."""
     return name.lower()
 
 
 def natural(name: str) -> tuple[object, ...]:
-    """Order names as people do: web-2 before web-10; different names never tie."""
+    """Return a sort key for natural order: web-2 before web-10.
+
+    Different names never compare equal.
+    """
     parts = _DIGITS.split(name.lower())
     numbered = ((0, int(part)) if part.isdigit() else (1, part) for part in parts)
     return (*numbered, (2, name))
 
 
 def audiences_of(group: Group, vms: Iterable[VM], epoch: str) -> Iterator[Audience]:
-    """Name those who share a document in `group`."""
+    """Create the audiences of `group`."""
     if not group.isolated:
         yield Audience(name=group.name, group=group.name, epoch=epoch)
         return
@@ -148,11 +154,11 @@ def audiences_of(group: Group, vms: Iterable[VM], epoch: str) -> Iterator[Audien
 
 
 def audience_name(group: Group, vm: str) -> str:
-    """Name the audience that `vm` of `group` belongs to."""
+    """Return the name of the audience that `vm` of `group` belongs to."""
     return f"{group.name}/{vm}" if group.isolated else group.name
 
 
 def audience_of(group: Group, vm: str) -> Audience:
-    """Say with whom `vm` of `group` shares a document, whatever its epoch."""
+    """Return the audience that `vm` of `group` belongs to, with an empty epoch."""
     own = vm if group.isolated else None
     return Audience(name=audience_name(group, vm), group=group.name, vm=own, epoch="")

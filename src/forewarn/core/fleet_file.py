@@ -1,6 +1,6 @@
-"""The fleet file: plain tables, as TOML or JSON gives them, to a fleet and back.
+"""Fleet file: conversion between TOML or JSON tables and a fleet.
 
-An error says where it is and what was expected there.
+Every error names its place in the file and what was expected there.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -37,14 +37,14 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 def _wrong(place: str, expected: str, value: object) -> InvalidInput:
     try:
         text = repr(value)
-    except ValueError:  # more digits than Python writes
+    except ValueError:  # more digits than Python converts to text
         text = "an endless number"
     shown = text if len(text) <= 60 else f"{text[:57]}..."
     return InvalidInput(f"{place}: expected {expected}, not {shown}")
 
 
 def read_name(value: object, place: str) -> str:
-    """Read the name of a host, group or VM."""
+    """Parse the name of a host, group or VM."""
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
     raise _wrong(place, "a name of 1 to 80 of A-Z a-z 0-9 . _ -", value)
@@ -57,8 +57,8 @@ def _text(value: object, place: str) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether `text` holds no half of a character, as JSON can write it."""
-    return not any("\ud800" <= each <= "\udfff" for each in text)
+    """Whether `text` has no lone surrogates, which JSON escapes can produce."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _flag(value: object, place: str) -> bool:
@@ -79,9 +79,9 @@ def _number(allowed: range) -> _Reader:
 
 def _choice(kind: type[_Choice]) -> _Reader:
     def read(value: object, place: str) -> _Choice:
-        if isinstance(value, str) and value in {each.value for each in kind}:
+        if isinstance(value, str) and value in {member.value for member in kind}:
             return kind(value)
-        expected = " or ".join(f'"{each.value}"' for each in kind)
+        expected = " or ".join(f'"{member.value}"' for member in kind)
         raise _wrong(place, expected, value)
 
     return read
@@ -91,7 +91,7 @@ def _several(one: _Reader, expected: str) -> _Reader:
     def read(value: object, place: str) -> tuple[object, ...]:
         if not isinstance(value, list):
             raise _wrong(place, expected, value)
-        return tuple(one(each, f"{place}[{i}]") for i, each in enumerate(value))
+        return tuple(one(item, f"{place}[{i}]") for i, item in enumerate(value))
 
     return read
 
@@ -111,8 +111,7 @@ def _tags(value: object, place: str) -> dict[str, str]:
     if not isinstance(value, dict):
         raise _wrong(place, "a table of text", value)
     return {
-        _text(name, place): _text(each, f"{place}.{name}")
-        for name, each in value.items()
+        _text(name, place): _text(tag, f"{place}.{name}") for name, tag in value.items()
     }
 
 
@@ -149,10 +148,10 @@ _VM: Mapping[str, _Reader] = {
 
 _TABLES = ("hosts", "groups", "vms")
 
-#: Keys of the file whose name differs from the field's.
+#: Keys of the file whose name differs from the field's name.
 _FIELDS = {"terminate_notice_seconds": "terminate_notice"}
-#: Keys that only the service knows; taken and ignored, so that what was read can be
-#: written back.
+#: Keys that only the service sets. They are accepted and ignored, so that the output of
+#: the API can be applied again.
 _READ_ONLY = frozenset({"listening_since", "last_request"})  # of a group
 
 
@@ -164,8 +163,8 @@ def _read(
     ignored = _READ_ONLY if readers is _GROUP else frozenset()
     unknown = [name for name in table if name not in readers and name not in ignored]
     if unknown:
-        known = ", ".join(readers)
-        raise InvalidInput(f"{place}: unknown key {unknown[0]!r}; known are {known}")
+        names = ", ".join(readers)
+        raise InvalidInput(f"{place}: unknown key {unknown[0]!r}; known are {names}")
     return {
         _FIELDS.get(name, name): reader(table[name], f"{place}.{name}")
         for name, reader in readers.items()
@@ -174,12 +173,12 @@ def _read(
 
 
 def read_host(table: object, place: str) -> Host:
-    """Read one host."""
+    """Parse one host."""
     return Host(**_with_name(_read(table, _HOST, place), place))  # type: ignore[arg-type]  # checked by the readers
 
 
 def read_group(table: object, place: str) -> Group:
-    """Read one group."""
+    """Parse one group."""
     values = _with_name(_read(table, _GROUP, place), place)
     if "kind" not in values:
         raise InvalidInput(f"{place}: kind is missing")
@@ -187,7 +186,7 @@ def read_group(table: object, place: str) -> Group:
 
 
 def read_vm(table: object, place: str) -> VM:
-    """Read one VM; without a group it is in the group of its own name."""
+    """Parse one VM; the group defaults to one with the VM's own name."""
     values = _with_name(_read(table, _VM, place), place)
     values.setdefault("group", values["name"])
     return VM(**values)  # type: ignore[arg-type]  # checked by the readers
@@ -199,17 +198,17 @@ def _with_name(values: dict[str, object], place: str) -> dict[str, object]:
     return values
 
 
-# --- the whole ---------------------------------------------------------------
+# --- the whole fleet ---------------------------------------------------------
 
 
 def read_fleet(data: object, origin: str = "fleet") -> Fleet:
-    """Read a whole fleet; messages name `origin` and the place in it."""
+    """Parse a whole fleet; error messages name `origin` and the place in it."""
     if not isinstance(data, dict):
         raise _wrong(origin, "tables hosts, groups and vms", data)
     unknown = [name for name in data if name not in _TABLES]
     if unknown:
-        known = ", ".join(_TABLES)
-        raise InvalidInput(f"{origin}: unknown key {unknown[0]!r}; known are {known}")
+        names = ", ".join(_TABLES)
+        raise InvalidInput(f"{origin}: unknown key {unknown[0]!r}; known are {names}")
     hosts = [read_host(row, at) for at, row in _rows(data, "hosts", origin)]
     groups = [read_group(row, at) for at, row in _rows(data, "groups", origin)]
     vms = [read_vm(row, at) for at, row in _rows(data, "vms", origin)]
@@ -232,17 +231,17 @@ def _rows(data: Table, table: str, origin: str) -> Iterable[tuple[str, object]]:
 def join(
     hosts: Iterable[Host], groups: Iterable[Group], vms: Iterable[VM], origin: str
 ) -> Fleet:
-    """Put hosts, groups and VMs together, if they fit together."""
+    """Combine hosts, groups and VMs, and check all references between them."""
     hosts, groups, vms = list(hosts), list(groups), list(vms)
     host_names = _unique([host.name for host in hosts], "host", origin)
-    known = {key(group.name): group for group in groups}
+    groups_by_key = {key(group.name): group for group in groups}
     _unique([group.name for group in groups], "group", origin)
     joined: dict[str, VM] = {}
     addresses: dict[str, str] = {}
     _unique([vm.name for vm in vms], "VM", origin)
     for vm in vms:
         place = f"{origin}: VM {vm.name}"
-        group = _group_of(vm, known, place)
+        group = _group_of(vm, groups_by_key, place)
         joined[vm.name] = replace(
             vm, group=group.name, host=_host(vm, host_names, place)
         )
@@ -255,7 +254,7 @@ def join(
             addresses[address] = vm.name
     return Fleet(
         hosts={host.name: host for host in hosts},
-        groups={group.name: group for group in known.values()},
+        groups={group.name: group for group in groups_by_key.values()},
         vms=joined,
     )
 
@@ -281,7 +280,7 @@ def _host(vm: VM, hosts: Mapping[str, str], place: str) -> str | None:
 
 
 def _group_of(vm: VM, known: dict[str, Group], place: str) -> Group:
-    """Find the group of `vm`, or make it the group of its own name."""
+    """Return the group of `vm`; create it if it has the VM's own name."""
     own = key(vm.group) == key(vm.name)
     group = known.get(key(vm.group))
     if group is None and not own:
@@ -298,40 +297,40 @@ def _group_of(vm: VM, known: dict[str, Group], place: str) -> Group:
 
 
 def warnings(fleet: Fleet) -> list[str]:
-    """Say where the placement defeats the update domains."""
+    """Describe hosts that hold VMs of several update domains of one group."""
     domains: dict[tuple[str, str], set[int]] = {}
     for vm in fleet.vms.values():
         if vm.host is not None and vm.update_domain is not None:
             domains.setdefault((vm.host, vm.group), set()).add(vm.update_domain)
     return [
-        f"host {host} holds VMs of group {group} from {len(found)} update domains;"
+        f"host {host} holds VMs of group {group} from {len(numbers)} update domains;"
         " maintenance of the host touches them all at once"
-        for (host, group), found in domains.items()
-        if len(found) > 1
+        for (host, group), numbers in domains.items()
+        if len(numbers) > 1
     ]
 
 
-# --- and back ----------------------------------------------------------------
+# --- back to tables ----------------------------------------------------------
 
 
 def host_table(host: Host) -> dict[str, object]:
-    """Write `host` with the keys of the fleet file."""
+    """Convert `host` to a table with the keys of the fleet file."""
     return {"name": host.name}
 
 
 def group_table(group: Group) -> dict[str, object]:
-    """Write `group` with the keys of the fleet file."""
+    """Convert `group` to a table with the keys of the fleet file."""
     return {
         "name": group.name,
         "kind": group.kind.value,
         "listening": group.listening.value,
         "terminate_notice_seconds": group.terminate_notice,
-        "auto_approve": [each.value for each in group.auto_approve],
+        "auto_approve": [operation.value for operation in group.auto_approve],
         "isolated": group.isolated,
     }
 
 
 def vm_table(vm: VM) -> dict[str, object]:
-    """Write `vm` with the keys of the fleet file."""
+    """Convert `vm` to a table with the keys of the fleet file."""
     table: dict[str, object] = {name: getattr(vm, name) for name in _VM}
     return {**table, "addresses": list(vm.addresses), "tags": dict(vm.tags)}

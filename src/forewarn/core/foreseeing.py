@@ -1,6 +1,6 @@
-"""What would become of a maintenance, explained before it is announced.
+"""Dry run: the explanation of a maintenance before it is announced.
 
-It has no id yet, and so no sentence names one (`sentences`).
+It has no id yet, so no sentence contains one (`sentences`).
 """
 
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from forewarn.core.sentences import at, called, what
 def foresee(
     slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
 ) -> Explanation:
-    """Explain `maintenance` in the slice that its announcement would leave.
+    """Explain `maintenance` in the slice that its announcement would produce.
 
-    Beside what it would wait for at once, those are named that come first in its
-    groups: though its time has come, it follows them.
+    Its waits include the maintenance that comes before it in each group: even when it
+    is due, it starts after that.
     """
-    told = explain(slice_, maintenance, now, rules)
-    sentences = (_opening(maintenance, now), *told.sentences[1:])
+    explanation = explain(slice_, maintenance, now, rules)
+    sentences = (_opening(maintenance, now), *explanation.sentences[1:])
     ahead = tuple(_ahead(slice_, maintenance, now))
     if maintenance.phase is not Phase.SCHEDULED or not ahead:
-        return replace(told, sentences=sentences)
+        return replace(explanation, sentences=sentences)
     return replace(
-        told,
-        waits=(*told.waits, *ahead),
+        explanation,
+        waits=(*explanation.waits, *ahead),
         starts_at_latest=None,
         sentences=(*sentences[:-1], *map(_sentence, ahead), _UNKNOWN),
     )

@@ -1,11 +1,9 @@
-"""The state machine of a maintenance, and how each fact changes the state.
+"""State machine of a maintenance: how each fact changes the state.
 
-Rules of this file:
-
-1. Every change of phase happens here, and goes through `_move`.
-2. Nothing here decides. A fact has happened; `apply` only writes it down, so the
-   journal, replayed, gives the state that was saved.
-3. Nothing here reads a clock, makes an id, logs or waits.
+1. Every phase change happens here and goes through `_move`.
+2. Nothing here decides. `apply` only records a fact that has happened, so replaying the
+   journal produces the saved state.
+3. Nothing here reads a clock, creates an id, logs or waits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +27,7 @@ TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
 
 
 def apply(slice_: Slice, fact: f.Fact) -> Slice:
-    """Write `fact` down in `slice_`."""
+    """Return `slice_` with `fact` applied."""
     match fact:
         case f.FleetChanged():
             return _apply_fleet(slice_, fact)
@@ -64,12 +62,12 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
 
 def _noted(slice_: Slice, fact: f.Fact) -> Slice:
     if not isinstance(fact, f.OutageEnded):
-        return slice_  # these are kept beside the slice, and in the journal alone
+        return slice_  # kept only in the journal and in other tables
     return replace(slice_, outages=(*slice_.outages, fact.outage))
 
 
 def replay(facts: Iterable[f.Fact]) -> Slice:
-    """Rebuild the whole state from the beginning of a journal."""
+    """Rebuild the whole state from the start of a journal."""
     slice_ = Slice()
     for fact in facts:
         slice_ = apply(slice_, fact)
@@ -126,8 +124,8 @@ def _left(slice_: Slice, fact: f.VmsLeft | f.Withdrawn) -> Maintenance:
     if isinstance(fact, f.VmsLeft):
         return replace(maintenance, left=maintenance.left + fact.vms)
     events = tuple(
-        replace(each, withdrawn_at=fact.at) if each.id == fact.event else each
-        for each in maintenance.events
+        replace(event, withdrawn_at=fact.at) if event.id == fact.event else event
+        for event in maintenance.events
     )
     return replace(maintenance, events=events)
 
@@ -174,10 +172,10 @@ def _apply_audience(slice_: Slice, fact: f.ListeningBegan | f.Published) -> Slic
         slice_.groups[fact.group], listening_since=fact.at, last_request=fact.at
     )
     audiences = {
-        name: replace(each, epoch=fact.epoch, incarnation=0)
-        if each.group == fact.group
-        else each
-        for name, each in slice_.audiences.items()
+        name: replace(audience, epoch=fact.epoch, incarnation=0)
+        if audience.group == fact.group
+        else audience
+        for name, audience in slice_.audiences.items()
     }
     groups = {**slice_.groups, group.name: group}
     return replace(slice_, groups=groups, audiences=audiences)
@@ -202,7 +200,7 @@ def _apply_fleet(slice_: Slice, fact: f.FleetChanged) -> Slice:
 def _audiences(
     before: Slice, after: Slice, fact: f.FleetChanged
 ) -> Mapping[str, Audience]:
-    """Keep the audiences that still exist; begin those that are new."""
+    """Keep the audiences that still exist, and create the new ones."""
     remade = {
         group.name
         for group in fact.groups
@@ -212,9 +210,9 @@ def _audiences(
     moved = {vm.name for vm in fact.vms} | set(fact.removed_vms)
     gone = remade | set(fact.removed_groups)
     kept = {
-        name: each
-        for name, each in before.audiences.items()
-        if each.group not in gone and each.vm not in moved
+        name: old
+        for name, old in before.audiences.items()
+        if old.group not in gone and old.vm not in moved
     }
     for name in remade:
         members = [vm for vm in after.vms.values() if vm.group == name]

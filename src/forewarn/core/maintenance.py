@@ -1,4 +1,4 @@
-"""A maintenance, the events that groups see of it, and the slice the core works on."""
+"""Maintenance, its events, and the slice of the state that commands work on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,27 +12,27 @@ from forewarn.protocol.types import EventSource, EventType
 
 
 class Phase(StrEnum):
-    """Where a maintenance is in its life; nothing leaves the last three."""
+    """The phase of a maintenance; the last three are final."""
 
-    #: Announced; the notice is running, or a gate is shut.
+    #: Announced; the notice period is running, or it is blocked.
     SCHEDULED = "SCHEDULED"
     #: The driver may act.
     STARTED = "STARTED"
-    #: The work is done and the event gone.
+    #: The work is done and the event is gone.
     COMPLETED = "COMPLETED"
-    #: Called off before it started.
+    #: Canceled before it started.
     CANCELED = "CANCELED"
-    #: Started, and given up by the operator.
+    #: Started, then given up by the operator.
     FAILED = "FAILED"
 
     @property
     def is_live(self) -> bool:
-        """Whether events of this phase are on the wire."""
+        """Whether events in this phase are part of the document."""
         return self in (Phase.SCHEDULED, Phase.STARTED)
 
 
 class Cause(StrEnum):
-    """What led to a maintenance."""
+    """The cause of a maintenance."""
 
     #: Planned work on the platform.
     PLATFORM = "platform"
@@ -40,11 +40,11 @@ class Cause(StrEnum):
     DEGRADED = "degraded"
     #: Hardware that has failed.
     HOST_FAILURE = "host-failure"
-    #: A user asked for a restart.
+    #: A user requested a restart.
     USER_RESTART = "user-restart"
-    #: A user asked for a redeploy.
+    #: A user requested a redeploy.
     USER_REDEPLOY = "user-redeploy"
-    #: A spot VM is taken back.
+    #: A spot VM is reclaimed.
     EVICTION = "eviction"
     #: A VM is deleted.
     SCALE_IN = "scale-in"
@@ -53,13 +53,13 @@ class Cause(StrEnum):
 
 
 class Via(StrEnum):
-    """By which way an approval came."""
+    """The channel through which an approval came."""
 
     #: A VM's POST to the metadata endpoint.
     METADATA = "metadata"
-    #: The operator's API.
+    #: The control API.
     CONTROL = "control"
-    #: The Azure Resource Manager dialect.
+    #: The API in the style of Azure Resource Manager.
     ARM = "arm"
     #: A setting of the group.
     POLICY = "policy"
@@ -67,34 +67,34 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One group's share of a maintenance."""
+    """The part of a maintenance that one group sees."""
 
     id: str
     group: str
     resources: tuple[str, ...]
     paas: tuple[str, ...] = ()  # those of `resources` that are PaaS
-    update_domain: int | None = None  # None: its VMs are in none
-    approved_by: str | None = None  # a VM's or a token's name
-    approved_via: Via | None = None  # None: nobody has approved
+    update_domain: int | None = None  # None if its VMs have none
+    approved_by: str | None = None  # name of a VM or token
+    approved_via: Via | None = None  # None if not approved
     approved_at: datetime | None = None
-    withdrawn_at: datetime | None = None  # None: some of its VMs are still there
-    silent: bool = False  # whether its group was silent when it was announced
+    withdrawn_at: datetime | None = None  # None if some of its VMs are still there
+    silent: bool = False  # whether its group was disabled when announced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """One act on the fleet."""
+    """One maintenance operation on the fleet."""
 
     id: str
     type: EventType
     source: EventSource
     cause: Cause
-    host: str | None = None  # None: announced for VMs or a group
+    host: str | None = None  # None if announced for VMs or a group
     vms: tuple[str, ...]
     not_before: datetime
-    at_once: bool = False  # no notice: NotBefore is blank on the wire
-    promised: int = 0  # seconds that an outage must not take from the notice
-    duration: int = -1  # seconds; -1: unknown
+    at_once: bool = False  # without notice; NotBefore is blank in the document
+    promised: int = 0  # seconds of notice that outages do not count toward
+    duration: int = -1  # seconds; -1 if unknown
     description: str = ""
     reason: str | None = None
     emergency: bool = False
@@ -104,46 +104,46 @@ class Maintenance:
     phase: Phase = Phase.SCHEDULED
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    coupled: tuple[str, ...] = ()  # Terminates that an approved one waits for
-    attempt: int = 0  # how often the driver was called
-    tries: int = 0  # those of them since somebody asked for it
-    done: tuple[str, ...] = ()  # VMs whose work is reported done
-    left: tuple[str, ...] = ()  # VMs that have left the fleet, or the host in time
+    coupled: tuple[str, ...] = ()  # ids of Terminates that an approved one waits for
+    attempt: int = 0  # number of driver calls
+    tries: int = 0  # driver calls since the last manual retry
+    done: tuple[str, ...] = ()  # VMs reported done
+    left: tuple[str, ...] = ()  # VMs that left the fleet, or the host before the start
     stuck_since: datetime | None = None
     removes: bool = False  # its VMs leave the fleet when it completes
-    completed_by: str | None = None  # who said `complete`: work and duration are over
+    completed_by: str | None = None  # who declared work and duration over
     events: tuple[Event, ...]
 
     @property
     def live_events(self) -> tuple[Event, ...]:
-        """The events that are not withdrawn."""
-        return tuple(each for each in self.events if each.withdrawn_at is None)
+        """The events that have not been withdrawn."""
+        return tuple(event for event in self.events if event.withdrawn_at is None)
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups that see this maintenance, each once."""
+        """The groups that see this maintenance, without duplicates."""
         return tuple(dict.fromkeys(event.group for event in self.live_events))
 
     @property
     def unapproved(self) -> tuple[Event, ...]:
-        """The events that somebody may still approve."""
-        return tuple(each for each in self.live_events if each.approved_at is None)
+        """The live events that have not been approved."""
+        return tuple(event for event in self.live_events if event.approved_at is None)
 
     @property
     def is_approved(self) -> bool:
-        """Whether nobody is left to approve."""
+        """Whether all live events have been approved."""
         return not self.unapproved
 
     @property
     def to_do(self) -> tuple[str, ...]:
-        """The VMs whose work is not reported done; what has failed needs none."""
+        """The VMs not yet reported done; none for a host failure."""
         if self.completed_by is not None or self.cause is Cause.HOST_FAILURE:
             return ()
         over = {*self.done, *self.left}
         return tuple(vm for vm in self.vms if vm not in over)
 
     def event(self, event_id: str) -> Event:
-        """Find the event `event_id`."""
+        """Return the event `event_id`."""
         for event in self.events:
             if event.id == event_id:
                 return event
@@ -152,10 +152,10 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """What a command may look at and change.
+    """The part of the state that a command may read and change.
 
-    Holds some groups with all their SCHEDULED and STARTED maintenances, in the
-    order of announcement, and of the VMs and hosts what the command needs.
+    It holds some groups with all their SCHEDULED and STARTED maintenance operations, in
+    order of announcement, and the VMs and hosts that the command needs.
     """
 
     hosts: Mapping[str, Host] = field(default_factory=dict)
@@ -163,24 +163,24 @@ class Slice:
     vms: Mapping[str, VM] = field(default_factory=dict)
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     maintenances: Mapping[str, Maintenance] = field(default_factory=dict)
-    outages: tuple[Outage, ...] = ()  # as far back as anything in here reaches
+    outages: tuple[Outage, ...] = ()  # all that overlap anything in this slice
 
     def maintenance(self, maintenance_id: str) -> Maintenance:
-        """Find the maintenance `maintenance_id`."""
-        found = self.maintenances.get(maintenance_id)
-        if found is None:
+        """Return the maintenance `maintenance_id`."""
+        maintenance = self.maintenances.get(maintenance_id)
+        if maintenance is None:
             raise NotFound(f"there is no maintenance {maintenance_id}")
-        return found
+        return maintenance
 
     def with_maintenance(self, maintenance: Maintenance) -> "Slice":
-        """Put `maintenance` in the place of its earlier self, or last."""
+        """Return a copy with `maintenance` replaced, or appended if it is new."""
         changed = {**self.maintenances, maintenance.id: maintenance}
         return replace(self, maintenances=changed)
 
     def live_in(self, group: str) -> tuple[Maintenance, ...]:
-        """The live maintenances that `group` sees."""
+        """Return the live maintenance operations that `group` sees."""
         return tuple(
-            each
-            for each in self.maintenances.values()
-            if each.phase.is_live and group in each.groups
+            maintenance
+            for maintenance in self.maintenances.values()
+            if maintenance.phase.is_live and group in maintenance.groups
         )

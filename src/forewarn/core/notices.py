@@ -1,7 +1,7 @@
-"""What those are told who are notified of a fact: its events, as it left them.
+"""Events in notifications, with the status that a fact left them in.
 
-The state may have moved on since. What an event had come to with the fact follows from
-the fact alone, so that a notice that is delivered late still says what happened.
+The state may have changed since. The status follows from the fact alone, so a
+notification that is delivered late still describes what happened.
 """
 
 from enum import StrEnum
@@ -13,23 +13,23 @@ from forewarn.protocol.types import ScheduledEvent
 
 
 class Outcome(StrEnum):
-    """How far an event is; metadata endpoints know only the first two."""
+    """The status of an event; the metadata endpoint has only the first two."""
 
-    #: Announced, not yet under way.
+    #: Announced, not started yet.
     SCHEDULED = "Scheduled"
-    #: Under way.
+    #: In progress.
     STARTED = "Started"
-    #: Over, having started; the operator may have given it up.
+    #: Started and over, even if the operator gave up on it.
     COMPLETED = "Completed"
-    #: Called off, or withdrawn, before it started.
+    #: Canceled or withdrawn before it started.
     CANCELED = "Canceled"
 
 
 def told_events(fact: f.Fact, maintenance: Maintenance) -> tuple[ScheduledEvent, ...]:
-    """Write the events of `maintenance` as `fact` left them."""
+    """Return the events of `maintenance` as `fact` left them."""
     return tuple(
-        _told(maintenance, each, _outcome(fact, each, maintenance))
-        for each in maintenance.events
+        _told(maintenance, event, _outcome(fact, event, maintenance))
+        for event in maintenance.events
     )
 
 
@@ -50,7 +50,7 @@ def _told(maintenance: Maintenance, event: Event, outcome: Outcome) -> Scheduled
 
 
 def _outcome(fact: f.Fact, event: Event, maintenance: Maintenance) -> Outcome:
-    """What `event` came to with `fact`; it is withdrawn only before a start."""
+    """Return the status of `event` after `fact`; started events are never withdrawn."""
     if event.withdrawn_at is not None and _is_withdrawn_by(fact, event, maintenance):
         return Outcome.CANCELED
     match fact:
@@ -97,8 +97,8 @@ def _is_withdrawn_by(fact: f.Fact, event: Event, maintenance: Maintenance) -> bo
     if isinstance(fact, f.Announced):
         return False
     if isinstance(fact, f.Approved | f.VmsLeft):
-        return withdrawn_at < fact.at  # at the same time, they came first
+        return withdrawn_at < fact.at  # facts at the same time came before it
     if isinstance(fact, f.Withdrawn) and withdrawn_at == fact.at:
-        order = [each.id for each in maintenance.events]  # in which they are withdrawn
+        order = [listed.id for listed in maintenance.events]  # the order of withdrawal
         return fact.event in order[order.index(event.id) :]
     return withdrawn_at <= fact.at

@@ -1,4 +1,4 @@
-"""Times in which the service was away; they are nobody's notice, nobody's silence."""
+"""Outages: service downtime, which counts neither as notice nor as group inactivity."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """A time in which nobody could ask, and nobody was told."""
+    """A time in which no VM could poll and no notification was sent."""
 
     since: datetime
     until: datetime
 
 
 def lost(outages: Iterable[Outage], since: datetime, until: datetime) -> timedelta:
-    """Add up how much of the time from `since` to `until` was lost to `outages`."""
+    """Return how much of the time from `since` to `until` was lost to `outages`."""
     parts = (
-        min(each.until, until) - max(each.since, since)
-        for each in outages
-        if each.since < until and since < each.until
+        min(outage.until, until) - max(outage.since, since)
+        for outage in outages
+        if outage.since < until and since < outage.until
     )
     return sum(parts, timedelta(0))

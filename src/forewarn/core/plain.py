@@ -1,7 +1,7 @@
-"""Dataclasses to plain JSON values and back, driven by their annotations.
+"""Serialization of dataclasses to plain JSON values and back, driven by annotations.
 
-Knows what the core is made of: text, numbers, booleans, times, enums, tuples,
-mappings of text, dataclasses, and None.
+Supports the types that the core uses: text, numbers, booleans, times, enums, tuples,
+mappings of text, dataclasses and None.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +13,11 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 _T = TypeVar("_T")
-_Read = Callable[[Any], Any]  # plain JSON has no narrower type
+_Read = Callable[[Any], Any]  # Any: plain JSON has no narrower type
 
 
 def to_plain(value: object) -> object:
-    """Turn `value` into what the json module can write."""
+    """Convert `value` to what the json module can write."""
     if isinstance(value, Enum):
         return value.value
     if value is None or isinstance(value, str | int | float):
@@ -25,9 +25,9 @@ def to_plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, tuple):
-        return [to_plain(each) for each in value]
+        return [to_plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {name: to_plain(each) for name, each in value.items()}
+        return {name: to_plain(item) for name, item in value.items()}
     if is_dataclass(value):
         return {
             field.name: to_plain(getattr(value, field.name)) for field in fields(value)
@@ -36,9 +36,9 @@ def to_plain(value: object) -> object:
 
 
 def from_plain(kind: type[_T], plain: object) -> _T:
-    """Turn what `to_plain` wrote back into a `kind`; absent fields get defaults."""
-    made: _T = _reader(kind)(plain)  # type: ignore[arg-type]  # a class is hashable
-    return made
+    """Convert the output of `to_plain` back; absent fields get their defaults."""
+    value: _T = _reader(kind)(plain)  # type: ignore[arg-type]  # a class is hashable
+    return value
 
 
 @cache
@@ -58,12 +58,12 @@ def _compound_reader(kind: object) -> _Read:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is tuple:
         element = _reader(arguments[0])
-        return lambda plain: tuple(element(each) for each in plain)
+        return lambda plain: tuple(element(part) for part in plain)
     if origin is Mapping:
         return dict
     if origin is UnionType:
-        one = _reader(next(each for each in arguments if each is not NoneType))
-        return lambda plain: None if plain is None else one(plain)
+        inner = _reader(next(part for part in arguments if part is not NoneType))
+        return lambda plain: None if plain is None else inner(plain)
     raise TypeError(f"{kind} has no plain form")
 
 

@@ -1,4 +1,4 @@
-"""Who gets how much notice, and what keeps a due maintenance from starting."""
+"""Notice periods, and the blockers that keep due maintenance from starting."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ MINIMUM_NOTICE: Mapping[EventType, timedelta] = {
     EventType.TERMINATE: timedelta(minutes=5),  # 5 to 15, set per group
 }
 
-DEFAULT_DURATION: Mapping[EventType, int] = {EventType.FREEZE: 9}  # else -1, unknown
+DEFAULT_DURATION: Mapping[EventType, int] = {EventType.FREEZE: 9}  # others: -1, unknown
 
-#: The longest notice and duration that are taken for meant.
+#: The longest notice and duration accepted as plausible.
 LONGEST = timedelta(days=3650)
 
 _PLANNED = frozenset({EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY})
@@ -29,42 +29,42 @@ _SHOWN = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The promises that an operator may set."""
+    """The rules that an operator can configure."""
 
-    #: How long Started is shown at least, so that a program polling each second
+    #: The shortest time that Started is shown, so that a client polling every second
     #: sees it.
     shown: Mapping[EventType, timedelta] = field(
         default_factory=lambda: dict.fromkeys(EventType, _SHOWN)
     )
-    #: How long after Started the driver acts.
+    #: The delay between Started and the driver call.
     lead: timedelta = timedelta(0)
-    #: How often the driver is called again, unasked, after it has failed.
+    #: The number of automatic retries after the driver has failed.
     retries: int = 0
-    #: How many user operations may be scheduled at once; None: any number.
+    #: The most user operations that may be scheduled at once; None for no limit.
     user_operations: int | None = None
-    #: What a host that fails does to its VMs.
+    #: The event type of a host failure.
     host_failure: EventType = EventType.REBOOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """A reason why a maintenance that is due does not start yet."""
+    """A blocker: a reason why a due maintenance does not start yet."""
 
     kind: str
     group: str
-    held_by: Maintenance | None  # None: by time alone
-    opens_at: datetime | None = None  # None: when `held_by` moves on
+    held_by: Maintenance | None  # None if only time unblocks it
+    opens_at: datetime | None = None  # None if it depends on `held_by`
 
 
 def minimum_notice(kind: EventType, group: Group) -> timedelta:
-    """The least notice that `group` is promised for an event of type `kind`."""
+    """Return the minimum notice of `group` for an event of type `kind`."""
     if kind is EventType.TERMINATE and group.terminate_notice is not None:
         return timedelta(seconds=group.terminate_notice)
     return MINIMUM_NOTICE[kind]
 
 
 def is_planned(maintenance: Maintenance) -> bool:
-    """Whether the platform chose the moment, so that update domains matter."""
+    """Whether the platform chose the time, so that update domains apply."""
     return (
         maintenance.source is EventSource.PLATFORM
         and maintenance.type in _PLANNED
@@ -73,12 +73,12 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 
 def is_queued(maintenance: Maintenance) -> bool:
-    """Whether it waits behind older ones of its groups that are due but held."""
+    """Whether it queues behind older, blocked maintenance of its groups."""
     return is_planned(maintenance) and not maintenance.ignore_gates
 
 
 def is_due(maintenance: Maintenance, now: datetime) -> bool:
-    """Whether it may start but for gates."""
+    """Whether it may start if nothing blocks it."""
     if maintenance.phase is not Phase.SCHEDULED:
         return False
     return maintenance.is_approved or now >= maintenance.not_before
@@ -96,7 +96,7 @@ def is_ending(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
 
 
 def gates(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[Gate]:
-    """Name every gate that is shut for `maintenance`, were it due."""
+    """Yield everything that blocks `maintenance` once it is due."""
     if maintenance.ignore_gates:
         return
     if is_planned(maintenance):
@@ -109,15 +109,15 @@ def gates(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[Ga
 def queue_gates(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Gate]:
-    """Name those that come first: older, due, and therefore held themselves."""
+    """Yield earlier maintenance that is due but blocked, and so comes first."""
     if not is_queued(maintenance):
         return
     own, is_older = maintenance.groups, True
-    for other in slice_.maintenances.values():  # in the order of announcement
+    for other in slice_.maintenances.values():  # in order of announcement
         if other.id == maintenance.id:
             is_older = False
         elif _comes_first(other, maintenance, now, is_older=is_older):
-            shared = [each for each in own if each in other.groups]
+            shared = [group for group in own if group in other.groups]
             if shared:
                 yield Gate(kind="queue", group=shared[0], held_by=other)
 
@@ -135,9 +135,9 @@ def _comes_first(
 def gates_ahead(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Gate]:
-    """Name what comes first in each group, and will shut a gate when it has started.
+    """Yield what comes first in each group and will block it after starting.
 
-    Of several the last one: it waits for those before it.
+    If several come first, only the last is included: it waits for the others itself.
     """
     if not is_queued(maintenance) or is_due(maintenance, now):
         return
@@ -154,7 +154,7 @@ def gates_ahead(
 
 
 def _before(slice_: Slice, maintenance: Maintenance) -> list[Maintenance]:
-    """Find what is scheduled before `maintenance`, in the order of announcement."""
+    """Return what is scheduled before `maintenance`, in order of announcement."""
     ids = [*slice_.maintenances]
     older = ids.index(maintenance.id)
     return [
@@ -182,8 +182,8 @@ def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Ga
 def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> bool:
     domains = {
         event.update_domain
-        for each in (one, other)
-        for event in each.live_events
+        for maintenance in (one, other)
+        for event in maintenance.live_events
         if event.group == group
     }
     return len(domains) == 1 and None not in domains
@@ -220,30 +220,30 @@ def _notice_gates(
 def notice_given_at(
     maintenance: Maintenance, outages: Iterable[Outage], now: datetime
 ) -> datetime | None:
-    """When it has been shown for as long as was promised; None: when it is due."""
+    """Return when the promised notice is complete; None if not after NotBefore."""
     if maintenance.is_approved or not maintenance.promised:
         return None
     away = lost(outages, maintenance.announced_at, now)
-    given = maintenance.announced_at + timedelta(seconds=maintenance.promised) + away
-    return given if given > maintenance.not_before else None
+    given_at = maintenance.announced_at + timedelta(seconds=maintenance.promised) + away
+    return given_at if given_at > maintenance.not_before else None
 
 
 def work_opens_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
-    """When the driver may act; None: it has not started."""
+    """Return when the driver may act; None if it has not started."""
     if maintenance.started_at is None:
         return None
     return maintenance.started_at + rules.lead
 
 
 def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
-    """When it completes if its work is done by then; None: that is not known."""
+    """Return when it completes if its work is done by then; None if unknown."""
     if maintenance.started_at is None:
         return None
     duration = timedelta(seconds=max(maintenance.duration, 0))
     if maintenance.completed_by is not None:
         duration = timedelta(0)
     elif maintenance.cause is Cause.HOST_FAILURE and maintenance.duration < 0:
-        return None  # until somebody says that it is over
+        return None  # until somebody declares it over
     return maintenance.started_at + max(duration, rules.shown[maintenance.type])
 
 
@@ -253,11 +253,13 @@ def next_moment(
     rules: Rules,
     outages: Iterable[Outage] = (),
 ) -> datetime | None:
-    """When time alone can move `maintenance` next; None: only a command can."""
+    """Return when time alone changes `maintenance` next; None if only commands can."""
     if maintenance.phase is Phase.SCHEDULED:
         given_at = notice_given_at(maintenance, outages, now)
         ahead = (maintenance.not_before, given_at)
-        return min((each for each in ahead if each and now < each), default=None)
+        return min(
+            (moment for moment in ahead if moment and now < moment), default=None
+        )
     if maintenance.phase is not Phase.STARTED:
         return None
     if not maintenance.to_do:

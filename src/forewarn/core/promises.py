@@ -1,12 +1,11 @@
-"""Whether a promise of notice was kept, judged from the end.
+"""Audit of notice: whether each maintenance kept its promise.
 
-1. What starts without the approval of everybody starts neither before its NotBefore
-   nor before it was shown for as long as its type promises, outages not counted.
-2. What was announced to begin at once promises nothing: user operations on silent
-   groups, deletions, host failures, emergencies without notice. An emergency that
-   has a NotBefore promises that alone.
-3. This file judges by what was written down. It does not ask `policy`, which decided:
-   nobody is his own judge.
+1. Without all approvals, a maintenance starts neither before its NotBefore nor before
+   it was shown for the time that its type promises. Outages do not count.
+2. Immediate maintenance promises nothing: user operations on disabled groups,
+   deletions, host failures, emergencies without notice. An emergency with a NotBefore
+   promises only that.
+3. The audit uses only recorded data, never `policy`: a bug there must not hide itself.
 """
 
 from collections.abc import Iterable
@@ -21,34 +20,34 @@ _NONE = timedelta(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """How much notice one maintenance promised, gave and used."""
+    """The notice that one maintenance promised, gave and used."""
 
-    promised: timedelta  # the least; zero: it promised none
+    promised: timedelta  # the minimum; zero if none was promised
     given: timedelta  # from the announcement to NotBefore
-    used: timedelta | None  # until it started; None: it has not
-    away: timedelta  # how much of that the service was away for
-    saved: timedelta  # how much sooner it started, because everybody had approved
-    unapproved: tuple[str, ...]  # groups that had not approved when it started
-    too_soon: timedelta  # how much before it might; zero, unless forewarn is wrong
+    used: timedelta | None  # until the start; None if it has not started
+    away: timedelta  # downtime within the notice
+    saved: timedelta  # how much earlier it started because all approved
+    unapproved: tuple[str, ...]  # groups that had not approved at the start
+    too_soon: timedelta  # how much it started too early; zero unless there is a bug
 
     @property
     def is_broken(self) -> bool:
-        """Whether it started before it might."""
+        """Whether it started earlier than promised."""
         return self.too_soon > _NONE
 
 
 def judge(maintenance: Maintenance, outages: Iterable[Outage]) -> Notice:
-    """Say what notice `maintenance` promised, gave and used, and whether that is right.
+    """Audit the notice of a maintenance that has started or is over.
 
-    Meant for one that has started or is over; of `outages`, those are needed that lie
-    between its announcement and its start. One that never started broke no promise.
+    `outages` must include all between its announcement and its start. A maintenance
+    that never started broke no promise.
     """
     announced, started = maintenance.announced_at, maintenance.started_at
-    given = maintenance.not_before - announced
+    notice = maintenance.not_before - announced
     if started is None:
         return Notice(
             promised=timedelta(seconds=maintenance.promised),
-            given=given,
+            given=notice,
             used=None,
             away=_NONE,
             saved=_NONE,
@@ -56,15 +55,15 @@ def judge(maintenance: Maintenance, outages: Iterable[Outage]) -> Notice:
             too_soon=_NONE,
         )
     away = lost(outages, announced, started)
-    missing = [each for each in maintenance.events if _is_missing(each, started)]
+    missing = [event for event in maintenance.events if _is_missing(event, started)]
     early = max(maintenance.not_before - started, _NONE)
     return Notice(
         promised=timedelta(seconds=maintenance.promised),
-        given=given,
+        given=notice,
         used=started - announced,
         away=away,
         saved=_NONE if missing else early,
-        unapproved=tuple(dict.fromkeys(each.group for each in missing)),
+        unapproved=tuple(dict.fromkeys(event.group for event in missing)),
         too_soon=max(_earliest(maintenance, away) - started, _NONE)
         if missing
         else _NONE,
@@ -72,14 +71,14 @@ def judge(maintenance: Maintenance, outages: Iterable[Outage]) -> Notice:
 
 
 def _is_missing(event: Event, started: datetime) -> bool:
-    """Whether `event` was there, and not approved, at the moment of the start."""
+    """Whether `event` was live and not approved at the start."""
     is_gone = event.withdrawn_at is not None and event.withdrawn_at <= started
     is_approved = event.approved_at is not None and event.approved_at <= started
     return not is_gone and not is_approved
 
 
 def _earliest(maintenance: Maintenance, away: timedelta) -> datetime:
-    """When it might start without the approval of everybody."""
+    """Return the earliest permitted start without all approvals."""
     announced = maintenance.announced_at
     if maintenance.at_once or maintenance.cause is Cause.HOST_FAILURE:
         return announced

@@ -1,11 +1,9 @@
-"""Makes a report on a month from the lives of its maintenances.
+"""Computation of the monthly report from the month's maintenance operations.
 
-Rules of this file:
-
-1. A maintenance counts for what happened to it in the month: it may be announced in
-   one, start in the next, and end in a third.
+1. A maintenance counts for what happened to it in the month. It may be announced in one
+   month, start in the next and end in a third.
 2. Whether a promise was kept is decided in `promises`, not here.
-3. Lives come one by one and are not kept, for a month may have very many.
+3. Lives arrive one by one and are not kept, because a month may have very many.
 """
 
 from bisect import bisect_right
@@ -32,7 +30,7 @@ from forewarn.core.reports import (
 )
 from forewarn.protocol.types import EventType
 
-#: How many of each kind are named; the others are counted.
+#: How many of each kind are listed by name; the rest are only counted.
 MOST_APPROVERS, MOST_UNSEEN, MOST_BROKEN = 10, 100, 1000
 
 _NONE = timedelta(0)
@@ -45,11 +43,11 @@ _ENDS: Mapping[Phase, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """A maintenance, and what its own state does not tell."""
+    """A maintenance with data that its own state lacks."""
 
     maintenance: Maintenance
     first_seen: Mapping[str, datetime] = field(default_factory=dict)  # by event
-    facts: tuple[f.Fact, ...] = ()  # needed only of what was stuck
+    facts: tuple[f.Fact, ...] = ()  # only needed if it was ever stuck
 
 
 def make_report(
@@ -60,9 +58,10 @@ def make_report(
     now: datetime,
     group: str | None = None,
 ) -> Report:
-    """Tell what `month` was like, for all groups or for one.
+    """Create the report on `month`, for all groups or for one.
 
-    Each life comes once; `outages` are all that ever were, in the order they ended.
+    Each life comes once. `outages` holds all outages ever recorded, in the order they
+    ended.
     """
     tally = _Tally(month, outages, now)
     for life in lives:
@@ -71,7 +70,7 @@ def make_report(
 
 
 def stuck_time(facts: Iterable[f.Fact], month: Month, now: datetime) -> timedelta:
-    """Add up how long in `month` a maintenance with these `facts` was stuck."""
+    """Return how long in `month` a maintenance with these `facts` was stuck."""
     total, since = _NONE, None
     for fact in facts:
         match fact:
@@ -88,18 +87,18 @@ def stuck_time(facts: Iterable[f.Fact], month: Month, now: datetime) -> timedelt
 def _events_of(maintenance: Maintenance, group: str | None) -> Sequence[Event]:
     if group is None:
         return maintenance.events
-    return [each for each in maintenance.events if key(each.group) == key(group)]
+    return [event for event in maintenance.events if key(event.group) == key(group)]
 
 
 # --- counting ----------------------------------------------------------------
 
 
 class _Tally:
-    """Counts lives as they come."""
+    """Running totals of the report."""
 
     def __init__(self, month: Month, outages: Sequence[Outage], now: datetime) -> None:
         self.month, self.outages, self.now = month, outages, now
-        self.ends = [each.until for each in outages]
+        self.ends = [outage.until for outage in outages]
         self.counts: dict[tuple[EventType, Cause], Counter[str]] = {}
         self.starts: Counter[str] = Counter()
         self.promised: Counter[timedelta] = Counter()
@@ -114,21 +113,25 @@ class _Tally:
         self.broken: list[Broken] = []
 
     def add(self, life: Life, events: Sequence[Event]) -> None:
-        one = life.maintenance
+        maintenance = life.maintenance
         if not events:
             return
-        happened = self.counts.setdefault((one.type, one.cause), Counter())
-        happened.update(self.happened(one, events))
+        happened = self.counts.setdefault(
+            (maintenance.type, maintenance.cause), Counter()
+        )
+        happened.update(self.happened(maintenance, events))
         self.approvers.update(
             (event.approved_by, event.approved_via)
             for event in events
             if event.approved_via is not None and self.month.has(event.approved_at)
         )
-        if one.started_at is not None and self.month.has(one.started_at):
-            self.add_start(one, one.started_at)
+        if maintenance.started_at is not None and self.month.has(
+            maintenance.started_at
+        ):
+            self.add_start(maintenance, maintenance.started_at)
             for event in events:
                 seen_at = life.first_seen.get(event.id)
-                self.add_sight(one, event, seen_at, one.started_at)
+                self.add_sight(maintenance, event, seen_at, maintenance.started_at)
         stuck = stuck_time(life.facts, self.month, self.now)
         self.stuck_maintenances += bool(stuck)
         self.stuck += stuck
@@ -166,7 +169,7 @@ class _Tally:
     ) -> None:
         is_seen = seen is not None and seen <= started
         if is_seen or one.at_once or event.withdrawn_at is not None:
-            return  # what begins at once cannot be shown before
+            return  # immediate events cannot be seen before the start
         self.unseen_events += 1
         if len(self.unseen) < MOST_UNSEEN:
             self.unseen.append(
@@ -179,11 +182,13 @@ class _Tally:
                 )
             )
 
-    # --- the end -------------------------------------------------------------
+    # --- result --------------------------------------------------------------
 
     def report(self, group: str | None) -> Report:
         month = self.month
-        away = [each for each in self.outages if month.part(each.since, each.until)]
+        away = [
+            outage for outage in self.outages if month.part(outage.since, outage.until)
+        ]
         return Report(
             month=month,
             group=group,
@@ -228,7 +233,7 @@ class _Tally:
 
 
 def _way(maintenance: Maintenance, notice: Notice) -> str:
-    """Say how it came to start, as `Starts` calls it."""
+    """Return the field of `Starts` that counts this start."""
     if notice.is_broken:
         return "broken"
     if maintenance.at_once:
@@ -237,7 +242,7 @@ def _way(maintenance: Maintenance, notice: Notice) -> str:
 
 
 def _seconds(length: timedelta) -> timedelta:
-    """Drop fractions, so that there are not as many lengths as maintenances."""
+    """Drop fractions, so that the number of distinct lengths stays small."""
     return timedelta(seconds=int(length.total_seconds()))
 
 

@@ -1,4 +1,4 @@
-"""A report on a month: what it holds."""
+"""The monthly report, as data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from forewarn.protocol.types import EventType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How often what happened to maintenances of one type and cause."""
+    """How often each thing happened to maintenance of one type and cause."""
 
     type: EventType
     cause: Cause
@@ -20,32 +20,32 @@ class Counts:
     completed: int = 0
     canceled: int = 0
     failed: int = 0
-    withdrawn: int = 0  # events, not maintenances
+    withdrawn: int = 0  # events, not maintenance operations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starts:
-    """How maintenances came to start."""
+    """The number of maintenance operations started, by the notice they gave."""
 
-    whole: int = 0  # after their whole notice
-    early: int = 0  # sooner, everybody having approved
-    at_once: int = 0  # without notice, as was announced
-    broken: int = 0  # sooner, without the approval of everybody
+    whole: int = 0  # after the full notice
+    early: int = 0  # earlier, because all groups approved
+    at_once: int = 0  # announced without notice
+    broken: int = 0  # earlier, without all approvals
 
     @property
     def total(self) -> int:
-        """All that started."""
+        """All starts."""
         return self.whole + self.early + self.at_once + self.broken
 
     @property
     def kept(self) -> int:
-        """Those that had the notice that was promised, or were approved early."""
+        """Starts that gave the promised notice or had all approvals."""
         return self.total - self.broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How far some lengths of time lie apart."""
+    """The minimum, median and maximum of several durations."""
 
     least: timedelta
     median: timedelta
@@ -54,25 +54,25 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """The notice of the maintenances that started, but for those without any."""
+    """The notice of started maintenance, excluding immediate maintenance."""
 
-    promised: Spread  # the least that each type promises
+    promised: Spread  # the minimum for the type
     given: Spread  # from the announcement to NotBefore
     used: Spread  # from the announcement to the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approver:
-    """How often somebody approved by one way."""
+    """How often one approver approved through one channel."""
 
-    by: str | None  # None: a setting of the group
+    by: str | None  # None if approved by a group setting
     via: Via
     approvals: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """An event that had notice, and started before any VM was shown it."""
+    """An event with notice that started before any VM was shown it."""
 
     event: str
     maintenance: str
@@ -83,7 +83,7 @@ class Unseen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A promise that was not kept."""
+    """A maintenance that started earlier than promised."""
 
     maintenance: str
     type: EventType
@@ -94,21 +94,21 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a month was like."""
+    """The report on one month."""
 
     month: Month
-    group: str | None  # None: all groups
+    group: str | None  # None for all groups
     made_at: datetime
     counts: tuple[Counts, ...]
     starts: Starts
-    notices: Notices | None  # None: nothing started that had notice
-    saved: Mapping[EventType, timedelta]  # because everybody had approved
+    notices: Notices | None  # None if nothing with notice started
+    saved: Mapping[EventType, timedelta]  # notice saved by early approvals
     approvals: Mapping[Via, int]
-    approvers: tuple[Approver, ...]  # those who approved most often
-    unseen: tuple[Unseen, ...]  # the first of them
+    approvers: tuple[Approver, ...]  # those with the most approvals
+    unseen: tuple[Unseen, ...]  # the first few
     unseen_events: int
     stuck_maintenances: int
     stuck: timedelta
     outages: int
     away: timedelta
-    broken: tuple[Broken, ...]  # the first of them; `starts` has their number
+    broken: tuple[Broken, ...]  # the first few; `starts` has the total

@@ -1,4 +1,4 @@
-"""Which facts of the journal somebody asks for, and whom a fact concerns."""
+"""Journal search: filters on facts, and the groups and VMs that a fact is about."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -10,10 +10,10 @@ from forewarn.core.fleet import key
 from forewarn.core.maintenance import Event, Maintenance, Via
 from forewarn.errors import InvalidInput
 
-#: Every kind of fact, by its name.
+#: All kinds of facts by name.
 KINDS: Mapping[str, type[f.Fact]] = {kind.__name__: kind for kind in get_args(f.Fact)}
 
-#: Those that can name somebody whose doing they are.
+#: The kinds that can name who caused them.
 NAMING = frozenset(
     kind for kind in KINDS.values() if "by" in {each.name for each in fields(kind)}
 )
@@ -24,10 +24,10 @@ Look = Callable[[str], Maintenance | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What is asked for: any of the names in each field, and all fields together.
+    """A filter on facts: any of the names in each field, and all fields together.
 
-    A field that is empty asks for nothing in particular. Names of groups, VMs and
-    those who asked are folded; ids of maintenances are as the wire has them.
+    An empty field matches everything. Names of groups, VMs and actors are case-folded;
+    maintenance ids are spelled as in the protocol.
     """
 
     groups: frozenset[str] = frozenset()
@@ -35,33 +35,33 @@ class Search:
     by: frozenset[str] = frozenset()
     kinds: frozenset[type[f.Fact]] = frozenset()
     maintenances: frozenset[str] = frozenset()
-    since: datetime | None = None  # None: from the beginning
-    until: datetime | None = None  # not included; None: to the end
+    since: datetime | None = None  # None for the start of the journal
+    until: datetime | None = None  # exclusive; None for the end of the journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concerned:
-    """Those whom a fact concerns, by name."""
+    """The names of the groups and VMs that a fact is about."""
 
     groups: tuple[str, ...] = ()
     vms: tuple[str, ...] = ()
 
 
 def folded(names: Iterable[str]) -> frozenset[str]:
-    """Fold `names` so that their case does not matter."""
+    """Fold the case of `names`."""
     return frozenset(map(key, names))
 
 
 def kind_named(name: str) -> type[f.Fact]:
-    """Find the kind of fact called `name`, in any case."""
-    for known, kind in KINDS.items():
-        if key(known) == key(name):
+    """Return the kind of fact called `name`, ignoring case."""
+    for fact_name, kind in KINDS.items():
+        if key(fact_name) == key(name):
             return kind
     raise InvalidInput(f"there is no fact {name!r}; known are {', '.join(KINDS)}")
 
 
 def matches(search: Search, fact: f.Fact, look: Look) -> bool:
-    """Whether `fact` is one of those that `search` asks for."""
+    """Whether `fact` matches `search`."""
     return (
         (search.since is None or fact.at >= search.since)
         and (search.until is None or fact.at < search.until)
@@ -85,18 +85,21 @@ def _by(fact: f.Fact) -> str | None:
 def _concerns(search: Search, fact: f.Fact, look: Look) -> bool:
     if not search.groups and not search.vms:
         return True
-    found = concerned(fact, look)
+    subjects = concerned(fact, look)
     return all(
-        not wanted or not wanted.isdisjoint(folded(names))
-        for wanted, names in ((search.groups, found.groups), (search.vms, found.vms))
+        not requested or not requested.isdisjoint(folded(names))
+        for requested, names in (
+            (search.groups, subjects.groups),
+            (search.vms, subjects.vms),
+        )
     )
 
 
-# --- whom a fact concerns ----------------------------------------------------
+# --- subjects of a fact ------------------------------------------------------
 
 
 def concerned(fact: f.Fact, look: Look) -> Concerned:
-    """Name the groups and VMs that `fact` is about."""
+    """Return the groups and VMs that `fact` is about."""
     match fact:
         case f.FleetChanged():
             return _by_fleet(fact)
@@ -127,7 +130,7 @@ def concerned(fact: f.Fact, look: Look) -> Concerned:
 
 
 def _by_nobody(fact: f.Fact) -> Concerned:
-    """Name the group whose token it is; else everybody, or nobody in particular."""
+    """Return the group of a token; other facts are about no group in particular."""
     group = fact.group if isinstance(fact, f.TokenCreated | f.TokenRevoked) else None
     return Concerned(groups=() if group is None else (group,))
 
@@ -150,7 +153,7 @@ def _by_document(
     if isinstance(fact, f.Seen):
         return _by_sights(fact, look)
     audience = fact.audience if isinstance(fact, f.Published) else fact.group
-    _, _, vm = audience.partition("/")  # that of one VM alone has its name
+    _, _, vm = audience.partition("/")  # named GROUP/VM if the group is isolated
     return Concerned(groups=(fact.group,), vms=(vm,) if vm else ())
 
 
@@ -161,7 +164,9 @@ def _by_sights(fact: f.Seen, look: Look) -> Concerned:
         for event in _events(look(sight.event))
         if event.id == sight.event
     )
-    return Concerned(groups=(*groups,), vms=tuple(each.vm for each in fact.sights))
+    return Concerned(
+        groups=(*groups,), vms=tuple(sighting.vm for sighting in fact.sights)
+    )
 
 
 def _by_event(fact: f.Approved | f.Withdrawn, look: Look) -> Concerned:

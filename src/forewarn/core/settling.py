@@ -1,8 +1,8 @@
-"""What follows from a command: who has left, what is over, what starts, who is told.
+"""Settlement: what follows from a command.
 
-`settle` completes what is over and starts what is due and not held by a gate;
-`publish` raises the incarnation of each audience whose document is different
-afterwards. Every command ends with both.
+1. `_settle` completes what is over, and starts what is due and not blocked.
+2. `_publish` raises the incarnation of every audience whose document has changed.
+3. Every command ends with both.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -20,29 +20,29 @@ from forewarn.core.policy import Rules
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a command leads to; without facts, nothing has changed."""
+    """The result of a command; without facts, nothing has changed."""
 
     slice: Slice
     facts: tuple[f.Fact, ...] = ()
 
 
 class Draft:
-    """A step in the making: facts, and the slice as they leave it."""
+    """A step under construction: its facts, and the slice that results from them."""
 
     def __init__(self, slice_: Slice) -> None:
-        """Begin with nothing changed."""
+        """Start from `slice_`, with no facts."""
         self.before = slice_
         self.slice = slice_
         self.facts: list[f.Fact] = []
 
     def record(self, *facts: f.Fact) -> None:
-        """Add `facts`, and what they change."""
+        """Append `facts` and apply them to the slice."""
         for fact in facts:
             self.slice = apply(self.slice, fact)
             self.facts.append(fact)
 
     def finish(self, now: datetime, rules: Rules) -> Step:
-        """Settle, publish, and make it a step."""
+        """Settle, publish, and return the finished step."""
         _settle(self, now, rules)
         _publish(self, now)
         return Step(self.slice, tuple(self.facts))
@@ -51,34 +51,39 @@ class Draft:
 def groups_to_settle(
     before: Slice, after: Slice, now: datetime, rules: Rules
 ) -> frozenset[str]:
-    """The groups that must be at hand for everything in the slice to move on."""
+    """Return the groups that must be loaded to settle everything in the slice."""
     return frozenset(
         group
-        for each in after.maintenances.values()
-        if policy.is_due(each, now)
-        or policy.is_ending(each, now, rules)
-        or (each.phase.is_live and each is not before.maintenances.get(each.id))
-        for group in each.groups
+        for maintenance in after.maintenances.values()
+        if policy.is_due(maintenance, now)
+        or policy.is_ending(maintenance, now, rules)
+        or (
+            maintenance.phase.is_live
+            and maintenance is not before.maintenances.get(maintenance.id)
+        )
+        for group in maintenance.groups
     )
 
 
 def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
-    """Whether all groups of `maintenance` are in the slice, so that it may move on."""
+    """Whether all groups of `maintenance` are loaded, so that it can be settled."""
     return slice_.groups.keys() >= set(maintenance.groups)
 
 
 def groups_beyond(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
-    """The groups of what would move on, were all of it in the slice."""
+    """Return the groups of maintenance that is ready but only partly in the slice."""
     return frozenset(
         group
-        for each in slice_.maintenances.values()
-        if not is_at_hand(slice_, each)
-        and (policy.is_due(each, now) or policy.is_ending(each, now, rules))
-        for group in each.groups
+        for maintenance in slice_.maintenances.values()
+        if not is_at_hand(slice_, maintenance)
+        and (
+            policy.is_due(maintenance, now) or policy.is_ending(maintenance, now, rules)
+        )
+        for group in maintenance.groups
     )
 
 
-# --- leaving -----------------------------------------------------------------
+# --- departures --------------------------------------------------------------
 
 
 def note_leaving(
@@ -87,20 +92,20 @@ def note_leaving(
     now: datetime,
     moved: Collection[tuple[str, str]] = (),
 ) -> None:
-    """Take down which live maintenances lose VMs: `gone`, or `moved` off a host.
+    """Record which live maintenance loses VMs that are `gone`, or `moved` off a host.
 
-    Events that have none left are withdrawn; without events a maintenance is canceled.
+    Events without VMs are withdrawn; maintenance without events is canceled.
     """
-    for each in tuple(draft.slice.maintenances.values()):
-        if not each.phase.is_live:
+    for maintenance in tuple(draft.slice.maintenances.values()):
+        if not maintenance.phase.is_live:
             continue
-        leaving = [vm for vm in each.vms if vm in gone]
-        if each.phase is Phase.SCHEDULED and each.host is not None:
-            leaving += [vm for vm in each.vms if (vm, each.host) in moved]
-        vms = tuple(vm for vm in leaving if vm not in each.left)
+        leaving = [vm for vm in maintenance.vms if vm in gone]
+        if maintenance.phase is Phase.SCHEDULED and maintenance.host is not None:
+            leaving += [vm for vm in maintenance.vms if (vm, maintenance.host) in moved]
+        vms = tuple(vm for vm in leaving if vm not in maintenance.left)
         if vms:
-            draft.record(f.VmsLeft(at=now, maintenance=each.id, vms=vms))
-            _withdraw(draft, each.id, now)
+            draft.record(f.VmsLeft(at=now, maintenance=maintenance.id, vms=vms))
+            _withdraw(draft, maintenance.id, now)
 
 
 def _withdraw(draft: Draft, maintenance_id: str, now: datetime) -> None:
@@ -135,7 +140,7 @@ def _settle(draft: Draft, now: datetime, rules: Rules) -> None:
     while _complete(draft, now, rules):
         pass
     _abandon(draft, now)
-    queued: set[str] = set()  # groups where an older one is due but held
+    queued: set[str] = set()  # groups with an older due but blocked one
     for maintenance in _due(draft.slice, now):
         planned = policy.is_queued(maintenance)
         behind = planned and not queued.isdisjoint(maintenance.groups)
@@ -147,20 +152,22 @@ def _settle(draft: Draft, now: datetime, rules: Rules) -> None:
 
 
 def _complete(draft: Draft, now: datetime, rules: Rules) -> bool:
-    """Complete what is over; whether VMs left, so that more may be over now."""
+    """Complete what is over; return whether VMs left, so that more may be over."""
     has_left = False
     for name in tuple(draft.slice.maintenances):
-        each = draft.slice.maintenance(name)  # as those before it have left it
-        if policy.is_ending(each, now, rules) and is_at_hand(draft.slice, each):
-            draft.record(f.Completed(at=now, maintenance=each.id))
-            has_left |= _remove(draft, each, now)
+        maintenance = draft.slice.maintenance(name)  # may have changed in this loop
+        if policy.is_ending(maintenance, now, rules) and is_at_hand(
+            draft.slice, maintenance
+        ):
+            draft.record(f.Completed(at=now, maintenance=maintenance.id))
+            has_left |= _remove(draft, maintenance, now)
     return has_left
 
 
 def _remove(draft: Draft, maintenance: Maintenance, now: datetime) -> bool:
-    """Take the VMs that it was to delete out of the fleet; whether there were any.
+    """Remove the VMs that it deletes from the fleet; return whether there were any.
 
-    Who has left is gone already; who has that name now has come since.
+    VMs in `left` are gone already: a VM that has such a name now is a new one.
     """
     gone = [
         vm
@@ -175,7 +182,7 @@ def _remove(draft: Draft, maintenance: Maintenance, now: datetime) -> bool:
 
 
 def _abandon(draft: Draft, now: datetime) -> None:
-    """Drop the groups of lone VMs that have left, when the last work there is over."""
+    """Remove the groups of deleted standalone VMs once their last work is over."""
     inhabited = {vm.group for vm in draft.slice.vms.values()}
     abandoned = [
         group
@@ -189,16 +196,19 @@ def _abandon(draft: Draft, now: datetime) -> None:
 
 
 def _left_alone(draft: Draft) -> Iterator[str]:
-    """Name the groups whose VMs, as far as something listed them, have left by now.
+    """Yield the groups whose VMs have all left, if maintenance just ended there.
 
-    Only what has ended in this draft, for its VMs are in the slice if they are there.
+    It looks only at maintenance that ended in this draft: for other maintenance, VMs
+    that still exist may be missing from the slice.
     """
-    for each in draft.slice.maintenances.values():
-        if each.phase.is_live or each is draft.before.maintenances.get(each.id):
+    for maintenance in draft.slice.maintenances.values():
+        if maintenance.phase.is_live or maintenance is draft.before.maintenances.get(
+            maintenance.id
+        ):
             continue
-        is_deleted = each.removes and each.phase is Phase.COMPLETED
-        gone = {*each.left, *(each.vms if is_deleted else ())}
-        for event in each.live_events:
+        is_deleted = maintenance.removes and maintenance.phase is Phase.COMPLETED
+        gone = {*maintenance.left, *(maintenance.vms if is_deleted else ())}
+        for event in maintenance.live_events:
             if gone.issuperset(event.resources) and event.group in draft.slice.groups:
                 yield event.group
 
@@ -217,13 +227,17 @@ def _removed(
 
 
 def _due(slice_: Slice, now: datetime) -> list[Maintenance]:
-    due = [each for each in slice_.maintenances.values() if policy.is_due(each, now)]
-    return sorted(due, key=lambda each: each.not_before)  # equal ones: as announced
+    due = [
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if policy.is_due(maintenance, now)
+    ]
+    return sorted(due, key=lambda maintenance: maintenance.not_before)  # stable sort
 
 
 def _is_held(slice_: Slice, maintenance: Maintenance, now: datetime) -> bool:
     if not is_at_hand(slice_, maintenance):
-        return True  # whoever has all of it at hand starts it
+        return True  # left to a command that has loaded all its groups
     return next(policy.gates(slice_, maintenance, now), None) is not None
 
 
@@ -234,9 +248,9 @@ def _publish(draft: Draft, now: datetime) -> None:
     before = draft.before
     touched = {
         group
-        for each in draft.slice.maintenances.values()
-        if before.maintenances.get(each.id) is not each
-        for group in (*each.groups, *_groups_before(before, each.id))
+        for maintenance in draft.slice.maintenances.values()
+        if before.maintenances.get(maintenance.id) is not maintenance
+        for group in (*maintenance.groups, *_groups_before(before, maintenance.id))
     }
     for audience in tuple(draft.slice.audiences.values()):
         earlier = before.audiences.get(audience.name)
@@ -249,8 +263,8 @@ def _publish(draft: Draft, now: datetime) -> None:
 
 
 def _groups_before(before: Slice, maintenance_id: str) -> tuple[str, ...]:
-    known = before.maintenances.get(maintenance_id)
-    return () if known is None else known.groups
+    earlier = before.maintenances.get(maintenance_id)
+    return () if earlier is None else earlier.groups
 
 
 def _view(slice_: Slice, audience: Audience) -> object:

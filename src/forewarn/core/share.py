@@ -1,6 +1,6 @@
-"""What one group may know: of a maintenance its own share, of a fact its own part.
+"""Redaction: the part of a maintenance or a fact that one group may see.
 
-Hosts, reasons that concern others too, and what drivers print are the operator's.
+Only operators see hosts, reasons that also concern other groups, and driver output.
 """
 
 from dataclasses import replace
@@ -13,8 +13,10 @@ from forewarn.core.searching import Look
 
 
 def share_of(maintenance: Maintenance, group: str) -> Maintenance | None:
-    """Cut `maintenance` to what `group` may know of it; None: nothing."""
-    events = tuple(each for each in maintenance.events if each.group == group)
+    """Redact `maintenance` for `group`; return None if it may see nothing of it."""
+    events = tuple(
+        own_event for own_event in maintenance.events if own_event.group == group
+    )
     if not events:
         return None
     is_whole = len(events) == len(maintenance.events)
@@ -32,12 +34,12 @@ def share_of(maintenance: Maintenance, group: str) -> Maintenance | None:
 
 
 def share_of_vm(vm: VM, group: str) -> VM | None:
-    """Show `vm` to its own group, but not where it runs."""
+    """Return `vm` without its host, or None if it is not in `group`."""
     return replace(vm, host=None) if vm.group == group else None
 
 
 def share_of_fact(fact: f.Fact, group: str, look: Look) -> f.Fact | None:
-    """Cut `fact` to what `group` may know of it; None: nothing."""
+    """Redact `fact` for `group`; return None if it may see nothing of it."""
     match fact:
         case f.FleetChanged():
             return _fleet_changed(fact, group)
@@ -72,11 +74,11 @@ def _of_maintenance(fact: _OfMaintenance, group: str, look: Look) -> f.Fact | No
     if isinstance(fact, f.Announced):
         announced = share_of(fact.announced, group)
         return None if announced is None else replace(fact, announced=announced)
-    found = look(fact.maintenance)
-    share = None if found is None else share_of(found, group)
-    if found is None or share is None:
+    maintenance = look(fact.maintenance)
+    share = None if maintenance is None else share_of(maintenance, group)
+    if maintenance is None or share is None:
         return None
-    is_whole = len(share.events) == len(found.events)
+    is_whole = len(share.events) == len(maintenance.events)
     match fact:
         case f.VmsLeft() | f.WorkDone() | f.WorkFailed():
             return _of_vms(fact, share.vms)
@@ -96,20 +98,22 @@ def _of_vms(
         return None
     if isinstance(fact, f.VmsLeft):
         return replace(fact, vms=vms)
-    return replace(fact, vms=vms, detail="")  # often what the driver printed last
+    return replace(fact, vms=vms, detail="")  # often the driver's last line of output
 
 
 def _fleet_changed(fact: f.FleetChanged, group: str) -> f.Fact | None:
     own = [share_of_vm(vm, group) for vm in fact.vms]
-    pairs = zip(fact.removed_vms, fact.removed_from, strict=False)  # old facts: none
+    pairs = zip(fact.removed_vms, fact.removed_from, strict=False)  # empty in old facts
     gone = tuple(vm for vm, left in pairs if left == group)
     share = f.FleetChanged(
         at=fact.at,
         by=fact.by,
         epoch=fact.epoch,
-        groups=tuple(each for each in fact.groups if each.name == group),
+        groups=tuple(candidate for candidate in fact.groups if candidate.name == group),
         vms=tuple(vm for vm in own if vm is not None),
-        removed_groups=tuple(each for each in fact.removed_groups if each == group),
+        removed_groups=tuple(
+            candidate for candidate in fact.removed_groups if candidate == group
+        ),
         removed_vms=gone,
         removed_from=(group,) * len(gone),
     )
@@ -118,11 +122,13 @@ def _fleet_changed(fact: f.FleetChanged, group: str) -> f.Fact | None:
 
 
 def _seen(fact: f.Seen, group: str, look: Look) -> f.Fact | None:
-    sights = tuple(each for each in fact.sights if _is_own(each, group, look))
+    sights = tuple(
+        sighting for sighting in fact.sights if _is_own(sighting, group, look)
+    )
     return replace(fact, sights=sights) if sights else None
 
 
 def _is_own(sight: f.Sight, group: str, look: Look) -> bool:
-    found = look(sight.event)
-    events = () if found is None else found.events
-    return any(each.id == sight.event and each.group == group for each in events)
+    maintenance = look(sight.event)
+    events = () if maintenance is None else maintenance.events
+    return any(event.id == sight.event and event.group == group for event in events)

@@ -1,4 +1,4 @@
-"""The whole life of a maintenance, in order, in sentences."""
+"""History of a maintenance, as sentences in chronological order."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A life, and how much notice there was in it."""
+    """The history of a maintenance, with the notice that it gave."""
 
     lines: tuple[Line, ...]
     given: timedelta  # from the announcement to NotBefore
-    used: timedelta | None  # until it started; None: it has not
+    used: timedelta | None  # until the start; None if it has not started
     sentences: tuple[str, ...]
 
 
@@ -43,19 +43,20 @@ def tell(
     *,
     is_share: bool = False,
 ) -> Story:
-    """Tell the life of `maintenance` from its `facts`, and who saw its events.
+    """Describe the history of `maintenance` from its `facts` and `sights`.
 
-    If it is but a share, whether others have approved is not told.
+    If it is redacted for a group (`is_share`), other groups' approvals are not
+    mentioned.
     """
-    away = [each for each in outages if _is_in_notice(maintenance, each)]
+    away = [outage for outage in outages if _is_in_notice(maintenance, outage)]
     sentences = {**_SENTENCES, **(_OF_SHARES if is_share else {})}
     lines = [
         *_told(maintenance, facts, sights, sentences),
-        *(Line(at=each.until, what=_was_away(each)) for each in away),
+        *(Line(at=outage.until, what=_was_away(outage)) for outage in away),
     ]
     started = maintenance.started_at
     return Story(
-        lines=tuple(sorted(lines, key=lambda line: line.at)),  # equal ones: as above
+        lines=tuple(sorted(lines, key=lambda line: line.at)),  # ties keep this order
         given=maintenance.not_before - maintenance.announced_at,
         used=None if started is None else started - maintenance.announced_at,
         sentences=tuple(_closing(maintenance, away)),
@@ -80,13 +81,15 @@ def _told(
     sights: Iterable[f.Sight],
     sentences: "Mapping[type[f.Fact], _Writer]",
 ) -> Iterator[Line]:
-    """Write facts, then sights; but whoever approves has seen it before."""
+    """Yield facts, then sights; an approver's own sight precedes its approval."""
     rest = [*sights]
     for fact in facts:
         if isinstance(fact, f.Approved):
-            first = [each for each in rest if (each.vm, each.at) == (fact.by, fact.at)]
+            first = [
+                sight for sight in rest if (sight.vm, sight.at) == (fact.by, fact.at)
+            ]
             yield from _seen(maintenance, first)
-            rest = [each for each in rest if each not in first]
+            rest = [sight for sight in rest if sight not in first]
         write = sentences.get(type(fact))
         if write is not None:
             yield Line(at=fact.at, what=write(maintenance, fact))
@@ -105,7 +108,7 @@ def _announced(maintenance: Maintenance, fact: f.Announced) -> str:
         parts.append("an emergency")
     if maintenance.reason:
         parts.append(f"reason: {maintenance.reason}")
-    silent = [each.group for each in maintenance.events if each.silent]
+    silent = [event.group for event in maintenance.events if event.silent]
     if silent:
         groups = few([*dict.fromkeys(silent)])
         parts.append(f"silent, not having asked for events in 24 h: {groups}")
@@ -130,9 +133,9 @@ def _started(maintenance: Maintenance, fact: f.Started) -> str:
     if maintenance.at_once and fact.at == maintenance.announced_at:
         return begin
     missing = [
-        each.group
-        for each in maintenance.live_events
-        if each.approved_at is None or each.approved_at > fact.at
+        event.group
+        for event in maintenance.live_events
+        if event.approved_at is None or event.approved_at > fact.at
     ]
     if not missing:
         return f"{begin}, everybody having approved"
@@ -182,7 +185,7 @@ def _whose(by: str | None, nobody: str) -> str:
     return nobody if by is None else f"by {by}"
 
 
-_Writer = Callable[[Maintenance, Any], str]  # Any: each takes its own kind of fact
+_Writer = Callable[[Maintenance, Any], str]  # Any: each takes one kind of fact
 
 _SENTENCES: Mapping[type[f.Fact], _Writer] = {
     f.Announced: _announced,
@@ -207,7 +210,7 @@ _SENTENCES: Mapping[type[f.Fact], _Writer] = {
     ),
 }
 
-#: What is told in other words to whoever knows but a share.
+#: Replacements for a maintenance redacted for one group.
 _OF_SHARES: Mapping[type[f.Fact], _Writer] = {f.Started: _started_for_all}
 
 
@@ -215,7 +218,7 @@ _OF_SHARES: Mapping[type[f.Fact], _Writer] = {f.Started: _started_for_all}
 
 
 def _seen(maintenance: Maintenance, sights: Iterable[f.Sight]) -> Iterator[Line]:
-    groups = {each.id: each.group for each in maintenance.events}
+    groups = {event.id: event.group for event in maintenance.events}
     for sight in sights:
         group = groups.get(sight.event, "")
         yield Line(at=sight.at, what=f"seen by {sight.vm} of group {group}")
@@ -223,21 +226,21 @@ def _seen(maintenance: Maintenance, sights: Iterable[f.Sight]) -> Iterator[Line]
 
 def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
     announced, started = maintenance.announced_at, maintenance.started_at
-    given = maintenance.not_before - announced
+    notice = maintenance.not_before - announced
     if maintenance.at_once:
         yield "It was announced without notice."
     elif started is None:
-        yield f"Notice given: {span(given)}."
+        yield f"Notice given: {span(notice)}."
     else:
         used = started - announced
-        yield f"Notice given: {span(given)}; used: {span(used)}."
+        yield f"Notice given: {span(notice)}; used: {span(used)}."
     end = started or maintenance.ended_at
     gone = lost(away, announced, end) if end is not None else timedelta(0)
     if gone:
         yield f"The service was away for {span(gone)} of that, which is not counted."
-    silent = [each for each in maintenance.events if _is_unapproved(each)]
+    silent = [event for event in maintenance.events if _is_unapproved(event)]
     if started is not None and not maintenance.at_once and silent:
-        yield f"Never approved by {few([each.group for each in silent])}."
+        yield f"Never approved by {few([event.group for event in silent])}."
 
 
 def _is_unapproved(event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""The core's values as JSON: what the API and those who are notified are shown."""
+"""JSON views of the core's values, for the API and for notifications."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -18,17 +18,17 @@ _ENTRY = ("maintenance", "event", "group", "by", "via")
 
 
 def rfc3339(moment: datetime | None) -> str | None:
-    """Write a time in UTC."""
+    """Format a time in UTC."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
 def host_view(host: Host) -> Json:
-    """Show a host."""
+    """Return the JSON view of a host."""
     return fleet_file.host_table(host)
 
 
 def group_view(group: Group) -> Json:
-    """Show a group."""
+    """Return the JSON view of a group."""
     return {
         **fleet_file.group_table(group),
         "listening_since": rfc3339(group.listening_since),
@@ -37,18 +37,18 @@ def group_view(group: Group) -> Json:
 
 
 def vm_view(vm: VM) -> Json:
-    """Show a VM."""
+    """Return the JSON view of a VM."""
     return fleet_file.vm_table(vm)
 
 
 def nobody(event: str) -> Sequence[str]:
-    """Say that nobody has seen `event` yet."""
+    """Return that no VM has seen `event`; the default `SeenBy`."""
     del event
     return ()
 
 
 def maintenance_view(maintenance: Maintenance, seen_by: SeenBy = nobody) -> Json:
-    """Show a maintenance with its events."""
+    """Return the JSON view of a maintenance with its events."""
     return {
         "id": maintenance.id,
         "type": maintenance.type.value,
@@ -72,7 +72,7 @@ def maintenance_view(maintenance: Maintenance, seen_by: SeenBy = nobody) -> Json
 
 
 def event_view(maintenance: Maintenance, event: Event, seen_by: SeenBy) -> Json:
-    """Show an event."""
+    """Return the JSON view of an event."""
     is_there = event.withdrawn_at is None
     status = STATUS.get(maintenance.phase) if is_there else None
     return {
@@ -91,7 +91,7 @@ def event_view(maintenance: Maintenance, event: Event, seen_by: SeenBy) -> Json:
 
 
 def entry_view(entry: Entry) -> Json:
-    """Show a place of the journal."""
+    """Return the JSON view of a journal entry."""
     fact = entry.fact
     own: Json = {
         field.name: plain_view(getattr(fact, field.name)) for field in fields(fact)
@@ -106,22 +106,22 @@ def entry_view(entry: Entry) -> Json:
 
 
 def plain_view(value: object) -> object:
-    """Show any value of the core."""
-    known: Mapping[type, Callable[..., object]] = {
+    """Return the JSON view of any value of the core."""
+    views: Mapping[type, Callable[..., object]] = {
         datetime: rfc3339,
         Host: host_view,
         Group: group_view,
         VM: vm_view,
         Maintenance: maintenance_view,
     }
-    if type(value) in known:
-        return known[type(value)](value)
+    if type(value) in views:
+        return views[type(value)](value)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple):
-        return [plain_view(each) for each in value]
+        return [plain_view(part) for part in value]
     if is_dataclass(value):
         return {
-            each.name: plain_view(getattr(value, each.name)) for each in fields(value)
+            part.name: plain_view(getattr(value, part.name)) for part in fields(value)
         }
     return value

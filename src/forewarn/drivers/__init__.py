@@ -1,1 +1,1 @@
-"""What acts on real VMs."""
+"""Drivers: what acts on real VMs."""

@@ -1,15 +1,14 @@
-"""Attends to one script: starts it, listens to it, and lets nothing of it run on.
+"""Supervisor process of one script: starts it, reads its output, and ends all of it.
 
-It is a process of its own that needs nothing but the standard library; so a script
-that floods its output costs the service nothing, and the end of the service, however
-sudden, is the end of the script.
+It is a separate process that needs only the standard library. So a script that floods
+its output costs the service nothing, and the script never outlives the service.
 
 1. The first line of its input is the order, as JSON. Each further line is a number: end
-   the script, and kill it after so many seconds. The end of the input is the end of the
-   service: then the script has two seconds.
-2. What it says is JSON, a line each: the script's reports, and last what became of it.
-3. It leads the session of the script. Whatever is in that session when the script has
-   ended is ended, too; only what has made another session lives on.
+   the script, and kill it after that many seconds. The end of the input means that the
+   service is gone: then the script has two seconds.
+2. Its output is JSON, one object per line: the script's reports, then its result.
+3. It leads the script's session. Whatever is in that session when the script has ended
+   is ended as well; only processes that created their own session survive.
 """
 
 import json
@@ -27,44 +26,44 @@ from forewarn.drivers.session import members, signal_session
 
 _CHUNK = 64 * 1024
 _LAST_CHUNKS = 32  # more than a pipe holds
-_ORPHANED = 2.0  # seconds for a script without a service
-_MOST_WATCHED = 32  # processes at a time; each takes a file
-_AFTER_KILL = 1.0  # seconds until what cannot be killed is left alone
+_ORPHANED = 2.0  # seconds for a script whose service is gone
+_MOST_WATCHED = 32  # processes at a time; each needs a file descriptor
+_AFTER_KILL = 1.0  # seconds until an unkillable process is abandoned
 
 
 class Order(NamedTuple):
-    """What is to be attended to, and how."""
+    """The command to supervise, and its limits."""
 
     command: Sequence[str]
     input: str
     vms: Sequence[str]
-    timeout: float  # seconds; 0: none
+    timeout: float  # seconds; 0 for none
     grace: float  # seconds between TERM and KILL
 
 
 class Attendant:
-    """One script, from its start to the end of all that it leaves behind."""
+    """One script, from its start to the end of its last process."""
 
     def __init__(self, order: Order) -> None:
-        """Attend to what `order` says."""
+        """Supervise the command in `order`."""
         self._order = order
         self._session = os.getpid()
         self._ear = Ear(order.vms)
         self._input = order.input.encode()
-        self._deadline: float | None = None  # None: it may take as long as it likes
-        self._kill_at: float | None = None  # None: it was not told to end
-        self._give_up_at: float | None = None  # None: it was not killed
+        self._deadline: float | None = None  # None if it has no time limit
+        self._kill_at: float | None = None  # None if it was not asked to end
+        self._give_up_at: float | None = None  # None if it was not killed
         self._is_late = self._is_halted = False
         self._has_ended = self._is_over = False
-        self._watched: set[int] = set()  # processes of the session
+        self._watched: set[int] = set()  # pidfds of the session's processes
         self._to_say = b""
         self._poll = select.poll()
         self._then: dict[int, Callable[[int], None]] = {}
 
     def attend(self, told: bytes = b"") -> None:
-        """Start the script; stay until all of its session has ended.
+        """Run the script, and return when its whole session has ended.
 
-        `told` is what was read of the input behind the order.
+        `told` is the input already read after the order.
         """
         self._start()
         try:
@@ -118,7 +117,7 @@ class Attendant:
         if descriptor != 1:
             os.close(descriptor)
 
-    # --- its processes -------------------------------------------------------
+    # --- processes -----------------------------------------------------------
 
     def _watch(self, pid: int) -> None:
         with suppress(ProcessLookupError):
@@ -127,7 +126,7 @@ class Attendant:
             self._await(descriptor, select.POLLIN, self._miss)
 
     def _miss(self, descriptor: int) -> None:
-        """A process has ended; when all have, look for others."""
+        """Handle the end of a process; after the last one, look for others."""
         self._has_ended = True
         self._leave(descriptor)
         self._watched.remove(descriptor)
@@ -144,7 +143,7 @@ class Attendant:
                 self._end(self._order.grace)
 
     def _end(self, grace: float) -> None:
-        """Tell the script to end; it may be told again, to be quicker."""
+        """Ask the script to end; a later call may shorten its time."""
         if self._give_up_at is not None:
             return
         at = time.monotonic() + grace
@@ -165,19 +164,19 @@ class Attendant:
             self._is_over = True
 
     def _patience(self) -> float | None:
-        """How many milliseconds there is nothing to do but wait; None: for ever."""
+        """Return the milliseconds to the next deadline; None if there is none."""
         last = self._give_up_at or self._kill_at
-        times = [each for each in (self._deadline, last) if each is not None]
+        times = [moment for moment in (self._deadline, last) if moment is not None]
         if not times:
             return None
         return max(min(times) - time.monotonic(), 0.0) * 1000 + 1
 
-    # --- what is said --------------------------------------------------------
+    # --- input and output ----------------------------------------------------
 
     def _obey(self, descriptor: int) -> None:
-        told = os.read(descriptor, _CHUNK)
-        self._heed(told)
-        if not told:
+        data = os.read(descriptor, _CHUNK)
+        self._heed(data)
+        if not data:
             self._leave(descriptor)
             self._end(_ORPHANED)
 
@@ -191,7 +190,7 @@ class Attendant:
             self._input = self._input[os.write(descriptor, self._input) :]
         except BlockingIOError:
             return
-        except OSError:  # it does not read
+        except OSError:  # the script does not read its input
             self._input = b""
         if not self._input:
             self._leave(descriptor)
@@ -210,7 +209,7 @@ class Attendant:
             self._leave(descriptor)
 
     def _hear_the_rest(self) -> None:
-        """Take what is in the pipes; who still holds them may go on writing."""
+        """Read what is left in the pipes, but not forever if they stay open."""
         for descriptor in (self._stdout, self._stderr):
             with suppress(BlockingIOError):
                 for _ in range(_LAST_CHUNKS):
@@ -220,7 +219,7 @@ class Attendant:
             self._say(report)
 
     def _last_words(self) -> Mapping[str, object]:
-        code = self._script.poll()  # None: not even KILL has ended it
+        code = self._script.poll()  # None if not even KILL has ended it
         return {
             "output": self._ear.output,
             "code": code,
@@ -238,7 +237,7 @@ class Attendant:
             self._to_say = self._to_say[os.write(descriptor, self._to_say) :]
         except BlockingIOError:
             return
-        except OSError:  # nobody listens
+        except OSError:  # nobody reads the output
             self._to_say = b""
         if not self._to_say and descriptor in self._then:
             self._leave(descriptor)
@@ -249,7 +248,7 @@ def _is_past(moment: float | None, now: float) -> bool:
 
 
 def main() -> None:
-    """Attend to what the first line of the input says."""
+    """Supervise the order in the first line of the input."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: None)  # the service decides
@@ -259,9 +258,9 @@ def main() -> None:
         if not chunk:
             return  # the service is gone
         read += chunk
-    order, _, told = read.partition(b"\n")
+    order, _, rest = read.partition(b"\n")
     try:
-        Attendant(Order(**json.loads(order))).attend(told)
+        Attendant(Order(**json.loads(order))).attend(rest)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         message = {"error": f"the command cannot be started: {why}"}

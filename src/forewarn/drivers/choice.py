@@ -1,7 +1,7 @@
-"""Finds a driver by its name: one of ours, or one that somebody installed.
+"""Driver registry: built-in drivers, and those installed as plugins.
 
-Others offer theirs by an entry point of the group `forewarn.drivers`: something that
-is called with the keys of `[driver.options]` and makes a driver.
+A plugin offers an entry point in the group `forewarn.drivers`: a callable that takes
+the keys of `[driver.options]` and returns a driver.
 """
 
 import logging
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Where others offer their drivers.
+#: The entry point group of driver plugins.
 GROUP = "forewarn.drivers"
 
-#: Those that are done at once, and called one after the other.
+#: Drivers that finish immediately; they are called one after the other.
 IN_PLACE = frozenset({"nothing", "operator"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A driver, and what is set for it."""
+    """The configured driver and its settings."""
 
     name: str
     command: Sequence[str] = ()
-    timeout: float = 3600.0  # seconds; 0: none
+    timeout: float = 3600.0  # seconds; 0 for none
     grace: float = 5.0  # seconds
-    held: Path | None = None  # None: nothing outlives the service
+    held: Path | None = None  # lock file; None if the store is in memory
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
@@ -49,12 +49,15 @@ _OURS: Mapping[str, Callable[[Choice], Driver]] = {
 
 
 def names() -> Sequence[str]:
-    """All drivers that there are, ours first."""
-    return [*_OURS, *sorted({each.name for each in _offered()} - _OURS.keys())]
+    """Return the names of all drivers, built-in ones first."""
+    return [
+        *_OURS,
+        *sorted({entry_point.name for entry_point in _offered()} - _OURS.keys()),
+    ]
 
 
 def make_driver(choice: Choice) -> Driver:
-    """Make the driver that was chosen."""
+    """Create the configured driver."""
     ours = _OURS.get(choice.name)
     if ours is None:
         return _others(choice)
@@ -67,7 +70,7 @@ def make_driver(choice: Choice) -> Driver:
 
 
 def open_driver(driver: Driver, cleanup: ExitStack) -> None:
-    """Open `driver`, if it wants to be, and close it with `cleanup`."""
+    """Call the driver's `open` if it has one, and its `close` on `cleanup`."""
     open_it = getattr(driver, "open", None)
     if callable(open_it):
         try:
@@ -104,27 +107,29 @@ def _script(choice: Choice) -> Driver:
 
 
 def _others(choice: Choice) -> Driver:
-    found = [each for each in _offered() if each.name == choice.name]
-    if not found:
-        known = ", ".join(names())
-        raise CannotStart(f"there is no driver {choice.name}; there are {known}")
+    matches = [
+        entry_point for entry_point in _offered() if entry_point.name == choice.name
+    ]
+    if not matches:
+        available = ", ".join(names())
+        raise CannotStart(f"there is no driver {choice.name}; there are {available}")
     try:
-        made = found[0].load()(**choice.options)
+        instance = matches[0].load()(**choice.options)
     except (Exception, SystemExit) as error:
         raise CannotStart(
-            f"the driver {choice.name} ({found[0].value}) cannot be used:"
+            f"the driver {choice.name} ({matches[0].value}) cannot be used:"
             f" {_told(error)}"
         ) from error
-    if not callable(getattr(made, "carry_out", None)):
+    if not callable(getattr(instance, "carry_out", None)):
         raise CannotStart(
-            f"the driver {choice.name} ({found[0].value}) has no method carry_out"
+            f"the driver {choice.name} ({matches[0].value}) has no method carry_out"
         )
-    driver: Driver = made
+    driver: Driver = instance
     return driver
 
 
 def _offered() -> "Sequence[EntryPoint]":
-    from importlib.metadata import entry_points  # takes as long as all the rest
+    from importlib.metadata import entry_points  # as slow as all other imports together
 
     return [*entry_points(group=GROUP)]
 

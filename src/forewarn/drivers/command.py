@@ -1,4 +1,4 @@
-"""Whether a command can be run, and if not, why."""
+"""Check whether a command can be run."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def trouble(command: Sequence[str]) -> str | None:
-    """Say why `command` cannot be run; None: it can, as far as can be seen."""
+    """Return why `command` cannot be run; None if no problem is visible."""
     if not command or not command[0]:
         return "it is empty"
     name = command[0]
@@ -31,13 +31,13 @@ def _trouble_of_file(path: str) -> str | None:
 
 
 def _interpreter(path: str) -> str | None:
-    """What the first line of a script names; None: it names nothing."""
+    """Return the interpreter in the script's first line; None if there is none."""
     try:
         with open(path, "rb") as file:
             first = file.read(256).partition(b"\n")[0]
-    except OSError:  # to run it does not take to read it
+    except OSError:  # an executable need not be readable
         return None
     if not first.startswith(b"#!"):
         return None
-    words = [each for each in first[2:].split(b" ") if each]
+    words = [word for word in first[2:].split(b" ") if word]
     return os.fsdecode(words[0]) if words else None

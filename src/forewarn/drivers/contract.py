@@ -1,4 +1,4 @@
-"""What a script is told, and what is made of its end."""
+"""Contract with driver scripts: their input, their environment, and their results."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,27 +11,27 @@ from forewarn.ports import Printed, Report, Work
 
 PREFIX = "FOREWARN_"
 
-_LONGEST_VARIABLE = 100_000  # bytes; Linux refuses more than 128 kB
+_LONGEST_VARIABLE = 100_000  # bytes; Linux rejects more than 128 kB
 _LONGEST_LINE = 200  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """What became of a script."""
+    """The result of a script."""
 
-    code: int | None = None  # as `subprocess` has it; None: it never ended
+    code: int | None = None  # as in `subprocess`; None if it never ended
     output: str = ""
     is_late: bool = False
-    is_halted: bool = False  # it was told to end before it had
-    error: str = ""  # why it could not be attended to
+    is_halted: bool = False  # it was asked to end before it had
+    error: str = ""  # why it could not be supervised
 
 
-# --- what it is told ---------------------------------------------------------
+# --- input -------------------------------------------------------------------
 
 
 def input_of(work: Work) -> str:
-    """Write what a script reads."""
-    told = {
+    """Return the standard input of the script for `work`, as JSON."""
+    payload = {
         "maintenance": work.maintenance,
         "type": work.type,
         "source": work.source,
@@ -43,16 +43,16 @@ def input_of(work: Work) -> str:
         "reason": work.reason,
         "attempt": work.attempt,
     }
-    return json.dumps(told) + "\n"
+    return json.dumps(payload) + "\n"
 
 
 def environment_of(work: Work, own: Mapping[str, str]) -> dict[str, str]:
-    """Add what a script is told to the service's `own` environment.
+    """Add the variables for `work` to the service's `own` environment.
 
-    Nothing of that which is the service's alone is handed on; what is too long for a
-    variable is left out.
+    The service's own `FOREWARN_` variables are removed. Values that are too long for a
+    variable are omitted.
     """
-    told = {
+    variables = {
         "MAINTENANCE": work.maintenance,
         "TYPE": work.type.value,
         "SOURCE": work.source.value,
@@ -67,7 +67,7 @@ def environment_of(work: Work, own: Mapping[str, str]) -> dict[str, str]:
     others = {name: value for name, value in own.items() if not name.startswith(PREFIX)}
     return others | {
         PREFIX + name: value
-        for name, value in told.items()
+        for name, value in variables.items()
         if len(value.encode()) <= _LONGEST_VARIABLE
     }
 
@@ -76,13 +76,13 @@ def _plain(text: str) -> str:
     return text.replace("\0", "").encode(errors="replace").decode()
 
 
-# --- what is made of its end -------------------------------------------------
+# --- results -----------------------------------------------------------------
 
 
 def judge(
     work: Work, told: AbstractSet[str], ended: Ended, timeout: float
 ) -> Iterator[Printed | Sequence[Report]]:
-    """Tell what it printed, and what is true of the VMs that it has not `told` of."""
+    """Yield the output, and a report for each VM that the script did not report."""
     if ended.output:
         yield Printed(text=ended.output)
     silent = [vm.name for vm in work.vms if vm.name not in told]
@@ -121,5 +121,5 @@ def _how(code: int | None) -> str:
 
 def _last_line(output: str) -> str:
     lines = output.split("\n")
-    last = next((each.strip() for each in reversed(lines) if each.strip()), "")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return last[:_LONGEST_LINE]

@@ -1,36 +1,36 @@
-"""What a script says: reports, and all else.
+"""Reader of a script's output: reports, and everything else.
 
-Nothing but the standard library, as all that the attendant needs.
+Uses only the standard library, like everything in the supervisor process.
 """
 
 import json
 from collections.abc import Iterable, Iterator
 
-MOST_OUTPUT = 64 * 1024  # bytes that are kept, the last ones
-LONGEST_LINE = 64 * 1024  # bytes; what is longer is no report
+MOST_OUTPUT = 64 * 1024  # bytes; the last ones are kept
+LONGEST_LINE = 64 * 1024  # bytes; a longer line is not a report
 LONGEST_DETAIL = 1000  # characters
 
 _CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10}, "\ufffd")
 
 
 class Ear:
-    """Tells reports from all else that a script prints, and keeps the end of that."""
+    """Separates reports from other output, and keeps the end of the latter."""
 
     def __init__(self, vms: Iterable[str]) -> None:
-        """Listen for reports about `vms`."""
+        """Accept reports about `vms`."""
         self._names = {name.lower(): name for name in vms}
         self._told: set[tuple[str, bool]] = set()  # VM, whether it failed
-        self._rest = b""  # a line that has no end yet
+        self._rest = b""  # an incomplete line
         self._is_long = False  # whether that line is too long for a report
         self._kept = bytearray()
 
     @property
     def output(self) -> str:
-        """The end of what was printed beside reports, as text."""
+        """The end of the output other than reports, as text."""
         return clean(bytes(self._kept[-MOST_OUTPUT:]).decode(errors="replace"))
 
     def hear(self, data: bytes) -> Iterator[dict[str, object]]:
-        """Take what came on stdout; tell the reports in it."""
+        """Process data from stdout, and yield the reports in it."""
         block = self._rest + data
         end = block.rfind(b"\n") + 1
         whole, self._rest = block[:end], block[end:]
@@ -47,13 +47,13 @@ class Ear:
             self._rest, self._is_long = b"", True
 
     def overhear(self, data: bytes) -> None:
-        """Take what is no report."""
+        """Keep data that is not a report."""
         self._kept += data
         if len(self._kept) > 2 * MOST_OUTPUT:
             del self._kept[:-MOST_OUTPUT]
 
     def end(self) -> Iterator[dict[str, object]]:
-        """Take the last line, which may lack its end."""
+        """Process the last line, which may lack a line break."""
         if self._rest:
             yield from self.hear(b"\n")
 
@@ -66,14 +66,18 @@ class Ear:
                 yield report
 
     def _report(self, line: bytes) -> dict[str, object] | None:
-        """Read a report; None: it is none, or says what has been said."""
+        """Parse a report; None if it is not one, or repeats an earlier one."""
         if not (line[:1] == b"{" and line[-1:] == b"}" and len(line) <= LONGEST_LINE):
             return None
         try:
-            said = json.loads(line)
+            message = json.loads(line)
         except (ValueError, RecursionError):
             return None
-        vm, status, detail = said.get("vm"), said.get("status"), said.get("detail")
+        vm, status, detail = (
+            message.get("vm"),
+            message.get("status"),
+            message.get("detail"),
+        )
         name = self._names.get(vm.lower()) if isinstance(vm, str) else None
         if name is None or status not in ("done", "failed"):
             return None
@@ -86,6 +90,6 @@ class Ear:
 
 
 def clean(text: str) -> str:
-    """Take away what would trouble a terminal or a database."""
+    """Remove what would harm a terminal or a database."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
     return lines.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""The driver that touches nothing: all work is done at once."""
+"""Driver that does nothing and reports all work done."""
 
 from collections.abc import Sequence
 
@@ -9,5 +9,5 @@ class NothingDriver:
     """For rehearsals, and for fleets whose machines are handled elsewhere."""
 
     def carry_out(self, work: Work) -> Sequence[Report]:
-        """Report everything done."""
+        """Report all VMs done."""
         return [Report(vm=vm.name) for vm in work.vms]

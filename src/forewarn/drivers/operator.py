@@ -1,4 +1,4 @@
-"""The driver that leaves the work to a person."""
+"""Driver that leaves the work to a person."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from forewarn.ports import Report, Work
 
 
 class OperatorDriver:
-    """The work stays open until somebody says `complete`."""
+    """Leaves the work open until someone runs `complete`."""
 
     def carry_out(self, work: Work) -> Sequence[Report]:
         """Report nothing; a person does the work."""

@@ -1,8 +1,8 @@
-"""The driver that runs a command for each maintenance.
+"""Driver that runs a command for each maintenance.
 
-Each command has an attendant, a process of its own (see `attendant`). Attendants hold a
-file together as long as they live; a new service waits until nobody holds it, so that
-nothing is begun while something of an earlier service is still dying.
+Each command runs under a supervisor process (see `attendant`). Supervisors share a lock
+on a file while they live. A new service waits for that lock, so that nothing starts
+while processes of an earlier service are still ending.
 """
 
 import fcntl
@@ -30,13 +30,13 @@ _ATTENDANT = (
     " from forewarn.drivers.attendant import main; main()"
 )
 _HOME = str(Path(forewarn.__file__).parents[1])
-_OLD_ONES = 10.0  # seconds that attendants of an earlier service have to end
+_OLD_ONES = 10.0  # seconds for scripts of an earlier service to end
 _CHUNK = 64 * 1024  # bytes
-_LAST = 1.5  # seconds for those that are killed when the service stops
+_LAST = 1.5  # seconds for killed scripts when the service stops
 
 
 class ScriptDriver:
-    """Runs one command per maintenance, which is told all about it."""
+    """Runs one command per maintenance, with its details as input."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class ScriptDriver:
         grace: float = 5.0,
         held: Path | None = None,
     ) -> None:
-        """Run `command`, for `timeout` seconds at most (0: as long as it likes).
+        """Run `command` for at most `timeout` seconds; 0 for no limit.
 
-        It has `grace` seconds to end when it is told to. Attendants hold the file
-        `held`; None: nothing survives this service that could begin anew.
+        It has `grace` seconds to end when asked to. Supervisors lock the file `held`;
+        None if the store is in memory, so that a new service has nothing to repeat.
         """
         self._command = command
         self._timeout = timeout
@@ -59,40 +59,40 @@ class ScriptDriver:
         self._running: set[_Attended] = set()
 
     def open(self) -> None:
-        """Make sure that the command can be run, and that nothing old is running."""
-        found = trouble(self._command)
-        if found is not None:
-            raise CannotStart(f"the command of the driver cannot be run: {found}")
+        """Check that the command can be run and no old script is running."""
+        problem = trouble(self._command)
+        if problem is not None:
+            raise CannotStart(f"the command of the driver cannot be run: {problem}")
         if self._held is not None and not _is_free(self._held):
             _log.warning("scripts of an earlier service are still running; going on")
 
     def close(self) -> None:
-        """Kill what is still running."""
+        """Kill all running scripts."""
         with self._changed:
-            for each in self._running:
-                each.end(0.0)
+            for script in self._running:
+                script.end(0.0)
             self._changed.wait_for(lambda: not self._running, _LAST)
 
     def carry_out(self, work: Work) -> Iterator[Report | Printed | Sequence[Report]]:
-        """Run the command for `work`; tell what it reports, as it comes."""
+        """Run the command for `work`, and yield its reports as they arrive."""
         if work.halt.is_set():
             return
-        told: set[str] = set()
+        reported: set[str] = set()
         ended = Ended(error="its attendant was killed")
-        found = trouble(self._command)
+        problem = trouble(self._command)
         try:
-            if found is not None:
-                raise OSError(found)
+            if problem is not None:
+                raise OSError(problem)
             with self._attending(work) as attended:
-                for said in attended.listen():
-                    if isinstance(said, Ended):
-                        ended = said
+                for item in attended.listen():
+                    if isinstance(item, Ended):
+                        ended = item
                     else:
-                        told.update(each.vm for each in said)
-                        yield said
+                        reported.update(report.vm for report in item)
+                        yield item
         except OSError as error:
             ended = Ended(error=f"the command cannot be started: {error}")
-        yield from judge(work, told, ended, self._timeout)
+        yield from judge(work, reported, ended, self._timeout)
 
     @contextmanager
     def _attending(self, work: Work) -> "Iterator[_Attended]":
@@ -116,7 +116,7 @@ class ScriptDriver:
             Thread(target=end_when_halted, name="halt", daemon=True).start()
             yield attended
         finally:
-            work.halt.set()  # so that the watcher goes
+            work.halt.set()  # so that the thread ends
             attended.leave()
             with self._changed:
                 self._running.remove(attended)
@@ -124,10 +124,10 @@ class ScriptDriver:
 
 
 class _Attended:
-    """A script from the side of the service: its attendant."""
+    """A running script, seen from the service: its supervisor process."""
 
     def __init__(self, environment: dict[str, str], held: Path | None) -> None:
-        """Start the attendant; it waits for its order."""
+        """Start the supervisor; it waits for its order."""
         keeping = None if held is None else _hold(held)
         try:
             self._process = subprocess.Popen(
@@ -137,7 +137,7 @@ class _Attended:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 pass_fds=() if keeping is None else (keeping,),
-                start_new_session=True,  # for the script, too
+                start_new_session=True,  # also the script's session
             )
         finally:
             if keeping is not None:
@@ -145,32 +145,32 @@ class _Attended:
         self._lock = Lock()
 
     def tell(self, line: str) -> None:
-        """Write one line to the attendant; who is gone needs none."""
+        """Write one line to the supervisor, unless it is gone."""
         assert self._process.stdin is not None
         with self._lock, suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
 
     def end(self, grace: float) -> None:
-        """Let the script end, by force after `grace` seconds."""
+        """Ask the script to end; it is killed after `grace` seconds."""
         self.tell(f"{grace:g}")
 
     def listen(self) -> Iterator[Sequence[Report] | Ended]:
-        """Tell what the script reports, together what came together; last its end."""
+        """Yield reports, grouped as they arrive, and then the result."""
         is_over = False
         for lines in self._lines():
             messages = [json.loads(line) for line in lines]
-            reports = [Report(**each) for each in messages if "vm" in each]
+            reports = [Report(**message) for message in messages if "vm" in message]
             if reports:
                 yield reports
             for last in messages[len(reports) :]:
                 is_over = True
                 yield Ended(**last)
         if not is_over:
-            kill_session(self._process.pid, _LAST)  # nobody attends to it any more
+            kill_session(self._process.pid, _LAST)  # its supervisor is gone
 
     def _lines(self) -> Iterator[Sequence[bytes]]:
-        """Read whole lines, as many as are there; who is killed may leave a part."""
+        """Yield complete lines as they arrive; drop an incomplete last one."""
         assert self._process.stdout is not None
         heard = self._process.stdout.fileno()
         rest = b""
@@ -190,18 +190,18 @@ class _Attended:
         self._process.wait()
 
 
-# --- the file that attendants hold -------------------------------------------
+# --- the supervisors' lock file ----------------------------------------------
 
 
 def _hold(path: Path) -> int:
-    """Open `path` and hold it together with others."""
+    """Open `path` and take a shared lock on it."""
     held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(held, fcntl.LOCK_SH)
     return held
 
 
 def _is_free(path: Path) -> bool:
-    """Wait until nobody holds `path`; give up after a while."""
+    """Wait until `path` is unlocked; return False after a while."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         taken = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,29 +1,29 @@
-"""How a driver and what belongs to it are written in the settings."""
+"""Parsers of driver settings."""
 
 import tomllib
 from shlex import split
 
 from forewarn.errors import InvalidInput
 
-#: The drivers that come with forewarn.
+#: The built-in drivers.
 OURS = ("nothing", "operator", "script")
 
 
 def read_driver(value: object, place: str) -> str:
-    """Read the name of a driver that there is."""
+    """Parse the name of an available driver."""
     if isinstance(value, str) and value.lower() in OURS:
         return value.lower()
-    from forewarn.drivers.choice import names  # looking for others takes time
+    from forewarn.drivers.choice import names  # finding plugins is slow
 
-    known = {each.lower(): each for each in names()}
-    if isinstance(value, str) and value.lower() in known:
-        return known[value.lower()]
-    listed = ", ".join(known.values())
+    spellings = {name.lower(): name for name in names()}
+    if isinstance(value, str) and value.lower() in spellings:
+        return spellings[value.lower()]
+    listed = ", ".join(spellings.values())
     raise InvalidInput(f"{place}: expected one of {listed}, not {value!r}")
 
 
 def read_command(value: object, place: str) -> tuple[str, ...]:
-    """Read a command: a list of words, or text that is split as a shell does it."""
+    """Parse a command: a list of words, or text split as in a shell."""
     try:
         words = split(value) if isinstance(value, str) else value
     except ValueError as error:
@@ -31,7 +31,7 @@ def read_command(value: object, place: str) -> tuple[str, ...]:
     if (
         isinstance(words, list)
         and words
-        and all(isinstance(each, str) for each in words)
+        and all(isinstance(word, str) for word in words)
     ):
         return tuple(words)
     raise InvalidInput(
@@ -40,14 +40,14 @@ def read_command(value: object, place: str) -> tuple[str, ...]:
 
 
 def read_options(value: object, place: str) -> dict[str, object]:
-    """Read a table, which in the environment is written as TOML does in a line.
+    """Parse a table; in the environment, a TOML inline table.
 
-    What is refused is not shown: there may be a password in it.
+    Errors do not quote the value, because it may contain a password.
     """
     try:
         table = tomllib.loads(f"_ = {value}")["_"] if isinstance(value, str) else value
     except tomllib.TOMLDecodeError:
         table = None
-    if isinstance(table, dict) and all(isinstance(each, str) for each in table):
+    if isinstance(table, dict) and all(isinstance(name, str) for name in table):
         return table
     raise InvalidInput(f'{place}: expected a table, such as {{ key = "value" }}')

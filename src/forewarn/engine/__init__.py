@@ -1,1 +1,1 @@
-"""Makes it happen: commands, timers, and the readers of the journal."""
+"""Engine: runs commands, timers, drivers and the readers of the journal."""

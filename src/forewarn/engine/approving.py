@@ -1,4 +1,4 @@
-"""Approving several events at once, each judged for itself."""
+"""Bulk approval of events, with a result for each."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -18,16 +18,16 @@ def approve_each(
     via: Via,
     is_seen: Callable[[Event], bool],
 ) -> Mapping[str, ForewarnError | None]:
-    """Approve those of `event_ids` that can be, and say of each other why it cannot.
+    """Approve those of `event_ids` that can be, and return the error of each other.
 
-    An event that is not `is_seen` is as unknown as one that never was.
+    An event for which `is_seen` is false is reported as not found.
     """
     with engine.writing() as (transaction, now):
         judged = {each: _judge(transaction, each, is_seen) for each in event_ids}
         good = {
-            event: found
-            for event, found in judged.items()
-            if isinstance(found, Maintenance)
+            event: verdict
+            for event, verdict in judged.items()
+            if isinstance(verdict, Maintenance)
         }
         ids = [event.upper() for event in good]
 
@@ -40,22 +40,24 @@ def approve_each(
             groups = {group for each in good.values() for group in each.groups}
             engine.decide(transaction, groups, decide, now)
     return {
-        event: found if isinstance(found, ForewarnError) else None
-        for event, found in judged.items()
+        event: verdict if isinstance(verdict, ForewarnError) else None
+        for event, verdict in judged.items()
     }
 
 
 def _judge(
     transaction: Transaction, event_id: str, is_seen: Callable[[Event], bool]
 ) -> Maintenance | NotFound | TooLate:
-    """Find the maintenance whose event can be approved, or why it cannot."""
-    wanted = event_id.upper()
-    found = transaction.maintenance(wanted)
-    events = () if found is None else found.events
-    if found is None or not any(each.id == wanted and is_seen(each) for each in events):
+    """Return the maintenance whose event can be approved, or the error."""
+    normalized = event_id.upper()
+    maintenance = transaction.maintenance(normalized)
+    events = () if maintenance is None else maintenance.events
+    if maintenance is None or not any(
+        event.id == normalized and is_seen(event) for event in events
+    ):
         return NotFound(f"there is no event {event_id}")
     try:
-        commands.check_is_live(found, wanted)
+        commands.check_is_live(maintenance, normalized)
     except TooLate as error:
         return error
-    return found
+    return maintenance

@@ -1,4 +1,4 @@
-"""What a driver says during one call: heard to the end, and written down."""
+"""Driver calls: collecting a driver's reports and output, and saving them."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from forewarn.ports import Bell, Driver, Printed, Report, Work
 
 _log = logging.getLogger(__name__)
 
-#: How much of what a driver leaves to read is kept, in bytes of UTF-8.
+#: The limit on the output kept from one driver call, in bytes of UTF-8.
 MOST_OUTPUT = 64 * 1024
 
 _LONGEST_DETAIL = 1000  # characters
@@ -20,22 +20,22 @@ Said = Sequence[Report] | Printed
 
 
 def listen(driver: Driver, work: Work) -> Iterator[Said]:
-    """Let `driver` act, and tell what it says; if it fails, that is said, too.
+    """Call `driver`, and yield its reports and output.
 
-    What it raises is a failure of all VMs that it has not reported on.
+    An exception counts as a failure on all VMs without a report.
     """
     reported: set[str] = set()
     room = MOST_OUTPUT
     try:
-        for said in _parts(driver.carry_out(work)):
-            if isinstance(said, Printed):
-                text = end_of(said.text, room)
+        for item in _parts(driver.carry_out(work)):
+            if isinstance(item, Printed):
+                text = end_of(item.text, room)
                 room -= len(text.encode())
                 if text:
                     yield Printed(text=text)
             else:
-                reported.update(each.vm for each in said)
-                yield said
+                reported.update(report.vm for report in item)
+                yield item
     except (Exception, SystemExit) as error:
         _log.exception("the driver failed on %s", work.maintenance)
         detail = f"the driver failed: {type(error).__name__}: {error}"
@@ -47,32 +47,32 @@ def listen(driver: Driver, work: Work) -> Iterator[Said]:
 
 
 def end_of(text: str, most: int) -> str:
-    """The end of `text`, at most so many bytes of it."""
-    written = text.encode(errors="replace")  # halves of characters become marks
+    """Return the end of `text`, at most `most` bytes of UTF-8."""
+    written = text.encode(errors="replace")  # lone surrogates become ?
     return written[max(len(written) - most, 0) :].decode(errors="ignore")
 
 
 def _parts(said: object) -> Iterator[Said]:
-    """Take reports together that came together; pass over what is neither."""
+    """Group consecutive reports; skip anything else that is not output."""
     if not isinstance(said, Sequence):
-        for each in said:  # type: ignore[attr-defined]  # else the driver fails here
-            yield from _parts(each if isinstance(each, Sequence) else [each])
+        for item in said:  # type: ignore[attr-defined]  # else the driver fails here
+            yield from _parts(item if isinstance(item, Sequence) else [item])
         return
-    known = [each for each in said if isinstance(each, Report | Printed)]
-    for kind, several in groupby(known, type):
+    parts = [item for item in said if isinstance(item, Report | Printed)]
+    for kind, several in groupby(parts, type):
         if kind is Printed:
-            yield from (each for each in several if isinstance(each, Printed))
+            yield from (item for item in several if isinstance(item, Printed))
         else:
-            yield [each for each in several if isinstance(each, Report)]
+            yield [item for item in several if isinstance(item, Report)]
 
 
 class Scribe:
-    """Writes down what drivers say; what cannot be written is kept until it can."""
+    """Saves what drivers report, and retries until the store accepts it."""
 
     def __init__(self, ledger: Ledger, leaving: Bell, *, pause: float | None) -> None:
-        """Write into `ledger`; once `leaving` rings, no failures.
+        """Save to `ledger`; once `leaving` is set, save no failures.
 
-        Try again after a `pause`, in seconds; None: leave that to the caller.
+        Retry after `pause` seconds; if it is None, raise instead.
         """
         self._ledger = ledger
         self._leaving = leaving
@@ -81,18 +81,22 @@ class Scribe:
         self._is_over = False
 
     def stop(self) -> None:
-        """Write nothing more."""
+        """Save nothing more."""
         self._is_over = True
 
     def take_down(self, work: Work, said: Said) -> bool:
-        """Write down what was `said`; answer whether the maintenance is stuck."""
+        """Save what was `said`; return whether the maintenance is stuck."""
         if isinstance(said, Printed):
             self._insist(partial(self._keep, work, said))
             return False
         is_stuck = False
-        for failed, detail in sorted({(each.failed, each.detail) for each in said}):
+        for failed, detail in sorted(
+            {(report.failed, report.detail) for report in said}
+        ):
             alike = [
-                each for each in said if (each.failed, each.detail) == (failed, detail)
+                report
+                for report in said
+                if (report.failed, report.detail) == (failed, detail)
             ]
             is_stuck |= self._insist(partial(self._report, work, alike))
         return is_stuck
@@ -104,8 +108,8 @@ class Scribe:
     def _report(self, work: Work, alike: Sequence[Report]) -> bool:
         first = alike[0]
         if first.failed and self._leaving.is_set():
-            return False  # it was told to end
-        vms = [each.vm for each in alike]
+            return False  # the service stopped the call itself
+        vms = [report.vm for report in alike]
         return self._ledger.report(work, vms, failed=first.failed, detail=first.detail)
 
     def _insist(self, write: Callable[[], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""Commands that act on one VM or one host."""
+"""Operations on one VM or one host: restart, evict, degrade, fail, recover."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +20,10 @@ from forewarn.engine.once import Once, keep_answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a command about a host led to."""
+    """The result of a command on a host."""
 
     made: Sequence[Maintenance]
-    concerned: Sequence[Maintenance]  # those that were changed, or left as they are
+    concerned: Sequence[Maintenance]  # existing ones: changed, or kept as they are
 
 
 class _Command(Protocol):
@@ -42,10 +42,10 @@ class _Command(Protocol):
 
 
 class Causes:
-    """All that makes VMs restart, move and go, beside an announcement."""
+    """Commands that affect VMs without an explicit announcement."""
 
     def __init__(self, engine: Engine) -> None:
-        """Act by `engine`."""
+        """Run commands on `engine`."""
         self._engine = engine
 
     def operate(
@@ -59,12 +59,12 @@ class Causes:
     ) -> Sequence[Maintenance]:
         """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
 
-        If it is `only` for one group, VMs of others do not exist.
+        If `only` names a group, VMs of other groups are not found.
         """
         announcing.check(order)
         engine = self._engine
         with engine.writing(once) as (transaction, now):
-            vms = [find_vm(transaction, each, only=only) for each in order.vms]
+            vms = [find_vm(transaction, name, only=only) for name in order.vms]
             scheduled = count_user_operations(transaction, engine.rules)
 
             def decide(slice_: Slice) -> Step:
@@ -81,9 +81,9 @@ class Causes:
                 )
 
             groups = {vm.group for vm in vms}
-            made = announced(engine.decide(transaction, groups, decide, now))
-            keep_answer(transaction, once, made, now)
-        return made
+            maintenances = announced(engine.decide(transaction, groups, decide, now))
+            keep_answer(transaction, once, maintenances, now)
+        return maintenances
 
     def maintain(
         self, order: Order, *, by: str, once: Once[Outcome] | None = None
@@ -100,7 +100,7 @@ class Causes:
         by: str,
         once: Once[Outcome] | None = None,
     ) -> Outcome:
-        """Let VMs leave a host that is predicted to fail."""
+        """Announce that VMs must leave a host that is predicted to fail."""
         announcing.check(order)
         command = partial(causes.degrade, fails_by=fails_by)
         return self._on_host(command, order, by, once, {Cause.DEGRADED})
@@ -108,14 +108,14 @@ class Causes:
     def fail(
         self, order: Order, *, by: str, once: Once[Outcome] | None = None
     ) -> Outcome:
-        """Tell that a host has failed."""
+        """Record that a host has failed."""
         announcing.check(order)
         return self._on_host(causes.fail, order, by, once, set(Cause))
 
     def recover(
         self, order: Order, *, by: str, once: Once[Outcome] | None = None
     ) -> Outcome:
-        """Tell that a host is well again."""
+        """Record that a host has recovered."""
         return self._on_host(causes.recover, order, by, once)
 
     def _on_host(
@@ -130,11 +130,11 @@ class Causes:
         with engine.writing(once) as (transaction, now):
             host, vms = find_host(transaction, order.host or "")
             groups = {vm.group for vm in vms}
-            for each in every(transaction, Phase.STARTED):
-                if each.host == host:  # its VMs may be elsewhere by now
-                    groups.update(each.groups)
+            for maintenance in every(transaction, Phase.STARTED):
+                if maintenance.host == host:  # its VMs may have moved since
+                    groups.update(maintenance.groups)
             live = transaction.slice(groups).maintenances.values()
-            known = [each for each in live if each.host == host]
+            existing = [maintenance for maintenance in live if maintenance.host == host]
 
             def decide(slice_: Slice) -> Step:
                 return command(
@@ -148,9 +148,13 @@ class Causes:
                 )
 
             step = engine.decide(transaction, groups, decide, now)
-            after = [step.slice.maintenance(each.id) for each in known]
-            changed = [new for old, new in zip(known, after, strict=True) if new != old]
-            same = [each for each in after if each.cause in concerns]
+            after = [step.slice.maintenance(maintenance.id) for maintenance in existing]
+            changed = [
+                new for old, new in zip(existing, after, strict=True) if new != old
+            ]
+            same = [
+                maintenance for maintenance in after if maintenance.cause in concerns
+            ]
             outcome = Outcome(made=announced(step), concerned=changed or same)
             keep_answer(transaction, once, outcome, now)
         return outcome

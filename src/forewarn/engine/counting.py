@@ -1,8 +1,8 @@
-"""The reader that counts: it turns facts into numbers for whoever watches the service.
+"""Metrics counted from the journal.
 
-It begins at the end of the journal with every start, as counters do that are watched:
-whoever reads them knows that they may begin anew. What is live is known from the first
-moment on. It only reads, and nobody waits for it.
+1. Counting begins at the end of the journal on every start, like any process counter.
+2. Live maintenance is known from the start.
+3. This reader only reads, and nothing waits for it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ _NOTICE = (30, 60, 300, 600, 900, 1800, _HOUR, 6 * _HOUR, _DAY, 7 * _DAY)
 _REACTION = (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, _HOUR, _DAY)
 _CALL = (0.1, 0.5, 1, 5, 15, 60, 300, 900, _HOUR, 6 * _HOUR)
 
-# What is expected is shown before it happens: whoever watches sees a number grow only
-# if he has seen it before.
+# Expected labels exist from the start: monitoring sees an increase only in a series
+# that existed before.
 _TYPES: Sequence[Labels] = [(kind,) for kind in EventType]
 _USUAL: Sequence[Labels] = [
     (EventType.FREEZE, Cause.PLATFORM),
@@ -43,16 +43,16 @@ _USUAL: Sequence[Labels] = [
     (EventType.REBOOT, Cause.REIMAGE),
 ]
 
-#: What moves a maintenance on.
+#: The facts that change the phase of a maintenance.
 Moved: TypeAlias = f.Announced | f.Started | f.Completed | f.Canceled | f.Closed
 
 
 class Numbers:
-    """All that is counted from the journal; times by the service's clock."""
+    """All metrics counted from the journal, with times of the service's clock."""
 
     def __init__(self) -> None:
-        """Begin at zero."""
-        #: By the fact that tells of it; labels: type and cause.
+        """Start at zero."""
+        #: By kind of fact; labels: type and cause.
         self.maintenances: Mapping[type[Moved], Tally] = {
             kind: Tally(_USUAL)
             for kind in (f.Announced, f.Started, f.Completed, f.Canceled, f.Closed)
@@ -62,7 +62,7 @@ class Numbers:
         self.notice_used = Spread(*_NOTICE, expected=_TYPES)
         self.notice_saved = Tally(_TYPES)
         self.broken = Tally(_TYPES)
-        #: From announcement to approval; label: by which way it came.
+        #: From announcement to approval; label: the approval's channel.
         self.approvals = Spread(*_REACTION, expected=[(via,) for via in Via])
         #: From announcement until the first VM was shown the event; label: type.
         self.first_seen = Spread(*_REACTION, expected=_TYPES)
@@ -71,21 +71,21 @@ class Numbers:
             (kind, result) for kind in EventType for result in ("done", "failed")
         )
         self.driver_calls = Tally(_TYPES)
-        #: How long calls took, of real time; label: type.
+        #: Duration of driver calls, in real time; label: type.
         self.call_times = Spread(*_CALL, expected=_TYPES)
         self.outages = Tally([()])
         self.outage_seconds = Tally([()])
 
     def end_call(self, kind: EventType, seconds: float) -> None:
-        """Count a call of the driver that has ended after so many `seconds`."""
+        """Count a driver call that ended after `seconds`."""
         self.call_times.see(seconds, kind)
 
 
 class Counting:
-    """Reads the journal and counts."""
+    """Journal reader that updates the metrics."""
 
     def __init__(self, store: Store) -> None:
-        """Count what the journal of `store` tells from the moment of `open` on."""
+        """Count the facts in the journal of `store` from `open` on."""
         self.numbers = Numbers()
         self._store = store
         self._lock = Lock()
@@ -95,17 +95,17 @@ class Counting:
         self.position = 0
 
     def open(self) -> None:
-        """Begin at the end of the journal."""
+        """Start at the end of the journal."""
         with self._lock, self._store.snapshot() as snapshot:
             live = [*every(snapshot, Phase.SCHEDULED, Phase.STARTED)]
-            self._live = {each.id: each for each in live}
+            self._live = {maintenance.id: maintenance for maintenance in live}
             if live:
-                first = min(each.announced_at for each in live)
+                first = min(maintenance.announced_at for maintenance in live)
                 self._outages = [*snapshot.outages(first)]
             self.position = snapshot.position()
 
     def catch_up(self) -> None:
-        """Count what has happened since."""
+        """Count all facts since the last call."""
         with self._lock:
             while entries := self._store.facts(self.position, _BATCH):
                 for entry in entries:
@@ -113,9 +113,9 @@ class Counting:
                     self.position = entry.position
 
     def live(self) -> Sequence[Maintenance]:
-        """Tell what is announced or under way, as far as was read.
+        """Return the live maintenance operations, as of the last fact read.
 
-        Whoever reads may hang, and is not waited for: a copy is made in one step.
+        Takes no lock, because `catch_up` may hang while it holds the lock.
         """
         return [*self._live.values()]
 
@@ -138,7 +138,7 @@ class Counting:
                 | f.TokenRevoked()
                 | f.AccessRefused()
             ):
-                pass  # the present state is counted, and what was answered
+                pass  # counted from the current state or from responses
             case _:
                 before = self._live.get(fact.maintenance)
                 if before is not None or isinstance(fact, f.Announced):
@@ -146,8 +146,8 @@ class Counting:
                     self._count(fact, after)
 
     def _apply(self, fact: f.Fact, before: Maintenance | None) -> Maintenance:
-        known = {} if before is None else {before.id: before}
-        (after,) = apply(Slice(maintenances=known), fact).maintenances.values()
+        current = {} if before is None else {before.id: before}
+        (after,) = apply(Slice(maintenances=current), fact).maintenances.values()
         if after.phase.is_live:
             self._live[after.id] = after
             return after
@@ -158,9 +158,11 @@ class Counting:
 
     def _see(self, fact: f.Seen) -> None:
         for sight in fact.sights:
-            told = self._unseen.pop(sight.event, None)
-            if told is not None:
-                self.numbers.first_seen.see(_since_told(told, sight.at), told.type)
+            maintenance = self._unseen.pop(sight.event, None)
+            if maintenance is not None:
+                self.numbers.first_seen.see(
+                    _since_told(maintenance, sight.at), maintenance.type
+                )
 
     def _count(self, fact: f.Fact, after: Maintenance) -> None:
         numbers, kind = self.numbers, after.type
@@ -180,7 +182,7 @@ class Counting:
             case f.WorkFailed():
                 numbers.driver_reports.add(kind, "failed", by=len(fact.vms))
             case _:
-                pass  # the others change no number of their own
+                pass  # the other facts change no metric
 
     def _start(self, after: Maintenance) -> None:
         numbers, kind = self.numbers, after.type
@@ -188,12 +190,12 @@ class Counting:
         if notice.is_broken:
             numbers.broken.add(kind)
         if after.at_once or notice.used is None:
-            return  # what was to begin at once gave no notice that could be measured
+            return  # immediate maintenance gives no notice to measure
         numbers.notice_given.see(notice.given.total_seconds(), kind)
         numbers.notice_used.see(notice.used.total_seconds(), kind)
         numbers.notice_saved.add(kind, by=notice.saved.total_seconds())
 
 
 def _since_told(maintenance: Maintenance, moment: datetime) -> float:
-    """How many seconds after its announcement that was; never less than none."""
+    """Return the seconds since its announcement, at least 0."""
     return max((moment - maintenance.announced_at).total_seconds(), 0.0)

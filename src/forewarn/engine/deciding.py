@@ -1,4 +1,4 @@
-"""A slice out of a transaction, a decision of the core over it, and what follows."""
+"""Decisions: load a slice, decide, save the step, and settle what follows."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -24,10 +24,10 @@ def decide_over(
     complete: Complete,
     saved: Callable[[Step], None],
 ) -> Step:
-    """Let the core decide over `groups`, save that, and let follow what it opens.
+    """Decide over `groups`, save the step, and settle what it unblocks.
 
-    `complete` puts into the slice what the decision needs beside the groups; `saved`
-    is told every step that was saved.
+    `complete` adds to the slice what the decision needs besides the groups. `saved` is
+    called with every saved step.
     """
 
     def tick(slice_: Slice) -> Step:
@@ -52,12 +52,12 @@ def _decide(
     rules: Rules,
     complete: Complete = lambda slice_: slice_,
 ) -> Step:
-    """Decide over `groups`, widened once to all that is due there."""
+    """Decide over `groups`, widened once to everything due there."""
     slice_ = with_leaving(transaction, complete(transaction.slice(groups)))
     step = decide(slice_)
-    wanted = groups_to_settle(slice_, step.slice, now, rules)
-    if not wanted <= slice_.groups.keys() | step.slice.groups.keys():
-        wider = transaction.slice(wanted | slice_.groups.keys())
+    required = groups_to_settle(slice_, step.slice, now, rules)
+    if not required <= slice_.groups.keys() | step.slice.groups.keys():
+        wider = transaction.slice(required | slice_.groups.keys())
         slice_ = with_leaving(transaction, complete(wider))
         step = decide(slice_)
     _save(transaction, slice_, step, now, rules)
@@ -67,13 +67,13 @@ def _decide(
 def _save(
     transaction: Transaction, before: Slice, step: Step, now: datetime, rules: Rules
 ) -> None:
-    """Keep `step`, with the moment at which time alone moves each maintenance.
+    """Save `step`, with the next timer of each maintenance.
 
-    One that is not wholly at hand keeps its moment.
+    A maintenance that is only partly loaded keeps its timer.
     """
     moments = {
-        each.id: policy.next_moment(each, now, rules, step.slice.outages)
-        for each in step.slice.maintenances.values()
-        if is_at_hand(step.slice, each) or not each.phase.is_live
+        maintenance.id: policy.next_moment(maintenance, now, rules, step.slice.outages)
+        for maintenance in step.slice.maintenances.values()
+        if is_at_hand(step.slice, maintenance) or not maintenance.phase.is_live
     }
     transaction.save(before, step, moments)

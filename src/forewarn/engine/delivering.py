@@ -1,9 +1,9 @@
-"""The reader that tells one target: in order, from its own position, at its own pace.
+"""Delivery of notifications to one target: in order, from its own journal position.
 
-1. Nothing is skipped: what was not taken is offered again until it is.
-2. No lock and no transaction is held while somebody is told.
-3. The position is written about once a second. So a crash may let the last notices be
-   told again, under the same position.
+1. Nothing is skipped: a notification that was not accepted is sent again until it is.
+2. No lock and no transaction is held while a notification is sent.
+3. The position is saved about once a second. After a crash, the last notifications may
+   be sent again, with the same position.
 """
 
 import logging
@@ -21,9 +21,9 @@ from forewarn.notifiers.choice import close_notifier
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
 
-_BATCH = 100  # facts that are read at once
-_KEEPING = 1.0  # seconds between two writes of the position
-_AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
+_BATCH = 100  # facts per read
+_KEEPING = 1.0  # seconds between two saves of the position
+_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
 _LONGEST_ERROR = 400  # characters
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
@@ -32,18 +32,18 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a target is."""
+    """The delivery state of a target."""
 
     position: int = 0
-    at_hand: Entry | None = None  # being told, or to be offered again
-    failures: int = 0  # in a row
-    due_at: float | None = None  # of the pace; None: nothing waits to be offered again
-    last_error: str | None = None  # None: there was none since the start
-    last_success: datetime | None = None  # None: there was none since the start
+    at_hand: Entry | None = None  # being sent, or waiting to be sent again
+    failures: int = 0  # consecutive
+    due_at: float | None = None  # monotonic time of the next retry; None if none
+    last_error: str | None = None  # None if there was none since the start
+    last_success: datetime | None = None  # None if there was none since the start
 
 
 class Delivery:
-    """Tells one target what the journal says."""
+    """Delivers the facts of the journal to one target."""
 
     def __init__(
         self,
@@ -53,23 +53,23 @@ class Delivery:
         clock: Clock,
         pace: Pace | None = None,
     ) -> None:
-        """Let `notifier` tell `target` what `store` has."""
+        """Deliver the facts in `store` to `target` through `notifier`."""
         self.target = target
         self.pace = pace or Pace()
-        self.progress = Progress()  # replaced as a whole, by the reading thread alone
+        self.progress = Progress()  # only ever replaced, by the reader's thread
         self._notifier = notifier
         self._store = store
         self._clock = clock
         self._key = f"notify:{key(target.name)}"
         self._leaving = Bell()
-        self._keeping = Lock()  # guards what follows
+        self._keeping = Lock()  # guards the next two fields
         self._kept = 0
         self._kept_at = float("-inf")
 
-    # --- for those who drive it ----------------------------------------------
+    # --- public --------------------------------------------------------------
 
     def open(self) -> None:
-        """Find the position; whoever is told for the first time begins at the end."""
+        """Load the saved position; a new target starts at the end of the journal."""
         with self._store.snapshot() as snapshot:
             kept, end = snapshot.setting(self._key), snapshot.position()
         if kept is not None and int(kept) > end:
@@ -88,7 +88,7 @@ class Delivery:
         self._kept = self.progress.position
 
     def catch_up(self) -> None:
-        """Tell all that is new, until something is not taken."""
+        """Deliver all new facts, until a delivery fails."""
         while self._may_tell():
             entries = self._store.facts(self.progress.position, _BATCH)
             if not entries:
@@ -100,7 +100,7 @@ class Delivery:
         self._keep_now_and_then()
 
     def wait(self, bell: Bell) -> None:
-        """Wait for the bell, or until something is to be offered or written."""
+        """Wait for the bell, or until a retry or a save of the position is due."""
         now, due_at = self.pace.monotonic(), self.progress.due_at
         moments = [now + _AT_THE_LATEST]
         if due_at is not None:
@@ -110,14 +110,14 @@ class Delivery:
         bell.wait(max(min(moments) - now, 0.0))
 
     def leave(self) -> None:
-        """Begin nothing more, and give up what is under way."""
+        """Start nothing more, and abort the current delivery."""
         if self._leaving.is_set():
             return
         self._leaving.set()
         close_notifier(self.target.name, self._notifier)
 
     def keep(self) -> None:
-        """Write the position."""
+        """Save the position."""
         with self._keeping:
             position = self.progress.position
             self._kept_at = self.pace.monotonic()
@@ -127,7 +127,7 @@ class Delivery:
                 self._kept = position
 
     def first_unread(self) -> Entry | None:
-        """The oldest fact that the target is still to be told, as far as is known."""
+        """Return the oldest fact still to be delivered, if it is known."""
         progress = self.progress
         if progress.at_hand is not None:
             return progress.at_hand
@@ -144,7 +144,7 @@ class Delivery:
         return is_due and not self._leaving.is_set()
 
     def _pass_on(self, entry: Entry) -> bool:
-        """Tell what `entry` says, if it is wanted; answer whether to go on."""
+        """Deliver `entry` if the target wants it; return whether to go on."""
         notice = self._notice(entry)
         if notice is None:
             self.progress = replace(self.progress, position=entry.position)
@@ -152,7 +152,7 @@ class Delivery:
         self.progress = replace(self.progress, at_hand=entry, due_at=None)
         try:
             self._notifier.notify(notice)
-        except Exception as error:  # whatever it is, it is offered again
+        except Exception as error:  # any failure is retried
             if not self._leaving.is_set():
                 self._take_down(error)
             return False
@@ -160,32 +160,32 @@ class Delivery:
         return True
 
     def _notice(self, entry: Entry) -> Notice | None:
-        """What is told of `entry`; None: it is not wanted."""
+        """Build the notice for `entry`; None if the target does not want it."""
         if type(entry.fact).__name__ not in self.target.facts:
             return None
         about: str | None = getattr(entry.fact, "maintenance", None)
         with self._store.snapshot() as snapshot:
             if not self._is_concerned(entry, snapshot):
                 return None
-            found = None if about is None else snapshot.maintenance(about)
-            events = () if found is None else found.events
-            sights = tuple(s for each in events for s in snapshot.seen(each.id))
+            maintenance = None if about is None else snapshot.maintenance(about)
+            events = () if maintenance is None else maintenance.events
+            sights = tuple(s for event in events for s in snapshot.seen(event.id))
         return Notice(
             position=entry.position,
             fact=entry.fact,
-            maintenance=found,
+            maintenance=maintenance,
             sights=sights,
             attempt=self.progress.failures + 1,
         )
 
     def _is_concerned(self, entry: Entry, snapshot: Snapshot) -> bool:
-        wanted = self.target.groups
-        if wanted is None:
+        subscribed = self.target.groups
+        if subscribed is None:
             return True
         groups = folded(concerned(entry.fact, snapshot.maintenance).groups)
-        return not groups or not groups.isdisjoint(wanted)
+        return not groups or not groups.isdisjoint(subscribed)
 
-    # --- what came of it -----------------------------------------------------
+    # --- results -------------------------------------------------------------
 
     def _take_down(self, error: Exception) -> None:
         failures = self.progress.failures + 1
@@ -220,7 +220,7 @@ class Delivery:
 
     def _keep_now_and_then(self) -> None:
         if self._leaving.is_set():
-            return  # whoever stops it writes the position
+            return  # saved by the caller of `leave`
         if self.pace.monotonic() - self._kept_at >= _KEEPING:
             try:
                 self.keep()

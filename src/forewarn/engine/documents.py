@@ -1,4 +1,4 @@
-"""The reader that keeps each audience's document current on the metadata plane."""
+"""Journal reader that keeps the documents on the metadata plane current."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from forewarn.core.outages import Outage
 from forewarn.ports import Snapshot, Store
 from forewarn.protocol.types import Document
 
-#: The setting that holds the first VM of the fleet file.
+#: The stored setting with the first VM of the fleet file.
 FIRST_VM = "first-vm"
 
 _BATCH = 500
@@ -21,41 +21,41 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What one audience sees now."""
+    """The document that one audience sees now."""
 
     audience: Audience
     group: Group
     document: Document
-    #: The document's bytes by api-version, where they are not to be made from it.
+    #: Response bodies by api-version, where they are not encoded from the document.
     bodies: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """What is different on the metadata plane."""
+    """The changes since the previous update of the metadata plane."""
 
     position: int
     shown: Sequence[Shown] = ()
     placed: Sequence[VM] = ()
     removed: Sequence[str] = ()  # VMs
-    regrouped: frozenset[str] = frozenset()  # groups that came, changed or left
-    ungrouped: frozenset[str] = frozenset()  # groups that left; they may be back
-    first_vm: str | None = None  # of the fleet; None: as before
-    outages: Sequence[Outage] = ()  # that were not known before
+    regrouped: frozenset[str] = frozenset()  # groups added, changed or removed
+    ungrouped: frozenset[str] = frozenset()  # groups removed; may have been added again
+    first_vm: str | None = None  # of the fleet; None if unchanged
+    outages: Sequence[Outage] = ()  # only new ones
 
 
 class Documents:
-    """Reads the journal and hands updates over, in order."""
+    """Reads the journal and hands over updates, in order."""
 
     def __init__(self, store: Store, hand_over: Callable[[Update], None]) -> None:
-        """Call `hand_over` with each update; it returns when VMs can see it."""
+        """Call `hand_over` with each update; it must return once VMs can see it."""
         self._store = store
         self._hand_over = hand_over
         self._lock = Lock()
         self.position = 0
 
     def open(self) -> None:
-        """Hand the whole present state over."""
+        """Hand over the whole current state."""
         with self._lock, self._store.snapshot() as snapshot:
             slice_ = snapshot.slice(None)
             vms = [*snapshot.fleet().vms.values()]
@@ -72,7 +72,7 @@ class Documents:
             self.position = position
 
     def catch_up(self, to: int | None = None) -> None:
-        """Read to the end, or at least to the position `to`."""
+        """Read to the end of the journal, or at least to the position `to`."""
         with self._lock:
             while to is None or self.position < to:
                 entries = self._store.facts(self.position, _BATCH)
@@ -107,7 +107,7 @@ def _update(snapshot: Snapshot, entries: Sequence[f.Entry]) -> Update:
 
 
 def _first_vm(snapshot: Snapshot) -> str | None:
-    """The first VM of the fleet file, or the first that there ever was."""
+    """Return the first VM of the fleet file, or else the first VM ever added."""
     first = snapshot.setting(FIRST_VM)
     if first is not None and snapshot.part_of_fleet(vms=[first]).vms:
         return first
@@ -117,16 +117,16 @@ def _first_vm(snapshot: Snapshot) -> str | None:
 def _shown(slice_: Slice) -> Sequence[Shown]:
     return [
         Shown(
-            audience=each,
-            group=slice_.groups[each.group],
-            document=document(each, slice_.live_in(each.group)),
+            audience=audience,
+            group=slice_.groups[audience.group],
+            document=document(audience, slice_.live_in(audience.group)),
         )
-        for each in slice_.audiences.values()
+        for audience in slice_.audiences.values()
     ]
 
 
 def _groups(fact: f.Fact) -> Iterable[str]:
-    """The groups whose documents or members may be different after `fact`."""
+    """Return the groups whose documents or members `fact` may have changed."""
     match fact:
         case f.Published() | f.ListeningBegan():
             return (fact.group,)
@@ -156,6 +156,6 @@ def _groups(fact: f.Fact) -> Iterable[str]:
             | f.TokenRevoked()
             | f.AccessRefused()
         ):
-            return ()  # what VMs see of these is published
+            return ()  # a Published fact follows if a document changed
         case _:
             assert_never(fact)

@@ -1,7 +1,7 @@
-"""Commands in, a transaction around the core, facts out.
+"""Engine: runs each command in one transaction.
 
-Every method that changes something follows one path: take the notes, load a slice,
-let the core decide, save, commit; then tell whoever reads the journal.
+Every command follows the same path: take the pending observations, load a slice,
+decide, save, commit, and wake the readers of the journal.
 """
 
 import uuid
@@ -39,12 +39,12 @@ CLOCK = "clock"
 
 
 def new_id() -> str:
-    """Make an id as the wire has it: a GUID in upper case."""
+    """Create an id as the protocol has it: a GUID in upper case."""
     return str(uuid.uuid4()).upper()
 
 
 class Engine:
-    """All that can be asked of the service."""
+    """All commands of the service."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Engine:
         notes: Notes,
         new_id: Callable[[], str] = new_id,
     ) -> None:
-        """Keep everything in `store`, decide by `rules` and the time of `clock`."""
+        """Keep everything in `store`; decide by `rules` and the time of `clock`."""
         self.store = store
         self.clock = clock
         self.rules = rules
@@ -64,10 +64,10 @@ class Engine:
         self._pulse = Pulse(clock)
         self.after_commit: Callable[[int], None] = lambda position: None
         self.on_doubt: Callable[[], None] = lambda: None
-        self.is_in_doubt = False  # whether a commit failed that may have been kept
-        self.are_tokens_stale = False  # whether what is known of them may be old
+        self.is_in_doubt = False  # whether a failed commit may have been applied
+        self.are_tokens_stale = False  # whether cached tokens may be outdated
 
-    # --- announcing ----------------------------------------------------------
+    # --- announce ------------------------------------------------------------
 
     def announce(
         self,
@@ -76,14 +76,14 @@ class Engine:
         by: str,
         once: Once[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
-        """Announce `order`; answer the maintenances in the order they will run."""
+        """Announce `order`; return its maintenance operations in running order."""
         announcing.check(order)
         with self.writing(once) as (transaction, now):
             ids = self.new_id
             groups, decide = self.ordered(transaction, order, by, now, ids)
-            made = announced(self.decide(transaction, groups, decide, now))
-            keep_answer(transaction, once, made, now)
-        return made
+            maintenances = announced(self.decide(transaction, groups, decide, now))
+            keep_answer(transaction, once, maintenances, now)
+        return maintenances
 
     def ordered(
         self,
@@ -93,7 +93,7 @@ class Engine:
         now: datetime,
         new_id: Callable[[], str],
     ) -> tuple[Collection[str], Callable[[Slice], Step]]:
-        """Find the groups that `order` touches, and what it decides over them."""
+        """Return the groups that `order` affects, and the decision over them."""
         order, vms = find_targets(snapshot, order)
         scheduled = count_user_operations(snapshot, self.rules)
 
@@ -111,18 +111,18 @@ class Engine:
 
         return {vm.group for vm in vms}, decide
 
-    # --- approving -----------------------------------------------------------
+    # --- approve -------------------------------------------------------------
 
     def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
-        """Approve events of the audience of a VM, all or none of them."""
+        """Approve events visible to a VM: all of them or none."""
         with self.writing() as (transaction, now):
             vm = find_vm(transaction, vm_name)
-            found = [(each, transaction.maintenance(each)) for each in event_ids]
+            pairs = [(each, transaction.maintenance(each)) for each in event_ids]
             part = transaction.part_of_fleet(vms=[vm.name])
             audience = audience_of(part.groups[vm.group], vm.name)
-            commands.check_may_approve(found, audience)
+            commands.check_may_approve(pairs, audience)
             self._approve(
-                transaction, event_ids, [each for _, each in found], vm.name, now
+                transaction, event_ids, [each for _, each in pairs], vm.name, now
             )
 
     def approve(
@@ -134,12 +134,12 @@ class Engine:
         only: str | None = None,
         once: Once[Maintenance] | None = None,
     ) -> Maintenance:
-        """Approve one event without being its VM; if `only` is given, of that group."""
+        """Approve one event for its group; `only` restricts it to that group."""
         event_id = event_id.upper()
         with self.writing(once) as (transaction, now):
-            found, _ = find_event(transaction, event_id, only=only)
-            commands.check_is_live(found, event_id)
-            self._approve(transaction, [event_id], [found], by, now, via)
+            maintenance, _ = find_event(transaction, event_id, only=only)
+            commands.check_is_live(maintenance, event_id)
+            self._approve(transaction, [event_id], [maintenance], by, now, via)
             after = find_maintenance(transaction, event_id)
             keep_answer(transaction, once, after, now)
         return after
@@ -153,8 +153,12 @@ class Engine:
         now: datetime,
         via: Via = Via.METADATA,
     ) -> None:
-        waiting = [each for each in found if each and each.phase is Phase.SCHEDULED]
-        groups = {group for each in waiting for group in each.groups}
+        waiting = [
+            maintenance
+            for maintenance in found
+            if maintenance and maintenance.phase is Phase.SCHEDULED
+        ]
+        groups = {group for maintenance in waiting for group in maintenance.groups}
         self.decide(
             transaction,
             groups,
@@ -164,7 +168,7 @@ class Engine:
             now,
         )
 
-    # --- the rest of a life --------------------------------------------------
+    # --- other commands ------------------------------------------------------
 
     def cancel(
         self,
@@ -174,36 +178,36 @@ class Engine:
         reason: str | None = None,
         once: Once[Maintenance] | None = None,
     ) -> Maintenance:
-        """Call a maintenance off before it has started."""
+        """Cancel a maintenance that has not started."""
         return self._on_one(
             any_id,
             once,
-            lambda slice_, found, now: commands.cancel(
-                slice_, found, by=by, reason=reason, now=now, rules=self.rules
+            lambda slice_, maintenance_id, now: commands.cancel(
+                slice_, maintenance_id, by=by, reason=reason, now=now, rules=self.rules
             ),
         )
 
     def complete(
         self, any_id: str, *, by: str, once: Once[Maintenance] | None = None
     ) -> Maintenance:
-        """Take the work for done and the duration for over."""
+        """Treat the work as done and the duration as over."""
         return self._on_one(
             any_id,
             once,
-            lambda slice_, found, now: commands.complete(
-                slice_, found, by=by, now=now, rules=self.rules
+            lambda slice_, maintenance_id, now: commands.complete(
+                slice_, maintenance_id, by=by, now=now, rules=self.rules
             ),
         )
 
     def retry(
         self, any_id: str, *, by: str, once: Once[Maintenance] | None = None
     ) -> Maintenance:
-        """Let the driver try again what is still to do of a stuck maintenance."""
+        """Have the driver retry the remaining work of a stuck maintenance."""
         return self._on_one(
             any_id,
             once,
-            lambda slice_, found, now: commands.retry(
-                slice_, found, by=by, now=now, rules=self.rules
+            lambda slice_, maintenance_id, now: commands.retry(
+                slice_, maintenance_id, by=by, now=now, rules=self.rules
             ),
         )
 
@@ -215,12 +219,12 @@ class Engine:
         reason: str | None = None,
         once: Once[Maintenance] | None = None,
     ) -> Maintenance:
-        """Give a stuck maintenance up."""
+        """Give up on a stuck maintenance."""
         return self._on_one(
             any_id,
             once,
-            lambda slice_, found, now: commands.close(
-                slice_, found, by=by, reason=reason, now=now, rules=self.rules
+            lambda slice_, maintenance_id, now: commands.close(
+                slice_, maintenance_id, by=by, reason=reason, now=now, rules=self.rules
             ),
         )
 
@@ -231,44 +235,50 @@ class Engine:
         command: Callable[[Slice, str, datetime], Step],
     ) -> Maintenance:
         with self.writing(once) as (transaction, now):
-            found = find_maintenance(transaction, any_id)
+            maintenance = find_maintenance(transaction, any_id)
 
             def decide(slice_: Slice) -> Step:
-                return command(slice_, found.id, now)
+                return command(slice_, maintenance.id, now)
 
-            self.decide(transaction, found.groups, decide, now, having(found))
-            after = find_maintenance(transaction, found.id)
+            self.decide(
+                transaction, maintenance.groups, decide, now, having(maintenance)
+            )
+            after = find_maintenance(transaction, maintenance.id)
             keep_answer(transaction, once, after, now)
         return after
 
-    # --- listening and time --------------------------------------------------
+    # --- polls and time ------------------------------------------------------
 
     def listen(self, groups: Iterable[str]) -> None:
-        """Begin a new epoch for those of `groups` that are silent."""
+        """Enable Scheduled Events, with a new epoch, for disabled `groups`."""
         with self.writing() as (transaction, now):
-            known = transaction.part_of_fleet(groups=groups).groups
+            existing = transaction.part_of_fleet(groups=groups).groups
             self.decide(
                 transaction,
-                known,
+                existing,
                 lambda slice_: commands.listen(
-                    slice_, [*known], epoch=self.new_epoch(), now=now, rules=self.rules
+                    slice_,
+                    [*existing],
+                    epoch=self.new_epoch(),
+                    now=now,
+                    rules=self.rules,
                 ),
                 now,
             )
 
     def tick(self) -> None:
-        """Do what is due, until nothing is."""
+        """Apply everything that is due, until nothing is."""
         while self._tick():
             pass
 
     def _tick(self) -> bool:
-        """Do what is due; answer whether anything was."""
+        """Apply what is due; return whether anything was."""
         with self.store.snapshot() as snapshot:
             if not snapshot.due(self.now(snapshot)):
                 return False
         with self.writing() as (transaction, now):
             due = transaction.due(now)
-            groups = {group for each in due for group in each.groups}
+            groups = {group for maintenance in due for group in maintenance.groups}
             step = self.decide(
                 transaction,
                 groups,
@@ -276,45 +286,45 @@ class Engine:
                 now,
             )
             if not step.facts and (still := transaction.due(now)):
-                names = ", ".join(sorted(each.id for each in still))
+                names = ", ".join(sorted(maintenance.id for maintenance in still))
                 raise RuntimeError(f"time moves {names}, but nothing comes of it")
         return bool(due)
 
     def next_moment(self) -> datetime | None:
-        """When time alone moves something next."""
+        """Return the next time at which a timer fires."""
         with self.store.snapshot() as snapshot:
             return snapshot.next_moment()
 
     def beat(self) -> None:
-        """Write the heartbeat and the notes."""
+        """Save the heartbeat and the pending observations."""
         with self.writing() as (transaction, now):
             self._pulse.beat(transaction, now)
 
     def keep_clock(self, moment: datetime, once: Once[datetime] | None = None) -> None:
-        """Remember where the manual clock stands."""
+        """Save the time of the manual clock."""
         with self.writing(once) as (transaction, now):
             transaction.keep(CLOCK, moment.isoformat())
             keep_answer(transaction, once, moment, now)
 
     def refuse_repeated(self, once: Once[_T] | None) -> None:
-        """Give the answer that was given before, without beginning anything."""
+        """Raise `Repeated` if the request was handled before; change nothing."""
         if once is not None:
             with self.store.snapshot() as snapshot:
                 refuse_repeated(snapshot, once, self.now(snapshot))
 
     def write_notes(self) -> None:
-        """Write what the plane noticed, if possible, so that it can be read."""
+        """Save the pending observations, if the store is available."""
         if self.notes.are_there:
             with suppress(Unavailable), self.writing():
                 pass
 
-    # --- the one path --------------------------------------------------------
+    # --- transactions --------------------------------------------------------
 
     @contextmanager
     def writing(
         self, once: Once[_T] | None = None
     ) -> Iterator[tuple[Transaction, datetime]]:
-        """Open a transaction that has the notes in it; tell the readers at the end."""
+        """Open a transaction with the pending observations; wake readers after it."""
         taken = Taken()
         try:
             with self.store.transaction() as transaction:
@@ -324,9 +334,9 @@ class Engine:
                 if once is not None:
                     refuse_repeated(transaction, once, now)
                 outage = self._pulse.feel(transaction, now)
-                is_behind = self.clock.now() < now  # whoever asks, asks now
-                asked = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
-                transaction.note(asked, taken.sights, now)
+                is_behind = self.clock.now() < now  # then polls count as now
+                polled = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
+                transaction.note(polled, taken.sights, now)
                 note_tokens(transaction, taken, now)
                 yield transaction, now
                 after = transaction.position()
@@ -350,9 +360,9 @@ class Engine:
         now: datetime,
         complete: Callable[[Slice], Slice] = lambda slice_: slice_,
     ) -> Step:
-        """Let the core decide over `groups`, and let follow what comes of it elsewhere.
+        """Decide over `groups`, save the step, and settle what it unblocks elsewhere.
 
-        `complete` puts into the slice what the decision needs beside the groups.
+        `complete` adds to the slice what the decision needs besides the groups.
         """
 
         def saved(step: Step) -> None:
@@ -370,17 +380,21 @@ class Engine:
         )
 
     def new_epoch(self) -> str:
-        """Make the opaque name of an epoch."""
+        """Create the opaque name of an epoch."""
         return self.new_id()[:8].lower()
 
     def now(self, snapshot: Snapshot) -> datetime:
-        """The time; never before what has already happened."""
+        """Return the current time, but never before the last fact."""
         now, last = self.clock.now(), snapshot.last_at()
         return now if last is None else max(now, last)
 
 
 def announced(step: Step) -> Sequence[Maintenance]:
-    """The maintenances that `step` announces, in the order in which they will run."""
+    """Return the maintenance operations that `step` announces, in running order."""
     ids = {fact.maintenance for fact in step.facts if isinstance(fact, Announced)}
-    made = [each for each in step.slice.maintenances.values() if each.id in ids]
-    return sorted(made, key=lambda each: each.not_before)
+    created = [
+        maintenance
+        for maintenance in step.slice.maintenances.values()
+        if maintenance.id in ids
+    ]
+    return sorted(created, key=lambda maintenance: maintenance.not_before)

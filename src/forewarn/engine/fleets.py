@@ -16,8 +16,8 @@ from forewarn.engine.once import Once, keep_answer
 from forewarn.errors import Conflict, NotFound
 from forewarn.ports import Snapshot, Transaction
 
-#: The digest of the fleet file that was applied last; empty after another change of
-#: the whole fleet.
+#: The stored setting with the digest of the last fleet file applied; empty after any
+#: other change of the whole fleet.
 DIGEST = "fleet"
 
 _T = TypeVar("_T")
@@ -26,14 +26,14 @@ _Named = TypeVar("_Named", VM, Group, Host)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What a change of the fleet did."""
+    """The result of a fleet change."""
 
     difference: Difference
     warnings: tuple[str, ...] = ()
 
 
 class Fleets:
-    """Changes of the fleet, each in one transaction."""
+    """Fleet changes, each in one transaction."""
 
     def __init__(self, engine: Engine) -> None:
         """Change the fleet of `engine`."""
@@ -48,19 +48,19 @@ class Fleets:
         digest: str = "",
         once: Once[Applied] | None = None,
     ) -> Applied:
-        """Make `desired` the whole truth; `digest` names the file it came from."""
+        """Replace the whole fleet with `desired`; `digest` identifies its file."""
         first = next(iter(desired.vms), "")
         with self._engine.writing(once) as (transaction, now):
             current = transaction.fleet()
-            found = changes.difference(current, desired)
+            difference = changes.difference(current, desired)
             if not remove:
-                changes.refuse_large_removal(current, found)
-            if found or digest:
+                changes.refuse_large_removal(current, difference)
+            if difference or digest:
                 transaction.keep(FIRST_VM, first)
-            step = self._change(transaction, current, found, by)
+            step = self._change(transaction, current, difference, by)
             transaction.keep(DIGEST, digest)
             warnings = (*fleet_file.warnings(desired), *changes.consequences(step))
-            applied = Applied(difference=found, warnings=warnings)
+            applied = Applied(difference=difference, warnings=warnings)
             keep_answer(transaction, once, applied, now)
         return applied
 
@@ -70,7 +70,7 @@ class Fleets:
             return snapshot.setting(DIGEST) == digest
 
     def put_vm(self, vm: VM, *, by: str, once: Once[VM] | None = None) -> VM:
-        """Add a VM, or change it."""
+        """Add or change a VM."""
 
         def part(snapshot: Snapshot) -> Fleet:
             return snapshot.part_of_fleet(
@@ -116,11 +116,11 @@ class Fleets:
         )
 
     def remove_vm(self, name: str, *, by: str, once: Once[None] | None = None) -> None:
-        """Take a VM out of the fleet, without an event."""
+        """Remove a VM from the fleet, without an event."""
 
         def change(current: Fleet) -> Fleet:
             gone = _find(current.vms, name, "VM")
-            vms = {each: vm for each, vm in current.vms.items() if each != gone.name}
+            vms = {other: vm for other, vm in current.vms.items() if other != gone.name}
             return _joined(replace(current, vms=vms), f"VM {name}")
 
         self._alter(
@@ -134,7 +134,7 @@ class Fleets:
     def remove_group(
         self, name: str, *, by: str, once: Once[None] | None = None
     ) -> None:
-        """Take an empty group out of the fleet."""
+        """Remove an empty group from the fleet."""
 
         def change(current: Fleet) -> Fleet:
             gone = _find(current.groups, name, "group")
@@ -154,7 +154,7 @@ class Fleets:
     def remove_host(
         self, name: str, *, by: str, once: Once[None] | None = None
     ) -> None:
-        """Take an empty host out of the fleet."""
+        """Remove an empty host from the fleet."""
 
         def change(current: Fleet) -> Fleet:
             gone = _find(current.hosts, name, "host")
@@ -182,8 +182,8 @@ class Fleets:
         """Change a part of the fleet; the rest stays as it is."""
         with self._engine.writing(once) as (transaction, now):
             current = part(transaction)
-            found = changes.difference(current, change(current))
-            self._change(transaction, current, found, by)
+            difference = changes.difference(current, change(current))
+            self._change(transaction, current, difference, by)
             altered = result(part(transaction))
             keep_answer(transaction, once, altered, now)
         return altered
@@ -205,17 +205,17 @@ class Fleets:
 
 
 def _concerned(snapshot: Snapshot, found: Difference) -> frozenset[str]:
-    """The groups that are touched, and those with maintenance of a host that goes."""
+    """Return the changed groups, and those with maintenance of a removed host."""
     gone = {old.name for old, new in found.hosts if old and not new}
     if not gone:
         return found.groups_touched
     live = every(snapshot, Phase.SCHEDULED, Phase.STARTED)
-    bound = [each for each in live if each.host in gone]
-    return found.groups_touched.union(*(each.groups for each in bound))
+    bound = [maintenance for maintenance in live if maintenance.host in gone]
+    return found.groups_touched.union(*(maintenance.groups for maintenance in bound))
 
 
 def _with_fleet(slice_: Slice, current: Fleet, found: Difference) -> Slice:
-    """Put into the slice what is about to change."""
+    """Add to the slice what is about to change."""
     hosts = {old.name: old for old, _ in found.hosts if old}
     touched = found.groups_touched
     vms = {vm.name: vm for vm in current.vms.values() if vm.group in touched}
@@ -223,7 +223,7 @@ def _with_fleet(slice_: Slice, current: Fleet, found: Difference) -> Slice:
 
 
 def _joined(fleet: Fleet, origin: str) -> Fleet:
-    """Check a part of the fleet; drop groups that were there only for a lone VM."""
+    """Check a part of the fleet; drop undeclared groups whose VM is gone."""
     used = {vm.group for vm in fleet.vms.values()}
     groups: Iterable[Group] = [
         group for group in fleet.groups.values() if group.declared or group.name in used
@@ -232,19 +232,21 @@ def _joined(fleet: Fleet, origin: str) -> Fleet:
 
 
 def _put(named: Mapping[str, _Named], thing: _Named) -> dict[str, _Named]:
-    """Put `thing` last, in the place of what has its name in any case.
+    """Put `thing` last, replacing the one of the same name in any case.
 
-    What is known by a name keeps it as it was first written.
+    The spelling of the name stays as it was first declared.
     """
-    known = next((each for each in named if key(each) == key(thing.name)), thing.name)
-    kept = {name: each for name, each in named.items() if name != known}
-    return {**kept, known: replace(thing, name=known)}
+    spelling = next(
+        (other for other in named if key(other) == key(thing.name)), thing.name
+    )
+    kept = {name: other for name, other in named.items() if name != spelling}
+    return {**kept, spelling: replace(thing, name=spelling)}
 
 
 def _find(named: Mapping[str, _Named], name: str, noun: str) -> _Named:
-    for each in named.values():
-        if key(each.name) == key(name):
-            return each
+    for thing in named.values():
+        if key(thing.name) == key(name):
+            return thing
     raise NotFound(f"there is no {noun} {name}")
 
 

@@ -1,4 +1,4 @@
-"""What an announcement would lead to; nothing is changed, and no id is used up."""
+"""Dry run of an announcement; nothing is changed, and no id is used up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Foreseen:
 
 
 def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Foreseen]:
-    """Say what `announce` would do, in the order in which it would run."""
+    """Return what `announce` would do, in the order in which it would run."""
     announcing.check(order)
     engine.write_notes()
     rules = engine.rules
@@ -32,11 +32,14 @@ def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Foreseen]:
         groups, decide = engine.ordered(snapshot, order, by, now, foreseen_ids())
         slice_ = snapshot.slice(groups)
         step = decide(slice_)
-        wanted = groups_to_settle(slice_, step.slice, now, rules)
-        if not wanted <= slice_.groups.keys():
-            step = decide(snapshot.slice(wanted | slice_.groups.keys()))
+        required = groups_to_settle(slice_, step.slice, now, rules)
+        if not required <= slice_.groups.keys():
+            step = decide(snapshot.slice(required | slice_.groups.keys()))
     near = neighbourhoods(step.slice)
     return [
-        Foreseen(maintenance=each, explanation=foresee(near(each), each, now, rules))
-        for each in announced(step)
+        Foreseen(
+            maintenance=maintenance,
+            explanation=foresee(near(maintenance), maintenance, now, rules),
+        )
+        for maintenance in announced(step)
     ]

@@ -1,7 +1,7 @@
-"""Readers of the journal: at their own pace, from their own position.
+"""Threads of journal readers, each with its own position and pace.
 
-Waking a reader is only a hint; the journal is the truth. A reader that fails stays
-where it is and tries again.
+1. Waking a reader is only a hint; the journal is authoritative.
+2. A reader that fails keeps its position and tries again.
 """
 
 import logging
@@ -15,14 +15,14 @@ from forewarn.ports import Bell
 _log = logging.getLogger(__name__)
 
 _RETRY = 1.0  # seconds, after a failure
-_CALM = 5.0  # seconds without one, until it is over
-_AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
+_CALM = 5.0  # seconds without a failure until it counts as recovered
+_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
 
 
 class Complaints:
-    """Logs failures that repeat themselves only once, until it works again.
+    """Log throttle: logs each repeated failure once, until recovery.
 
-    What fails and works by turns is not believed to work: it would fill the log.
+    Alternating failure and success does not count as recovery: it would fill the log.
     """
 
     def __init__(
@@ -31,26 +31,26 @@ class Complaints:
         remedy: str = "trying again",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Speak for `name`, say what is done about it, and go by `monotonic`."""
+        """Log for `name`, with the `remedy` being tried, timed by `monotonic`."""
         self._name = name
         self._remedy = remedy
         self._monotonic = monotonic
-        self._said: set[str] = set()  # since it worked last
+        self._said: set[str] = set()  # since the last recovery
         self._failed_at = 0.0
 
     def about(self, error: Exception) -> None:
-        """Log `error`, unless that was done before."""
-        said, self._failed_at = repr(error), self._monotonic()
-        if said in self._said:
+        """Log `error`, unless it was logged before."""
+        text, self._failed_at = repr(error), self._monotonic()
+        if text in self._said:
             return
-        self._said.add(said)
+        self._said.add(text)
         if isinstance(error, Unavailable):
             _log.error("%s: %s; %s", self._name, error, self._remedy)
         else:
             _log.error("%s failed; %s", self._name, self._remedy, exc_info=error)
 
     def end(self) -> None:
-        """Log that it works again, if it did not until a while ago."""
+        """Log the recovery, once there were no failures for a while."""
         if self._said and self._monotonic() - self._failed_at >= _CALM:
             self._said.clear()
             _log.info("%s: works again", self._name)
@@ -65,7 +65,7 @@ class Follower:
         catch_up: Callable[[], None],
         wait: Callable[[Bell], object] = lambda bell: bell.wait(_AT_THE_LATEST),
     ) -> None:
-        """Call `catch_up` from a thread called `name`, then `wait` for the bell."""
+        """Call `catch_up` in a thread called `name`, then `wait` for the bell."""
         self._catch_up = catch_up
         self._wait = wait
         self._complaints = Complaints(name)
@@ -74,17 +74,18 @@ class Follower:
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start the thread."""
         self._thread.start()
 
     def ring(self) -> None:
-        """Say that there may be something to do."""
+        """Wake the reader."""
         self._bell.set()
 
     def stop(self, patience: float | None = None) -> None:
-        """Finish what is at hand, and end.
+        """Finish the current call, and end the thread.
 
-        A thread that has not ended after `patience` seconds is left alone; None: wait.
+        A thread that has not ended after `patience` seconds is abandoned; None waits
+        forever.
         """
         self._leaving.set()
         self._bell.set()
@@ -97,7 +98,7 @@ class Follower:
             try:
                 self._catch_up()
                 self._complaints.end()
-                if not self._leaving.is_set():  # its ring may have been cleared
+                if not self._leaving.is_set():  # `stop` may have rung it before
                     self._wait(self._bell)
             except Exception as error:
                 self._complaints.about(error)

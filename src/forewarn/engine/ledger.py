@@ -1,4 +1,4 @@
-"""Writes down what the driver is asked to do, and what it does."""
+"""Log of driver work in the journal: calls, results and output."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -12,35 +12,35 @@ from forewarn.ports import Transaction, Work
 
 
 class Ledger:
-    """The journal's side of the driver's work."""
+    """Records the driver's work in the journal."""
 
     def __init__(self, engine: Engine) -> None:
-        """Write by `engine`."""
+        """Record through `engine`."""
         self._engine = engine
 
     def begin(self, maintenance_id: str) -> Work | None:
-        """Note that the driver is about to be called; None: there is nothing to do."""
+        """Record that a driver call is about to begin; None if nothing is to do."""
         rules = self._engine.rules
         with self._engine.writing() as (transaction, now):
-            found = find_maintenance(transaction, maintenance_id)
+            maintenance = find_maintenance(transaction, maintenance_id)
             begun = self._decide(
                 transaction,
-                found,
+                maintenance,
                 lambda slice_: commands.begin_work(
-                    slice_, found.id, now=now, rules=rules
+                    slice_, maintenance.id, now=now, rules=rules
                 ),
                 now,
             )
-            if begun.attempt == found.attempt:
+            if begun.attempt == maintenance.attempt:
                 return None
-            known = transaction.part_of_fleet(vms=begun.to_do).vms
+            vms = transaction.part_of_fleet(vms=begun.to_do).vms
         return Work(
             maintenance=begun.id,
             type=begun.type,
             source=begun.source,
             cause=begun.cause,
             host=begun.host,
-            vms=tuple(known[name] for name in begun.to_do if name in known),
+            vms=tuple(vms[name] for name in begun.to_do if name in vms),
             duration=begun.duration,
             description=begun.description,
             reason=begun.reason,
@@ -50,16 +50,16 @@ class Ledger:
     def report(
         self, work: Work, vms: Sequence[str], *, failed: bool, detail: str
     ) -> bool:
-        """Note what was done on `vms`; answer whether the maintenance is stuck."""
+        """Record the result on `vms`; return whether the maintenance is stuck."""
         rules = self._engine.rules
         with self._engine.writing() as (transaction, now):
-            found = find_maintenance(transaction, work.maintenance)
+            maintenance = find_maintenance(transaction, work.maintenance)
             after = self._decide(
                 transaction,
-                found,
+                maintenance,
                 lambda slice_: commands.report_work(
                     slice_,
-                    found.id,
+                    maintenance.id,
                     vms=vms,
                     failed=failed,
                     detail=detail,
@@ -71,16 +71,16 @@ class Ledger:
         return after.stuck_since is not None
 
     def keep_output(self, work: Work, output: str) -> None:
-        """Keep what the call left to read."""
+        """Record the output of the call."""
         rules = self._engine.rules
         with self._engine.writing() as (transaction, now):
-            found = find_maintenance(transaction, work.maintenance)
+            maintenance = find_maintenance(transaction, work.maintenance)
             self._decide(
                 transaction,
-                found,
+                maintenance,
                 lambda slice_: commands.note_output(
                     slice_,
-                    found.id,
+                    maintenance.id,
                     attempt=work.attempt,
                     output=output,
                     now=now,
@@ -90,15 +90,15 @@ class Ledger:
             )
 
     def retry(self, maintenance_id: str) -> None:
-        """Let the driver try again by itself, if it still may."""
+        """Record an automatic retry, if one is left."""
         rules = self._engine.rules
         with self._engine.writing() as (transaction, now):
-            found = find_maintenance(transaction, maintenance_id)
+            maintenance = find_maintenance(transaction, maintenance_id)
             self._decide(
                 transaction,
-                found,
+                maintenance,
                 lambda slice_: commands.retry_unasked(
-                    slice_, found.id, now=now, rules=rules
+                    slice_, maintenance.id, now=now, rules=rules
                 ),
                 now,
             )

@@ -1,4 +1,4 @@
-"""Finding what a request names, or saying that there is no such thing."""
+"""Lookup of VMs, hosts, maintenance and events by name or id; raises `NotFound`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,10 +14,10 @@ _PAGE = 1000
 
 
 def find_vm(snapshot: Snapshot, name: str, *, only: str | None = None) -> VM:
-    """Find the VM `name`, whatever its case, if it is in the group `only`."""
-    for found in snapshot.part_of_fleet(vms=[name]).vms.values():
-        if only in (None, found.group):
-            return found
+    """Find the VM `name`, ignoring case; `only` restricts it to a group."""
+    for vm in snapshot.part_of_fleet(vms=[name]).vms.values():
+        if only in (None, vm.group):
+            return vm
     raise NotFound(f"there is no VM {name}")
 
 
@@ -26,32 +26,32 @@ def find_maintenance(
 ) -> Maintenance:
     """Find the maintenance with this id, or with an event of this id.
 
-    If it is `only` for one group, what is not announced to it does not exist.
+    If `only` names a group, maintenance not announced to it is not found.
     """
-    found = snapshot.maintenance(any_id.upper())
-    if found is None or not _concerns(found, any_id.upper(), only):
+    maintenance = snapshot.maintenance(any_id.upper())
+    if maintenance is None or not _concerns(maintenance, any_id.upper(), only):
         raise NotFound(f"there is no maintenance or event {any_id}")
-    return found
+    return maintenance
 
 
 def _concerns(found: Maintenance, any_id: str, only: str | None) -> bool:
-    own = [each for each in found.events if only in (None, each.group)]
-    return bool(own) and any_id in (found.id, *(each.id for each in own))
+    own = [event for event in found.events if only in (None, event.group)]
+    return bool(own) and any_id in (found.id, *(event.id for event in own))
 
 
 def find_event(
     snapshot: Snapshot, event_id: str, *, only: str | None = None
 ) -> tuple[Maintenance, Event]:
-    """Find an event, if it is one of the group `only`, and its maintenance."""
-    found = find_maintenance(snapshot, event_id, only=only)
-    for event in found.events:
+    """Find an event and its maintenance; `only` restricts it to a group."""
+    maintenance = find_maintenance(snapshot, event_id, only=only)
+    for event in maintenance.events:
         if event.id == event_id.upper():
-            return found, event
+            return maintenance, event
     raise NotFound(f"{event_id} is a maintenance; name one of its events")
 
 
 def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]:
-    """Find the VMs that `order` names; answer it with names as they are written."""
+    """Find the VMs that `order` names; return it with names as declared."""
     if order.host is not None:
         host, vms = find_host(snapshot, order.host)
         return replace(order, host=host), _not_empty(vms, f"host {host}")
@@ -60,37 +60,37 @@ def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]
         group = _exact(order.group, part.groups, "group")
         vms = [vm for vm in part.vms.values() if vm.group == group]
         return replace(order, group=group), _not_empty(vms, f"group {group}")
-    named = {vm.name: vm for vm in (find_vm(snapshot, each) for each in order.vms)}
+    named = {vm.name: vm for vm in (find_vm(snapshot, name) for name in order.vms)}
     return order, [*named.values()]
 
 
 def find_host(snapshot: Snapshot, name: str) -> tuple[str, Sequence[VM]]:
-    """Find the host `name`, as it is written, and the VMs on it."""
+    """Find the host `name`, as declared, and the VMs on it."""
     part = snapshot.part_of_fleet(hosts=[name])
     host = _exact(name, part.hosts, "host")
     return host, [vm for vm in part.vms.values() if vm.host == host]
 
 
 def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:
-    """Find every maintenance in `phases`, in the order of announcement."""
+    """Yield all maintenance in `phases`, in order of announcement."""
     after = 0
     while page := snapshot.maintenances(phases=phases, after=after, limit=_PAGE):
-        yield from (each for _, each in page)
+        yield from (maintenance for _, maintenance in page)
         after = page[-1][0]
 
 
 def count_user_operations(snapshot: Snapshot, rules: Rules) -> int:
-    """Count the user operations that are scheduled, if there is a limit to them."""
+    """Count the scheduled user operations; 0 if there is no limit."""
     if rules.user_operations is None:
         return 0
     scheduled = every(snapshot, Phase.SCHEDULED)
-    return sum(1 for each in scheduled if is_user_operation(each))
+    return sum(1 for maintenance in scheduled if is_user_operation(maintenance))
 
 
 def _exact(name: str, known: Iterable[str], noun: str) -> str:
-    for each in known:
-        if key(each) == key(name):
-            return each
+    for candidate in known:
+        if key(candidate) == key(name):
+            return candidate
     raise NotFound(f"there is no {noun} {name}")
 
 
@@ -101,12 +101,13 @@ def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
 
 
 def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
-    """Put the VMs into the slice that are about to leave the fleet, or have left."""
+    """Add to the slice the VMs that are about to leave the fleet, or have left."""
     names = {
         vm
-        for each in slice_.maintenances.values()
-        if each.phase is Phase.STARTED and (each.removes or each.left)
-        for vm in each.vms
+        for maintenance in slice_.maintenances.values()
+        if maintenance.phase is Phase.STARTED
+        and (maintenance.removes or maintenance.left)
+        for vm in maintenance.vms
     }
     if not names:
         return slice_
@@ -115,7 +116,7 @@ def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
 
 
 def having(found: Maintenance) -> Callable[[Slice], Slice]:
-    """Make sure that `found` can be looked at in a slice, also if it is over."""
+    """Return a function that adds `found` to a slice, even if it is over."""
 
     def complete(slice_: Slice) -> Slice:
         if found.id in slice_.maintenances:

@@ -1,6 +1,6 @@
-"""What both planes notice in passing, until a transaction writes it down.
+"""Pending observations of both planes, until a transaction saves them.
 
-The planes only append, the engine only takes; both are safe from any thread.
+The planes only append and the engine only takes; both are safe from any thread.
 """
 
 from collections import Counter, deque
@@ -17,13 +17,13 @@ from forewarn.ports import Transaction
 _T = TypeVar("_T")
 
 _MINUTE = timedelta(minutes=1)
-_MOST_ADDRESSES = 100  # that are told apart
+_MOST_ADDRESSES = 100  # listed individually
 _ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Notes on their way into the store."""
+    """Observations on their way into the store."""
 
     asked: Mapping[str, datetime] = field(default_factory=dict)
     sights: Sequence[Sight] = ()
@@ -31,69 +31,69 @@ class Taken:
     refused: Sequence[str] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is anything to write."""
+        """Whether there is anything to save."""
         return bool(self.asked or self.sights or self.used or self.refused)
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        """How often tokens were refused, by address, the most frequent first."""
+        """The number of rejected tokens by address, most frequent first."""
         counted = Counter(self.refused).most_common()
-        told = [Refusal(address=a, attempts=n) for a, n in counted[:_MOST_ADDRESSES]]
+        refusals = [
+            Refusal(address=a, attempts=n) for a, n in counted[:_MOST_ADDRESSES]
+        ]
         rest = sum(n for _, n in counted[_MOST_ADDRESSES:])
         if rest:
-            told.append(Refusal(address=_ELSEWHERE, attempts=rest))
-        return tuple(told)
+            refusals.append(Refusal(address=_ELSEWHERE, attempts=rest))
+        return tuple(refusals)
 
 
 class Notes:
-    """Which groups asked, which VMs were shown what, which tokens were used or
-    refused; not yet written down.
-    """
+    """Unsaved observations: group requests, events shown, tokens used or rejected."""
 
     def __init__(self) -> None:
-        """Begin without notes."""
+        """Start without observations."""
         self._asked: deque[tuple[str, datetime]] = deque()
         self._sights: deque[Sight] = deque()
         self._used: deque[tuple[str, datetime]] = deque()
-        self._last_used: dict[str, datetime] = {}  # of each token, as it was noted
+        self._last_used: dict[str, datetime] = {}  # by token
         self._refused: deque[str] = deque(maxlen=100_000)
 
     def ask(self, group: str, at: datetime) -> None:
-        """Note that a VM of `group` asked for its document."""
+        """Record that a VM of `group` requested its document."""
         self._asked.append((group, at))
 
     def see(self, sight: Sight) -> None:
-        """Note that a VM was shown an event."""
+        """Record that a VM was shown an event."""
         self._sights.append(sight)
 
     def use(self, token: str, at: datetime) -> None:
-        """Note that a token was used; to the minute, so that reading writes little."""
+        """Record that a token was used, once a minute at most, to save writes."""
         last = self._last_used.get(token)
         if last is None or abs(at - last) >= _MINUTE:
             self._last_used[token] = at
             self._used.append((token, at))
 
     def refuse(self, address: str) -> None:
-        """Note that somebody at `address` showed a token that is none."""
+        """Record an invalid token from `address`."""
         self._refused.append(address)
 
     @property
     def are_there(self) -> bool:
-        """Whether anything waits to be written."""
+        """Whether anything is waiting to be saved."""
         return bool(self._asked or self._sights or self._used or self._refused)
 
     def take(self) -> Taken:
-        """Take all notes; whoever fails to write them must give them back."""
-        asked = dict(_drain(self._asked))
+        """Take all observations; on failure, the caller must give them back."""
+        requests = dict(_drain(self._asked))
         return Taken(
-            asked=asked,
+            asked=requests,
             sights=_drain(self._sights),
             used=dict(_drain(self._used)),
             refused=_drain(self._refused),
         )
 
     def give_back(self, taken: Taken) -> None:
-        """Put notes back that could not be written."""
+        """Put back observations that could not be saved."""
         self._asked.extendleft(reversed([*taken.asked.items()]))
         self._sights.extendleft(reversed(taken.sights))
         self._used.extendleft(reversed([*taken.used.items()]))
@@ -101,7 +101,7 @@ class Notes:
 
 
 def note_tokens(transaction: Transaction, taken: Taken, now: datetime) -> None:
-    """Write down which tokens were used, and that some were refused."""
+    """Save which tokens were used, and how many were rejected."""
     if taken.used:
         transaction.note_uses(taken.used)
     if taken.refused:

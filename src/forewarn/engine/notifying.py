@@ -1,4 +1,4 @@
-"""The readers that tell others, one for each target, each with a thread of its own."""
+"""Notification targets, each with its own journal reader and thread."""
 
 import time
 from collections.abc import Sequence
@@ -12,35 +12,35 @@ from forewarn.engine.journal import Follower
 from forewarn.errors import Unavailable
 from forewarn.ports import Clock, Store
 
-_PATIENCE = 0.3  # seconds that targets have, together, when the service stops
+_PATIENCE = 0.3  # seconds for all targets together when the service stops
 
 
 class State(StrEnum):
-    """What a target is about."""
+    """The delivery state of a target."""
 
-    #: It is being told something, or will be in a moment.
+    #: A notification is being sent, or will be in a moment.
     DELIVERING = "delivering"
-    #: It did not take something, which is offered again.
+    #: A delivery failed and will be retried.
     WAITING = "waiting"
-    #: It knows everything.
+    #: Everything was delivered.
     IDLE = "idle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How one target is doing."""
+    """The status of one target."""
 
     name: str
     kind: str
-    url: str | None  # without what may be a secret; None: it has none
+    url: str | None  # without secrets; None if it has none
     position: int
-    behind: int  # facts of the journal that it has not read
-    lag_seconds: float  # age of the oldest that it is still to be told; 0: none
+    behind: int  # facts in the journal after its position
+    lag_seconds: float  # age of the oldest undelivered fact; 0 if none
     state: State
-    failures: int  # in a row
-    last_error: str | None  # None: there was none since the start
-    last_success: datetime | None  # None: there was none since the start
-    next_attempt: datetime | None  # None: it does not wait
+    failures: int  # consecutive
+    last_error: str | None  # None if there was none since the start
+    last_success: datetime | None  # None if there was none since the start
+    next_attempt: datetime | None  # None if no retry is pending
 
 
 class Notifying:
@@ -49,43 +49,43 @@ class Notifying:
     def __init__(
         self, deliveries: Sequence[Delivery], store: Store, clock: Clock
     ) -> None:
-        """Let `deliveries` follow the journal in `store`."""
+        """Create a reader of the journal for each of `deliveries`."""
         self._deliveries = deliveries
         self._store = store
         self._clock = clock
         self._followers = [
-            Follower(f"notify-{each.target.name}", each.catch_up, each.wait)
-            for each in deliveries
+            Follower(f"notify-{delivery.target.name}", delivery.catch_up, delivery.wait)
+            for delivery in deliveries
         ]
 
     def start(self) -> None:
-        """Begin to tell."""
-        for each in self._followers:
-            each.start()
+        """Start delivering."""
+        for follower in self._followers:
+            follower.start()
 
     def ring(self) -> None:
-        """Say that there may be something to tell."""
-        for each in self._followers:
-            each.ring()
+        """Wake all readers."""
+        for follower in self._followers:
+            follower.ring()
 
     def stop(self) -> None:
-        """End within a second, whoever hangs, and write the positions."""
+        """Stop within a second, even if a target hangs, and save the positions."""
         for delivery in self._deliveries:
             delivery.leave()
         until = time.monotonic() + _PATIENCE
         for follower in self._followers:
             follower.stop(max(until - time.monotonic(), 0.0))
         for delivery in self._deliveries:
-            with suppress(Unavailable):  # what was told since is told again
+            with suppress(Unavailable):  # later deliveries are then repeated
                 delivery.keep()
 
     def targets(self) -> Sequence[Standing]:
-        """Say how each target is doing."""
+        """Return the status of each target."""
         if not self._deliveries:
             return []
         with self._store.snapshot() as snapshot:
             end = snapshot.position()
-        return [self._standing(each, end) for each in self._deliveries]
+        return [self._standing(delivery, end) for delivery in self._deliveries]
 
     def _standing(self, delivery: Delivery, end: int) -> Standing:
         target, progress = delivery.target, delivery.progress

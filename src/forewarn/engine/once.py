@@ -1,4 +1,4 @@
-"""Requests that must not be carried out twice: the answer is kept with the deed."""
+"""Idempotency keys: the response is saved in the transaction of the request."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from forewarn.ports import Receipt, Snapshot, Transaction
 
 _T = TypeVar("_T")
 
-#: How long the answer to an idempotency key is kept.
+#: How long the response to an idempotency key is kept.
 KEPT = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Once(Generic[_T]):
-    """A request with an idempotency key, and how its answer reads."""
+    """A request with an idempotency key, and how to render its response."""
 
     key: str
     digest: str
@@ -24,7 +24,7 @@ class Once(Generic[_T]):
 
 
 def refuse_repeated(snapshot: Snapshot, once: Once[_T], now: datetime) -> None:
-    """Give the answer that was given before, if there was one."""
+    """Raise `Repeated` with the earlier response, if there is one."""
     receipt = snapshot.receipt(once.key)
     if receipt is None or receipt.at < now - KEPT:
         return
@@ -36,7 +36,7 @@ def refuse_repeated(snapshot: Snapshot, once: Once[_T], now: datetime) -> None:
 def keep_answer(
     transaction: Transaction, once: Once[_T] | None, result: _T, now: datetime
 ) -> None:
-    """Keep the answer to `once` in the transaction that carries it out."""
+    """Save the response to `once` in the transaction that carries it out."""
     if once is None:
         return
     answer = once.render(result, transaction)

@@ -1,8 +1,9 @@
-"""What is going on: maintenances with all that is to be said of each, page by page.
+"""Overview of maintenance operations with their details, page by page.
 
-Pages hold first what is live, in the order of announcement, and then what has ended
-since some time, the latest end first. A page of what has ended lets the store pass over
-`REACH` facts at the most: it may hold little, or nothing, though there is more.
+1. Pages hold live maintenance in order of announcement, then what has ended since some
+   time, latest first.
+2. For a page of ended maintenance, the store scans at most `REACH` facts. The page may
+   hold few items or none, although there are more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,18 +23,18 @@ from forewarn.engine.telling import explain_all
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot
 
-#: How much of what each waits for is surely told; hundreds that queue up wait for tens
-#: of thousands, each for all before it.
+#: How many waits of each item are always included. If hundreds queue up, they wait for
+#: tens of thousands, each for all before it.
 WAITS = 20
 
 _ENDS = (Completed, Canceled, Closed)
 _LIVE = (Phase.SCHEDULED, Phase.STARTED)
-_AT_ONCE = 1_000  # positions of the journal
+_AT_ONCE = 1_000  # journal positions per query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One maintenance, and what is to be said of it."""
+    """One maintenance with its details."""
 
     maintenance: Maintenance
     explanation: Explanation
@@ -43,20 +44,20 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How far pages have come; at first, nowhere."""
+    """The cursor of a page; the default is the first page."""
 
-    ordinal: int = 0  # what is live is shown up to here
-    before: int | None = None  # shown back to this position; None: live ones are left
+    ordinal: int = 0  # live maintenance is shown up to here
+    before: int | None = None  # ended is shown back to here; None while live remains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """What there was at one moment."""
+    """One page, as of one moment."""
 
     position: int
     now: datetime
     items: tuple[Item, ...]
-    next: Place | None = None  # None: that is all
+    next: Place | None = None  # None if this is the last page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +69,12 @@ class _Page:
 def show_named(
     engine: Engine, ids: Iterable[str], *, only: str | None = None
 ) -> Overview:
-    """Show the maintenances with these ids, or events; unknown ones are left out."""
+    """Show the maintenance with these ids or event ids; skip unknown ones."""
     engine.write_notes()
     with engine.store.snapshot() as snapshot:
-        named = {each.id: each for each in _named(snapshot, ids, only)}
+        named = {
+            maintenance.id: maintenance for maintenance in _named(snapshot, ids, only)
+        }
         return _overview(
             engine, snapshot, _Page(found=[*named.values()], next=None), only
         )
@@ -85,22 +88,22 @@ def show_page(
     limit: int,
     only: str | None = None,
 ) -> Overview:
-    """Show what is live; if `since` is given, also what has ended since then."""
+    """Show live maintenance, and what has ended since `since`, if given."""
     engine.write_notes()
     with engine.store.snapshot() as snapshot:
         page = _page(snapshot, since, place, limit, only)
         return _overview(engine, snapshot, page, only)
 
 
-# --- finding -----------------------------------------------------------------
+# --- queries -----------------------------------------------------------------
 
 
 def _named(
     snapshot: Snapshot, ids: Iterable[str], only: str | None
 ) -> Iterator[Maintenance]:
-    for each in ids:
+    for any_id in ids:
         with suppress(NotFound):
-            yield find_maintenance(snapshot, each, only=only)
+            yield find_maintenance(snapshot, any_id, only=only)
 
 
 def _page(
@@ -115,44 +118,46 @@ def _page(
         live = snapshot.maintenances(
             phases=_LIVE, after=place.ordinal, limit=limit + 1, group=only
         )
-    found = [each for _, each in live[:limit]]
+    maintenances = [maintenance for _, maintenance in live[:limit]]
     if len(live) > limit:
-        return _Page(found=found, next=Place(ordinal=live[limit - 1][0]))
+        return _Page(found=maintenances, next=Place(ordinal=live[limit - 1][0]))
     if since is None:
-        return _Page(found=found, next=None)
+        return _Page(found=maintenances, next=None)
     before = snapshot.position() + 1 if place.before is None else place.before
-    ended = _ended(snapshot, since, before, limit - len(found), only)
-    return replace(ended, found=[*found, *ended.found])
+    ended = _ended(snapshot, since, before, limit - len(maintenances), only)
+    return replace(ended, found=[*maintenances, *ended.found])
 
 
 def _ended(
     snapshot: Snapshot, since: datetime, before: int, limit: int, only: str | None
 ) -> _Page:
-    """Find what has ended since then and before a position, the latest end first."""
+    """Find what ended since `since` and before a position, latest first."""
     begin = snapshot.position_before(since)
     position = min(before - 1, snapshot.position())
     stop = max(begin, position - REACH)
-    found: list[tuple[int, Maintenance]] = []
-    while position > stop and len(found) < limit:
+    matches: list[tuple[int, Maintenance]] = []
+    while position > stop and len(matches) < limit:
         below = max(stop, position - _AT_ONCE)
-        told = snapshot.told_of(
+        ends = snapshot.told_of(
             after=below, until=position, limit=_AT_ONCE, kinds=_ENDS
         )
-        for at, ended in reversed(told):
-            each = snapshot.maintenance(ended)
-            if each is not None and (only is None or share_of(each, only)):
-                found.append((at, each))
-            if len(found) == limit:
+        for at, ended in reversed(ends):
+            maintenance = snapshot.maintenance(ended)
+            if maintenance is not None and (
+                only is None or share_of(maintenance, only)
+            ):
+                matches.append((at, maintenance))
+            if len(matches) == limit:
                 below = at - 1
                 break
         position = below
     return _Page(
-        found=[each for _, each in found],
+        found=[maintenance for _, maintenance in matches],
         next=Place(before=position + 1) if position > begin else None,
     )
 
 
-# --- showing -----------------------------------------------------------------
+# --- details -----------------------------------------------------------------
 
 
 def _overview(
@@ -160,19 +165,22 @@ def _overview(
 ) -> Overview:
     now = engine.now(snapshot)
     explained = explain_all(snapshot, page.found, now, engine.rules, only, WAITS)
-    shown = [(share_of(each, only) if only else None) or each for each in page.found]
+    shown = [
+        (share_of(maintenance, only) if only else None) or maintenance
+        for maintenance in page.found
+    ]
     sights = _sights(snapshot, shown)
     return Overview(
         position=snapshot.position(),
         now=now,
         items=tuple(
             Item(
-                maintenance=each,
-                explanation=explained[each.id],
-                choices=choices(each),
-                sights=tuple(sights.get(each.id, ())),
+                maintenance=maintenance,
+                explanation=explained[maintenance.id],
+                choices=choices(maintenance),
+                sights=tuple(sights.get(maintenance.id, ())),
             )
-            for each in shown
+            for maintenance in shown
         ),
         next=page.next,
     )
@@ -181,9 +189,13 @@ def _overview(
 def _sights(
     snapshot: Snapshot, shown: Iterable[Maintenance]
 ) -> Mapping[str, Sequence[Sight]]:
-    """Find who has seen what, by maintenance, in the order of time."""
-    owners = {event.id: each.id for each in shown for event in each.events}
-    found: dict[str, list[Sight]] = {}
+    """Return which VMs saw what, by maintenance, in order of time."""
+    owners = {
+        event.id: maintenance.id
+        for maintenance in shown
+        for event in maintenance.events
+    }
+    sights: dict[str, list[Sight]] = {}
     for sight in snapshot.seen(*owners):
-        found.setdefault(owners[sight.event], []).append(sight)
-    return found
+        sights.setdefault(owners[sight.event], []).append(sight)
+    return sights

@@ -1,7 +1,7 @@
-"""The heartbeat: a time in the store that tells when the service was there last.
+"""Heartbeat: a time in the store that shows when the service was last running.
 
-Every writing transaction looks at it before it decides anything, so that no decision
-takes an outage for notice.
+Every write transaction checks it before deciding anything, so that no decision counts
+an outage as notice.
 """
 
 import logging
@@ -13,28 +13,28 @@ from forewarn.core.maintenance import Slice
 from forewarn.core.outages import Outage
 from forewarn.ports import Clock, Snapshot, Transaction
 
-#: The setting that holds it.
+#: The stored setting that holds the heartbeat.
 HEARTBEAT = "heartbeat"
 
-_GAP = timedelta(minutes=1)  # of real time; what is longer is an outage
+_GAP = timedelta(minutes=1)  # of real time; a longer gap is an outage
 
 _log = logging.getLogger(__name__)
 
 
 class Pulse:
-    """Writes the heartbeat, and notices when it was missing."""
+    """Saves the heartbeat, and detects gaps in it."""
 
     def __init__(self, clock: Clock) -> None:
-        """Go by the time of `clock`."""
+        """Use the time of `clock`."""
         self._clock = clock
 
     def beat(self, transaction: Transaction, now: datetime) -> None:
-        """Write the heartbeat; a clock that was set back takes it along."""
+        """Save the heartbeat, even if the clock was set back."""
         if heartbeat(transaction) != now:
             transaction.keep(HEARTBEAT, now.isoformat())
 
     def feel(self, transaction: Transaction, now: datetime) -> Outage | None:
-        """Take down the outage that ends now, if there is one."""
+        """Detect and record the outage that ends now, if there is one."""
         last = heartbeat(transaction)
         outage = None if last is None else self._outage(last, now)
         if outage is not None:
@@ -45,7 +45,7 @@ class Pulse:
         return outage
 
     def _outage(self, last: datetime, now: datetime) -> Outage | None:
-        """A manual clock that is moved while the service runs is no outage."""
+        """Moving a manual clock while the service runs is not an outage."""
         clock = self._clock
         until = clock.start if isinstance(clock, ManualClock) else now
         if until - last <= _GAP * clock.rate:
@@ -54,7 +54,7 @@ class Pulse:
 
 
 def warn_of(outage: Outage) -> None:
-    """Tell the operator of an outage that was taken down."""
+    """Log a warning about a recorded outage."""
     _log.warning(
         "the service was away from %s to %s; this counts neither as notice nor as"
         " silence",
@@ -64,6 +64,6 @@ def warn_of(outage: Outage) -> None:
 
 
 def heartbeat(snapshot: Snapshot) -> datetime | None:
-    """When the service was there last; None: never."""
+    """Return when the service was last running; None if never."""
     text = snapshot.setting(HEARTBEAT)
     return None if text is None else datetime.fromisoformat(text)

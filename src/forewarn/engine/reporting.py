@@ -1,8 +1,9 @@
-"""Reports on months, made by reading the journal of the month.
+"""Monthly reports, computed from the month's journal.
 
-Everything that counts in a month has left a fact in it, so the journal says which
-maintenances to look at. It is read in pages, each in a snapshot of its own: a report
-on very many keeps nobody from writing.
+1. Everything that counts in a month left a fact in it, so the journal shows which
+   maintenance to load.
+2. The journal is read in pages, each in its own snapshot, so that a large report does
+   not block writers.
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ _COUNTING = frozenset(
 
 
 def report_on(engine: Engine, month: Month | None, group: str | None = None) -> Report:
-    """Report on `month`, or on the present one, for all groups or for one."""
+    """Report on `month`, or on the current one, for all groups or for one."""
     engine.write_notes()
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
@@ -47,58 +48,70 @@ def report_on(engine: Engine, month: Month | None, group: str | None = None) -> 
         begin = snapshot.position_before(month.since)
         end = snapshot.position_before(month.until)
         outages = snapshot.outages(_BEGINNING)
-        stuck = [each.id for each in every(snapshot, Phase.STARTED) if each.stuck_since]
-        known = None if group is None else _written(snapshot, group)
+        stuck = [
+            maintenance.id
+            for maintenance in every(snapshot, Phase.STARTED)
+            if maintenance.stuck_since
+        ]
+        spelling = None if group is None else _written(snapshot, group)
     lives = _lives(engine.store, month, begin, end, stuck)
-    made = make_report(lives, outages, month, now=now, group=known or group)
-    if group is not None and known is None and not made.counts:
+    report = make_report(lives, outages, month, now=now, group=spelling or group)
+    if group is not None and spelling is None and not report.counts:
         raise NotFound(f"there is no group {group}")
-    return made
+    return report
 
 
 def _written(snapshot: Snapshot, group: str) -> str | None:
-    """Write the name of `group` as the fleet does; None: it is not there any more."""
+    """Return the declared spelling of `group`; None if it no longer exists."""
     return next(iter(snapshot.part_of_fleet(groups=[group]).groups), None)
 
 
 def _lives(
     store: Store, month: Month, begin: int, end: int, stuck: list[str]
 ) -> Iterator[Life]:
-    """Find each life that the journal between two positions tells of, once."""
-    told: set[str] = set()
+    """Yield each life in the journal between two positions, once."""
+    done: set[str] = set()
     position = begin
     while position < end:
         with store.snapshot() as snapshot:
             page = snapshot.told_of(
                 after=position, until=end, limit=_PAGE, kinds=_COUNTING
             )
-            ids = dict.fromkeys(each for _, each in page)
-            lives = [_life(snapshot, each, month) for each in ids if each not in told]
+            ids = dict.fromkeys(maintenance_id for _, maintenance_id in page)
+            lives = [
+                _life(snapshot, maintenance_id, month)
+                for maintenance_id in ids
+                if maintenance_id not in done
+            ]
         yield from lives
-        told.update(ids)
+        done.update(ids)
         position = page[-1][0] if len(page) == _PAGE else end
     with store.snapshot() as snapshot:
-        lives = [_life(snapshot, each, month) for each in stuck if each not in told]
+        lives = [
+            _life(snapshot, maintenance_id, month)
+            for maintenance_id in stuck
+            if maintenance_id not in done
+        ]
     yield from lives
 
 
 def _life(snapshot: Snapshot, maintenance_id: str, month: Month) -> Life:
-    found = snapshot.maintenance(maintenance_id)
-    if found is None:
+    maintenance = snapshot.maintenance(maintenance_id)
+    if maintenance is None:
         raise LookupError(f"the journal tells of {maintenance_id}, which is not there")
     first_seen = {}
-    if month.has(found.started_at):
-        for event in found.events:
-            for sight in snapshot.seen(event.id)[:1]:  # they come in order of time
+    if month.has(maintenance.started_at):
+        for event in maintenance.events:
+            for sight in snapshot.seen(event.id)[:1]:  # in order of time
                 first_seen[event.id] = sight.at
     facts: tuple[f.Fact, ...] = ()
-    if _may_have_been_stuck(found):
-        facts = tuple(entry.fact for entry in snapshot.facts_of(found.id))
-    return Life(maintenance=found, first_seen=first_seen, facts=facts)
+    if _may_have_been_stuck(maintenance):
+        facts = tuple(entry.fact for entry in snapshot.facts_of(maintenance.id))
+    return Life(maintenance=maintenance, first_seen=first_seen, facts=facts)
 
 
 def _may_have_been_stuck(maintenance: Maintenance) -> bool:
-    """Whether the driver may have failed; who was not stuck needs no second look."""
+    """Whether the driver may have failed; otherwise its facts are not needed."""
     return (
         maintenance.attempt > 1
         or maintenance.stuck_since is not None

@@ -1,4 +1,4 @@
-"""Tokens that are good for nothing any more."""
+"""Revocation of tokens."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,16 +14,16 @@ from forewarn.ports import Transaction
 def revoke(
     transaction: Transaction, tokens: Sequence[Token], by: str | None, now: datetime
 ) -> None:
-    """Revoke `tokens`, and say so in the journal."""
-    for each in tokens:
-        transaction.keep_token(replace(each, revoked_at=now))
+    """Revoke `tokens`, and record it in the journal."""
+    for token in tokens:
+        transaction.keep_token(replace(token, revoked_at=now))
     record(
         transaction,
         [
             f.TokenRevoked(
-                at=now, by=by, token=each.id, name=each.name, group=each.group
+                at=now, by=by, token=token.id, name=token.name, group=token.group
             )
-            for each in tokens
+            for token in tokens
         ],
     )
 
@@ -31,20 +31,20 @@ def revoke(
 def revoke_of_gone(
     transaction: Transaction, facts: Iterable[f.Fact], now: datetime
 ) -> bool:
-    """Revoke the tokens of groups that `facts` remove: another may get the name."""
+    """Revoke the tokens of removed groups, since their names may be reused."""
     changed = [each for each in facts if isinstance(each, f.FleetChanged)]
     gone = {name for each in changed for name in each.removed_groups}
     if not gone:
         return False
-    found = [
+    tokens = [
         each
         for each in transaction.tokens()
         if each.group in gone and each.revoked_at is None
     ]
-    revoke(transaction, found, None, now)
-    return bool(found)
+    revoke(transaction, tokens, None, now)
+    return bool(tokens)
 
 
 def record(transaction: Transaction, facts: Sequence[f.Fact]) -> None:
-    """Write `facts` down that change nothing but what is kept beside the fleet."""
+    """Append `facts` that change neither the fleet nor any maintenance."""
     transaction.save(Slice(), Step(Slice(), tuple(facts)), {})

@@ -1,9 +1,9 @@
-"""The journal, searched page by page.
+"""Journal search, page by page.
 
-Times and maintenances are found at their place, kinds of facts by the store; whatever
-else is asked for, facts are read and looked at in order. No page reads more than `MOST`
-facts, nor lets the store pass over more than `REACH`: it ends there, with whatever was
-found.
+1. Times and maintenance ids are looked up by index, and kinds of facts by the store.
+   All other filters read the facts in order.
+2. One page reads at most `MOST` facts and has the store scan at most `REACH`. It ends
+   there, with whatever was found.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -17,33 +17,33 @@ from forewarn.core.share import share_of, share_of_fact
 from forewarn.engine.lookup import find_maintenance
 from forewarn.ports import Snapshot
 
-#: How many facts one page reads.
+#: The most facts that one page reads.
 MOST = 5_000
 
-#: How many facts the store passes over for one page.
+#: The most facts that the store scans for one page.
 REACH = 100_000
 
 _BATCH = 500
-_KNOWN = 2_000  # maintenances that a page remembers
+_KNOWN = 2_000  # maintenance operations cached per page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What one page found, and how far it has looked."""
+    """The entries of one page, and the position it reached."""
 
     entries: tuple[Entry, ...]
     position: int
-    has_more: bool  # whether the journal goes on, within the times asked for
+    has_more: bool  # whether the requested time range goes on
 
 
 def resolve(snapshot: Snapshot, search: Search, *, only: str | None = None) -> Search:
-    """Turn the ids that `search` names, which may be events', into maintenances'.
+    """Replace event ids in `search` by maintenance ids.
 
-    If it is `only` for one group, those of others do not exist.
+    If `only` names a group, maintenance of other groups is not found.
     """
     ids = search.maintenances
-    found = (find_maintenance(snapshot, each, only=only) for each in ids)
-    return replace(search, maintenances=frozenset(each.id for each in found))
+    maintenances = (find_maintenance(snapshot, each, only=only) for each in ids)
+    return replace(search, maintenances=frozenset(each.id for each in maintenances))
 
 
 def find(
@@ -55,19 +55,18 @@ def find(
     only: str | None = None,
     most: int = MOST,
 ) -> Found:
-    """Find up to `limit` facts behind `after`; read no more than `most` or so.
+    """Find up to `limit` facts after `after`, reading about `most` facts at most.
 
-    If it is `only` for one group, each fact is cut to what that group may know,
-    before anything is looked for in it.
+    If `only` names a group, each fact is redacted for it before it is matched.
     """
     position, end = _bounds(snapshot, search, after)
     stop = end if search.maintenances else min(end, position + REACH)
     is_all = search == Search() and only is None
     size = min(_BATCH, limit) if is_all else min(_BATCH, most)
     select = _selecting(snapshot, search, only)
-    found: list[Entry] = []
+    entries: list[Entry] = []
     read = 0
-    while position < stop and len(found) < limit and read < most:
+    while position < stop and len(entries) < limit and read < most:
         batch = snapshot.facts(
             after=position,
             until=stop,
@@ -75,13 +74,13 @@ def find(
             kinds=_kinds(search),
             maintenances=search.maintenances,
         )
-        found += select(batch)
+        entries += select(batch)
         position = batch[-1].position if len(batch) == size else stop
         read += len(batch)
-    if len(found) >= limit:
-        position = found[limit - 1].position
+    if len(entries) >= limit:
+        position = entries[limit - 1].position
     return Found(
-        entries=tuple(found[:limit]), position=position, has_more=position < end
+        entries=tuple(entries[:limit]), position=position, has_more=position < end
     )
 
 
@@ -89,19 +88,19 @@ def find_newest(
     snapshot: Snapshot,
     search: Search,
     *,
-    before: int | None,  # None: from the end on
+    before: int | None,  # None for the end of the journal
     limit: int,
     only: str | None = None,
     most: int = MOST,
 ) -> Found:
-    """Find up to `limit` facts before `before`, the newest of them first."""
+    """Find up to `limit` facts before `before`, newest first."""
     begin, end = _bounds(snapshot, search, 0)
     position = end if before is None else min(end, before - 1)
     stop = max(begin, position - REACH)
     select = _selecting(snapshot, search, only)
-    found: list[Entry] = []
+    entries: list[Entry] = []
     read = 0
-    while position > stop and len(found) < limit and read < most:
+    while position > stop and len(entries) < limit and read < most:
         below = max(stop, position - min(_BATCH, most))
         batch = snapshot.facts(
             after=below,
@@ -110,25 +109,29 @@ def find_newest(
             kinds=_kinds(search),
             maintenances=search.maintenances,
         )
-        found += select(batch[::-1])
+        entries += select(batch[::-1])
         position = below
         read += len(batch)
-    if len(found) >= limit:
-        position = found[limit - 1].position - 1
+    if len(entries) >= limit:
+        position = entries[limit - 1].position - 1
     return Found(
-        entries=tuple(found[:limit]), position=position + 1, has_more=position > begin
+        entries=tuple(entries[:limit]), position=position + 1, has_more=position > begin
     )
 
 
 def _selecting(
     snapshot: Snapshot, search: Search, only: str | None
 ) -> Callable[[Iterable[Entry]], Iterator[Entry]]:
-    """Make what picks the entries that are asked for, as far as they may be known."""
+    """Return a function that redacts entries and yields those that match."""
     whole = lru_cache(_KNOWN)(snapshot.maintenance)
 
     def look(any_id: str) -> Maintenance | None:
-        found = whole(any_id)
-        return found if only is None or found is None else share_of(found, only)
+        maintenance = whole(any_id)
+        return (
+            maintenance
+            if only is None or maintenance is None
+            else share_of(maintenance, only)
+        )
 
     def select(batch: Iterable[Entry]) -> Iterator[Entry]:
         for entry in batch:
@@ -142,7 +145,7 @@ def _selecting(
 
 
 def _kinds(search: Search) -> Collection[type[Fact]]:
-    """Name the kinds of fact that `search` can find; none: any."""
+    """Return the kinds of facts that `search` can match; empty for any."""
     if not search.by:
         return search.kinds
     return search.kinds & NAMING or search.kinds or NAMING

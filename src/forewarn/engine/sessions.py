@@ -1,13 +1,13 @@
-"""Sessions of those who have signed in: sealed, and kept by nobody but the browser.
+"""Sessions of signed-in users: signed text, stored only in the browser.
 
-1. A session is a text that its holder shows instead of the token. It names the token
-   and the end of the session, and bears a seal over both.
-2. The seal is made of the first token of the service, which is not in the store, and of
-   the digest of the holder's own. So sessions outlive a restart, nobody makes one from
-   what the store holds, and all end when the first token is another.
-3. Nothing is forgotten by signing out: a copy is good until the session ends, or until
-   its token is revoked or expires.
-4. A session lasts hours of real time, whatever the clock of the service does.
+1. A session is a text that its holder sends instead of a token. It holds the token's id
+   and its own expiry, with a signature (seal) over both.
+2. The signing key derives from the admin token, which is not in the store, and from the
+   digest of the holder's own token. So sessions survive a restart, the contents of the
+   store are not enough to forge one, and changing the admin token ends all of them.
+3. Signing out revokes nothing: a copy stays valid until the session ends, or its token
+   is revoked or expires.
+4. A session lasts hours of real time, whatever the service's clock does.
 """
 
 import hashlib
@@ -22,39 +22,39 @@ from forewarn.engine.tokens import Holder, Tokens, Unknown
 from forewarn.errors import NotFound
 from forewarn.ports import Clock
 
-#: How long a session lasts.
+#: The lifetime of a session.
 LASTS = timedelta(hours=12)
 
-_VERSION = "1"  # in every key, too: what another version has sealed is not known
+_VERSION = "1"  # part of every key: sessions of other versions are invalid
 _SALT = f"forewarn: sessions {_VERSION}".encode()
-_COST = 2**14  # 60 ms, once: a first token that people made up is not quickly guessed
+_COST = 2**14  # 60 ms, once; slows down guessing a weak admin token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What a session says: whose it is, and until when."""
+    """The contents of a session: whose it is, and when it ends."""
 
-    token: str | None  # its id; None: the one that the service was started with
+    token: str | None  # its id; None for the admin token
     ends: int  # seconds since 1970
 
 
 class Lapsed(Enum):
-    """Why a session opens nothing, though its token might."""
+    """Why a session is not valid although its token might be."""
 
     WRONG = "the session is not known; sign in again"
     OVER = "the session is over; sign in again"
 
 
 class Sessions:
-    """Begins sessions, and knows them again."""
+    """Creates and verifies sessions."""
 
     def __init__(self, tokens: Tokens, wall: Clock) -> None:
-        """Let the holders of `tokens` sign in, by the time on the `wall`."""
+        """Let holders of `tokens` sign in; `wall` gives the real time."""
         self._tokens = tokens
         self._wall = wall
 
     def begin(self, holder: Holder) -> tuple[str, Holder]:
-        """Begin a session for who shows a token; answer its text, and who he is now."""
+        """Sign in a token's holder; return the session's text and the new holder."""
         key = self._key(holder.token)
         if key is None:
             raise NotFound(f"the token {holder.name} is not known any more")
@@ -63,7 +63,7 @@ class Sessions:
         return seal(session, key), replace(holder, signed_in_until=until)
 
     def holder_of(self, text: str) -> Holder | Unknown | Lapsed:
-        """Find who shows the session `text`."""
+        """Return the holder of the session `text`."""
         key = self._key(token_named(text))
         session = None if key is None else unseal(text, key)
         if session is None:
@@ -71,13 +71,13 @@ class Sessions:
         until = datetime.fromtimestamp(session.ends, UTC)
         if self._wall.now() >= until:
             return Lapsed.OVER
-        found = self._tokens.holder_with(session.token)
-        if isinstance(found, Unknown):
-            return found
-        return replace(found, signed_in_until=until)
+        holder = self._tokens.holder_with(session.token)
+        if isinstance(holder, Unknown):
+            return holder
+        return replace(holder, signed_in_until=until)
 
     def is_good(self, holder: Holder) -> bool:
-        """Whether `holder` could still ask: by his token, and his session if any."""
+        """Whether the holder's token, and session if any, are still valid."""
         until = holder.signed_in_until
         is_over = until is not None and self._wall.now() >= until
         return not is_over and self._tokens.is_good(holder)
@@ -92,39 +92,39 @@ class Sessions:
 
 
 def root_key(first: str) -> bytes:
-    """Make what all seals depend on from the digest of the `first` token."""
+    """Derive the key behind all signatures from the digest of the admin token."""
     return hashlib.scrypt(first.encode(), salt=_SALT, n=_COST, r=8, p=1, dklen=32)
 
 
 def key_for(root: bytes, digest: str) -> bytes:
-    """Make the key of the sessions of one token from its `digest`."""
+    """Derive the session key of one token from its `digest`."""
     return hmac.digest(root, digest.encode(), "sha256")
 
 
 def seal(session: Session, key: bytes) -> str:
-    """Write `session` down, so that no byte of it can be changed."""
-    said = f"{_VERSION}.{session.token or ''}.{session.ends}"
-    return f"{said}.{_mark(said, key)}"
+    """Encode and sign `session`."""
+    payload = f"{_VERSION}.{session.token or ''}.{session.ends}"
+    return f"{payload}.{_mark(payload, key)}"
 
 
 def unseal(text: str, key: bytes) -> Session | None:
-    """Read a session; None: it was not sealed by `key`."""
-    said, _, mark = text.rpartition(".")
-    # As texts: the last letter of a mark could be another, and mean the same bytes.
-    if not hmac.compare_digest(_bytes(mark), _mark(said, key).encode()):
+    """Decode a session; None if it was not signed with `key`."""
+    payload, _, mark = text.rpartition(".")
+    # Compared as text: the last Base64 character may differ for the same bytes.
+    if not hmac.compare_digest(_bytes(mark), _mark(payload, key).encode()):
         return None
-    _, token, ends = said.split(".")
+    _, token, ends = payload.split(".")
     return Session(token=token or None, ends=int(ends))
 
 
 def token_named(text: str) -> str | None:
-    """Find the id of the token that a session names, sealed or not; None: the first."""
+    """Return the token id in a session, verified or not; None for the admin token."""
     return text.partition(".")[2].partition(".")[0] or None
 
 
 def _mark(said: str, key: bytes) -> str:
-    made = hmac.digest(key, _bytes(said), "sha256")
-    return urlsafe_b64encode(made).decode().rstrip("=")
+    digest = hmac.digest(key, _bytes(said), "sha256")
+    return urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def _bytes(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Numbers that grow: counts and spreads of values, by labels; safe from any thread."""
+"""Thread-safe counters and histograms with labels."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
@@ -6,58 +6,58 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TypeAlias
 
-#: The values of the labels, in the order in which they are named elsewhere.
+#: Label values, in the order in which the metric declares its labels.
 Labels: TypeAlias = tuple[str, ...]
 
 
 class Tally:
-    """Counts by labels."""
+    """A counter with labels."""
 
     def __init__(self, expected: Iterable[Labels] = ()) -> None:
-        """Begin at zero, and say so of those labels that are `expected`."""
+        """Start all `expected` labels at zero, so that they are reported at once."""
         self._lock = Lock()
         self._counts: dict[Labels, float] = dict.fromkeys(expected, 0)
 
     def add(self, *labels: str, by: float = 1) -> None:
-        """Count one more, or so many."""
+        """Add 1, or `by`, to the count of `labels`."""
         with self._lock:
             self._counts[labels] = self._counts.get(labels, 0) + by
 
     def all(self) -> Mapping[Labels, float]:
-        """Tell all counts."""
+        """Return all counts."""
         with self._lock:
             return self._counts.copy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """How values were spread."""
+    """The cumulative counts and the sum of the observed values."""
 
-    up_to: tuple[tuple[float, int], ...]  # how many were at most so large; last: all
+    up_to: tuple[tuple[float, int], ...]  # (bound, values up to it); the last is all
     total: float
 
 
 class Spread:
-    """Values by labels, as counts of those up to some bounds."""
+    """A histogram with labels."""
 
     def __init__(self, *bounds: float, expected: Iterable[Labels] = ()) -> None:
-        """Tell values apart by `bounds`, in rising order.
+        """Count values up to each of `bounds`, in ascending order.
 
-        Of labels that are `expected` it is said that there are none yet.
+        All `expected` labels start empty, so that they are reported at once.
         """
         self._bounds = bounds
         self._lock = Lock()
         self._found = {labels: self._nothing() for labels in expected}
 
     def see(self, value: float, *labels: str) -> None:
-        """Take in one value."""
+        """Observe one value."""
         with self._lock:
             counts, total = self._found.get(labels) or self._nothing()
             counts[bisect_left(self._bounds, value)] += 1
             self._found[labels] = (counts, total + value)
 
     def all(self) -> Mapping[Labels, Distribution]:
-        """Tell how values were spread."""
+        """Return the distribution of the values of each label."""
         with self._lock:
             return {
                 labels: Distribution(up_to=self._up_to(counts), total=total)

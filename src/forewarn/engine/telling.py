@@ -1,4 +1,4 @@
-"""Questions about maintenances: why each is where it is, and how it got there."""
+"""Queries about a maintenance: its explanation and its history."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,12 +20,17 @@ def explain_maintenance(
 ) -> Explanation:
     """Explain the maintenance with this id, or with an event of this id.
 
-    If it is `only` for one group, what concerns others is not told.
+    If `only` names a group, it is redacted for that group.
     """
     engine.write_notes()
     with engine.store.snapshot() as snapshot:
-        found, now = find_maintenance(snapshot, any_id, only=only), engine.now(snapshot)
-        return explain_all(snapshot, [found], now, engine.rules, only)[found.id]
+        maintenance, now = (
+            find_maintenance(snapshot, any_id, only=only),
+            engine.now(snapshot),
+        )
+        return explain_all(snapshot, [maintenance], now, engine.rules, only)[
+            maintenance.id
+        ]
 
 
 def explain_all(
@@ -36,28 +41,33 @@ def explain_all(
     only: str | None = None,
     most: int | None = None,
 ) -> Mapping[str, Explanation]:
-    """Explain several maintenances, each by its id, out of one slice.
+    """Explain several maintenance operations from one slice, by id.
 
-    Of what each waits for the first `most` are there, maybe more.
+    At least the first `most` waits of each are included, possibly more.
     """
-    waiting = [each for each in found if each.phase is Phase.SCHEDULED]
-    slice_ = snapshot.slice({group for each in waiting for group in each.groups})
+    waiting = [
+        maintenance for maintenance in found if maintenance.phase is Phase.SCHEDULED
+    ]
+    slice_ = snapshot.slice(
+        {group for maintenance in waiting for group in maintenance.groups}
+    )
     near = neighbourhoods(slice_)
     return {
-        each.id: explain(near(each), each, now, rules, only, most) for each in found
+        maintenance.id: explain(near(maintenance), maintenance, now, rules, only, most)
+        for maintenance in found
     }
 
 
 def neighbourhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
-    """Make what cuts `slice_` to the groups of one maintenance: all it can wait for.
+    """Return a function that cuts `slice_` to what one maintenance can wait for.
 
-    Whoever explains hundreds would look at all of them for each, otherwise.
+    Without it, explaining hundreds would look at all of them for each.
     """
     places = {name: place for place, name in enumerate(slice_.maintenances)}
     members: dict[str, list[str]] = {}
-    for each in slice_.maintenances.values():
-        for group in each.groups:
-            members.setdefault(group, []).append(each.id)
+    for other in slice_.maintenances.values():
+        for group in other.groups:
+            members.setdefault(group, []).append(other.id)
 
     def near(maintenance: Maintenance) -> Slice:
         names = {
@@ -72,23 +82,23 @@ def neighbourhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
 
 
 def tell_story(engine: Engine, any_id: str, *, only: str | None = None) -> Story:
-    """Tell the life of the maintenance with this id, or with an event of this id.
+    """Return the history of the maintenance with this id, or with an event of this id.
 
-    If it is `only` for one group, what concerns others is not told.
+    If `only` names a group, it is redacted for that group.
     """
     engine.write_notes()
     with engine.store.snapshot() as snapshot:
         whole = find_maintenance(snapshot, any_id, only=only)
         facts = [entry.fact for entry in snapshot.facts_of(whole.id)]
-        found = whole
+        visible = whole
         if only is not None:
             cut = [share_of_fact(fact, only, lambda _: whole) for fact in facts]
             facts = [fact for fact in cut if fact is not None]
-            found = share_of(whole, only) or whole
-        outages = snapshot.outages(found.announced_at)
-        is_share = len(found.events) < len(whole.events)
-        sights = _sights(snapshot, found)
-        return tell(found, facts, sights, outages, is_share=is_share)
+            visible = share_of(whole, only) or whole
+        outages = snapshot.outages(visible.announced_at)
+        is_share = len(visible.events) < len(whole.events)
+        sights = _sights(snapshot, visible)
+        return tell(visible, facts, sights, outages, is_share=is_share)
 
 
 def _sights(snapshot: Snapshot, found: Maintenance) -> list[Sight]:

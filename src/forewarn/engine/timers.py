@@ -1,4 +1,4 @@
-"""Time passes: deadlines, the heartbeat, and the manual clock's `advance`."""
+"""Timers, the heartbeat thread, and the `advance` of the manual clock."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,19 +15,20 @@ from forewarn.ports import Bell
 
 _HEARTBEAT = 10.0  # seconds of real time
 
-#: The farthest that a manual clock is moved at once.
+#: The longest single advance of a manual clock.
 LONGEST_ADVANCE = timedelta(days=36_500)
 
-_MOST_IN_TURN = 20  # each keeps a thread of the control plane as long as a script runs
+_MOST_IN_TURN = 20  # each occupies a control-plane thread for as long as a script runs
 
 _TOO_FAR = f"time ends with the year {END.year - 1}"
 
 
 class Timers:
-    """A thread that does what is due when it is due, and writes the heartbeat.
+    """A thread that applies what is due, and saves the heartbeat.
 
-    With a manual clock it only writes the heartbeat: there `advance` is the timer. A
-    heartbeat also ends the doubt about what was kept: after it, nothing old comes.
+    With a manual clock it only saves the heartbeat; `Advance` does the rest. A
+    heartbeat also settles whether a failed commit was applied: after it, nothing older
+    can appear.
     """
 
     def __init__(self, engine: Engine, done: Callable[[], None]) -> None:
@@ -39,19 +40,19 @@ class Timers:
 
     @property
     def since_heartbeat(self) -> float:
-        """How many seconds of real time ago the heartbeat was written."""
+        """The seconds of real time since the last heartbeat."""
         return time.monotonic() - self._beaten
 
     def start(self) -> None:
-        """Begin to watch the clock."""
+        """Start the thread."""
         self._follower.start()
 
     def ring(self) -> None:
-        """Say that the next deadline may have changed."""
+        """Wake the thread, because the next timer may have changed."""
         self._follower.ring()
 
     def stop(self) -> None:
-        """End, with a last heartbeat."""
+        """Stop the thread, after a last heartbeat."""
         self._follower.stop()
         with suppress(Unavailable):
             self._engine.beat()
@@ -66,7 +67,7 @@ class Timers:
             self._done()
 
     def _wait(self, bell: Bell) -> None:
-        """Wait for the next deadline or heartbeat, whichever is first."""
+        """Wait for the next timer or heartbeat, whichever comes first."""
         clock = self._engine.clock
         until = clock.now() + timedelta(seconds=_HEARTBEAT * clock.rate)
         following = self._engine.next_moment()
@@ -76,7 +77,7 @@ class Timers:
 
 
 class Advance:
-    """Moves the manual clock, deadline by deadline."""
+    """Moves the manual clock, timer by timer."""
 
     def __init__(self, engine: Engine, read_to_end: Callable[[], None]) -> None:
         """Move the clock of `engine`; `read_to_end` lets all readers catch up."""
@@ -85,15 +86,15 @@ class Advance:
         self._lock = Lock()
         self._places = Semaphore(_MOST_IN_TURN)
         self._is_leaving = False
-        self.on_move: Callable[[], None] = lambda: None  # the clock stands elsewhere
+        self.on_move: Callable[[], None] = lambda: None  # called after each move
         self._unfinished: dict[str, datetime] = {}  # by idempotency key
 
     def stop(self) -> None:
-        """Let an advance that is under way end at the next deadline."""
+        """Make a running advance end at its next timer."""
         self._is_leaving = True
 
     def by(self, step: timedelta, once: Once[datetime] | None = None) -> datetime:
-        """Move the clock by `step`; one that failed half way goes on to its end."""
+        """Move the clock by `step`; a repeated request resumes an unfinished move."""
         with self._in_turn():
             key = None if once is None else once.key
             try:
@@ -115,7 +116,7 @@ class Advance:
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
-        """Wait for those who came before; if they are too many, refuse."""
+        """Wait for earlier advances; raise `Conflict` if too many are waiting."""
         if not self._places.acquire(blocking=False):
             raise Conflict(
                 f"the clock is being advanced, and {_MOST_IN_TURN - 1} others wait to"

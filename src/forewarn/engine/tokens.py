@@ -1,7 +1,7 @@
-"""The tokens of the control plane: made, shown once, kept as digests, revoked.
+"""API tokens: created, shown once, stored as digests, revoked.
 
-What is asked on every request is answered from memory: one service has the store to
-itself. Memory follows the store at the end of every transaction that may change it.
+Every request is checked against memory, because one service has the store to itself.
+The memory is refreshed after every transaction that may change it.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from forewarn.engine.revoking import record, revoke
 from forewarn.errors import Conflict, InvalidInput, NotFound
 from forewarn.ports import Transaction
 
-#: How every token begins, so that it is known for one wherever it turns up.
+#: The prefix of every token, which makes leaked tokens recognizable.
 PREFIX = "fw"
 
 _ID_BYTES = 6
@@ -30,17 +30,17 @@ _ID_BYTES = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who asks, and what he may do."""
+    """The authenticated caller and its permissions."""
 
     name: str
     role: Role
-    group: str | None = None  # None: he may know of all groups
-    token: str | None = None  # its id; None: the one that the service was started with
-    signed_in_until: datetime | None = None  # None: he shows the token itself
+    group: str | None = None  # None if it may see all groups
+    token: str | None = None  # its id; None for the admin token
+    signed_in_until: datetime | None = None  # None if authenticated by the token itself
 
 
 class Unknown(Enum):
-    """Why a token opens nothing."""
+    """Why a token is not valid."""
 
     WRONG = "the token is not known"
     EXPIRED = "the token has expired; ask for a new one"
@@ -48,45 +48,48 @@ class Unknown(Enum):
 
 
 class Tokens:
-    """All tokens, and the one that the service was started with."""
+    """All tokens, including the admin token."""
 
     def __init__(self, engine: Engine, first: str) -> None:
-        """Keep tokens where `engine` keeps everything; `first` is the admin's."""
+        """Store tokens through `engine`; `first` is the admin token."""
         self._engine = engine
         self._first = _digest(first)
         self._known: Mapping[str, Token] = {}
         self._turn = Lock()
 
     def reload(self) -> None:
-        """Follow the store."""
+        """Refresh the memory from the store."""
         engine = self._engine
-        with self._turn:  # else an older look could come after a newer one
-            engine.are_tokens_stale = False  # whoever changes them now, says so again
+        with self._turn:  # an older read must not replace a newer one
+            engine.are_tokens_stale = False  # set again by any later change
             try:
                 with engine.store.snapshot() as snapshot:
-                    self._known = {each.id: each for each in snapshot.tokens()}
+                    self._known = {token.id: token for token in snapshot.tokens()}
             except Exception:
                 engine.are_tokens_stale = True
                 raise
 
     def _follow(self) -> None:
-        """Follow the store, unless whoever hears of commits has done so."""
+        """Refresh the memory, unless a commit listener has done so."""
         if self._engine.are_tokens_stale:
             self.reload()
 
     def holder_of(self, text: str) -> Holder | Unknown:
-        """Find who holds the token `text`; note that it was used."""
-        given = _digest(text)
-        if hmac.compare_digest(given, self._first):
+        """Return the holder of the token `text`, and record its use."""
+        text_digest = _digest(text)
+        if hmac.compare_digest(text_digest, self._first):
             return self.holder_with(None)
         token = self._known.get(_id_of(text))
-        digest = given if token is None else token.digest
-        if not hmac.compare_digest(given, digest) or token is None:
+        digest = text_digest if token is None else token.digest
+        if not hmac.compare_digest(text_digest, digest) or token is None:
             return Unknown.WRONG
         return self.holder_with(token.id)
 
     def holder_with(self, token_id: str | None) -> Holder | Unknown:
-        """Find who holds the token with this id; None: the first. Note its use."""
+        """Return the holder of the token with this id, and record its use.
+
+        None stands for the admin token.
+        """
         if token_id is None:
             return Holder(name="admin", role=Role.ADMIN)
         token = self._known.get(token_id)
@@ -103,24 +106,24 @@ class Tokens:
         )
 
     def digest_of(self, token_id: str | None) -> str | None:
-        """Look up the digest of a token, revoked or not; None: there is no such one."""
+        """Return the digest of a token, even if revoked; None if there is none."""
         if token_id is None:
             return self._first
         token = self._known.get(token_id)
         return None if token is None else token.digest
 
     def is_good(self, holder: Holder) -> bool:
-        """Whether the token of `holder` could still be used."""
+        """Whether the token of `holder` is still valid."""
         if holder.token is None:
             return True
-        known = self._known.get(holder.token)
-        return known is not None and known.is_good(self._engine.clock.now())
+        token = self._known.get(holder.token)
+        return token is not None and token.is_good(self._engine.clock.now())
 
     def listed(self) -> Sequence[Token]:
-        """The tokens that are not revoked, the oldest first."""
+        """Return the tokens that are not revoked, oldest first."""
         self._engine.write_notes()
         with self._engine.store.snapshot() as snapshot:
-            return [each for each in snapshot.tokens() if each.revoked_at is None]
+            return [token for token in snapshot.tokens() if token.revoked_at is None]
 
     def create(
         self,
@@ -132,13 +135,13 @@ class Tokens:
         lasts: timedelta | None = None,
         by: str,
     ) -> tuple[Token, str]:
-        """Make a token; its text is known to nobody but the caller from now on."""
-        made = secrets.token_hex(_ID_BYTES)
-        text = f"{PREFIX}_{made}_{secrets.token_urlsafe(32)}"
-        self._engine.are_tokens_stale = True  # until it is known what was kept
+        """Create a token; its text is returned only here and never stored."""
+        token_id = secrets.token_hex(_ID_BYTES)
+        text = f"{PREFIX}_{token_id}_{secrets.token_urlsafe(32)}"
+        self._engine.are_tokens_stale = True  # until the outcome is known
         with self._engine.writing() as (transaction, now):
             token = Token(
-                id=made,
+                id=token_id,
                 name=name,
                 role=role,
                 group=group,
@@ -155,7 +158,7 @@ class Tokens:
         return token, text
 
     def revoke(self, name_or_id: str, *, by: str) -> Token:
-        """Let a token be good for nothing; a second time changes nothing."""
+        """Revoke a token; doing so again changes nothing."""
         if key(name_or_id) == "admin":
             raise Conflict(
                 "the service was started with the token admin; to change it, change"
@@ -164,13 +167,13 @@ class Tokens:
             )
         self._engine.are_tokens_stale = True
         with self._engine.writing() as (transaction, now):
-            found = core.find(transaction.tokens(), name_or_id, now)
-            if found is None:
+            token = core.find(transaction.tokens(), name_or_id, now)
+            if token is None:
                 raise NotFound(f"there is no token {name_or_id}")
-            if found.revoked_at is None:
-                revoke(transaction, [found], by, now)
+            if token.revoked_at is None:
+                revoke(transaction, [token], by, now)
         self._follow()
-        return found
+        return token
 
 
 def _created(token: Token, by: str, now: datetime) -> f.TokenCreated:
@@ -186,11 +189,11 @@ def _created(token: Token, by: str, now: datetime) -> f.TokenCreated:
 
 
 def _of_known_group(transaction: Transaction, token: Token) -> Token:
-    """Write the group's name as the fleet does; refuse one that is not there."""
+    """Replace the group by its declared spelling; raise `NotFound` if it is missing."""
     if token.group is None:
         return token
-    known = transaction.part_of_fleet(groups=[token.group]).groups
-    for name in known:
+    names = transaction.part_of_fleet(groups=[token.group]).groups
+    for name in names:
         if key(name) == key(token.group):
             return replace(token, group=name)
     raise NotFound(f"there is no group {token.group}")

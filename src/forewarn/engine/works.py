@@ -1,13 +1,12 @@
-"""The reader that hands started maintenances to the driver and reports what was done.
+"""Driver runner: the journal reader that calls the driver for started maintenance.
 
-It asks the state what is to do; the journal only wakes it. So a crash at any point
-leads to another attempt, never to work that is forgotten.
-
-1. Whoever catches up writes down that work began, in order; then the driver is called.
-2. Several calls run at once, each in a thread of its own; no two share a VM. Drivers
-   that are done at once are called in place, one after the other.
-3. A call that has ended badly leaves its maintenance stuck, and may be repeated.
-4. What was running when the service stops stays open: its failure is nobody's fault.
+1. The state determines what to do; the journal only wakes this reader. A crash at any
+   point leads to another attempt, never to forgotten work.
+2. `catch_up` records that work began, in order; then the driver is called.
+3. Several calls run at once, each in its own thread; no two share a VM. Drivers that
+   finish immediately are called in place, one after the other.
+4. A failed call leaves its maintenance stuck, and may be retried.
+5. Work that is running when the service stops stays open and does not count as failed.
 """
 
 import logging
@@ -29,8 +28,8 @@ from forewarn.protocol.types import EventType
 
 _log = logging.getLogger(__name__)
 
-_PATIENCE = 2.0  # seconds that calls have to end when the service stops
-_AT_THE_LATEST = 60.0  # seconds; a lost wake-up costs a minute, not for ever
+_PATIENCE = 2.0  # seconds for calls to end when the service stops
+_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
 
 
 class Works:
@@ -46,46 +45,46 @@ class Works:
         retries: Retries | None = None,
         pause: float = 1.0,
     ) -> None:
-        """Let `driver` act after `documents` has shown that it will.
+        """Call `driver` after `documents` has published the start.
 
-        So many calls at once as `parallel` says; 0: in place, one after the other.
-        What could not be written is written again after a `pause`, in seconds.
+        At most `parallel` calls run at once; 0 runs them in place, one after the other.
+        Failed writes are retried after `pause` seconds.
         """
         self._engine = engine
         self._ledger = Ledger(engine)
         self._documents = documents
         self._driver = driver
         self._parallel = parallel
-        self._turn = Lock()  # one at a time looks for work
-        self._changed = Condition()  # guards what follows
+        self._turn = Lock()  # one thread at a time looks for work
+        self._changed = Condition()  # guards the fields below
         self._retries = retries or Retries(0.0)
         self._running: dict[str, Work] = {}
-        self._handed: set[str] = set()  # by this process, and not failed
-        self._ended = 0  # how many calls
+        self._handed: set[str] = set()  # called by this process, not failed
+        self._ended = 0  # number of ended calls
         self._leaving = Bell()
         self._left_at = 0.0
         self._scribe = Scribe(
             self._ledger, self._leaving, pause=pause if parallel else None
         )
-        self.position = 0  # of the journal, when the state was last looked at
+        self.position = 0  # of the journal, when the state was last read
         self.on_end: Callable[[], None] = lambda: None
         self.on_call: Callable[[EventType, float], None] = lambda kind, seconds: None
 
-    # --- for those who drive it ----------------------------------------------
+    # --- public --------------------------------------------------------------
 
     def catch_up(self) -> None:
-        """Hand over what can be handed over now."""
+        """Start all work that can be started now."""
         with self._turn:
             while not self._leaving.is_set() and self._look():
                 pass
 
     @property
     def calls(self) -> int:
-        """How many calls of the driver are under way."""
+        """The number of driver calls in progress."""
         return len(self._running)
 
     def finish(self) -> None:
-        """Hand over all work; return when none is running or waits to be repeated."""
+        """Start all work, and return once none is running or waiting for a retry."""
         while True:
             ended = self._ended
             self.catch_up()
@@ -93,7 +92,7 @@ class Works:
                 if self._leaving.is_set():
                     raise Unavailable("the service is stopping; work stays open")
                 left = self._retries.seconds_left()
-                is_still = self._ended == ended  # else more may have come of it
+                is_still = self._ended == ended  # else more work may follow
                 if is_still and not self._running and left is None:
                     return
                 self._wait_for_end(ended, _AT_THE_LATEST if left is None else left)
@@ -104,13 +103,13 @@ class Works:
         )
 
     def wait(self, bell: Bell) -> None:
-        """Wait for the bell, or until something is to be repeated."""
+        """Wait for the bell, or until a retry is due."""
         with self._changed:
             left = self._retries.seconds_left()
         bell.wait(_AT_THE_LATEST if left is None else min(left, _AT_THE_LATEST))
 
     def leave(self) -> None:
-        """Begin nothing more, and tell everything that runs to end."""
+        """Stop accepting work and signal running calls to stop."""
         with self._changed:
             self._left_at = time.monotonic()
             self._leaving.set()
@@ -119,20 +118,20 @@ class Works:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Wait a little for what runs; nothing is written down any more after it."""
+        """Wait briefly for running calls; nothing is saved after this."""
         until = self._left_at + _PATIENCE
         with self._changed:
             self._changed.wait_for(
                 lambda: not self._running, max(until - time.monotonic(), 0.0)
             )
             self._scribe.stop()
-            for each in self._running:
-                _log.warning("%s stays open: its work is not over", each)
+            for maintenance_id in self._running:
+                _log.warning("%s stays open: its work is not over", maintenance_id)
 
-    # --- what is to do -------------------------------------------------------
+    # --- what to do ----------------------------------------------------------
 
     def _look(self) -> bool:
-        """Do what the state asks for; answer whether to look again."""
+        """Do what the state requires; return whether to look again."""
         engine = self._engine
         with engine.store.snapshot() as snapshot:
             now, position = engine.now(snapshot), snapshot.position()
@@ -146,49 +145,53 @@ class Works:
         )
         for each in chosen:
             self._hand_over(each)
-        self.position = position  # all that this asked for is under way
+        self.position = position  # everything up to here was started
         return bool(due or chosen)
 
     def _halt_unwanted(self, snapshot: Snapshot) -> None:
         with self._changed:
             running = [*self._running.values()]
         for work in running:
-            found = snapshot.maintenance(work.maintenance)
+            maintenance = snapshot.maintenance(work.maintenance)
             vms = [vm.name for vm in work.vms]
-            if found is None or not commands.is_work_wanted(found, vms):
+            if maintenance is None or not commands.is_work_wanted(maintenance, vms):
                 work.halt.set()
 
     def _due_again(self, started: Sequence[Maintenance]) -> Sequence[str]:
         with self._changed:
             self._retries.keep(
-                each
-                for each in started
-                if each.id not in self._running
-                and commands.is_retry_left(each, self._engine.rules)
+                maintenance
+                for maintenance in started
+                if maintenance.id not in self._running
+                and commands.is_retry_left(maintenance, self._engine.rules)
             )
             return self._retries.take_due()
 
     def _choose(self, open_now: Sequence[Maintenance]) -> Sequence[str]:
-        """Choose what to begin; who shares a VM with another waits behind it."""
+        """Choose what to start; work that shares a VM waits for the earlier one."""
         with self._changed:
-            self._handed &= {each.id for each in open_now}
+            self._handed &= {maintenance.id for maintenance in open_now}
             if not self._parallel:
-                return [each.id for each in open_now if each.id not in self._handed]
+                return [
+                    maintenance.id
+                    for maintenance in open_now
+                    if maintenance.id not in self._handed
+                ]
             free = self._parallel - len(self._running)
             busy = {vm.name for work in self._running.values() for vm in work.vms}
             chosen: list[str] = []
-            for each in open_now:
-                if each.id in self._handed or each.id in self._running:
+            for maintenance in open_now:
+                if maintenance.id in self._handed or maintenance.id in self._running:
                     continue
-                if len(chosen) < free and busy.isdisjoint(each.to_do):
-                    chosen.append(each.id)
-                busy.update(each.to_do)
+                if len(chosen) < free and busy.isdisjoint(maintenance.to_do):
+                    chosen.append(maintenance.id)
+                busy.update(maintenance.to_do)
             return chosen
 
     # --- one call ------------------------------------------------------------
 
     def _hand_over(self, maintenance_id: str) -> None:
-        self._documents.catch_up()  # Started is shown before anything is touched
+        self._documents.catch_up()  # VMs see Started before anything happens
         work = self._ledger.begin(maintenance_id)
         if work is None:
             return
@@ -203,15 +206,15 @@ class Works:
         name = f"work-{work.maintenance[:8]}"
         try:
             Thread(target=self._carry_out, args=(work,), name=name, daemon=True).start()
-        except RuntimeError:  # too many threads: as after a crash
+        except RuntimeError:  # too many threads; handled like a crash
             self._end(work, is_lost=True)
             raise
 
     def _carry_out(self, work: Work) -> None:
         is_lost, begun = True, time.monotonic()
         try:
-            for said in listen(self._driver, work):
-                if self._scribe.take_down(work, said):
+            for item in listen(self._driver, work):
+                if self._scribe.take_down(work, item):
                     with self._changed:
                         self._handed.discard(work.maintenance)
             is_lost = False
@@ -220,7 +223,7 @@ class Works:
             self.on_call(work.type, time.monotonic() - begun)
 
     def _end(self, work: Work, *, is_lost: bool) -> None:
-        work.halt.set()  # nobody wants it any more; whoever waits for that may go
+        work.halt.set()  # releases anything that still waits for it
         with self._changed:
             del self._running[work.maintenance]
             if is_lost:

@@ -1,1 +1,1 @@
-"""What tells others of facts."""
+"""Notifiers: delivery of facts to other systems."""

@@ -1,7 +1,7 @@
-"""Finds a notifier by its kind: one of ours, or one that somebody installed.
+"""Notifier registry: built-in notifiers, and those installed as plugins.
 
-Others offer theirs by an entry point of the group `forewarn.notifiers`: something that
-is called with the `options` of a target and makes a notifier.
+A plugin offers an entry point in the group `forewarn.notifiers`: a callable that takes
+the `options` of a target and returns a notifier.
 """
 
 import logging
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Where others offer their notifiers.
+#: The entry point group of notifier plugins.
 GROUP = "forewarn.notifiers"
 
 _Now = Callable[[], datetime]
@@ -32,18 +32,21 @@ _OURS: Mapping[str, Callable[[Target, str, _Now], Notifier]] = {
 
 
 def names() -> Sequence[str]:
-    """All kinds that there are, ours first."""
-    return [*_OURS, *sorted({each.name for each in _offered()} - _OURS.keys())]
+    """Return the names of all kinds of notifiers, built-in ones first."""
+    return [
+        *_OURS,
+        *sorted({entry_point.name for entry_point in _offered()} - _OURS.keys()),
+    ]
 
 
 def make_notifier(target: Target, *, source: str, now: _Now) -> Notifier:
-    """Make the notifier of `target`."""
+    """Create the notifier of `target`."""
     ours = _OURS.get(target.kind)
     return _others(target) if ours is None else ours(target, source, now)
 
 
 def open_notifier(name: str, notifier: Notifier) -> None:
-    """Open the `notifier` of the target `name`, if it wants to be."""
+    """Call the `open` method of the target's `notifier`, if it has one."""
     open_it = getattr(notifier, "open", None)
     if not callable(open_it):
         return
@@ -58,7 +61,7 @@ def open_notifier(name: str, notifier: Notifier) -> None:
 
 
 def close_notifier(name: str, notifier: Notifier) -> None:
-    """Close it, if it wants to be; also while it tells something."""
+    """Call the notifier's `close` if it has one, even during a delivery."""
     close_it = getattr(notifier, "close", None)
     if not callable(close_it):
         return
@@ -69,23 +72,25 @@ def close_notifier(name: str, notifier: Notifier) -> None:
 
 
 def _others(target: Target) -> Notifier:
-    found = [each for each in _offered() if each.name == target.kind]
-    if not found:
-        known = ", ".join(names())
-        raise CannotStart(f"there is no notifier {target.kind}; there are {known}")
-    offered = f"the notifier {target.kind} ({found[0].value})"
+    matches = [
+        entry_point for entry_point in _offered() if entry_point.name == target.kind
+    ]
+    if not matches:
+        available = ", ".join(names())
+        raise CannotStart(f"there is no notifier {target.kind}; there are {available}")
+    offered = f"the notifier {target.kind} ({matches[0].value})"
     try:
-        made = found[0].load()(**target.options)
+        instance = matches[0].load()(**target.options)
     except (Exception, SystemExit) as error:
         raise CannotStart(f"{offered} cannot be used: {_told(error)}") from error
-    if not callable(getattr(made, "notify", None)):
+    if not callable(getattr(instance, "notify", None)):
         raise CannotStart(f"{offered} has no method notify")
-    notifier: Notifier = made
+    notifier: Notifier = instance
     return notifier
 
 
 def _offered() -> "Sequence[EntryPoint]":
-    from importlib.metadata import entry_points  # takes as long as all the rest
+    from importlib.metadata import entry_points  # as slow as all other imports together
 
     return [*entry_points(group=GROUP)]
 

@@ -1,4 +1,4 @@
-"""Notices as CloudEvents 1.0, in JSON."""
+"""CloudEvents 1.0 encoding of notifications, in JSON."""
 
 import json
 from datetime import datetime
@@ -10,7 +10,7 @@ from forewarn.ports import Notice
 from forewarn.protocol.codec import plain_event
 from forewarn.protocol.versions import VERSIONS
 
-#: What a message with one event in it says that it is.
+#: The content type of a message with one event.
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 
 _TYPE = "dev.forewarn."
@@ -18,7 +18,7 @@ _VERSION = VERSIONS["2020-07-01"]
 
 
 def cloud_event(notice: Notice, source: str) -> Json:
-    """Write `notice`; its id is the position, the same whenever it is offered."""
+    """Convert `notice`; the id is its position, the same in every attempt."""
     return envelope(
         id=str(notice.position),
         source=source,
@@ -38,7 +38,7 @@ def envelope(
     at: datetime,
     data: Json,
 ) -> Json:
-    """Put `data` into an event; without a `subject` that attribute is absent."""
+    """Wrap `data` in an event; `subject` is omitted if it is None."""
     return {
         "specversion": "1.0",
         "id": id,
@@ -52,7 +52,7 @@ def envelope(
 
 
 def written(event: Json) -> bytes:
-    """Write `event` as it is sent, and signed; half a character becomes a `?`."""
+    """Encode `event` as it is sent and signed; lone surrogates become `?`."""
     text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
 
@@ -74,7 +74,7 @@ def _data(notice: Notice) -> Json:
         "entry": entry_view(entry),
         "maintenance": maintenance_view(maintenance, seen_by),
         "scheduled_events": [
-            plain_event(each, _VERSION, _VERSION.date_form)
-            for each in told_events(notice.fact, maintenance)
+            plain_event(scheduled, _VERSION, _VERSION.date_form)
+            for scheduled in told_events(notice.fact, maintenance)
         ],
     }

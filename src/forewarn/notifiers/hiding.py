@@ -1,19 +1,19 @@
-"""Takes out of answers what the other side repeats of our secrets."""
+"""Redaction of our secrets where a response repeats them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import SplitResult, unquote, unquote_plus
 
-_SHORTEST = 8  # characters; a shorter word may stand for anything
+_SHORTEST = 8  # characters; shorter words are too common to redact
 _INSTEAD = "***"
 
 
 def words_of(text: str) -> Iterator[str]:
-    """Name what may be a token in `text`; short words are none."""
+    """Yield the words of `text` that may be tokens; short ones are not."""
     return (word for word in text.split() if len(word) >= _SHORTEST)
 
 
 def words_of_url(parts: SplitResult) -> Iterator[str]:
-    """Name what may be secret in a URL: user, password and query, coded or not."""
+    """Yield the possible secrets of a URL: user, password, query; encoded or not."""
     yield from _both(parts.password or "")
     yield from words_of(unquote(parts.username or ""))
     yield from _both(parts.query)
@@ -23,12 +23,12 @@ def words_of_url(parts: SplitResult) -> Iterator[str]:
 
 
 def longest_first(words: Iterable[str]) -> Sequence[str]:
-    """Put `words` in an order in which none spoils another that begins with it."""
+    """Sort `words` so that none hides a longer one that begins with it."""
     return sorted({*filter(None, words)}, key=len, reverse=True)
 
 
 def without(text: str, words: Sequence[str], *, is_cut: bool = False) -> str:
-    """Take `words` out of `text`; if it `is_cut`, also the half of one at its end."""
+    """Redact `words` in `text`; if it `is_cut`, also a partial word at its end."""
     for word in words:
         text = text.replace(word, _INSTEAD)
     if not is_cut:
@@ -42,6 +42,6 @@ def _both(coded: str) -> Iterator[str]:
 
 
 def _begun(text: str, word: str) -> int:
-    """How many characters of `word` stand at the end of `text`."""
+    """Return how many characters of `word` are at the end of `text`."""
     lengths = range(len(word) - 1, 0, -1)
-    return next((each for each in lengths if text.endswith(word[:each])), 0)
+    return next((length for length in lengths if text.endswith(word[:length])), 0)

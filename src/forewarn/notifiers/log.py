@@ -1,4 +1,4 @@
-"""The log as a notifier: one line for each notice."""
+"""Log notifier: one line for each notification."""
 
 import logging
 
@@ -12,14 +12,14 @@ _log = logging.getLogger(NOTIFICATIONS)
 
 
 class LogNotifier:
-    """Writes a sentence; a log in JSON has the whole event beside it."""
+    """Logs a sentence; a JSON log also has the whole event."""
 
     def __init__(self, *, source: str) -> None:
-        """Write events of `source`."""
+        """Log events of `source`."""
         self._source = source
 
     def notify(self, notice: Notice) -> None:
-        """Write `notice` down."""
+        """Log `notice`."""
         event = cloud_event(notice, self._source)
         _log.info("%s", _line(notice), extra={"event": event})
 
@@ -27,9 +27,13 @@ class LogNotifier:
 def _line(notice: Notice) -> str:
     name = type(notice.fact).__name__
     head = f"{notice.position} {name} at {at(notice.fact.at)}"
-    found = notice.maintenance
-    if found is None:
+    maintenance = notice.maintenance
+    if maintenance is None:
         group = getattr(notice.fact, "group", None)
         return head if group is None else f"{head}: group {group}"
-    told = "; ".join(line.what for line in tell(found, [notice.fact], (), ()).lines)
-    return " ".join(f"{head}: {found.id}, {what(found)}: {told}".split())
+    sentence = "; ".join(
+        line.what for line in tell(maintenance, [notice.fact], (), ()).lines
+    )
+    return " ".join(
+        f"{head}: {maintenance.id}, {what(maintenance)}: {sentence}".split()
+    )

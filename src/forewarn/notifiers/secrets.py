@@ -1,4 +1,4 @@
-"""Secrets of targets, fetched from where they are kept."""
+"""Secrets of notification targets, read from files and the environment."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,28 +12,28 @@ from forewarn.notifiers.targets import Target
 def complete(
     targets: Iterable[Target], environment: Mapping[str, str]
 ) -> tuple[Target, ...]:
-    """Give `targets` their secrets; refuse two of one name."""
-    made = tuple(_with_secrets(each, environment) for each in targets)
-    names = [key(each.name) for each in made]
-    for each in made:
-        if names.count(key(each.name)) > 1:
-            raise InvalidInput(f"two targets are called {each.name}; name them apart")
-    return made
+    """Add the secrets to `targets`; raise `InvalidInput` for duplicate names."""
+    completed = tuple(_with_secrets(target, environment) for target in targets)
+    names = [key(target.name) for target in completed]
+    for target in completed:
+        if names.count(key(target.name)) > 1:
+            raise InvalidInput(f"two targets are called {target.name}; name them apart")
+    return completed
 
 
 def _with_secrets(target: Target, environment: Mapping[str, str]) -> Target:
-    found: Sequence[str] = [
+    secrets: Sequence[str] = [
         *target.secrets,
-        *(_in_file(target, each) for each in target.secret_files),
-        *(_in_variable(target, each, environment) for each in target.secret_variables),
+        *(_in_file(target, name) for name in target.secret_files),
+        *(_in_variable(target, name, environment) for name in target.secret_variables),
     ]
-    if not all(map(_is_text, found)):
+    if not all(map(_is_text, secrets)):
         raise InvalidInput(f"a secret of {target.name} is not text")
-    return replace(target, secrets=tuple(dict.fromkeys(found)))
+    return replace(target, secrets=tuple(dict.fromkeys(secrets)))
 
 
 def _is_text(secret: str) -> bool:
-    """Whether it can be signed with; bytes in a variable need not be UTF-8."""
+    """Whether it can be encoded; environment variables need not be UTF-8."""
     try:
         secret.encode()
     except UnicodeEncodeError:
@@ -43,7 +43,7 @@ def _is_text(secret: str) -> bool:
 
 def _in_file(target: Target, name: str) -> str:
     try:
-        found = Path(name).read_text().strip()
+        secret = Path(name).read_text().strip()
     except OSError as error:
         raise InvalidInput(
             f"the secret of {target.name} in {name} cannot be read: {error.strerror}"
@@ -52,13 +52,13 @@ def _in_file(target: Target, name: str) -> str:
         raise InvalidInput(
             f"the secret of {target.name} in {name} is not text"
         ) from error
-    if not found:
+    if not secret:
         raise InvalidInput(f"the secret of {target.name} is missing: {name} is empty")
-    return found
+    return secret
 
 
 def _in_variable(target: Target, name: str, environment: Mapping[str, str]) -> str:
-    found = environment.get(name, "").strip()
-    if not found:
+    secret = environment.get(name, "").strip()
+    if not secret:
         raise InvalidInput(f"the secret of {target.name} is missing: set ${name}")
-    return found
+    return secret

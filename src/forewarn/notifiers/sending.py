@@ -1,8 +1,8 @@
-"""One POST: no redirect is followed, no proxy asked, and no certificate excused.
+"""HTTP POST of one message: no redirects, no proxy, no invalid certificates.
 
-It never takes longer than its time, however slowly the other side answers; only the
-search for an address is the system's own business. Where a name has several addresses,
-none of them takes the time of the others.
+1. It never exceeds its timeout, however slowly the server responds; only name
+   resolution is left to the system.
+2. If a name has several addresses, each gets its share of the time.
 """
 
 import base64
@@ -22,39 +22,39 @@ from forewarn.notifiers.hiding import longest_first, without, words_of_url
 from forewarn.notifiers.targets import shown
 from forewarn.ports import Bell
 
-_MOST_SAID = 200  # characters of an answer that anybody is shown
+_MOST_SAID = 200  # characters of a response that are shown
 _MOST_READ = 4 * _MOST_SAID  # bytes
-_LEAST = 0.001  # seconds; none at all would mean not to wait, and not to connect
+_LEAST = 0.001  # seconds; a timeout of 0 would mean non-blocking
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back."""
+    """The response to a POST."""
 
     status: int
     reason: str
-    said: str  # how the body begins; nothing is read of one that is welcome
+    said: str  # the start of the body; empty on success
 
     @property
     def is_success(self) -> bool:
-        """Whether the message was taken."""
+        """Whether the message was accepted."""
         return 200 <= self.status < 300
 
     def __str__(self) -> str:
-        """Write it as a person reads it."""
-        said = f": {self.said}" if self.said else ""
-        return f"{self.status} {self.reason}".rstrip() + said
+        """Format for people."""
+        suffix = f": {self.said}" if self.said else ""
+        return f"{self.status} {self.reason}".rstrip() + suffix
 
 
 class _Response(HTTPResponse):
-    """An answer that may come after others that are none yet."""
+    """A response that skips interim responses (1xx)."""
 
     def begin(self) -> None:
-        """Read the head, and pass over those before it, such as hints."""
+        """Read the headers, after any interim responses such as early hints."""
         super().begin()
         while 101 < self.status < 200:
-            # Without a head, one is read.
+            # Headers are read only if there are none yet.
             self.headers = self.msg = None  # type: ignore[assignment]
             super().begin()
 
@@ -63,30 +63,30 @@ class Sender:
     """Posts to one URL, one message at a time."""
 
     def __init__(self, url: str, *, timeout: float, hidden: Sequence[str] = ()) -> None:
-        """Give each message `timeout` seconds; show nothing of what is `hidden`."""
+        """Give each message `timeout` seconds; redact `hidden` in what is shown."""
         parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._named = parts.netloc.rpartition("@")[2]
         self._own = _credentials(parts.username, parts.password)
-        own = (word for each in self._own.values() for word in each.split()[1:])
+        own = (word for value in self._own.values() for word in value.split()[1:])
         self._hidden = longest_first([*hidden, *own, *words_of_url(parts)])
         self._shown = shown(url)
         self._timeout = timeout
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._lock = Lock()  # guards what follows
+        self._lock = Lock()  # guards the next two fields
         self._open: socket.socket | None = None
         self._is_closed = False
 
     def close(self) -> None:
-        """Give up what is under way, and send nothing any more."""
+        """Abort the current request, and send nothing more."""
         with self._lock:
             self._is_closed = True
         self._cut()
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Send `body`, and read how it was taken."""
+        """Send `body`, and return the response."""
         late = Bell()
         overdue = Timer(self._timeout, self._end_late, (late,))
         overdue.daemon = True
@@ -95,7 +95,7 @@ class Sender:
             with self._connected(late) as connection:
                 connection.request("POST", self._path, body, self._with_own(headers))
                 with connection.getresponse() as response:
-                    if late.is_set():  # a head that was cut off reads as a whole one
+                    if late.is_set():  # truncated headers look complete
                         raise TimeoutError
                     return self._answer(response)
         except (OSError, HTTPException, UnicodeError) as error:
@@ -104,60 +104,60 @@ class Sender:
             overdue.cancel()
 
     def _with_own(self, headers: Mapping[str, str]) -> Mapping[str, str]:
-        """Add host, user and password of the URL, unless `headers` have others."""
-        is_there = any(each.lower() == "authorization" for each in headers)
+        """Add the URL's host and credentials, unless `headers` override them."""
+        is_there = any(name.lower() == "authorization" for name in headers)
         own = {} if is_there else self._own
         return {"Host": self._named, **own, **headers}
 
     def _answer(self, response: HTTPResponse) -> Answer:
         is_welcome = 200 <= response.status < 300
         body = b"" if is_welcome else _beginning(response)
-        said = body.decode("utf-8", "replace")
+        text = body.decode("utf-8", "replace")
         return Answer(
             status=response.status,
             reason=self._shown_of(response.reason),
-            said=self._shown_of(said, is_cut=len(body) == _MOST_READ),
+            said=self._shown_of(text, is_cut=len(body) == _MOST_READ),
         )
 
     def _shown_of(self, text: str, *, is_cut: bool = False) -> str:
-        """Take out what is secret, and what would move the cursor."""
-        told = without(text, self._hidden, is_cut=is_cut)
-        return _CONTROL.sub(" ", told).strip()[:_MOST_SAID]
+        """Redact secrets, and remove control characters."""
+        redacted = without(text, self._hidden, is_cut=is_cut)
+        return _CONTROL.sub(" ", redacted).strip()[:_MOST_SAID]
 
-    # --- the connection ------------------------------------------------------
+    # --- connection ----------------------------------------------------------
 
     @contextmanager
     def _connected(self, late: Bell) -> Iterator[HTTPConnection]:
-        found = self._reached(late)
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock = self._reached(late)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
-            found = self._tls.wrap_socket(
-                found, server_hostname=self._host, do_handshake_on_connect=False
+            sock = self._tls.wrap_socket(
+                sock, server_hostname=self._host, do_handshake_on_connect=False
             )
-        with found:
-            self._hold(found, late)
+        with sock:
+            self._hold(sock, late)
             try:
-                if isinstance(found, ssl.SSLSocket):
-                    found.do_handshake()
+                if isinstance(sock, ssl.SSLSocket):
+                    sock.do_handshake()
                 connection = HTTPConnection(self._host)
                 connection.response_class = _Response
-                connection.sock = found
+                connection.sock = sock
                 yield connection
             finally:
                 self._let_go()
 
     def _reached(self, late: Bell) -> socket.socket:
-        """Connect to the first address that answers within its share of the time."""
+        """Connect to the first address that responds within its share of the time."""
         until = time.monotonic() + self._timeout
-        found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         trouble: OSError = TimeoutError()
-        for number, (family, kind, protocol, _, address) in enumerate(found):
+        for number, (family, kind, protocol, _, address) in enumerate(addresses):
             if late.is_set():
                 break
             left = max(until - time.monotonic(), _LEAST)
             opened = socket.socket(family, kind, protocol)
             try:
-                opened.settimeout(left / (len(found) - number))
+                opened.settimeout(left / (len(addresses) - number))
                 opened.connect(address)
             except OSError as error:
                 opened.close()
@@ -180,18 +180,18 @@ class Sender:
             self._open = None
 
     def _cut(self) -> None:
-        """End what is under way; whoever waits for it finds the connection ended."""
+        """Shut down the connection, which makes any wait on it fail."""
         with self._lock:
             if self._open is not None:
-                with suppress(OSError):  # it has ended by itself
-                    # Not its own shutdown: that of TLS changes what others use.
+                with suppress(OSError):  # it has already ended
+                    # Not `SSLSocket.shutdown`: it changes state that others use.
                     socket.socket.shutdown(self._open, socket.SHUT_RDWR)
 
     def _end_late(self, late: Bell) -> None:
         late.set()
         self._cut()
 
-    # --- sentences -----------------------------------------------------------
+    # --- error messages ------------------------------------------------------
 
     def _trouble(self, error: Exception, is_overdue: bool) -> str:
         if is_overdue or isinstance(error, TimeoutError):

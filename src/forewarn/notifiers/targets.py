@@ -1,11 +1,10 @@
-"""A target: who is told, of what, and how."""
+"""Notification targets: where to send which facts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-#: Of what a target is told if nothing else is set: what happens to VMs, and what
-#: somebody should look after.
+#: The default facts of a target: what happens to VMs, and what needs attention.
 USUAL = frozenset(
     {
         "Announced",
@@ -20,24 +19,24 @@ USUAL = frozenset(
     }
 )
 
-#: The logger that the log as a notifier writes to.
+#: The logger of the log notifier.
 NOTIFICATIONS = "forewarn.notifications"
 
-#: How many seconds a webhook may take if nothing else is set.
+#: The default timeout of a webhook, in seconds.
 TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is set for one target."""
+    """The settings of one target."""
 
     name: str
     kind: str
-    url: str | None = field(default=None, repr=False)  # None: it needs none
+    url: str | None = field(default=None, repr=False)  # None if it needs none
     secrets: tuple[str, ...] = field(default=(), repr=False)  # newest first
     secret_files: tuple[str, ...] = ()
     secret_variables: tuple[str, ...] = ()
-    groups: frozenset[str] | None = None  # in lower case; None: all of them
+    groups: frozenset[str] | None = None  # in lower case; None for all groups
     facts: frozenset[str] = USUAL
     timeout: float = TIMEOUT  # seconds
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -45,12 +44,12 @@ class Target:
 
     @property
     def shown_url(self) -> str | None:
-        """Its URL without what may be a secret."""
+        """The URL without possible secrets."""
         return None if self.url is None else shown(self.url)
 
 
 def shown(url: str) -> str:
-    """Leave out of `url` what may be a secret: user, password and query."""
+    """Remove possible secrets from `url`: user, password and query."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=host, query="", fragment="").geturl()

@@ -1,4 +1,4 @@
-"""Webhooks: notices are posted as signed CloudEvents."""
+"""Webhook notifier: posts notifications as signed CloudEvents."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -13,17 +13,17 @@ from forewarn.notifiers.signing import SIGNATURE, signature
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Notice
 
-#: The header that says how often a notice was offered.
+#: The header with the number of the delivery attempt.
 ATTEMPT = "Forewarn-Delivery-Attempt"
 
 
 class Webhook:
-    """Posts to the URL of a target; what is not answered 2xx is offered again."""
+    """Posts to the URL of a target; anything but a 2xx response is retried."""
 
     def __init__(
         self, target: Target, *, source: str, now: Callable[[], datetime]
     ) -> None:
-        """Send from `source`, and sign by the time of `now`, which is real time."""
+        """Send as `source`; `now` returns the real time for signatures."""
         self._target = target
         self._source = source
         self._now = now
@@ -32,28 +32,32 @@ class Webhook:
             timeout=target.timeout,
             hidden=(
                 *target.secrets,
-                *(word for each in target.headers.values() for word in words_of(each)),
+                *(
+                    word
+                    for value in target.headers.values()
+                    for word in words_of(value)
+                ),
             ),
         )
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Abort the current request."""
         self._sender.close()
 
     def notify(self, notice: Notice) -> None:
-        """Post `notice`."""
+        """Post `notice`; raise `Undelivered` unless the response is 2xx."""
         answer = self.send(cloud_event(notice, self._source), notice.attempt)
         if not answer.is_success:
             raise Undelivered(f"{self._target.shown_url} answered {answer}")
 
     def send(self, event: Json, attempt: int = 1) -> Answer:
-        """Post `event`, signed; answer what came back."""
+        """Post `event`, signed, and return the response."""
         body = written(event)
         return self._sender.post(body, self._headers(body, attempt))
 
     def _headers(self, body: bytes, attempt: int) -> Mapping[str, str]:
         secrets = self._target.secrets
-        made = {
+        headers = {
             **self._target.headers,
             "Content-Type": CONTENT_TYPE,
             "User-Agent": f"forewarn/{__version__}",
@@ -61,5 +65,5 @@ class Webhook:
             ATTEMPT: str(attempt),
         }
         if secrets:
-            made[SIGNATURE] = signature(body, secrets, self._now())
-        return made
+            headers[SIGNATURE] = signature(body, secrets, self._now())
+        return headers

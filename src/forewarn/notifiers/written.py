@@ -1,6 +1,6 @@
-"""How those who are notified are written in the settings.
+"""Parsers of notification settings.
 
-What may be a secret is never shown, not even where it is refused.
+Possible secrets are never shown, not even in error messages.
 """
 
 import hashlib
@@ -15,10 +15,10 @@ from forewarn.core.searching import KINDS, folded, kind_named
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.targets import Target
 
-#: The notifiers that come with forewarn.
+#: The built-in notifiers.
 OURS = ("webhook", "log")
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,50}")  # with what it is kept under: 64 at most
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,50}")  # at most 64 with its prefix in the store
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _URL = re.compile(r"[!-~]+")  # printable ASCII without spaces
 _OF_OURS = frozenset(
@@ -37,17 +37,17 @@ _LONGEST_TIMEOUT = 300.0  # seconds
 
 
 def read_webhooks(value: object, place: str) -> tuple[str, ...]:
-    """Read URLs: a list, or text with spaces between them."""
+    """Parse URLs: a list, or text separated by spaces."""
     several = value.split() if isinstance(value, str) else value
     if not isinstance(several, list | tuple):
         raise InvalidInput(f"{place}: expected a list of URLs")
-    return tuple(read_webhook(each, place) for each in several)
+    return tuple(read_webhook(url, place) for url in several)
 
 
 def read_webhook(value: object, place: str) -> str:
-    """Read the URL of a webhook."""
+    """Parse the URL of a webhook."""
     text = value if isinstance(value, str) and _URL.fullmatch(value) else ""
-    with suppress(ValueError):  # from a port that is no number
+    with suppress(ValueError):  # if the port is not a number
         parts = urlsplit(text)
         is_there = bool(parts.hostname) and parts.port != 0
         if is_there and parts.scheme in ("http", "https"):
@@ -56,26 +56,26 @@ def read_webhook(value: object, place: str) -> str:
 
 
 def read_secrets(value: object, place: str) -> tuple[str, ...]:
-    """Read secrets: a list, or text with spaces between them; the newest first."""
+    """Parse secrets: a list, or text separated by spaces; newest first."""
     several = value.split() if isinstance(value, str) else value
     if (
         isinstance(several, list)
         and several
-        and all(isinstance(each, str) and each.strip() for each in several)
+        and all(isinstance(secret, str) and secret.strip() for secret in several)
     ):
         return tuple(several)
     raise InvalidInput(f"{place}: expected a secret, or a list of them")
 
 
 def read_source(value: object, place: str) -> str:
-    """Read where events say that they come from."""
+    """Parse the source URI of events."""
     if isinstance(value, str) and _URL.fullmatch(value):
         return value
     raise InvalidInput(f"{place}: expected a URI such as /forewarn, not {value!r}")
 
 
 def target_of(url: str) -> Target:
-    """Make the target of a webhook that has no name of its own."""
+    """Create the target of a webhook without a name; its name derives from the URL."""
     host = re.sub(r"[^A-Za-z0-9.-]", "-", urlsplit(url).hostname or "")[:37]
     digest = hashlib.sha256(url.encode()).hexdigest()[:12]
     return Target(name=f"{host}-{digest}", kind="webhook", url=url)
@@ -85,7 +85,7 @@ def target_of(url: str) -> Target:
 
 
 def read_targets(value: object, place: str) -> tuple[Target, ...]:
-    """Read the targets, which in the environment are written as TOML does in a line."""
+    """Parse target tables; in the environment, TOML inline tables."""
     try:
         tables = tomllib.loads(f"_ = {value}")["_"] if isinstance(value, str) else value
     except tomllib.TOMLDecodeError:
@@ -94,22 +94,22 @@ def read_targets(value: object, place: str) -> tuple[Target, ...]:
         raise InvalidInput(
             f'{place}: expected tables, such as [{{ name = "ops", kind = "log" }}]'
         )
-    return tuple(_target(each, place) for each in tables)
+    return tuple(_target(table, place) for table in tables)
 
 
 def _target(table: Mapping[str, object], place: str) -> Target:
     name = _name(table.get("name"), f"{place}: name")
     here = f"{place}: {name}"
-    for each in table:
-        if each not in _KEYS:
-            known = ", ".join(_KEYS)
-            raise InvalidInput(f"{here} has no key {each!r}; known are {known}")
+    for key in table:
+        if key not in _KEYS:
+            keys = ", ".join(_KEYS)
+            raise InvalidInput(f"{here} has no key {key!r}; known are {keys}")
     if "kind" not in table:
         raise InvalidInput(f"{here}: kind is missing; it is webhook, log or a name")
     read = {
-        field: reader(table[each], f"{here}: {each}")
-        for each, (field, reader) in _KEYS.items()
-        if each in table
+        field: reader(table[key], f"{here}: {key}")
+        for key, (field, reader) in _KEYS.items()
+        if key in table
     }
     target = Target(**read)
     _check(target, table, here)
@@ -121,9 +121,9 @@ def _check(target: Target, table: Mapping[str, object], here: str) -> None:
         raise InvalidInput(f"{here}: a webhook needs a url")
     needless = _OF_WEBHOOKS if target.kind != "webhook" else ()
     needless = (*needless, "options") if target.kind in OURS else needless
-    for each in needless:
-        if each in table:
-            raise InvalidInput(f"{here}: {target.kind} takes no {each}")
+    for key in needless:
+        if key in table:
+            raise InvalidInput(f"{here}: {target.kind} takes no {key}")
 
 
 def _name(value: object, place: str) -> str:
@@ -135,12 +135,12 @@ def _name(value: object, place: str) -> str:
 def _kind(value: object, place: str) -> str:
     if isinstance(value, str) and value.lower() in OURS:
         return value.lower()
-    from forewarn.notifiers.choice import names  # looking for others takes time
+    from forewarn.notifiers.choice import names  # finding plugins is slow
 
-    known = {each.lower(): each for each in names()}
-    if isinstance(value, str) and value.lower() in known:
-        return known[value.lower()]
-    listed = ", ".join(known.values())
+    spellings = {name.lower(): name for name in names()}
+    if isinstance(value, str) and value.lower() in spellings:
+        return spellings[value.lower()]
+    listed = ", ".join(spellings.values())
     raise InvalidInput(f"{place}: expected one of {listed}, not {value!r}")
 
 
@@ -149,7 +149,7 @@ def _texts(value: object, place: str) -> tuple[str, ...]:
     if (
         isinstance(several, list)
         and several
-        and all(isinstance(each, str) and each for each in several)
+        and all(isinstance(text, str) and text for text in several)
     ):
         return tuple(several)
     raise InvalidInput(f"{place}: expected text, or a list of texts")
@@ -160,11 +160,11 @@ def _groups(value: object, place: str) -> frozenset[str]:
 
 
 def _facts(value: object, place: str) -> frozenset[str]:
-    asked = _texts(value, place)
-    if "*" in asked:
+    names = _texts(value, place)
+    if "*" in names:
         return frozenset(KINDS)
     try:
-        return frozenset(kind_named(each).__name__ for each in asked)
+        return frozenset(kind_named(name).__name__ for name in names)
     except InvalidInput as error:
         raise InvalidInput(f"{place}: {error}") from None
 
@@ -195,7 +195,7 @@ def _options(value: object, place: str) -> dict[str, object]:
     raise InvalidInput(f'{place}: expected a table, such as {{ key = "value" }}')
 
 
-#: The keys of a target, the fields that they fill, and how they are read.
+#: The keys of a target, the fields that they set, and their parsers.
 _KEYS: Mapping[str, tuple[str, Callable[[object, str], Any]]] = {
     "name": ("name", _name),
     "kind": ("kind", _kind),

@@ -1,1 +1,1 @@
-"""What is said on the wire; pure, standard library only."""
+"""Wire protocol of Scheduled Events; pure, standard library only."""

@@ -1,8 +1,8 @@
-"""Documents, approvals and dates, to bytes and back.
+"""Encoding and decoding of documents, approvals and dates.
 
-Writing is exact: compact JSON, the key order that real endpoints use, UTF-8.
-Reading is tolerant: real endpoints leave fields out, write dates in several
-ways, and answer an empty body where an empty document is meant.
+1. Encoding is exact: compact JSON, the key order that real endpoints use, UTF-8.
+2. Decoding is tolerant: real endpoints omit fields, write dates in several ways, and
+   return an empty body instead of an empty document.
 """
 
 import json
@@ -51,7 +51,7 @@ UNKNOWN_DURATION = -1
 def encode(
     document: Document, version: ApiVersion, date_form: DateForm | None = None
 ) -> bytes:
-    """Write `document` as `version` shows it; `date_form` overrides the version's."""
+    """Encode `document` for `version`; `date_form` overrides the version's."""
     form = date_form or version.date_form
     events = [
         plain_event(event, version, form)
@@ -65,7 +65,7 @@ def encode(
 def plain_event(
     event: ScheduledEvent, version: ApiVersion, form: DateForm
 ) -> dict[str, object]:
-    """Write one entry of a document as `version` shows it."""
+    """Return one event of a document as `version` shows it."""
     plain: dict[str, object] = {
         "EventId": event.id,
         "EventStatus": event.status,
@@ -82,8 +82,8 @@ def plain_event(
     if version.source:
         plain["EventSource"] = event.source or EventSource.PLATFORM
     if version.duration:
-        known = event.duration is not None
-        plain["DurationInSeconds"] = event.duration if known else UNKNOWN_DURATION
+        is_known = event.duration is not None
+        plain["DurationInSeconds"] = event.duration if is_known else UNKNOWN_DURATION
     return plain
 
 
@@ -94,7 +94,7 @@ def _not_before(moment: datetime | None, form: DateForm) -> str:
 
 
 def decode(body: bytes) -> Document:
-    """Read a document; an empty body means that nothing is scheduled."""
+    """Decode a document; an empty body means that nothing is scheduled."""
     if not body.strip():
         return Document(incarnation=0)
     plain = _parse(body)
@@ -143,7 +143,7 @@ def _whole_number(value: object, default: int) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     try:
-        return int(str(value))  # old samples carry the incarnation as a string
+        return int(str(value))  # old samples have the incarnation as a string
     except ValueError:
         return default
 
@@ -152,14 +152,14 @@ def _whole_number(value: object, default: int) -> int:
 
 
 def encode_start_requests(event_ids: Iterable[str]) -> bytes:
-    """Write the body that approves `event_ids`."""
-    plain = {"StartRequests": [{"EventId": each} for each in event_ids]}
-    # Escaped: an id that was read may have halves of characters, which UTF-8 has not.
+    """Encode the request body that approves `event_ids`."""
+    plain = {"StartRequests": [{"EventId": event_id} for event_id in event_ids]}
+    # ASCII escapes: a decoded id may have lone surrogates, which UTF-8 cannot encode.
     return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
 def decode_start_requests(body: bytes) -> tuple[str, ...]:
-    """Read the ids that a body approves: upper case, each once, in order."""
+    """Decode the ids that a body approves: upper case, unique, in order."""
     plain = _parse(body)
     if not isinstance(plain, dict):
         raise Malformed("the body is not a JSON object")
@@ -178,42 +178,42 @@ def _requested_id(request: object) -> str:
 
 
 def _member(plain: Mapping[str, object], name: str) -> object:
-    """Find `name` in `plain`, whatever its case; the exact spelling wins."""
+    """Find `name` in `plain`, ignoring case; the exact spelling takes precedence."""
     if name in plain:
         return plain[name]
-    wanted = name.lower()
-    return next((plain[key] for key in plain if key.lower() == wanted), None)
+    folded = name.lower()
+    return next((plain[key] for key in plain if key.lower() == folded), None)
 
 
 # --- dates -------------------------------------------------------------------
 
 
 def rfc1123(moment: datetime) -> str:
-    """Write `moment` as HTTP does, in English whatever the locale."""
+    """Format `moment` as HTTP does, in English regardless of the locale."""
     utc = moment.astimezone(UTC)
     day, month = _DAYS[utc.weekday()], _MONTHS[utc.month - 1]
     return f"{day}, {utc.day:02} {month} {utc.year:04} {utc:%H:%M:%S} GMT"
 
 
 def iso8601(moment: datetime) -> str:
-    """Write `moment` in UTC with whole seconds."""
+    """Format `moment` in UTC with whole seconds."""
     utc = moment.astimezone(UTC)
     return f"{utc.year:04}-{utc:%m-%dT%H:%M:%S}Z"
 
 
 def parse_date(value: object) -> datetime | None:
-    """Read a NotBefore in any form that was ever seen; None if blank or unknown."""
+    """Parse a NotBefore in any form seen in practice; None if blank or unknown."""
     if not isinstance(value, str) or not value.strip():
         return None
     text = value.strip()
     for parse in (_iso, _rfc1123, _email):
         try:
             moment = parse(text)
-            known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            known.astimezone(UTC)  # at the ends of the calendar UTC has no such time
+            aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            aware.astimezone(UTC)  # fails if the time in UTC is out of range
         except (ValueError, OverflowError):
             continue
-        return known
+        return aware
     return None
 
 
@@ -222,10 +222,10 @@ def _iso(text: str) -> datetime:
 
 
 def _rfc1123(text: str) -> datetime:
-    found = _RFC1123.fullmatch(text)
-    if found is None:
+    match = _RFC1123.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    day, month, year, hour, minute, second = found.groups()
+    day, month, year, hour, minute, second = match.groups()
     return datetime(
         int(year),
         _MONTHS.index(month) + 1,
@@ -238,7 +238,7 @@ def _rfc1123(text: str) -> datetime:
 
 
 def _email(text: str) -> datetime:
-    # Only odd dates need it, and it takes as long to import as all the rest.
+    # Imported late: rarely needed, and as slow to import as everything else together.
     from email.utils import parsedate_to_datetime
 
     return parsedate_to_datetime(text)
@@ -254,5 +254,5 @@ def _compact(plain: object) -> bytes:
 def _parse(body: bytes) -> object:
     try:
         return json.loads(body)
-    except (ValueError, RecursionError) as error:  # also broken UTF-8, endless digits
+    except (ValueError, RecursionError) as error:  # also invalid UTF-8, huge numbers
         raise Malformed("the body is not valid JSON") from error

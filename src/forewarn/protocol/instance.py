@@ -1,16 +1,16 @@
-"""The tree of /metadata/instance: what is there since which api-version."""
+"""Fields of /metadata/instance, with the api-version that introduced each."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
 
 from forewarn.protocol.versions import INSTANCE_VERSIONS
 
-#: A value, an object or a list of the tree.
+#: A value, an object or a list in the tree.
 Node: TypeAlias = "str | dict[str, Node] | list[Node]"
-#: The same with the first version in the place of each value; a list holds its own.
+#: The same, with the first version in place of each value; a list holds its own.
 Shape: TypeAlias = "str | list[str] | dict[str, Shape]"
 
-#: What the documentation's table says of `compute`; ordered by name, as real answers.
+#: The documentation's table of `compute`, sorted by name like real responses.
 COMPUTE: Mapping[str, Shape] = {
     "additionalCapabilities": {"hibernationEnabled": "2021-11-01"},
     "azEnvironment": "2018-10-01",
@@ -65,7 +65,7 @@ COMPUTE: Mapping[str, Shape] = {
             "sku": "2019-06-01",
             "version": "2019-06-01",
         },
-        # The table dates only the two keys; the rest is in its samples of 2019-06-01.
+        # The table dates only the two keys; the rest is from its 2019-06-01 samples.
         "osDisk": {
             "caching": "2019-06-01",
             "createOption": "2019-06-01",
@@ -103,11 +103,11 @@ COMPUTE: Mapping[str, Shape] = {
     "zone": "2017-12-01",
 }
 
-_FIRST = "2017-04-02"  # the table begins here; that 2017-03-01 is alike is our choice
+_FIRST = "2017-04-02"  # the table's first; that 2017-03-01 equals it is our choice
 
 
 def compute(values: Mapping[str, Node], version: str) -> dict[str, Node]:
-    """Arrange `values` as `version` has them; what is not among them is empty."""
+    """Arrange `values` as in `version`; fields without a value are empty."""
     return _filled(_EMPTY[version], values)
 
 
@@ -122,7 +122,7 @@ def _filled(empty: Mapping[str, Node], values: Mapping[str, Node]) -> dict[str, 
 
 
 def _blank(shape: Mapping[str, Shape], version: str) -> dict[str, Node]:
-    """Everything that `version` has, with nothing in it."""
+    """Return every field that `version` has, with empty values."""
     blank: dict[str, Node] = {}
     for name, inner in shape.items():
         if isinstance(inner, dict):

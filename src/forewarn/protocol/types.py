@@ -1,4 +1,4 @@
-"""The words of the wire: event types, statuses, sources, and the document."""
+"""Types of the wire protocol: event type, status, source, and the document."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class EventType(StrEnum):
-    """What is going to happen to the machine."""
+    """What will happen to the VM."""
 
     #: Paused for seconds; memory and open files are kept.
     FREEZE = "Freeze"
@@ -15,53 +15,53 @@ class EventType(StrEnum):
     REBOOT = "Reboot"
     #: Moved to another host; ephemeral disks are lost.
     REDEPLOY = "Redeploy"
-    #: A spot machine is taken away.
+    #: A spot VM is reclaimed.
     PREEMPT = "Preempt"
-    #: The machine is deleted.
+    #: The VM is deleted.
     TERMINATE = "Terminate"
 
 
 class EventStatus(StrEnum):
-    """How far the event is; the wire knows only these two."""
+    """The status of an event; the protocol has only these two."""
 
-    #: Announced, not yet under way.
+    #: Announced, not started yet.
     SCHEDULED = "Scheduled"
-    #: Under way.
+    #: In progress.
     STARTED = "Started"
 
 
 class EventSource(StrEnum):
     """Who caused the event."""
 
-    #: Whoever runs the hosts.
+    #: The operator of the hosts.
     PLATFORM = "Platform"
-    #: Whoever owns the machine.
+    #: The owner of the VM.
     USER = "User"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledEvent:
-    """One entry of the document.
+    """One event of the document.
 
-    `type`, `status` and `source` are plain text where a server sends a word that
-    is not known here; `raw` keeps all that was received, also unknown fields.
+    `type`, `status` and `source` are plain text if the server sent an unknown value.
+    `raw` holds everything that was received, including unknown fields.
     """
 
     id: str
     type: EventType | str
     status: EventStatus | str
     resources: tuple[str, ...]
-    not_before: datetime | None = None  # None: blank, the event has started
+    not_before: datetime | None = None  # None if blank, because the event has started
     description: str = ""
-    source: EventSource | str | None = None  # None: the version does not tell
-    duration: int | None = None  # seconds; None: unknown or not told
+    source: EventSource | str | None = None  # None if the version lacks it
+    duration: int | None = None  # seconds; None if unknown or absent
     paas: frozenset[str] = frozenset()  # resources that are PaaS role instances
     raw: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What a GET answers: everything that is coming, and a counter of changes."""
+    """The response to a GET: all scheduled events, and a counter of changes."""
 
     incarnation: int
     events: tuple[ScheduledEvent, ...] = ()

@@ -1,4 +1,4 @@
-"""The api-versions: which one knows which field, type, name form and date form."""
+"""Table of api-versions: the fields, event types and formats of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from forewarn.protocol.types import EventType
 
 
 class DateForm(StrEnum):
-    """How NotBefore is written."""
+    """The format of NotBefore."""
 
     #: ``Mon, 19 Sep 2016 18:29:47 GMT``
     RFC1123 = "rfc1123"
@@ -18,13 +18,13 @@ class DateForm(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersion:
-    """What one version of /metadata/scheduledevents knows."""
+    """The features of one version of /metadata/scheduledevents."""
 
     name: str
     types: frozenset[EventType]
-    underscore: bool = False  # IaaS names carry a leading underscore
+    underscore: bool = False  # IaaS names have a leading underscore
     date_form: DateForm = DateForm.RFC1123
-    header_on_post: bool = True  # the Metadata header is required on POST, too
+    header_on_post: bool = True  # POST also requires the Metadata header
     description: bool = False
     source: bool = False
     duration: bool = False
@@ -57,7 +57,7 @@ VERSIONS: Mapping[str, ApiVersion] = {version.name: version for version in _TABL
 
 NEWEST = _TABLE[-1]
 
-#: Every version of /metadata/instance, oldest first: a set of its own.
+#: Every version of /metadata/instance, oldest first; a separate set.
 INSTANCE_VERSIONS: tuple[str, ...] = (
     "2017-03-01",
     "2017-04-02",

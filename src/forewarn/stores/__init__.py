@@ -1,1 +1,1 @@
-"""Where state and journal are kept: one SQL store for every database."""
+"""Storage of state and journal: one SQL store for every database."""

@@ -1,4 +1,4 @@
-"""What the store needs of a database: connections, and statements as its text."""
+"""Database interface of the store: connections, cursors and compiled statements."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -15,11 +15,11 @@ _HALF = "text holds half of a character, a lone surrogate"
 
 
 class Cursor(Protocol):
-    """The part of the driver's cursor that is used; the same for every driver."""
+    """The part of a DB-API cursor that is used, the same for every driver."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows the last statement changed."""
+        """The number of rows that the last statement changed."""
 
     def execute(self, sql: str, parameters: Parameters, /) -> object:
         """Run one statement."""
@@ -28,10 +28,10 @@ class Cursor(Protocol):
         """Run one statement for each of `parameters`."""
 
     def fetchone(self) -> Row | None:
-        """The next row."""
+        """Return the next row."""
 
     def fetchall(self) -> Sequence[Row]:
-        """All rows that are left."""
+        """Return all remaining rows."""
 
 
 class Database(Protocol):
@@ -40,30 +40,30 @@ class Database(Protocol):
     dialect: Dialect
 
     def open(self) -> None:
-        """Connect; make the tables if there are none; refuse what cannot be used."""
+        """Connect, create the tables if there are none, and check the layout."""
 
     def writing(self) -> AbstractContextManager[Cursor]:
-        """Write alone; commit at the end of the block, roll back if it fails."""
+        """Write exclusively; commit at the end of the block, roll back if it fails."""
 
     def reading(self) -> AbstractContextManager[Cursor]:
         """Read one consistent state."""
 
     def leave(self) -> None:
-        """Let what is under way end soon, even if the database does not answer."""
+        """Make running operations end soon, even if the database hangs."""
 
     def close(self) -> None:
         """Disconnect."""
 
 
 class Texts:
-    """Statements compiled to the text of one dialect, each once."""
+    """Statements compiled to the SQL of one dialect, each once."""
 
     def __init__(self, dialect: Dialect) -> None:
         """Compile for `dialect`."""
         self._dialect = dialect
 
     def __getitem__(self, statement: Executable) -> tuple[str, Parameters]:
-        """The text of `statement`, and the parameters that are always the same."""
+        """Return the SQL of `statement`, and its constant parameters."""
         return _compiled(self._dialect, statement)
 
 
@@ -79,7 +79,7 @@ def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]
 
 
 class Session:
-    """One cursor and the texts to run on it."""
+    """A cursor with the compiled statements to run on it."""
 
     def __init__(self, cursor: Cursor, texts: Texts) -> None:
         """Run on `cursor`."""
@@ -87,7 +87,7 @@ class Session:
         self._texts = texts
 
     def run(self, statement: Executable, **parameters: object) -> int:
-        """Run `statement`; answer how many rows it changed."""
+        """Run `statement`; return how many rows it changed."""
         text, fixed = self._texts[statement]
         _refuse_nul(parameters)
         try:
@@ -109,18 +109,18 @@ class Session:
             raise InvalidInput(_HALF) from error
 
     def row(self, statement: Executable, **parameters: object) -> Row | None:
-        """The first row that `statement` finds."""
+        """Return the first row of the result of `statement`."""
         self.run(statement, **parameters)
         return self._cursor.fetchone()
 
     def rows(self, statement: Executable, **parameters: object) -> Sequence[Row]:
-        """All rows that `statement` finds."""
+        """Return all rows of the result of `statement`."""
         self.run(statement, **parameters)
         return self._cursor.fetchall()
 
 
 def _refuse_nul(parameters: Parameters) -> None:
-    """Refuse what only some databases can keep or look for."""
+    """Reject NUL characters, which not every database can store."""
     for value in parameters.values():
         if isinstance(value, str) and "\0" in value:
             raise InvalidInput("text holds a NUL character")

@@ -1,4 +1,4 @@
-"""Parts of the journal, read where they are."""
+"""Queries of the journal table."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ from forewarn.stores.database import Session
 
 
 class Where(TypedDict):
-    """A part of the journal: the first `most` behind `after`, up to `until`."""
+    """A range of the journal: the first `most` after `after`, up to `until`."""
 
     after: int
     until: int
@@ -21,7 +21,7 @@ class Where(TypedDict):
 
 
 def position_before(session: Session, moment: datetime, *, end: int) -> int:
-    """Find how far a journal up to `end` went before `moment`, by halving."""
+    """Return the last position up to `end` before `moment`, by binary search."""
 
     def at(position: int) -> int:
         row = session.row(sql.FACT_AT, of=position)
@@ -35,35 +35,35 @@ def position_before(session: Session, moment: datetime, *, end: int) -> int:
 def facts(
     session: Session, where: Where, kinds: Collection[type[Fact]]
 ) -> Sequence[Entry]:
-    """Read the facts of these kinds, or all."""
+    """Return the facts of these kinds, or all."""
     if kinds:
-        found = session.rows(sql.FACTS_OF_KINDS, **where, **_named(kinds))
+        records = session.rows(sql.FACTS_OF_KINDS, **where, **_named(kinds))
     else:
-        found = session.rows(sql.FACTS_BETWEEN, **where)
-    return [*map(rows.entry, found)]
+        records = session.rows(sql.FACTS_BETWEEN, **where)
+    return [*map(rows.entry, records)]
 
 
 def facts_of_maintenances(
     session: Session, where: Where, maintenances: Collection[str]
 ) -> Sequence[Entry]:
-    """Read the facts of these maintenances."""
-    found = [
+    """Return the facts of these maintenance operations."""
+    entries = [
         rows.entry(row)
-        for each in maintenances
-        for row in session.rows(sql.FACTS_OF_BETWEEN, of=each, **where)
+        for maintenance_id in maintenances
+        for row in session.rows(sql.FACTS_OF_BETWEEN, of=maintenance_id, **where)
     ]
-    return sorted(found, key=lambda entry: entry.position)[: where["most"]]
+    return sorted(entries, key=lambda entry: entry.position)[: where["most"]]
 
 
 def told_of(
     session: Session, where: Where, kinds: Collection[type[Fact]]
 ) -> Sequence[tuple[int, str]]:
-    """Read which maintenances the facts of these kinds tell of."""
-    found = session.rows(sql.FACTS_OF_KINDS, **where, **_named(kinds))
-    return [*map(rows.told_of, found)]
+    """Return the maintenance ids in the facts of these kinds, with their positions."""
+    records = session.rows(sql.FACTS_OF_KINDS, **where, **_named(kinds))
+    return [*map(rows.told_of, records)]
 
 
 def _named(kinds: Collection[type[Fact]]) -> Mapping[str, str]:
-    """Name the kinds of facts that are asked for; a place that is left is empty."""
-    names = sorted({each.__name__ for each in kinds})
+    """Return the statement's parameters for `kinds`; unused ones are empty."""
+    names = sorted({kind.__name__ for kind in kinds})
     return dict(zip_longest(sql.KINDS, names, fillvalue=""))

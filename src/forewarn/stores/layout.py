@@ -1,4 +1,4 @@
-"""The layout of a database: made where there is none, checked where there is one."""
+"""Database schema: created if there is none, checked if there is one."""
 
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -14,7 +14,7 @@ _OURS = frozenset({tables.stamp.name, tables.counter.name})
 
 
 def refuse_foreign(names: Collection[str], place: str) -> None:
-    """Leave a database as it is whose tables `names` are another program's."""
+    """Raise `CannotStart` if the tables `names` belong to another program."""
     if names and not {*names} >= _OURS:
         raise CannotStart(f"{place} is a database of another program")
 
@@ -22,9 +22,9 @@ def refuse_foreign(names: Collection[str], place: str) -> None:
 def settle(
     cursor: Cursor, dialect: Dialect, *, names: Collection[str], place: str
 ) -> None:
-    """Make the tables that are missing; refuse a layout that is not this one.
+    """Create missing tables; raise `CannotStart` if the schema is another version.
 
-    Some may be missing where a forewarn that was never released made the others.
+    Some may be missing in a database created by an unreleased version.
     """
     refuse_foreign(names, place)
     if names:
@@ -37,11 +37,11 @@ def settle(
 
 
 def check(cursor: Cursor, dialect: Dialect, place: str) -> None:
-    """Refuse a layout that is not the one of this release."""
-    found = Session(cursor, Texts(dialect)).row(statements.STAMP)
-    if found is None or found[0] != tables.STAMP:
+    """Raise `CannotStart` if the schema is not the one of this release."""
+    row = Session(cursor, Texts(dialect)).row(statements.STAMP)
+    if row is None or row[0] != tables.STAMP:
         raise CannotStart(
-            f"{place} was made by a newer forewarn (layout {found and found[0]}, this"
+            f"{place} was made by a newer forewarn (layout {row and row[0]}, this"
             f" one knows {tables.STAMP}); upgrade forewarn, or choose another store"
             " with --store"
         )
@@ -55,7 +55,7 @@ def _make(cursor: Cursor, dialect: Dialect, *, but: Collection[str]) -> None:
 
 @cache  # for all stores of a process
 def _written(dialect: Dialect) -> Sequence[tuple[str, Sequence[str]]]:
-    """Write what makes each table and its indexes."""
+    """Return the statements that create each table and its indexes."""
     return [
         (
             table.name,
@@ -63,7 +63,9 @@ def _written(dialect: Dialect) -> Sequence[tuple[str, Sequence[str]]]:
                 str(CreateTable(table).compile(dialect=dialect)),
                 *(
                     str(CreateIndex(index).compile(dialect=dialect))
-                    for index in sorted(table.indexes, key=lambda each: str(each.name))
+                    for index in sorted(
+                        table.indexes, key=lambda table_index: str(table_index.name)
+                    )
                 ),
             ],
         )

@@ -1,7 +1,7 @@
-"""Ends what takes too long, so that nobody waits for ever.
+"""Timeouts for blocking operations.
 
-One thread watches over all waits. A wait is given up by a function that makes it fail
-where it hangs, such as one that cuts a connection.
+One thread watches over all of them. An operation is aborted by a function that makes it
+fail where it hangs, for example by closing its connection.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,28 +11,28 @@ from time import monotonic
 
 from forewarn.errors import Unavailable
 
-_LONGEST = 60.0  # seconds between two looks
+_LONGEST = 60.0  # seconds between two checks
 
 
 class Patience:
-    """Gives each wait its time; `hasten` leaves little to all of them."""
+    """Gives each operation a timeout; `hasten` shortens all of them."""
 
     def __init__(self) -> None:
-        """Begin with no waits; `start` begins to watch."""
+        """Create it without operations; `start` starts the thread."""
         self._lock = Lock()
         self._bell = Event()
         self._waits: dict[object, tuple[float, Callable[[], object]]] = {}
         self._end = float("inf")
-        self._look_at = 0.0  # when the thread looks next
+        self._look_at = 0.0  # when the thread checks next
         self._thread = Thread(target=self._run, name="patience", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start the thread."""
         self._thread.start()
 
     @contextmanager
     def lasting(self, seconds: float, give_up: Callable[[], object]) -> Iterator[None]:
-        """Call `give_up` from another thread if the block takes longer."""
+        """Call `give_up` from another thread if the block exceeds `seconds`."""
         wait = object()
         with self._lock:
             now = monotonic()
@@ -44,17 +44,17 @@ class Patience:
         try:
             yield
         finally:
-            with self._lock:  # from here on, `give_up` is not called any more
+            with self._lock:  # after this, `give_up` is never called
                 self._waits.pop(wait, None)
 
     def hasten(self, seconds: float) -> None:
-        """Give up what is not over in `seconds`; begin nothing after that."""
+        """Abort what is not over in `seconds`; reject everything after that."""
         with self._lock:
             self._end = min(self._end, monotonic() + seconds)
             self._bell.set()
 
     def stop(self) -> None:
-        """Give up everything, and end."""
+        """Abort everything, and end the thread."""
         self.hasten(0)
         if self._thread.is_alive():
             self._thread.join()
@@ -68,7 +68,7 @@ class Patience:
             self._bell.wait(pause)
 
     def _look(self) -> float | None:
-        """Give up what is late; say when to look again, or None after the end."""
+        """Abort what has timed out; return the seconds to wait, or None at the end."""
         with self._lock:
             now = monotonic()
             for wait, (until, give_up) in [*self._waits.items()]:

@@ -1,10 +1,10 @@
-"""PostgreSQL: one forewarn writes, alone; its readers never wait for it.
+"""PostgreSQL database: one forewarn writes, and its readers never wait for it.
 
-1. The writer's connection holds a lock of the database; without it nothing is written.
-2. A connection that is lost while nobody uses it is replaced without a word. One that
-   is lost in a transaction fails it, and the next transaction connects again.
-3. A commit whose outcome is unknown has failed.
-4. Nobody waits for ever: what takes too long is cut off.
+1. The writer's connection holds a lock in the database; nothing is written without it.
+2. A connection lost while idle is replaced silently. One lost in a transaction makes
+   the transaction fail, and the next one reconnects.
+3. A commit with an unknown outcome counts as failed.
+4. Nothing waits forever: operations that take too long are aborted.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -36,10 +36,10 @@ from forewarn.stores.postgres_errors import InUseElsewhere, Trouble, translated,
 
 _DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy has not typed it
 
-_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"  # the counter's row makes it serial
+_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"  # the counter's row serializes writers
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-#: The tables in our schema that no extension has brought.
+#: The tables in our schema that do not belong to an extension.
 _TABLES = """
 SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
 WHERE nspname = current_schema() AND relkind IN ('r', 'p') AND NOT EXISTS (
@@ -47,23 +47,23 @@ WHERE nspname = current_schema() AND relkind IN ('r', 'p') AND NOT EXISTS (
     WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
 """
 _UNKNOWN = "was lost during a commit; whether it has kept it is unknown"
-_STANDBY = "SyncRepWaitForLSN"  # what warns of a standby that has not confirmed
+_STANDBY = "SyncRepWaitForLSN"  # source of the warning about an unconfirmed standby
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long anything may take, in seconds; how many may read; what is too old."""
+    """Timeouts in seconds, the number of readers, and the oldest server version."""
 
-    connect: float = 5.0  # also for the first word on a connection that was idle
-    turn: float = 10.0  # until one may write, or read
-    transaction: float = 120.0  # a fleet of 100,000 VMs took 26 on a busy machine
+    connect: float = 5.0  # also the first statement after idling
+    turn: float = 10.0  # for a turn to write or read
+    transaction: float = 120.0  # 100,000 VMs took 26 on a busy machine
     leaving: float = 2.0
     readers: int = 8
     oldest: int = OLDEST
 
 
 class Postgres:
-    """A database of a PostgreSQL server."""
+    """A database on a PostgreSQL server."""
 
     def __init__(self, url: str, limits: Limits | None = None) -> None:
         """Use the database at `url`; `open` connects."""
@@ -74,12 +74,12 @@ class Postgres:
         self._writing = BoundedSemaphore(1)
         self._reading = BoundedSemaphore(self._limits.readers)
         self._writer: Connection | None = None
-        self._gate = Lock()  # before the idle readers
+        self._gate = Lock()  # guards the idle readers
         self._idle: list[Connection] = []
         self._is_open = False
 
     def open(self) -> None:
-        """Connect, take the lock, and make the tables if there are none."""
+        """Connect, take the lock, and create the tables if there are none."""
         name, oldest = self._target.name, self._limits.oldest
         self._is_open = True
         self._patience.start()
@@ -99,11 +99,11 @@ class Postgres:
             raise
 
     def leave(self) -> None:
-        """Let what is under way end soon, even if the server does not answer."""
+        """Make running operations end soon, even if the server hangs."""
         self._patience.hasten(self._limits.leaving)
 
     def close(self) -> None:
-        """Disconnect; whoever is still at it is cut off."""
+        """Disconnect, and abort running operations."""
         with self._gate:
             self._is_open = False
         self._patience.stop()
@@ -117,7 +117,7 @@ class Postgres:
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
-        """Write alone; commit at the end of the block, roll back if it fails."""
+        """Write exclusively; commit at the end of the block, roll back if it fails."""
         with translated(), self._alone() as cursor:
             yield cursor
 
@@ -129,7 +129,7 @@ class Postgres:
             try:
                 with self._transaction(connection) as cursor:
                     yield cursor
-                    connection.execute("ROLLBACK", prepare=False)  # it kept nothing
+                    connection.execute("ROLLBACK", prepare=False)  # nothing to commit
             finally:
                 self._give_back(connection)
 
@@ -143,10 +143,10 @@ class Postgres:
 
     @contextmanager
     def _transaction(self, connection: Connection) -> Iterator[Cursor]:
-        """Take back what was begun on `connection` if the block fails."""
+        """Roll back on `connection` if the block fails."""
         try:
             with self._patiently(connection, self._limits.transaction):
-                yield cast(Cursor, connection.cursor())  # it takes text of any origin
+                yield cast(Cursor, connection.cursor())  # typed for literal SQL only
         except BaseException:
             try:
                 with self._patiently(connection, self._limits.connect):
@@ -176,7 +176,7 @@ class Postgres:
         if idle is not None:
             with suppress(psycopg.OperationalError):
                 return self._begin(idle, _READ)
-            self._forget_idle()  # what happened to one has happened to all
+            self._forget_idle()  # what closed one has closed all
         new = self._new(partial(connect, self._target, self._limits.oldest))
         return self._begin(new, _READ)
 
@@ -193,7 +193,7 @@ class Postgres:
         return within(self._patience, self._limits.connect, connect)
 
     def _connect_again(self) -> Connection:
-        """Connect to a database that may be another one by now."""
+        """Reconnect, and check the schema: it may be another database by now."""
         connection = connect_alone(self._target, self._limits.oldest)
         try:
             cursor = cast(Cursor, connection.cursor())
@@ -221,7 +221,7 @@ class Postgres:
 
 @contextmanager
 def _turn(places: BoundedSemaphore, seconds: float) -> Iterator[None]:
-    """Wait for one of `places`, but not for ever."""
+    """Wait for one of `places`, at most `seconds`."""
     if not places.acquire(timeout=seconds):
         raise Trouble("does not answer")
     try:
@@ -231,10 +231,10 @@ def _turn(places: BoundedSemaphore, seconds: float) -> Iterator[None]:
 
 
 def _commit(connection: Connection) -> None:
-    """Commit, and be sure of it."""
+    """Commit, and verify that it succeeded."""
     warned_by: list[str | None] = []
 
-    def note(warning: Diagnostic) -> None:  # which is readable only here
+    def note(warning: Diagnostic) -> None:  # diagnostics are readable only here
         warned_by.append(warning.source_function)
 
     connection.add_notice_handler(note)

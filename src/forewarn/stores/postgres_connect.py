@@ -1,4 +1,4 @@
-"""How a PostgreSQL database is reached, and what it must be."""
+"""PostgreSQL connections: URL, session settings, exclusive lock and timeouts."""
 
 import os
 import socket
@@ -17,11 +17,11 @@ from forewarn.stores.postgres_errors import InUseElsewhere, Trouble
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
-#: The oldest release that its makers still look after.
+#: The oldest release that PostgreSQL still supports.
 OLDEST = 14
 
-#: What the URL may say otherwise. A peer that is gone is noticed in seconds: one that
-#: owes us an acknowledgment by the user timeout, one that is silent by the keepalives.
+#: Defaults that the URL can override. A peer that is gone is noticed in seconds: by the
+#: user timeout if it owes an acknowledgment, else by the keepalives.
 _PARAMETERS: Mapping[str, str | int] = {
     "connect_timeout": 5,
     "fallback_application_name": "forewarn",
@@ -31,17 +31,17 @@ _PARAMETERS: Mapping[str, str | int] = {
     "tcp_user_timeout": 5000,
 }
 
-#: What holds in every session, whatever is set for the server, the database or the
-#: role; milliseconds, but for the keepalives.
+#: Settings of every session, whatever the server, database or role sets; in
+#: milliseconds, except for the keepalives.
 _SETTINGS: Mapping[str, str] = {
-    # A timeout would end the wait of a COMMIT for its standby, and call it a success.
-    # We give up by ourselves, and call it unknown.
+    # A timeout would end the wait of a COMMIT for its standby and report success. We
+    # abort it ourselves, and report the outcome as unknown.
     "statement_timeout": "0",
-    # Somebody who alters a table by hand, or the last moments of a killed forewarn.
+    # For manual changes of a table, or the last moments of a killed forewarn.
     "lock_timeout": "2000",
-    # A frozen forewarn must not keep others from cleaning up.
+    # A frozen forewarn must not prevent others from cleaning up.
     "idle_in_transaction_session_timeout": "120000",
-    "idle_session_timeout": "0",  # the lock of the one server is held by being idle
+    "idle_session_timeout": "0",  # an idle session holds the lock
     # A forewarn whose machine is gone must not hold the lock for hours.
     "tcp_keepalives_idle": "5",
     "tcp_keepalives_interval": "2",
@@ -63,20 +63,20 @@ _OURS = int.from_bytes(b"fore")  # the upper half of the lock's number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Which database is meant."""
+    """The database to connect to."""
 
-    name: str  # to be shown, so without its password
+    name: str  # for display, so without the password
     parameters: Mapping[str, str | int] = field(repr=False)
 
 
 def read_url(url: str) -> Target:
-    """Take `url` apart; what is wrong with it is not quoted, for it may be secret."""
+    """Parse `url`; errors never quote it, because it may contain a password."""
     try:
-        given = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+        parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
     except (psycopg.Error, ValueError):
-        given = {"host": "@"}
-    user, host = given.get("user", ""), given.get("host", "")
-    port, database = given.get("port", ""), given.get("dbname", "")
+        parts = {"host": "@"}
+    user, host = parts.get("user", ""), parts.get("host", "")
+    port, database = parts.get("port", ""), parts.get("dbname", "")
     if "@" in host + port + database or not f"0{port}".replace(",", "").isdigit():
         raise CannotStart(
             "the URL of the store is not valid; write it as"
@@ -86,20 +86,20 @@ def read_url(url: str) -> Target:
     name = f"{user}{'@' if user else ''}{host}{':' if port else ''}{port}/{database}"
     return Target(
         name=f"postgresql://{name}",
-        parameters={**_PARAMETERS, **given, "client_encoding": "utf8"},
+        parameters={**_PARAMETERS, **parts, "client_encoding": "utf8"},
     )
 
 
 def connect(target: Target, oldest: int = OLDEST) -> Connection:
-    """Connect to a database that can be used; set what holds in every session."""
+    """Connect, check the server's version and encoding, and set up the session."""
     try:
         connection = psycopg.connect("", autocommit=True, **target.parameters)  # type: ignore[arg-type]  # the parameters are libpq's, not psycopg's
-    except UnicodeError:  # of a host name
+    except UnicodeError:  # in a host name
         raise Trouble("cannot be used: its host has no valid name") from None
     try:
         _refuse_unfit(connection, oldest)
         connection.execute(_SET, [[*_SETTINGS], [*_SETTINGS.values()]])
-        connection.execute(_KEEP)  # what is acknowledged must be on a disk
+        connection.execute(_KEEP)  # acknowledged commits must be on disk
     except BaseException:
         connection.close()
         raise
@@ -107,7 +107,7 @@ def connect(target: Target, oldest: int = OLDEST) -> Connection:
 
 
 def connect_alone(target: Target, oldest: int = OLDEST) -> Connection:
-    """Connect, and hold the lock that only one server of a schema can hold."""
+    """Connect, and take the lock that only one server per schema can hold."""
     connection = connect(target, oldest)
     try:
         schema = connection.execute(_SCHEMA).fetchone()
@@ -135,35 +135,35 @@ def _refuse_unfit(connection: Connection, oldest: int) -> None:
 def within(
     patience: Patience, seconds: float, connect: Callable[[], Connection]
 ) -> Connection:
-    """Call `connect` in a thread that can be left behind.
+    """Call `connect` in a thread that can be abandoned.
 
-    The driver's timeout is for one address; neither the look-up of a name nor the
-    number of addresses has one.
+    The driver's timeout applies to one address. Neither name resolution nor the number
+    of addresses is limited.
     """
-    made: Future[Connection] = Future()
+    future: Future[Connection] = Future()
 
     def run() -> None:
         try:
             connection = connect()
         except BaseException as error:
-            if made.set_running_or_notify_cancel():
-                made.set_exception(error)
+            if future.set_running_or_notify_cancel():
+                future.set_exception(error)
             return
-        if made.set_running_or_notify_cancel():
-            made.set_result(connection)
+        if future.set_running_or_notify_cancel():
+            future.set_result(connection)
         else:
             connection.close()
 
-    with patience.lasting(seconds, made.cancel):
+    with patience.lasting(seconds, future.cancel):
         Thread(target=run, name="connect", daemon=True).start()
         try:
-            return made.result()
+            return future.result()
         except CancelledError:
             raise Trouble("does not answer") from None
 
 
 def cut(connection: Connection) -> None:
-    """Let whoever waits for an answer on `connection` wait no more; from any thread."""
+    """Abort any wait for the server on `connection`; safe from any thread."""
     with suppress(psycopg.Error, OSError):
         same = socket.socket(fileno=os.dup(connection.fileno()))
         with same:

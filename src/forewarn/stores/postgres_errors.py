@@ -1,4 +1,4 @@
-"""What PostgreSQL says of its troubles, in a sentence for the person who reads it."""
+"""PostgreSQL errors, translated to sentences for operators."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ import psycopg
 
 from forewarn.errors import InvalidInput, Unavailable
 
-#: Troubles that an operator can do something about, by SQLSTATE.
+#: Problems that an operator can solve, by SQLSTATE.
 _KNOWN: Mapping[str, str] = {
     "25006": "is read-only",
     "25P03": "has ended a transaction that stood still",
@@ -23,14 +23,14 @@ _KNOWN: Mapping[str, str] = {
 }
 _TOO_LONG = "22001"
 
-#: What may fail although we made no mistake.
+#: Errors that can occur without a bug in our code.
 _TROUBLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
 
-_SEVERITY = re.compile(r"^\w+: {2}")  # in the language of the server
+_SEVERITY = re.compile(r"^\w+: {2}")  # in the server's language
 
 
 class Trouble(psycopg.OperationalError):
-    """What we find out ourselves; its text says it after the name of the store."""
+    """A problem that we detect ourselves; its text follows the name of the store."""
 
 
 class InUseElsewhere(Trouble):
@@ -38,18 +38,18 @@ class InUseElsewhere(Trouble):
 
 
 def what(error: psycopg.Error) -> str:
-    """Say what is the matter, in words that follow the name of the store."""
+    """Describe the problem in words that follow the name of the store."""
     if isinstance(error, Trouble):
         return str(error)
-    known = _KNOWN.get(error.sqlstate or "")
-    if known is not None:
-        return known
+    phrase = _KNOWN.get(error.sqlstate or "")
+    if phrase is not None:
+        return phrase
     primary = error.diag.message_primary
     return f"cannot be used: {primary or _first_line(str(error))}"
 
 
 def _first_line(text: str) -> str:
-    """Take the reason out of what the driver says of a connection."""
+    """Extract the reason from the driver's message about a connection."""
     line = text.strip().partition("\n")[0]
     reason = line.rpartition(" failed: ")[2]
     return _SEVERITY.sub("", reason).strip()
@@ -57,7 +57,7 @@ def _first_line(text: str) -> str:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn the troubles of a database into our own error."""
+    """Translate database errors to `InvalidInput` and `Unavailable`."""
     try:
         yield
     except psycopg.Error as error:
@@ -65,4 +65,4 @@ def translated() -> Iterator[None]:
             raise InvalidInput("a text is too long to be kept") from error
         if error.sqlstate in _KNOWN or isinstance(error, _TROUBLE):
             raise Unavailable(f"the store {what(error)}") from error
-        raise  # our own mistakes
+        raise  # bugs in our code

@@ -1,4 +1,4 @@
-"""Rows to the core's values and back."""
+"""Conversion between database rows and the core's values."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,34 +22,34 @@ _FACTS: Mapping[str, type[Fact]] = {kind.__name__: kind for kind in get_args(Fac
 
 
 def micros(moment: datetime) -> int:
-    """Count `moment` in microseconds since 1970."""
+    """Convert `moment` to microseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment(count: object) -> datetime:
-    """Turn a count of microseconds back into a time."""
+    """Convert microseconds since 1970 to a time."""
     if not isinstance(count, int):
         raise TypeError(f"{count!r} is not a count of microseconds")
     return _EPOCH + timedelta(microseconds=count)
 
 
 def optional_micros(value: datetime | None) -> int | None:
-    """Count `value`, if there is one."""
+    """Convert `value` to microseconds, unless it is None."""
     return None if value is None else micros(value)
 
 
 def optional_moment(count: object) -> datetime | None:
-    """Turn `count` back into a time, if there is one."""
+    """Convert `count` to a time, unless it is None."""
     return None if count is None else moment(count)
 
 
 def body(value: object) -> str:
-    """Write `value` as JSON."""
+    """Serialize `value` as JSON."""
     return json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def entry(row: Row) -> Entry:
-    """Read a place of the journal: position, fact, body."""
+    """Parse a journal entry: position, fact, body."""
     position, kind, text = row
     if not isinstance(position, int):
         raise TypeError(f"{position!r} is not a position")
@@ -59,13 +59,13 @@ def entry(row: Row) -> Entry:
 
 
 def told_of(row: Row) -> tuple[int, str]:
-    """Read of a place of the journal only its position and its maintenance."""
+    """Parse only the position and the maintenance id of a journal entry."""
     position, _, text = row
     return int(str(position)), str(json.loads(str(text))["maintenance"])
 
 
 def fact_row(position: int, fact: Fact) -> Parameters:
-    """Write a place of the journal."""
+    """Return the row of a journal entry."""
     return {
         "position": position,
         "at": micros(fact.at),
@@ -76,7 +76,7 @@ def fact_row(position: int, fact: Fact) -> Parameters:
 
 
 def concerned_rows(first: int, facts: Iterable[Fact]) -> Iterator[Parameters]:
-    """Write which maintenances `facts` tell of, the first of them at `first`."""
+    """Yield index rows for the maintenance ids in `facts`, which start at `first`."""
     for position, fact in enumerate(facts, first):
         maintenance = getattr(fact, "maintenance", None)
         if maintenance is not None:
@@ -84,28 +84,28 @@ def concerned_rows(first: int, facts: Iterable[Fact]) -> Iterator[Parameters]:
 
 
 def sight(row: Row) -> Sight:
-    """Read who was shown an event: event, VM, time."""
+    """Parse a sight: event, VM, time."""
     return Sight(event=str(row[0]), vm=str(row[1]), at=moment(row[2]))
 
 
 def host(row: Row) -> Host:
-    """Read a host: body."""
+    """Parse a host: body."""
     return from_plain(Host, json.loads(str(row[0])))
 
 
 def host_row(value: Host) -> Parameters:
-    """Write a host."""
+    """Return the row of a host."""
     return {"name": value.name, "key": key(value.name), "body": body(value)}
 
 
 def group(row: Row) -> Group:
-    """Read a group: body, last request."""
+    """Parse a group: body, last request."""
     read = from_plain(Group, json.loads(str(row[0])))
     return replace(read, last_request=optional_moment(row[1]))
 
 
 def group_row(value: Group) -> Parameters:
-    """Write a group."""
+    """Return the row of a group."""
     return {
         "name": value.name,
         "key": key(value.name),
@@ -115,12 +115,12 @@ def group_row(value: Group) -> Parameters:
 
 
 def vm(row: Row) -> VM:
-    """Read a VM: body."""
+    """Parse a VM: body."""
     return from_plain(VM, json.loads(str(row[0])))
 
 
 def vm_row(value: VM) -> Parameters:
-    """Write a VM."""
+    """Return the row of a VM."""
     return {
         "name": value.name,
         "key": key(value.name),
@@ -131,7 +131,7 @@ def vm_row(value: VM) -> Parameters:
 
 
 def audience(row: Row) -> Audience:
-    """Read an audience: its fields in order."""
+    """Parse an audience: its fields in order."""
     name, group_name, vm_name, epoch, incarnation = row
     return Audience(
         name=str(name),
@@ -143,7 +143,7 @@ def audience(row: Row) -> Audience:
 
 
 def audience_row(value: Audience) -> Parameters:
-    """Write an audience."""
+    """Return the row of an audience."""
     return {
         "name": value.name,
         "group": value.group,
@@ -154,12 +154,12 @@ def audience_row(value: Audience) -> Parameters:
 
 
 def maintenance(row: Row) -> Maintenance:
-    """Read a maintenance: ordinal, moment, body."""
+    """Parse a maintenance: ordinal, moment, body."""
     return from_plain(Maintenance, json.loads(str(row[2])))
 
 
 def maintenance_row(value: Maintenance, at: datetime | None) -> Parameters:
-    """Write a maintenance whose next moment is `at`."""
+    """Return the row of a maintenance whose next timer fires at `at`."""
     return {
         "id": value.id,
         "phase": value.phase.value,
@@ -169,23 +169,23 @@ def maintenance_row(value: Maintenance, at: datetime | None) -> Parameters:
 
 
 def outage(row: Row) -> Outage:
-    """Read an outage: since, until."""
+    """Parse an outage: since, until."""
     return Outage(since=moment(row[0]), until=moment(row[1]))
 
 
 def outage_row(value: Outage) -> Parameters:
-    """Write an outage."""
+    """Return the row of an outage."""
     return {"since": micros(value.since), "until": micros(value.until)}
 
 
 def token(row: Row) -> Token:
-    """Read a token: body, last used."""
+    """Parse a token: body, last used."""
     read = from_plain(Token, json.loads(str(row[0])))
     return replace(read, last_used=optional_moment(row[1]))
 
 
 def token_row(value: Token) -> Parameters:
-    """Write a token."""
+    """Return the row of a token."""
     return {
         "id": value.id,
         "last_used": optional_micros(value.last_used),

@@ -1,4 +1,4 @@
-"""Two slices, before and after, to the statements that lie between them."""
+"""Saving of a slice: the statements that turn one slice into another."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -21,10 +21,10 @@ def save_slice(
     moved: Mapping[str, datetime | None],
     ordinal: int,
 ) -> int:
-    """Write what is different; number what is new from `ordinal` on.
+    """Save all differences; number new rows from `ordinal` on, and return the last.
 
-    `moments` are those of all maintenances in `after`, `moved` those that differ
-    from what is in the store.
+    `moments` holds the next timer of every maintenance in `after`, `moved` only those
+    that differ from the store.
     """
     session.run_many(
         sql.SET_MOMENT,
@@ -64,7 +64,11 @@ def save_slice(
     )
     session.run_many(
         sql.ADD_OUTAGE,
-        [rows.outage_row(each) for each in after.outages if each not in before.outages],
+        [
+            rows.outage_row(outage)
+            for outage in after.outages
+            if outage not in before.outages
+        ],
     )
     return _put_maintenances(session, before, after, moments, ordinal)
 
@@ -112,27 +116,30 @@ def _put_maintenances(
     moments: Mapping[str, datetime | None],
     ordinal: int,
 ) -> int:
-    for each in after.maintenances.values():
-        known = before.maintenances.get(each.id)
-        if known is each:
+    for maintenance in after.maintenances.values():
+        earlier = before.maintenances.get(maintenance.id)
+        if earlier is maintenance:
             continue
-        row = rows.maintenance_row(each, moments.get(each.id))
-        if known is not None:
-            session.run(sql.SET_MAINTENANCE, of=each.id, **row)
+        row = rows.maintenance_row(maintenance, moments.get(maintenance.id))
+        if earlier is not None:
+            session.run(sql.SET_MAINTENANCE, of=maintenance.id, **row)
         else:
             ordinal += 1
             session.run(sql.ADD_MAINTENANCE, ordinal=ordinal, **row)
             session.run_many(
                 sql.ADD_INVOLVED,
                 [
-                    {"group": group, "maintenance": each.id, "live": True}
-                    for group in each.groups
+                    {"group": group, "maintenance": maintenance.id, "live": True}
+                    for group in maintenance.groups
                 ],
             )
             session.run_many(
                 sql.ADD_EVENT,
-                [{"id": event.id, "maintenance": each.id} for event in each.events],
+                [
+                    {"id": event.id, "maintenance": maintenance.id}
+                    for event in maintenance.events
+                ],
             )
-        if not each.phase.is_live:
-            session.run(sql.SET_OVER, of=each.id)
+        if not maintenance.phase.is_live:
+            session.run(sql.SET_OVER, of=maintenance.id)
     return ordinal

@@ -1,6 +1,6 @@
-"""The store: state and journal in one database.
+"""SQL store: state and journal in one database.
 
-It keeps what it is given and answers what it is asked; no rule of life is in here.
+It only stores and queries; it contains no domain rules.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class SqlStore:
         """Keep everything in `database`; `open` connects."""
         self._database = database
         self._texts = Texts(database.dialect)
-        self._position = 0  # of the last commit since it was opened
+        self._position = 0  # of the last commit since `open`
 
     def open(self) -> None:
         """Connect."""
@@ -38,7 +38,7 @@ class SqlStore:
         self._position = 0
 
     def leave(self) -> None:
-        """Let what is under way end soon; `close` follows."""
+        """Make running operations end soon; `close` follows."""
         self._database.leave()
 
     def close(self) -> None:
@@ -47,7 +47,7 @@ class SqlStore:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Begin to write; writers are serial."""
+        """Begin a write transaction; only one runs at a time."""
         with self._database.writing() as cursor:
             transaction = SqlTransaction(Session(cursor, self._texts))
             self._refuse_the_past(transaction.position())
@@ -56,7 +56,7 @@ class SqlStore:
         self._position = position
 
     def _refuse_the_past(self, position: int) -> None:
-        """Write nothing where facts are missing that readers have read."""
+        """Raise `Unavailable` if facts are missing that readers have read."""
         if position < self._position:
             raise Unavailable(
                 f"the store has gone back from position {self._position} to"
@@ -65,36 +65,36 @@ class SqlStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """Look at one moment."""
+        """Begin a read-only view of one moment."""
         with self._database.reading() as cursor:
             yield SqlSnapshot(Session(cursor, self._texts))
 
     def facts(self, after: int, limit: int) -> Sequence[Entry]:
-        """Read the journal."""
+        """Return journal entries after position `after`."""
         with self._database.reading() as cursor:
             session = Session(cursor, self._texts)
-            found = session.rows(sql.FACTS, after=after, most=limit)
-        return [rows.entry(row) for row in found]
+            records = session.rows(sql.FACTS, after=after, most=limit)
+        return [rows.entry(row) for row in records]
 
 
 class SqlTransaction(SqlSnapshot):
     """A snapshot that can be written."""
 
-    _COUNTER = sql.TAKE_COUNTER  # so that writers are serial, whoever they are
+    _COUNTER = sql.TAKE_COUNTER  # serializes all writers
 
     def save(
         self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
     ) -> int:
-        """Keep what `step` changed since `before`; answer the journal's position."""
+        """Save what `step` changed since `before`, and return the new position."""
         position, last_at, ordinal = self._counter
         different = {
             name: moment
             for name, moment in moments.items()
             if name not in self._moments or self._moments[name] != moment
         }
-        known = {**self._moments, **moments}
+        all_moments = {**self._moments, **moments}
         ordinal = save_slice(
-            self._session, before, step.slice, known, different, ordinal
+            self._session, before, step.slice, all_moments, different, ordinal
         )
         self._counter = (position, last_at, ordinal)
         self._moments.update(moments)
@@ -104,7 +104,7 @@ class SqlTransaction(SqlSnapshot):
     def note(
         self, asked: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
-        """Keep when groups last asked, and who was shown what."""
+        """Save the last request of each group, and which VM was shown which event."""
         self._session.run_many(
             sql.SET_ASKED,
             [{"of": name, "asked": rows.micros(when)} for name, when in asked.items()],
@@ -114,28 +114,30 @@ class SqlTransaction(SqlSnapshot):
             self._session.run_many(
                 sql.ADD_SEEN,
                 [
-                    {"event": each.event, "vm": each.vm, "at": rows.micros(each.at)}
-                    for each in fresh
+                    {"event": sight.event, "vm": sight.vm, "at": rows.micros(sight.at)}
+                    for sight in fresh
                 ],
             )
             self._append([Seen(at=at, sights=tuple(fresh))])
 
     def _fresh(self, sights: Sequence[Sight]) -> list[Sight]:
-        known = {
+        recorded = {
             (old.event, old.vm)
-            for event in {each.event for each in sights}
+            for event in {sight.event for sight in sights}
             for old in self.seen(event)
         }
-        fresh = {(each.event, each.vm): each for each in reversed(sights)}
-        return [each for pair, each in reversed(fresh.items()) if pair not in known]
+        fresh = {(sight.event, sight.vm): sight for sight in reversed(sights)}
+        return [
+            sight for pair, sight in reversed(fresh.items()) if pair not in recorded
+        ]
 
     def keep(self, name: str, value: str) -> None:
-        """Keep `value` under `name`."""
+        """Store `value` under `name`."""
         self._session.run(sql.DROP_SETTING, of=name)
         self._session.run(sql.ADD_SETTING, name=name, value=value)
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
-        """Keep `receipt`; drop those older than `forget_before`."""
+        """Save `receipt`, and delete those older than `forget_before`."""
         self._session.run(sql.DROP_RECEIPTS, before=rows.micros(forget_before))
         self._session.run(
             sql.ADD_RECEIPT,
@@ -146,15 +148,15 @@ class SqlTransaction(SqlSnapshot):
         )
 
     def keep_token(self, token: Token) -> None:
-        """Keep `token`, in the place of its earlier self."""
+        """Save `token`, replacing its earlier version."""
         row = rows.token_row(token)
         others = {name: row[name] for name in row if name != "id"}
         if not self._session.run(sql.SET_TOKEN, of=token.id, **others):
-            # The fact that tells of it comes next; no other token has its place.
+            # Unique: its TokenCreated fact follows and advances the position.
             self._session.run(sql.ADD_TOKEN, ordinal=self.position(), **row)
 
     def note_uses(self, used: Mapping[str, datetime]) -> None:
-        """Keep when tokens were last used."""
+        """Save when tokens were last used."""
         self._session.run_many(
             sql.SET_USED,
             [{"of": name, "used": rows.micros(when)} for name, when in used.items()],

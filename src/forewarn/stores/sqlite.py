@@ -1,4 +1,4 @@
-"""SQLite: one writer, readers that never wait for it, and a file held by a lock."""
+"""SQLite database: one writer, readers that never wait for it, and a file lock."""
 
 import fcntl
 import os
@@ -24,36 +24,36 @@ _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Connect to the database in `path`."""
+    """Connect to the database file `path`."""
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
 
 def file_bytes(path: str) -> int | None:
-    """How large the database in `path` is, with its log; None: it cannot be seen."""
-    log = f"{path}-wal"  # there only while somebody is connected
+    """Return the size of the database and its log; None if it cannot be read."""
+    log = f"{path}-wal"  # exists only while a connection is open
     try:
         return sum(
-            os.path.getsize(each) for each in (path, log) if os.path.exists(each)
+            os.path.getsize(name) for name in (path, log) if os.path.exists(name)
         )
     except OSError:
         return None
 
 
 class Sqlite:
-    """A database in a file, or in memory."""
+    """A database in a file or in memory."""
 
     def __init__(self, path: str, connect: Connect = connect) -> None:
-        """Use the file `path`, or `MEMORY`, by connections that `connect` makes."""
+        """Use the file `path`, or `MEMORY`, with connections made by `connect`."""
         self.dialect = _DIALECT
         self._path = path
         self._connect = connect
-        self._lock = RLock()  # in memory there is one connection, also for readers
+        self._lock = RLock()  # in memory, readers share the writer's connection
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._writer: sqlite3.Connection | None = None
         self._held: int | None = None
 
     def open(self) -> None:
-        """Hold the file, connect, and make the tables if there are none."""
+        """Lock the file, connect, and create the tables if there are none."""
         if self._path != MEMORY:
             self._hold()
         try:
@@ -71,10 +71,10 @@ class Sqlite:
             raise
 
     def leave(self) -> None:
-        """Do nothing: there is nobody to wait for but the disk."""
+        """Do nothing: there is no server that could hang."""
 
     def close(self) -> None:
-        """Disconnect and let go of the file."""
+        """Disconnect and unlock the file."""
         with self._lock:
             if self._writer is not None:
                 self._writer.close()
@@ -88,7 +88,7 @@ class Sqlite:
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
-        """Write alone; commit at the end, roll back if the block fails."""
+        """Write exclusively; commit at the end of the block, roll back if it fails."""
         with self._lock, _translated():
             connection = self._open_writer()
             cursor = connection.cursor()
@@ -147,7 +147,7 @@ class Sqlite:
         return self._writer
 
     def _hold(self) -> None:
-        # Beside the file, because a lock on the file itself would disturb SQLite's.
+        # Next to the file: a lock on the file itself would disturb SQLite's own.
         lock = f"{os.path.realpath(self._path)}-lock"
         try:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -185,10 +185,10 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn what SQLite says of a full or broken disk into our own error."""
+    """Translate SQLite's disk errors to `Unavailable`."""
     try:
         yield
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
-        raise  # our own mistakes
+        raise  # bugs in our code
     except sqlite3.DatabaseError as error:
         raise Unavailable(f"the store cannot be used now: {error}") from error

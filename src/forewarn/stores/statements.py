@@ -1,7 +1,7 @@
-"""Every statement, named after the question it answers.
+"""All SQL statements, named after what they return or change.
 
-They are compiled once for a database and then run on the driver's own cursor, with
-parameters by name.
+They are compiled once per database and run on the driver's own cursor, with named
+parameters.
 """
 
 from typing import get_args
@@ -24,11 +24,11 @@ from forewarn.stores import tables as t
 
 p = bindparam
 
-# --- reading -----------------------------------------------------------------
+# --- queries -----------------------------------------------------------------
 
 STAMP = select(t.stamp.c.version_num)
 COUNTER = select(t.counter.c.position, t.counter.c.last_at, t.counter.c.ordinal)
-TAKE_COUNTER = COUNTER.with_for_update()  # SQLite has taken all by BEGIN IMMEDIATE
+TAKE_COUNTER = COUNTER.with_for_update()  # SQLite: BEGIN IMMEDIATE locks everything
 SETTING = select(t.settings.c.value).where(t.settings.c.name == p("of"))
 
 FACT_AT = select(t.journal.c.at).where(t.journal.c.position == p("of"))
@@ -42,7 +42,7 @@ FACTS = (
 FACTS_BETWEEN = FACTS.where(t.journal.c.position <= p("until"))
 
 
-#: The parameters of a question that names kinds of facts: one for each kind there is.
+#: Parameters for kinds of facts: one for each kind there is.
 KINDS = tuple(f"kind{number}" for number in range(len(get_args(Fact))))
 FACTS_OF_KINDS = FACTS_BETWEEN.where(t.journal.c.fact.in_([p(each) for each in KINDS]))
 
@@ -144,7 +144,7 @@ _SIGHT = (t.seen.c.event, t.seen.c.vm, t.seen.c.at)
 SEEN = (
     select(*_SIGHT).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
 )
-#: The parameters of a question that names events: so many at once.
+#: Parameters for event ids: this many per query.
 EVENTS = tuple(f"event{number}" for number in range(100))
 SEEN_OF_MANY = select(*_SIGHT).where(t.seen.c.event.in_([p(each) for each in EVENTS]))
 OUTAGES = (
@@ -160,11 +160,11 @@ TOKENS = select(t.tokens.c.body, t.tokens.c.last_used).order_by(
     t.tokens.c.ordinal, t.tokens.c.id
 )
 
-# --- writing -----------------------------------------------------------------
+# --- changes -----------------------------------------------------------------
 
 
 def _change(table: Table, by: str) -> Update:
-    """Set every column but the ordinal and `by`, where `by` is the parameter `of`."""
+    """Return an update of every column but the ordinal, where `by` equals `of`."""
     kept = {by, "ordinal"}
     columns: dict[str, object] = {
         c.name: p(c.name) for c in table.columns if c.name not in kept

@@ -1,8 +1,10 @@
-"""The tables, defined once.
+"""Database tables.
 
-Times are whole microseconds since 1970 in UTC: they sort, and no database rounds
-them. Bodies are JSON made by `core.plain`; what a query asks for stands beside
-them in a column of its own. Short texts are ordered by code, on every database.
+1. Times are whole microseconds since 1970 in UTC: they sort, and no database rounds
+   them.
+2. Bodies are JSON written by `core.plain`; anything that is queried has a column of its
+   own.
+3. Short texts are sorted by code point on every database.
 """
 
 from sqlalchemy import (
@@ -18,17 +20,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-#: The layout of this release; a database with another one is migrated or refused.
+#: The schema version of this release; any other is migrated or rejected.
 STAMP = "0001"
 
 metadata = MetaData()
 
 
 def _short(length: int) -> TypeEngine[str]:
-    """Make the type of a text that is looked up, and listed in the order of its codes.
+    """Return the type of a text that is looked up and sorted by code point.
 
-    Left alone, PostgreSQL orders by the language of the database, and an upgrade of
-    its system may change that order under an index.
+    By default PostgreSQL sorts by the locale of the database. A system upgrade may
+    change that order and corrupt an index.
     """
     by_code = String(length, collation="C")
     return String(length).with_variant(by_code, "postgresql")
