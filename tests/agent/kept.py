@@ -57,7 +57,7 @@ def _maybe(some: st.SearchStrategy[T]) -> st.SearchStrategy[T | None]:
     return st.none() | some
 
 
-_texts = st.text(st.characters(exclude_categories=()), max_size=8)  # also surrogates
+_texts = st.text(st.characters(exclude_categories=()), max_size=8)  # with surrogates
 _words = st.text("abcd-0 \n\"'", min_size=1, max_size=8)
 _moments = st.datetimes(timezones=st.just(UTC))
 _seconds = st.floats(0, 1e6)

@@ -1,6 +1,6 @@
 """Stateful test machine: one fleet and one clock, without operator commands.
 
-Its rules change the fleet or let time pass. `tests.core.test_properties` adds the
+Its rules change the fleet or move time on. `tests.core.test_properties` adds the
 commands. `tests.core.model` checks every step.
 """
 

@@ -94,7 +94,7 @@ def check_moves(before: Slice, after: Slice) -> None:
 
 
 def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> None:
-    """Check that whatever starts was due or approved, and that nothing blocked it."""
+    """Check that each start was due or approved, and that nothing blocked it."""
     ran = [item for item in before.maintenances.values() if runs(item)]
     still = [item for item in ran if runs(after.maintenances[item.id])]
     for new in started(before, after):
@@ -109,7 +109,7 @@ def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> 
 
 
 def check_ends(before: Slice, after: Slice, now: datetime) -> None:
-    """Check that whatever completes was shown for 5 s, with work and duration over."""
+    """Check that each completion was shown for 5 s, with work and duration over."""
     for old in before.maintenances.values():
         if runs(old) and after.maintenances[old.id].phase.value == "COMPLETED":
             new = after.maintenances[old.id]

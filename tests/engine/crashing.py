@@ -9,7 +9,7 @@ from tests.stores.watched import watched
 
 
 class Crash(BaseException):
-    """The process has died; whatever is not committed is lost."""
+    """The process has died; uncommitted changes are lost."""
 
 
 class Fuse:
@@ -33,7 +33,7 @@ class Fuse:
 
     @contextmanager
     def taken_out(self) -> Iterator[None]:
-        """Let every statement pass while the test inspects the store."""
+        """Pass every statement while the test inspects the store."""
         self._is_out = True
         try:
             yield

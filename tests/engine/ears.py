@@ -16,7 +16,7 @@ ALL = frozenset(KINDS)
 
 @dataclass(slots=True)
 class Ear:
-    """Notifier that records notices and fails as often as `failures` says."""
+    """Notifier that records notices; its next `failures` calls fail."""
 
     failures: int = 0
     told: list[Notice] = field(default_factory=list)

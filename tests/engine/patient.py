@@ -1,4 +1,4 @@
-"""Driver whose calls end when the test says so, and helpers for its work."""
+"""Driver whose calls the test ends, and helpers for its work."""
 
 from collections.abc import Callable, Iterable, Iterator
 from queue import Queue

@@ -143,7 +143,7 @@ class Story:
         self._keys = (f"command-{number}" for number in range(1000))
 
     def tell(self) -> None:
-        """Give commands, crash and continue; then let time end everything."""
+        """Give commands, crash and continue; then advance time until all ends."""
         self._replace_fuse()
         system = self._open()
         for _ in range(self._random.randint(3, 6)):

@@ -38,7 +38,7 @@ class SystemTime:
         self._now = now
 
     def run(self, span: timedelta) -> None:
-        """Let time pass."""
+        """Move the clock forward by `span`."""
         self._now += span
 
     def wait(self, bell: Event, until: datetime | None) -> None:
@@ -93,7 +93,7 @@ def announce(engine: Engine, vm: str = "web-0") -> Maintenance:
 
 
 def run(engine: Engine, clock: SystemTime, span: timedelta) -> None:
-    """Let time pass as the timers do, with a heartbeat every ten seconds."""
+    """Move time on as the timers do, with a heartbeat every ten seconds."""
     for _ in range(span // (10 * SECOND)):
         clock.run(10 * SECOND)
         engine.beat()

@@ -175,7 +175,7 @@ def test_deadlines_are_met_on_time(system: System) -> None:
     ]
 
 
-def test_what_starts_at_the_target_time_is_carried_out(system: System) -> None:
+def test_maintenance_starting_at_the_target_time_is_carried_out(system: System) -> None:
     maintenance = system.announce(a_reboot("web-0"))
     system.advance.to(maintenance.not_before)
     assert system.maintenance(maintenance.id).started_at == maintenance.not_before

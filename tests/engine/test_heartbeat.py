@@ -232,7 +232,7 @@ def test_timers_start_nothing_when_the_clock_is_set_forward(
     timers = Timers(engine, ticked.set)
 
     def turn() -> None:
-        """Let the timers look at the clock, as they do when a wait ends."""
+        """Make the timers look at the clock, as they do when a wait ends."""
         ticked.clear()
         timers.ring()
         assert ticked.wait(LONG)

@@ -46,7 +46,7 @@ FLEET = fleet_file.read_fleet(
 
 
 def fail_on_lone(work: Work) -> list[Report]:
-    """Reboot all VMs except `lone`; delete whatever is to be deleted."""
+    """Reboot all VMs except `lone`; carry out all deletions."""
     reboots = work.type is EventType.REBOOT
     return [
         Report(vm=vm.name, failed=reboots and vm.name == "lone", detail="no disk")

@@ -93,7 +93,7 @@ class History:
         )
 
     def go_on(self) -> None:
-        """Let one random thing happen; a refused command changes nothing."""
+        """Run one random action; a refused one changes nothing."""
         often = (self.announce, self.approve, self.pass_time)
         sometimes = (self.see, self.operate, self.on_host)
         rarely = (self.end, self.leave, self.be_away)

@@ -69,7 +69,7 @@ class Machine:
     works: Works
 
     def live(self, how_long: timedelta) -> None:
-        """Let time pass, one heartbeat after another."""
+        """Move time on, one heartbeat after another."""
         passed = timedelta(0)
         while passed < how_long:
             step = min(BEAT, how_long - passed)

@@ -107,7 +107,7 @@ def _that_matter(outages: Sequence[Outage], live: Slice) -> Sequence[Outage]:
 
 
 def check_moments(system: System, story: str) -> None:
-    """Check that whatever waits for its time or notice is found when that has come."""
+    """Check that all waiting maintenance is found when its time or notice has come."""
     with system.store.snapshot() as snapshot:
         now, live = system.engine.now(snapshot), snapshot.slice(None)
         for maintenance in live.maintenances.values():
@@ -154,7 +154,7 @@ def check_lives(facts: Iterable[f.Fact], story: str) -> None:
 
 
 def check_notice(facts: Sequence[f.Fact], story: str) -> None:
-    """Check that whatever was not approved was shown long enough."""
+    """Check that unapproved maintenance was shown long enough before its start."""
     replayed = lifecycle.replay(facts)
     last = None
     for outage in replayed.outages:
