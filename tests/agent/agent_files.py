@@ -1,4 +1,4 @@
-"""An agent's file, read in a test."""
+"""Helpers that read an agent configuration file."""
 
 from pathlib import Path
 
@@ -21,13 +21,13 @@ def read(file: Path, text: str) -> Plan:
 
 
 def complaints(file: Path, text: str) -> list[str]:
-    """What is wrong, without the name of the file, which each begins with."""
+    """Return the errors of a faulty file, without the file name each starts with."""
     with pytest.raises(CannotStart) as caught:
         read(file, text)
-    said = str(caught.value).splitlines()
-    assert all(each.startswith(f"{file}, ") for each in said)
-    return [each.removeprefix(f"{file}, ") for each in said]
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{file}, ") for line in lines)
+    return [line.removeprefix(f"{file}, ") for line in lines]
 
 
 def warnings(file: Path, text: str) -> list[str]:
-    return [each.removeprefix(f"{file}, ") for each in read(file, text).warnings]
+    return [warning.removeprefix(f"{file}, ") for warning in read(file, text).warnings]

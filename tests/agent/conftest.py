@@ -1,4 +1,4 @@
-"""An agent turn by turn, a word from its hooks, and where its file may be."""
+"""Fixtures: an agent driven turn by turn, a pipe from its hooks, its file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.agent.loop import Stage, Staging
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Staging]:
-    """Make an agent; the former one has died when the next is made."""
+    """Return a factory of agents; making the next one kills the previous."""
     stages: list[Stage] = []
 
     def make(**given: object) -> Stage:
@@ -20,8 +20,8 @@ def stage(tmp_path: Path) -> Iterator[Staging]:
         return stages[-1]
 
     yield make
-    for each in stages:
-        each.close()
+    for remaining in stages:
+        remaining.close()
 
 
 @pytest.fixture

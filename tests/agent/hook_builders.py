@@ -1,4 +1,4 @@
-"""Hooks and calls of them, with all that a test does not care about."""
+"""Builders for hooks and hook calls; every argument is optional."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from forewarn.agent.plan import Hook, Step
 from forewarn.protocol.codec import decode
 from forewarn.protocol.types import ScheduledEvent
 
-LONG = 10.0  # seconds; only what is broken needs them
+LONG = 10.0  # seconds; only a failing test takes that long
 
-#: Goes on for longer than any test; TERM ends the shell while it waits.
+#: Runs longer than any test; TERM ends the shell while it waits.
 ON_AND_ON = "sleep 20 & wait"
 
 Left = Callable[[], float | None]
@@ -36,7 +36,7 @@ SHOWN: Mapping[str, object] = {
 
 
 def an_event(**shown: object) -> ScheduledEvent:
-    """An event as it is read from a document, some of its keys changed."""
+    """Return an event as decoded from a document, with some keys changed."""
     (event,) = decode(json.dumps({"Events": [{**SHOWN, **shown}]}).encode()).events
     return event
 
@@ -52,7 +52,7 @@ def a_call(
     rate: float = 1.0,
     cut: Cut | None = None,
 ) -> Call:
-    """A call in the step `prepare` on web-0."""
+    """Build a call in the step `prepare` on web-0."""
     return Call(
         event=event or an_event(),
         step=Step.PREPARE,
@@ -72,7 +72,7 @@ def a_call(
 def sh(
     text: str, *, timeout: float | None = None, tries: int = 1, retry_after: float = 0.0
 ) -> Hook:
-    """A hook that the shell runs."""
+    """Build a hook that the shell runs."""
     return Hook(
         name="drain",
         command=("/bin/sh", "-c", text),
@@ -83,18 +83,18 @@ def sh(
 
 
 def ran(hook: Hook | str, call: Call | None = None, kill_after: float = LONG) -> Ended:
-    """Run a hook, or some text for the shell."""
+    """Run a hook, or a shell command given as text."""
     hook = sh(hook) if isinstance(hook, str) else hook
     return run(hook, call or a_call(), kill_after=kill_after)
 
 
 def until(moment: float) -> Left:
-    """The seconds left until `moment` on the monotonic clock."""
+    """Return a function that counts the seconds until a monotonic time."""
     return lambda: moment - time.monotonic()
 
 
 class Word:
-    """A pipe with a name, into which a hook says that it is up."""
+    """A named pipe through which a hook reports that it is up."""
 
     def __init__(self, folder: Path, name: str = "word") -> None:
         self.path = folder / name
@@ -102,10 +102,10 @@ class Word:
         self._file = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
 
     def hear(self) -> str:
-        """Wait for one word, and answer it."""
-        with closing(select.epoll()) as waiting:
-            waiting.register(self._file, select.EPOLLIN)
-            assert waiting.poll(LONG), "nothing was said"
+        """Wait for one message and return it."""
+        with closing(select.epoll()) as poller:
+            poller.register(self._file, select.EPOLLIN)
+            assert poller.poll(LONG), "nothing was said"
         return os.read(self._file, 4096).decode().strip()
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Word:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process ends soon, or has ended; also if nobody has waited for it."""
+    """Return whether a process ends within 2 seconds, even if nobody has reaped it."""
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Lives to be kept: one that is plain, and any that there may be."""
+"""Builders and Hypothesis strategies for stored event states."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ ID = "0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F"
 
 
 def shown(**more: object) -> dict[str, object]:
-    """Show an event as a service does."""
+    """Return an event as a service shows it."""
     return {
         "EventId": ID,
         "EventStatus": "Scheduled",
@@ -31,12 +31,12 @@ def shown(**more: object) -> dict[str, object]:
 
 
 def read(wire: Mapping[str, object]) -> ScheduledEvent:
-    """Read an event as it is shown."""
+    """Decode an event as a service shows it."""
     return codec.decode(json.dumps({"Events": [wire]}).encode()).events[0]
 
 
 def a_life(*, event_id: str = ID, boot: str = "boot-0", runs: int = 0) -> Life:
-    """Make a life; those that differ in `boot` are versions of one."""
+    """Build the state of an event; those that differ in `boot` are versions of one."""
     run = Run(step=Step.PREPARE, hook="drain", token="t", begun_at=NOON)
     return Life(
         event=read(shown(EventId=event_id)),
@@ -48,7 +48,7 @@ def a_life(*, event_id: str = ID, boot: str = "boot-0", runs: int = 0) -> Life:
     )
 
 
-# --- any life ----------------------------------------------------------------
+# --- any event state ---------------------------------------------------------
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def _maybe(some: st.SearchStrategy[T]) -> st.SearchStrategy[T | None]:
     return st.none() | some
 
 
-_texts = st.text(st.characters(exclude_categories=()), max_size=8)  # halves, too
+_texts = st.text(st.characters(exclude_categories=()), max_size=8)  # with surrogates
 _words = st.text("abcd-0 \n\"'", min_size=1, max_size=8)
 _moments = st.datetimes(timezones=st.just(UTC))
 _seconds = st.floats(0, 1e6)
@@ -128,7 +128,7 @@ _life_fields: dict[str, st.SearchStrategy[object]] = {
 }
 lives: st.SearchStrategy[Life] = st.builds(Life, **_life_fields)
 
-#: Every type that is kept, and the fields of it that are drawn.
+#: Every stored type, and the fields of it that are drawn.
 DRAWN: Mapping[type, set[str]] = {
     Life: set(_life_fields),
     Course: set(_course_fields),

@@ -1,4 +1,4 @@
-"""Events and lives to begin a test with; every argument is optional."""
+"""Builders for events and their states; every argument is optional."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

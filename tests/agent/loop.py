@@ -1,7 +1,7 @@
-"""An agent whose inbox a test fills: all of it is real but the service and the clock.
+"""Agent under test: everything is real except the service and the clocks.
 
-Hooks are run by the shell, and lives are on disk; `Stage.turn` waits for what a hook or
-an approval reports, never for time to pass.
+The shell runs the hooks, and event states are on disk. `Stage.turn` waits for what a
+hook or an approval reports, never for time to pass.
 """
 
 import json
@@ -53,7 +53,7 @@ def seeing(
     rate: float = 0.0,
     is_blank: bool = False,
 ) -> Saw:
-    """A document that was read at `at` by the service's clock, which stands still."""
+    """Build a document read at `at` by the service's clock, which stands still."""
     return Saw(
         reading=Reading(
             document=Document(incarnation=7, events=events),
@@ -71,12 +71,12 @@ STARTED = an_event(status=EventStatus.STARTED)
 
 
 def going_on(word: Word) -> str:
-    """A hook that says that it is up, and does not end by itself."""
+    """Return a hook that reports that it is up and does not end on its own."""
     return f"echo up > {word.path}; {ON_AND_ON}"
 
 
 class Approver:
-    """Takes approvals and remembers them; what is in `refusals` is raised first."""
+    """A service that records approvals, after raising everything in `refusals`."""
 
     def __init__(self) -> None:
         self.approved: list[str] = []
@@ -89,7 +89,7 @@ class Approver:
 
 
 class Clocks:
-    """Both clocks of the machine, which a test moves."""
+    """Both clocks of the machine, moved by the test."""
 
     def __init__(self) -> None:
         self.seconds = 100.0
@@ -103,10 +103,10 @@ class Clocks:
 
 @dataclass(kw_only=True)
 class Stage:
-    """An agent, and all that can be seen of it."""
+    """An agent and everything observable about it."""
 
     folder: Path
-    hooks: Mapping[str, str] = field(default_factory=dict)  # text for the shell
+    hooks: Mapping[str, str] = field(default_factory=dict)  # shell commands
     steps: Mapping[Step, tuple[str, ...]] = field(default_factory=lambda: HOOKS)
     approve: Approve = Approve.AFTER_HOOKS
     together: Together = Together.LEADER
@@ -155,7 +155,7 @@ class Stage:
 
     @property
     def plan(self) -> Plan:
-        """What the agent is told to do: one rule for all events of this VM."""
+        """Return the agent's plan: one rule for all events of this VM."""
         names = {*sum(self.steps.values(), ()), self.ready or "drain"}
         texts = {name: self.hooks.get(name, "exit 0") for name in names}
         return Plan(
@@ -178,29 +178,29 @@ class Stage:
         )
 
     def turn(self, *items: Item) -> None:
-        """Let the agent take in `items`, or what is reported next, and act."""
+        """Run one turn of the agent, with `items` or with what is reported next."""
         for item in items:
             self.agent.inbox.put(item)
         self.agent.turn(self.hands, 0.0 if items else LONG)
 
     def life(self, event: str = "E1") -> Life:
-        """What is known of an event."""
+        """Return the state of an event."""
         life = self.memory.find(event)
         assert life is not None
         return life
 
     def runs(self, event: str = "E1") -> Sequence[tuple[str, str, int]]:
-        """The hooks of an event: which, how they ended, how often they were begun."""
+        """Return the hooks of an event: name, outcome and number of starts."""
         return [(run.hook, run.outcome, run.times) for run in self.life(event).runs]
 
     def lines(self, what: str) -> Sequence[Mapping[str, object]]:
-        """What the record has of one sort."""
+        """Return the audit entries of one kind."""
         text = (self.folder / "audit.jsonl").read_text()
         lines = [json.loads(line) for line in text.splitlines()]
         return [line for line in lines if line["what"] == what]
 
     def close(self) -> None:
-        """End everything, as if the agent had died."""
+        """Stop everything, as if the agent had died."""
         self._pulse.rest()
         self.hands.stop()
         self._keeping.close()

@@ -1,8 +1,9 @@
-"""What a disk may hold after a power cut, worked out from the calls made before it.
+"""Simulated power cut: what a disk may hold, derived from the calls before it.
 
-A file has what was written to it when it was last synced; of what came later it has
-all, half, zeros or nothing. A folder has the names that it had when it was last synced,
-and any of the changes made since.
+1. A file holds what was written when it was last synced. Of later writes it holds all,
+   half, zeros or nothing.
+2. A folder holds the names it had when it was last synced, and any of the changes made
+   since.
 """
 
 import os
@@ -19,7 +20,7 @@ Names = dict[str, int]  # of files, by number
 @dataclass(frozen=True, slots=True)
 class _File:
     synced: bytes = b""
-    wet: bytes | None = None  # what is not synced yet; None: nothing
+    wet: bytes | None = None  # unsynced content; None if everything is synced
 
     def outcomes(self) -> set[bytes]:
         if self.wet is None:
@@ -30,7 +31,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """The disk at one moment: what is on it for certain, and what may be."""
+    """The disk at one moment: certain content, and possible changes."""
 
     names: Names
     files: dict[int, _File]
@@ -39,22 +40,22 @@ class _Moment:
 
 @dataclass(slots=True)
 class Recorder:
-    """Makes calls in a folder, and keeps what a power cut after each would leave."""
+    """Makes calls in a folder and records what a power cut after each would leave."""
 
     folder: Path
     moments: list[_Moment] = field(default_factory=list)
-    _open: dict[int, int] = field(default_factory=dict)  # -1: the folder itself
+    _open: dict[int, int] = field(default_factory=dict)  # -1 for the folder itself
     _live: Names = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Begin with what is in the folder."""
-        found = sorted(self.folder.iterdir())
-        self._live = {path.name: number for number, path in enumerate(found)}
-        files = {n: _File(path.read_bytes()) for n, path in enumerate(found)}
+        """Start with the current content of the folder."""
+        paths = sorted(self.folder.iterdir())
+        self._live = {path.name: number for number, path in enumerate(paths)}
+        files = {n: _File(path.read_bytes()) for n, path in enumerate(paths)}
         self.moments.append(_Moment(dict(self._live), files))
 
     def disk(self) -> Disk:
-        """Give the calls that are recorded."""
+        """Return the recorded system calls."""
         return Disk(
             open=self._opened,
             write=self._written,
@@ -83,15 +84,15 @@ class Recorder:
         self._open[opened] = number
         is_new = path.name not in self._live
         self._live[path.name] = number
-        known = self.moments[-1].files.get(number, _File())
+        existing = self.moments[-1].files.get(number, _File())
         change = ("make", str(number), path.name) if is_new else None
-        self._note({number: _File(known.synced, b"")}, change)
+        self._note({number: _File(existing.synced, b"")}, change)
         return opened
 
     def _written(self, opened: int, text: bytes) -> int:
         number = self._open[opened]
-        known = self.moments[-1].files[number]
-        self._note({number: _File(known.synced, (known.wet or b"") + text)})
+        existing = self.moments[-1].files[number]
+        self._note({number: _File(existing.synced, (existing.wet or b"") + text)})
         return os.write(opened, text)
 
     def _synced(self, opened: int) -> None:
@@ -99,8 +100,8 @@ class Recorder:
         if number == -1:
             self.moments.append(_Moment(dict(self._live), last.files))
         else:
-            known = last.files[number]
-            synced = known.synced if known.wet is None else known.wet
+            existing = last.files[number]
+            synced = existing.synced if existing.wet is None else existing.wet
             self._note({number: _File(synced)})
 
     def _linked(self, old: Path, new: Path) -> None:
@@ -120,10 +121,10 @@ class Recorder:
 
 
 def leftovers(moment: _Moment) -> Iterator[dict[str, bytes]]:
-    """Give every content of the folder that a power cut at `moment` may leave."""
+    """Yield every content of the folder that a power cut at `moment` may leave."""
     changes = moment.changes
-    for many in range(len(changes) + 1):
-        for survived in combinations(changes, many):
+    for size in range(len(changes) + 1):
+        for survived in combinations(changes, size):
             names = _after(moment.names, survived)
             for wet in range(4):
                 yield {

@@ -1,4 +1,4 @@
-"""Audit records of lives, as an agent writes them."""
+"""Sample audit entries, as an agent writes them."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -13,13 +13,13 @@ Line = Mapping[str, object]
 def a_line(
     what: str, after: float = 0, /, event: str | None = ID, **said: object
 ) -> Line:
-    """Write down `what` happened so many seconds after noon."""
+    """Build an entry about `what` happened `after` seconds past noon."""
     at = rfc3339(NOON + timedelta(seconds=after))
     return {"at": at, "event": event, "what": what, **said}
 
 
 def a_sight(event: str = ID, **more: object) -> Line:
-    """Write down that an event was first seen, with a quarter of an hour of notice."""
+    """Build the entry for a first sighting with 15 minutes of notice."""
     return a_line(
         "seen",
         event=event,
@@ -40,8 +40,8 @@ def a_sight(event: str = ID, **more: object) -> Line:
 def a_hook(
     after: float = 123, /, *, step: str = "prepare", hook: str = "drain", **more: object
 ) -> Line:
-    """Write down that a hook has ended, well unless `more` says otherwise."""
-    said = {
+    """Build the entry for the end of a hook, a success unless `more` differs."""
+    fields = {
         "step": step,
         "hook": hook,
         "times": 1,
@@ -52,7 +52,7 @@ def a_hook(
         "output": "",
         "reason": "",
     }
-    return {**a_line("hook-ended", after), **said, **more}
+    return {**a_line("hook-ended", after), **fields, **more}
 
 
 DECIDED = a_line(
@@ -82,7 +82,7 @@ GONE = a_line(
 )
 OVER = a_line("over", 195, outcome="it took place")
 
-#: A reboot that went as it should.
+#: A reboot without problems.
 A_REBOOT: tuple[Line, ...] = (
     a_sight(),
     DECIDED,
@@ -98,7 +98,7 @@ A_REBOOT: tuple[Line, ...] = (
     OVER,
 )
 
-#: One that was called off after its hook had failed.
+#: A reboot that was canceled after its hook had failed.
 CALLED_OFF: tuple[Line, ...] = (
     a_sight("E2"),
     a_line("decided", event="E2", rule="reboots", why=[], approve="after-hooks"),

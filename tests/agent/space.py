@@ -1,11 +1,11 @@
-"""A disk that a test fills."""
+"""A disk that can be full."""
 
 import errno
 import os
 
 
 class Space:
-    """A disk that takes nothing while it is full."""
+    """A disk that refuses writes while it is full."""
 
     def __init__(self) -> None:
         self.is_full = False

@@ -1,4 +1,4 @@
-"""The agent's loop: what it takes in, and what follows."""
+"""Agent loop: inputs and their effects."""
 
 import logging
 from pathlib import Path
@@ -25,10 +25,10 @@ from forewarn.protocol.types import Document
 
 
 class Willing:
-    """A service that takes every approval."""
+    """A service that accepts every approval."""
 
     def approve(self, *events: str) -> None:
-        """Take it."""
+        """Accept the approval."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def hands(plan: Plan, agent: Agent) -> Hands:
     return Hands(plan, Willing(), ServiceClock(), agent.inbox.put)
 
 
-def test_a_name_that_is_learned_late_counts_for_the_events_that_are_there(
+def test_a_name_learned_late_applies_to_known_events(
     agent: Agent, hands: Hands, memory: Memory
 ) -> None:
     event = an_event(not_before=NOON.replace(year=2999))

@@ -1,4 +1,4 @@
-"""The page of the agent's file, and the example, are true."""
+"""The agent reference page and the example file match the code."""
 
 import re
 from pathlib import Path
@@ -24,13 +24,13 @@ PAGE = (ROOT / "docs" / "reference" / "agent.md").read_text()
     ],
     ids=lambda each: each.strip("# ") if isinstance(each, str) else "",
 )
-def test_the_page_has_every_key_and_no_other(section: str, keys: Keys) -> None:
+def test_the_page_lists_exactly_the_known_keys(section: str, keys: Keys) -> None:
     _, _, rest = PAGE.partition(f"\n{section}\n")
     table = re.split(r"^##", rest, maxsplit=1, flags=re.MULTILINE)[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*keys]
 
 
-def test_what_the_page_shows_is_read(tmp_path: Path) -> None:
+def test_the_page_s_examples_are_valid(tmp_path: Path) -> None:
     shown = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert shown
     for number, text in enumerate(shown):
@@ -39,7 +39,7 @@ def test_what_the_page_shows_is_read(tmp_path: Path) -> None:
         assert config.read(file).warnings == ()
 
 
-def test_the_example_is_read_without_a_warning() -> None:
+def test_the_example_file_causes_no_warning() -> None:
     plan = config.read(ROOT / "examples" / "agent" / "agent.toml")
     assert plan.warnings == ()
     assert len(plan.rules) == 5

@@ -1,4 +1,4 @@
-"""Whatever happens to an event, its hooks and the agent, the rules hold."""
+"""Property test: the rules hold for any course of an event, its hooks and the agent."""
 
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -22,7 +22,7 @@ HOOKS = {
     Step.UNDO: ("fill",),
 }
 
-#: What may happen: a document, the end of a hook, the agent's death, the VM's.
+#: A document, the end of a hook, the death of the agent, or a reboot.
 HAPPENINGS = st.one_of(
     st.sampled_from(["scheduled", "started", "absent", "die", "reboot"]),
     st.tuples(st.integers(0, 3), st.sampled_from(["done", "failed", "cut"])),
@@ -31,12 +31,12 @@ HAPPENINGS = st.one_of(
 
 @dataclass
 class World:
-    """One event, its life on disk, and what runs."""
+    """One event, its stored state, and the running hooks."""
 
     course: Course
     life: Life | None = None
     running: dict[str, Run] = field(default_factory=dict)
-    ended: set[tuple[Step, str]] = field(default_factory=set)  # of this life, on disk
+    ended: set[tuple[Step, str]] = field(default_factory=set)  # as stored
     lost: set[tuple[Step, str]] = field(default_factory=set)
     boot: int = 0
     seconds: int = 0
@@ -69,7 +69,7 @@ class World:
         document = Document(incarnation=self.seconds, events=tuple(events))
         for life in see(lives, document, sight).lives:
             if self.life is None or (self.life.seen is Seen.GONE and events):
-                self.ended, self.lost = set(), set()  # it begins, or began anew
+                self.ended, self.lost = set(), set()  # a new event, or announced again
             self.life = life
 
     def _end(self, number: int, outcome: Outcome) -> None:
@@ -86,7 +86,7 @@ class World:
             self.ended.add((run.step, run.hook))
 
     def _go_on(self) -> None:
-        for _ in range(9):  # a hook may begin another; then it rests
+        for _ in range(9):  # one hook may start another; then nothing changes
             if self.life is None or not self._advance(self.life):
                 return
         raise AssertionError("it never rests")
@@ -110,7 +110,7 @@ class World:
                 name = (run.step, run.hook)
                 assert name not in self.ended, "what has ended is begun again"
                 assert (run.times > 1) == (name in self.lost)
-                steps = {each.step for each in self.running.values()}
+                steps = {other.step for other in self.running.values()}
                 assert steps <= {run.step}, "two steps at the same time"
                 self.running[run.token] = run
             case Cut(token=token):
@@ -133,7 +133,7 @@ class World:
     parallel=st.booleans(),
     approve=st.sampled_from(Approve),
 )
-def test_whatever_happens(
+def test_the_rules_hold_whatever_happens(
     happenings: list[object], parallel: bool, approve: Approve
 ) -> None:
     world = World(a_course(hooks=HOOKS, parallel=parallel, approve=approve))

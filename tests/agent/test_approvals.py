@@ -1,17 +1,17 @@
-"""When an approval is sent, and sent again."""
+"""Approvals: when one is sent, and when it is retried."""
 
 from forewarn.agent.approvals import Approvals
 from forewarn.errors import Refused, Unreachable
 
 
-def test_an_approval_is_sent_once_until_it_is_answered() -> None:
+def test_an_approval_is_sent_once_until_there_is_a_response() -> None:
     approvals = Approvals()
     assert approvals.take("E1", 0.0)
     assert not approvals.take("E1", 1e9)
     assert approvals.take("E2", 0.0)
 
 
-def test_one_that_nobody_took_is_sent_again_after_a_while() -> None:
+def test_an_undelivered_approval_is_retried_after_a_pause() -> None:
     approvals = Approvals()
     approvals.take("E1", 100.0)
     approvals.refused("E1", Unreachable("nobody is there"), 100.0)
@@ -20,14 +20,14 @@ def test_one_that_nobody_took_is_sent_again_after_a_while() -> None:
     assert approvals.take("E1", approvals.next_due)
 
 
-def test_one_that_was_refused_for_good_is_tried_after_minutes() -> None:
+def test_a_permanently_refused_approval_is_retried_after_minutes() -> None:
     approvals = Approvals()
     approvals.take("E1", 100.0)
     approvals.refused("E1", Refused("no such event", status=400), 100.0)
     assert approvals.next_due == 400.0
 
 
-def test_who_is_not_ready_is_asked_again_and_who_is_is_believed() -> None:
+def test_a_vm_that_is_not_ready_is_checked_again() -> None:
     approvals = Approvals()
     approvals.take("E1", 0.0)
     assert not approvals.is_ready("E1")
@@ -39,7 +39,7 @@ def test_who_is_not_ready_is_asked_again_and_who_is_is_believed() -> None:
     assert approvals.take("E1", 5.1)
 
 
-def test_an_answer_to_what_is_forgotten_makes_nothing_due() -> None:
+def test_a_response_for_a_forgotten_event_is_ignored() -> None:
     approvals = Approvals()
     approvals.take("E1", 0.0)
     approvals.forget("E1")
@@ -49,7 +49,7 @@ def test_an_answer_to_what_is_forgotten_makes_nothing_due() -> None:
     assert not approvals.is_ready("E1")
 
 
-def test_what_is_forgotten_is_due_never() -> None:
+def test_a_forgotten_event_is_never_due() -> None:
     approvals = Approvals()
     approvals.take("E1", 0.0)
     approvals.told("E1", is_ready=True, again_at=0.0)
@@ -58,7 +58,7 @@ def test_what_is_forgotten_is_due_never() -> None:
     assert not approvals.is_ready("E1")
 
 
-def test_an_answer_that_comes_after_the_event_was_forgotten_makes_nothing_due() -> None:
+def test_a_late_response_for_a_forgotten_event_makes_nothing_due() -> None:
     approvals = Approvals()
     approvals.take("E1", 0.0)
     approvals.forget("E1")

@@ -1,4 +1,4 @@
-"""The audit record takes lines, one by one, and gives back those that are whole."""
+"""Audit log: writing, rotating and reading entries."""
 
 import errno
 import json
@@ -24,25 +24,25 @@ def numbers(path: Path) -> list[object]:
     return [line["n"] for line in Record(path)]
 
 
-def test_lines_are_read_in_the_order_in_which_they_were_written(path: Path) -> None:
+def test_entries_are_read_in_the_order_written(path: Path) -> None:
     for n in range(3):
         Audit(path).write({"n": n})
     assert numbers(path) == [0, 1, 2]
 
 
-def test_a_record_that_was_never_written_has_no_lines(path: Path) -> None:
+def test_a_missing_log_has_no_entries(path: Path) -> None:
     assert numbers(path) == []
 
 
-def test_a_line_is_one_line_of_json_whatever_it_says(path: Path) -> None:
-    said = {
+def test_an_entry_is_one_line_of_json_whatever_it_contains(path: Path) -> None:
+    entry = {
         "output": "two\nlines \u2028 \ud800",
         "at": NOON,
         "hooks": MappingProxyType({Step.PREPARE: ("drain",)}),
         "days": frozenset({"b", "a"}),
         "path": Path("x"),
     }
-    Audit(path).write(said)
+    Audit(path).write(entry)
     text = path.read_bytes()
     assert text.count(b"\n") == 1
     assert json.loads(text) == {
@@ -54,7 +54,7 @@ def test_a_line_is_one_line_of_json_whatever_it_says(path: Path) -> None:
     }
 
 
-def test_what_is_nested_too_deep_is_left_out_of_the_line(path: Path) -> None:
+def test_deeply_nested_values_are_omitted(path: Path) -> None:
     deep: object = []
     for _ in range(2_000):
         deep = [deep]
@@ -62,13 +62,15 @@ def test_what_is_nested_too_deep_is_left_out_of_the_line(path: Path) -> None:
     assert [*Record(path)] == [{"n": 1}]
 
 
-def test_nobody_else_may_read_it(path: Path) -> None:
+def test_only_the_owner_can_read_it(path: Path) -> None:
     Audit(path).write({"n": 0})
     assert path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("half", [b'{"n": 5, "wh', b"\0" * 512, b"{}x"])
-def test_half_a_line_spoils_no_other_and_is_counted(path: Path, half: bytes) -> None:
+def test_a_partial_line_affects_no_other_and_is_counted(
+    path: Path, half: bytes
+) -> None:
     audit = Audit(path)
     audit.write({"n": 0})
     with path.open("ab") as file:
@@ -80,14 +82,16 @@ def test_half_a_line_spoils_no_other_and_is_counted(path: Path, half: bytes) -> 
 
 
 @pytest.mark.parametrize("text", ["3", "[]", '"x"', "\xff", "9" * 5_000])
-def test_what_is_no_object_is_counted_as_broken(path: Path, text: str) -> None:
+def test_a_line_that_is_not_an_object_is_counted_as_broken(
+    path: Path, text: str
+) -> None:
     path.write_text(f"{text}\n", encoding="latin-1")
     record = Record(path)
     assert [*record] == []
     assert record.broken == 1
 
 
-def test_a_full_file_gives_way_to_a_new_one(path: Path) -> None:
+def test_a_full_file_is_rotated(path: Path) -> None:
     audit = Audit(path, largest=30)
     for n in range(4):
         audit.write({"n": n, "x": "......."})  # 23 bytes
@@ -96,7 +100,7 @@ def test_a_full_file_gives_way_to_a_new_one(path: Path) -> None:
     assert numbers(path) == [0, 1, 2, 3]
 
 
-def test_only_a_few_full_files_are_kept(path: Path) -> None:
+def test_only_a_few_rotated_files_are_kept(path: Path) -> None:
     audit = Audit(path, largest=1)
     for n in range(OLDER + 5):
         audit.write({"n": n})
@@ -104,7 +108,7 @@ def test_only_a_few_full_files_are_kept(path: Path) -> None:
     assert numbers(path) == [*range(4, OLDER + 5)]
 
 
-def test_a_file_that_gets_another_name_while_it_is_opened_is_read_once(
+def test_a_file_renamed_while_it_is_opened_is_read_once(
     path: Path,
 ) -> None:
     Audit(path).write({"n": 0})
@@ -112,20 +116,20 @@ def test_a_file_that_gets_another_name_while_it_is_opened_is_read_once(
     assert numbers(path) == [0]
 
 
-def test_lines_that_make_room_while_the_record_is_read_are_not_lost(
+def test_entries_rotated_while_reading_are_not_lost(
     path: Path,
 ) -> None:
     audit = Audit(path, largest=1)
     for n in range(OLDER + 1):
         audit.write({"n": n})
-    found = []
+    read_numbers = []
     for line in Record(path):
-        found.append(line["n"])
+        read_numbers.append(line["n"])
         audit.write({"n": "later"})
-    assert found == [*range(OLDER + 1)]
+    assert read_numbers == [*range(OLDER + 1)]
 
 
-def test_a_line_is_on_the_disk_before_write_returns(path: Path) -> None:
+def test_an_entry_is_on_disk_before_write_returns(path: Path) -> None:
     synced: list[str] = []
 
     def fsync(number: int) -> None:
@@ -133,11 +137,11 @@ def test_a_line_is_on_the_disk_before_write_returns(path: Path) -> None:
         os.fsync(number)
 
     Audit(path, disk=Disk(fsync=fsync)).write({"n": 0})
-    assert synced == [str(path), str(path.parent)]  # the name is on it, too
+    assert synced == [str(path), str(path.parent)]  # the folder entry is synced as well
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
-def test_a_disk_that_takes_nothing_is_told_in_a_sentence(path: Path, code: int) -> None:
+def test_a_disk_error_is_reported_in_a_sentence(path: Path, code: int) -> None:
     def write(number: int, text: bytes) -> int:
         raise OSError(code, os.strerror(code))
 
@@ -145,7 +149,7 @@ def test_a_disk_that_takes_nothing_is_told_in_a_sentence(path: Path, code: int) 
         Audit(path, disk=Disk(write=write)).write({"n": 0})
 
 
-def test_a_line_of_which_the_disk_took_a_part_is_written_again_whole(
+def test_a_partially_written_entry_is_written_again_in_full(
     path: Path,
 ) -> None:
     def write(number: int, text: bytes) -> int:

@@ -1,4 +1,4 @@
-"""A word that wakes those who wait for it."""
+"""Cuts: cancellation that wakes waiting threads."""
 
 import os
 from select import select
@@ -10,16 +10,16 @@ def is_awake(file: int) -> bool:
     return bool(select([file], [], [], 0)[0])
 
 
-def test_a_cut_wakes_all_who_wait() -> None:
+def test_a_cut_wakes_all_waiters() -> None:
     cut = Cut()
-    with cut.waking() as one, cut.waking() as other:
-        assert not is_awake(one)
+    with cut.waking() as first, cut.waking() as second:
+        assert not is_awake(first)
         cut.cut("the event is gone")
-        assert is_awake(one)
-        assert is_awake(other)
+        assert is_awake(first)
+        assert is_awake(second)
 
 
-def test_who_waits_no_more_is_not_woken_and_leaves_no_file() -> None:
+def test_a_finished_waiter_is_not_woken_and_leaves_no_open_file() -> None:
     before = sorted(os.listdir("/proc/self/fd"))
     cut = Cut()
     with cut.waking():

@@ -1,4 +1,4 @@
-"""Whether all that a plan needs is on this machine."""
+"""Configuration check: whether this machine has everything a plan needs."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,20 +17,20 @@ def a_script(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> str:
 
 def found(folder: Path, *command: str, python: str | None = None) -> list[str]:
     hook = Hook(name="h", command=command, python=python)
-    said = check(Plan(state=folder, hooks={"h": hook}))
-    assert all(each.startswith('hook "h": ') for each in said)
-    return [each.removeprefix('hook "h": ') for each in said]
+    problems = check(Plan(state=folder, hooks={"h": hook}))
+    assert all(problem.startswith('hook "h": ') for problem in problems)
+    return [problem.removeprefix('hook "h": ') for problem in problems]
 
 
 # --- commands ----------------------------------------------------------------
 
 
-def test_a_command_that_can_be_run_is_well(tmp_path: Path) -> None:
+def test_a_runnable_command_is_fine(tmp_path: Path) -> None:
     assert found(tmp_path, a_script(tmp_path / "drain"), "--now") == []
     assert found(tmp_path, "sh", "-c", "true") == []
 
 
-def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_a_missing_command_is_reported(tmp_path: Path) -> None:
     missing = str(tmp_path / "drain")
     assert found(tmp_path, missing) == [f"{missing} does not exist"]
 
@@ -43,14 +43,14 @@ def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
         ("$HOME/drain", "only a shell knows ~ and $: write a text instead of a list"),
     ],
 )
-def test_what_only_a_shell_understands_is_told(
+def test_shell_syntax_in_a_list_is_reported(
     tmp_path: Path, name: str, hint: str
 ) -> None:
     missing = f"{tmp_path}/{name}"
     assert found(tmp_path, missing) == [f"{missing} does not exist; {hint}"]
 
 
-def test_what_env_is_to_run_is_looked_at_too(tmp_path: Path) -> None:
+def test_the_command_after_env_is_checked(tmp_path: Path) -> None:
     missing = str(tmp_path / "drain")
     assert found(tmp_path, "env", "A=1", "B=/x", missing) == [
         f"{missing} does not exist"
@@ -60,17 +60,19 @@ def test_what_env_is_to_run_is_looked_at_too(tmp_path: Path) -> None:
     assert found(tmp_path, "env", "A=1") == []
 
 
-def test_a_command_that_is_a_directory_is_told(tmp_path: Path) -> None:
+def test_a_directory_as_command_is_reported(tmp_path: Path) -> None:
     assert found(tmp_path, str(tmp_path)) == [f"{tmp_path} is a directory"]
 
 
-def test_a_command_that_is_not_executable_is_told(tmp_path: Path) -> None:
+def test_a_command_that_is_not_executable_is_reported(tmp_path: Path) -> None:
     script = a_script(tmp_path / "drain", mode=0o644)
-    (said,) = found(tmp_path, script)
-    assert said == f"{script} is not executable by this user; `chmod +x` may make it so"
+    (problem,) = found(tmp_path, script)
+    assert (
+        problem == f"{script} is not executable by this user; `chmod +x` may make it so"
+    )
 
 
-def test_a_name_is_looked_for_in_the_path(
+def test_a_bare_name_is_looked_up_in_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert found(tmp_path, "drain-7") == ["drain-7 is not in $PATH"]
@@ -88,22 +90,22 @@ def test_a_name_is_looked_for_in_the_path(
         ("#!/bin/sh\r\n", "has lines that end as on Windows"),
     ],
 )
-def test_a_script_whose_interpreter_is_not_there_is_told(
+def test_a_script_with_a_missing_interpreter_is_reported(
     tmp_path: Path, first: str, said: str
 ) -> None:
     script = a_script(tmp_path / "drain", first)
-    (told,) = found(tmp_path, script)
-    assert told.startswith(f"{script} {said}")
+    (problem,) = found(tmp_path, script)
+    assert problem.startswith(f"{script} {said}")
 
 
 @pytest.mark.parametrize(
     "first", ["#!/usr/bin/env sh\n", "#!/usr/bin/env -S sh -e\n", "#!\n", "true\n", ""]
 )
-def test_a_script_may_begin_otherwise(tmp_path: Path, first: str) -> None:
+def test_other_first_lines_are_accepted(tmp_path: Path, first: str) -> None:
     assert found(tmp_path, a_script(tmp_path / "drain", first)) == []
 
 
-# --- text for the shell ------------------------------------------------------
+# --- shell commands ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -120,22 +122,24 @@ def test_a_script_may_begin_otherwise(tmp_path: Path, first: str) -> None:
         "/bin/sh -c true",
     ],
 )
-def test_text_that_the_shell_may_well_run_is_well(tmp_path: Path, text: str) -> None:
+def test_a_plausible_shell_command_is_accepted(tmp_path: Path, text: str) -> None:
     assert found(tmp_path, "/bin/sh", "-c", text) == []
 
 
 @pytest.mark.parametrize("text", ["drain-7 --now", "drain-7", "/no/drain-7; true"])
-def test_text_whose_first_word_is_not_found_is_told(tmp_path: Path, text: str) -> None:
-    (said,) = found(tmp_path, "/bin/sh", "-c", text)
-    assert "drain-7 is not found by /bin/sh" in said
+def test_a_shell_command_with_an_unknown_first_word_is_reported(
+    tmp_path: Path, text: str
+) -> None:
+    (problem,) = found(tmp_path, "/bin/sh", "-c", text)
+    assert "drain-7 is not found by /bin/sh" in problem
 
 
-def test_text_that_the_shell_cannot_read_is_told(tmp_path: Path) -> None:
-    (said,) = found(tmp_path, "/bin/sh", "-c", "echo 'drain")
-    assert said.startswith("/bin/sh cannot read it: ")
+def test_a_shell_syntax_error_is_reported(tmp_path: Path) -> None:
+    (problem,) = found(tmp_path, "/bin/sh", "-c", "echo 'drain")
+    assert problem.startswith("/bin/sh cannot read it: ")
 
 
-def test_no_text_is_run(tmp_path: Path) -> None:
+def test_shell_commands_are_not_run(tmp_path: Path) -> None:
     found(tmp_path, "/bin/sh", "-c", f"touch {tmp_path}/x; no-such-thing")
     assert not (tmp_path / "x").exists()
 
@@ -153,14 +157,14 @@ def test_no_text_is_run(tmp_path: Path) -> None:
         ("json:__doc__", ["TypeError: json:__doc__ is not a function"]),
     ],
 )
-def test_a_function_is_looked_for_where_it_is_called(
+def test_a_function_is_looked_up_as_when_it_is_called(
     tmp_path: Path, target: str, said: list[str]
 ) -> None:
-    told = found(tmp_path, python=target)
-    assert told == [f"{target} cannot be called: {each}" for each in said]
+    problems = found(tmp_path, python=target)
+    assert problems == [f"{target} cannot be called: {reason}" for reason in said]
 
 
-def test_a_module_of_the_folder_one_is_in_is_not_found(
+def test_a_module_in_the_current_folder_is_not_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "our_drain.py").write_text("def f(event): ...\n")
@@ -173,15 +177,15 @@ def test_a_module_of_the_folder_one_is_in_is_not_found(
 # --- folders and addresses ---------------------------------------------------
 
 
-def test_a_state_folder_may_be_made_later(tmp_path: Path) -> None:
+def test_the_state_folder_may_be_created_later(tmp_path: Path) -> None:
     assert check(Plan(state=tmp_path / "a" / "b")) == []
     assert not (tmp_path / "a").exists()
 
 
-def test_a_state_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_file_as_state_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
-    (said,) = check(Plan(state=tmp_path / "f"))
-    assert said.startswith(f"state: {tmp_path}/f is not a folder")
+    (problem,) = check(Plan(state=tmp_path / "f"))
+    assert problem.startswith(f"state: {tmp_path}/f is not a folder")
     (below,) = check(Plan(state=tmp_path / "f" / "x"))
     assert below == (
         f"state: {tmp_path}/f/x cannot be made in {tmp_path}/f by this user; `state` in"
@@ -189,28 +193,26 @@ def test_a_state_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_in_which_nobody_writes_is_told() -> None:
-    (said,) = check(Plan(state=Path("/proc/self/x")))
-    assert said.startswith("state: /proc/self/x cannot be made in /proc/self")
+def test_an_unwritable_folder_is_reported() -> None:
+    (problem,) = check(Plan(state=Path("/proc/self/x")))
+    assert problem.startswith("state: /proc/self/x cannot be made in /proc/self")
 
 
-def test_the_folder_of_the_textfile_must_be_there(tmp_path: Path) -> None:
+def test_the_folder_of_the_textfile_must_exist(tmp_path: Path) -> None:
     plan = Plan(state=tmp_path, textfile=tmp_path / "f.prom")
     assert check(plan) == []
-    (said,) = check(replace(plan, textfile=tmp_path / "no" / "f.prom"))
-    assert said.startswith(f"textfile: {tmp_path}/no is not a folder")
+    (problem,) = check(replace(plan, textfile=tmp_path / "no" / "f.prom"))
+    assert problem.startswith(f"textfile: {tmp_path}/no is not a folder")
 
 
 @pytest.mark.parametrize(
     "address", ["9254", "x:y", "a b:1", "127.0.0.1:65536", ":1", "[x]:1", "1:2:3"]
 )
-def test_an_address_that_is_none_is_told(tmp_path: Path, address: str) -> None:
-    (said,) = check(Plan(state=tmp_path, metrics=address))
-    assert said.startswith(f"metrics: {address} is not an address")
+def test_an_invalid_address_is_reported(tmp_path: Path, address: str) -> None:
+    (problem,) = check(Plan(state=tmp_path, metrics=address))
+    assert problem.startswith(f"metrics: {address} is not an address")
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:9254", "localhost:80"])
-def test_an_address_may_be_written_in_several_ways(
-    tmp_path: Path, address: str
-) -> None:
+def test_valid_addresses_are_accepted(tmp_path: Path, address: str) -> None:
     assert check(Plan(state=tmp_path, metrics=address)) == []

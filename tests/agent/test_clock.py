@@ -1,4 +1,4 @@
-"""The service's time, as the agent knows it."""
+"""Service clock: the agent's estimate of the service's time."""
 
 import time
 from datetime import timedelta
@@ -9,7 +9,7 @@ from forewarn.agent.clock import ServiceClock
 from forewarn.client.reckoning import Reckoning
 
 
-def test_a_date_without_its_fraction_does_not_set_the_clock_back() -> None:
+def test_a_truncated_date_does_not_set_the_clock_back() -> None:
     clock, at = ServiceClock(), time.monotonic()
     clock.hear(Reckoning(date=NOON, at=at - 0.9))
     before = clock.now()
@@ -17,14 +17,14 @@ def test_a_date_without_its_fraction_does_not_set_the_clock_back() -> None:
     assert clock.now() >= before >= NOON + timedelta(seconds=0.9)
 
 
-def test_a_clock_that_was_set_back_is_believed() -> None:
+def test_a_clock_set_back_is_followed() -> None:
     clock, at = ServiceClock(), time.monotonic()
     clock.hear(Reckoning(date=NOON, at=at))
     clock.hear(Reckoning(date=NOON - 60 * SECOND, at=at))
     assert clock.now() < NOON
 
 
-def test_this_machines_own_time_counts_for_nothing_once_a_date_is_told() -> None:
+def test_the_local_clock_is_ignored_once_a_date_is_known() -> None:
     clock = ServiceClock()
     heard = clock.now() - SECOND
     clock.hear(Reckoning(date=heard, at=time.monotonic()))

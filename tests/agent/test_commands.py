@@ -1,4 +1,4 @@
-"""Commands that cannot be run, and scripts that do not say by what."""
+"""Hook commands that cannot be run, and scripts without an interpreter line."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ def ran_command(*command: str | Path) -> Ended:
 
 
 def why(*command: str | Path) -> str:
-    """Run what cannot be run; answer the reason."""
+    """Run a command that cannot be run and return the reason."""
     ended = ran_command(*command)
     assert (ended.outcome, ended.code, ended.tries) == (Outcome.FAILED, None, 1)
     return ended.reason
@@ -28,66 +28,66 @@ def write(path: Path, content: str | bytes, mode: int = 0o755) -> Path:
     return path
 
 
-def test_a_command_that_is_gone_is_named() -> None:
+def test_a_missing_command_is_named() -> None:
     assert why("/does/not/exist") == "/does/not/exist does not exist"
 
 
-def test_a_command_that_is_nowhere_in_path_is_named() -> None:
+def test_a_command_not_in_path_is_named() -> None:
     assert why("no-such-command") == "no-such-command does not exist"
 
 
-def test_a_command_behind_a_file_does_not_exist(tmp_path: Path) -> None:
+def test_a_command_below_a_file_does_not_exist(tmp_path: Path) -> None:
     below = write(tmp_path / "file", "") / "command"
     assert why(below) == f"{below} does not exist"
 
 
-def test_a_directory_is_no_command(tmp_path: Path) -> None:
+def test_a_directory_is_not_a_command(tmp_path: Path) -> None:
     assert why(tmp_path) == f"{tmp_path} is a directory"
 
 
-def test_a_file_without_the_right_to_run_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_named(tmp_path: Path) -> None:
     script = write(tmp_path / "script", "#!/bin/sh\n", mode=0o644)
     assert why(script) == f"{script} is not executable"
 
 
-def test_an_interpreter_that_is_missing_is_told_from_a_missing_command(
+def test_a_missing_interpreter_differs_from_a_missing_command(
     tmp_path: Path,
 ) -> None:
     script = write(tmp_path / "script", "#!/no/such/interpreter\n")
     assert why(script) == f"{script} wants an interpreter that does not exist"
 
 
-def test_a_program_of_another_machine_is_no_script(tmp_path: Path) -> None:
+def test_a_program_for_another_machine_is_refused(tmp_path: Path) -> None:
     program = write(tmp_path / "program", b"\x7fELF\0\0\0\0")
     assert why(program) == f"{program} is no program for this machine"
 
 
-def test_arguments_may_be_too_long() -> None:
-    said = "/bin/true cannot be run: its arguments and its environment are too long"
-    assert why("/bin/true", "x" * 200_000) == said
+def test_arguments_that_are_too_long_are_reported() -> None:
+    expected = "/bin/true cannot be run: its arguments and its environment are too long"
+    assert why("/bin/true", "x" * 200_000) == expected
 
 
-def test_a_zero_in_a_command_is_told() -> None:
+def test_a_null_byte_in_a_command_is_reported() -> None:
     assert why("/bin/true", "a\0b") == "/bin/true cannot be run: embedded null byte"
 
 
-def test_a_hook_without_a_command_is_told() -> None:
+def test_a_hook_without_a_command_is_reported() -> None:
     assert why() == "it has no command"
     assert why("") == "it has no command"
 
 
-def test_a_command_that_cannot_be_run_is_tried_again(tmp_path: Path) -> None:
+def test_a_command_that_cannot_be_run_is_retried(tmp_path: Path) -> None:
     hook = Hook(name="x", command=("/does/not/exist",), tries=3, retry_after=0)
     assert ran(hook).tries == 3
 
 
-def test_a_script_that_names_no_interpreter_is_run_by_the_shell(tmp_path: Path) -> None:
+def test_a_script_without_an_interpreter_is_run_by_the_shell(tmp_path: Path) -> None:
     script = write(tmp_path / "script", 'echo "$0" "$@"; exit 3')
     ended = ran_command(script, "two words")
     assert (ended.output, ended.code) == (f"{script} two words\n", 3)
 
 
-def test_a_script_that_names_no_interpreter_is_found_in_path(
+def test_a_script_without_an_interpreter_is_found_in_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "prepare-it", "echo found")

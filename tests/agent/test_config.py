@@ -1,4 +1,4 @@
-"""The agent's file: what it may say, and what is odd."""
+"""Agent configuration: accepted keys and values, and warnings."""
 
 from datetime import time
 from pathlib import Path
@@ -19,7 +19,7 @@ from forewarn.agent.plan import (
     Window,
 )
 
-# --- what it may say ---------------------------------------------------------
+# --- accepted values ---------------------------------------------------------
 
 
 def test_every_key_is_read(file: Path, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ ready = "ready"
     )
 
 
-def test_what_is_not_said_is_as_the_plan_has_it(file: Path) -> None:
+def test_missing_keys_get_the_defaults_of_the_plan(file: Path) -> None:
     plan = read(file, USED)
     assert plan == Plan(
         state=plan.state,
@@ -137,18 +137,18 @@ def test_what_is_not_said_is_as_the_plan_has_it(file: Path) -> None:
     )
 
 
-def test_a_command_in_one_text_is_for_the_shell(file: Path) -> None:
+def test_a_command_given_as_text_is_run_by_the_shell(file: Path) -> None:
     plan = read(file, USED.replace('["drain"]\n[', '"drain | tee x"\n['))
     assert plan.hooks["drain"].command == ("/bin/sh", "-c", "drain | tee x")
 
 
-def test_paths_begin_where_the_file_is(file: Path, tmp_path: Path) -> None:
+def test_relative_paths_start_at_the_file(file: Path, tmp_path: Path) -> None:
     assert read(file, f'state = "s"\n{USED}').state == tmp_path / "s"
     nearby = read(file, USED.replace('command = ["drain"]', 'command = ["bin/drain"]'))
     assert nearby.hooks["drain"].command == (str(tmp_path / "bin/drain"),)
 
 
-def test_a_rule_without_a_name_is_called_by_its_number(file: Path) -> None:
+def test_a_rule_without_a_name_is_named_by_its_number(file: Path) -> None:
     plan = read(file, f'{RULE}[[rules]]\ntypes = ["Freeze"]\napprove = "never"\n')
     assert [rule.name for rule in plan.rules] == ["r", "rule 2"]
 
@@ -163,19 +163,19 @@ def test_a_rule_without_a_name_is_called_by_its_number(file: Path) -> None:
         ("{}", time(), time()),
     ],
 )
-def test_a_window_may_leave_out_its_ends(
+def test_a_window_may_omit_its_bounds(
     file: Path, written: str, begins: time, ends: time
 ) -> None:
     rule = read(file, f"{RULE}window = {written}\n").rules[0]
     assert rule.window == Window(begins=begins, ends=ends)
 
 
-def test_a_file_of_windows_is_read(file: Path) -> None:
+def test_a_file_with_windows_line_endings_is_read(file: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + RULE.replace("\n", "\r\n").encode())
     assert config.read(file).rules[0].name == "r"
 
 
-# --- what is odd -------------------------------------------------------------
+# --- warnings ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -213,10 +213,10 @@ def test_a_file_of_windows_is_read(file: Path) -> None:
         ),
     ],
 )
-def test_what_is_hardly_meant_is_warned_of(file: Path, text: str, said: str) -> None:
+def test_an_unlikely_setting_causes_a_warning(file: Path, text: str, said: str) -> None:
     assert warnings(file, text) == [said]
 
 
-def test_nothing_is_odd_about_a_usual_file(file: Path) -> None:
+def test_a_usual_file_causes_no_warning(file: Path) -> None:
     text = f'{USED}[[rules]]\nname = "s"\nconcerns = "others"\napprove = "never"\n'
     assert warnings(file, text) == []

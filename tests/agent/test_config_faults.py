@@ -1,4 +1,4 @@
-"""The agent's file: what it may not say, and what is said of that."""
+"""Agent configuration errors: what is refused, and the messages."""
 
 import sys
 import zoneinfo
@@ -281,7 +281,7 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
     ],
 )
-def test_a_complaint_tells_the_line_and_what_was_meant(
+def test_an_error_names_the_line_and_the_likely_intention(
     file: Path, text: str, said: str
 ) -> None:
     assert said in complaints(file, text)
@@ -298,49 +298,52 @@ def test_a_complaint_tells_the_line_and_what_was_meant(
         (f"a = {'[' * 3000}", "line 1: this is no configuration"),
     ],
 )
-def test_a_file_without_sense_is_refused(file: Path, text: str, said: str) -> None:
-    (found,) = complaints(file, text)
-    assert found.startswith(said)
+def test_an_unusable_file_is_refused(file: Path, text: str, said: str) -> None:
+    (message,) = complaints(file, text)
+    assert message.startswith(said)
 
 
-def test_a_file_that_is_no_text_is_refused_at_its_line(file: Path) -> None:
+def test_a_file_that_is_not_utf_8_is_refused_with_its_line(file: Path) -> None:
     file.write_bytes(b'name = "x"\nstate = "\xff"\n')
     with pytest.raises(CannotStart, match=r"agent.toml, line 2: this is not UTF-8"):
         config.read(file)
 
 
-def test_a_file_that_cannot_be_read_is_told(file: Path, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(file: Path, tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="no such file or directory; write it, or"):
         config.read(file)
     with pytest.raises(CannotStart, match="cannot be read: is a directory"):
         config.read(tmp_path)
 
 
-def test_all_complaints_are_made_at_once_in_the_order_of_the_lines(file: Path) -> None:
+def test_all_errors_are_reported_at_once_in_line_order(file: Path) -> None:
     text = f'{HOOK}trys = 1\n{RULE}prepare = ["x"]\nwindow = 3\n'
-    said = complaints(file, f'nam = "x"\n{text}')
-    lines = [int(each.split(":")[0].removeprefix("line ")) for each in said]
+    messages = complaints(file, f'nam = "x"\n{text}')
+    lines = [int(message.split(":")[0].removeprefix("line ")) for message in messages]
     assert lines == [1, 4, 8, 9]
 
 
-def test_a_faulty_file_is_an_error_of_its_own(file: Path) -> None:
+def test_a_faulty_file_has_its_own_error_class(file: Path) -> None:
     with pytest.raises(FaultyFile):
         read(file, "x = 1\n")
 
 
-def test_a_machine_without_time_zones_is_told_so(
+def test_a_missing_time_zone_database_is_reported(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ["tzdata", *(each for each in sys.modules if each[:7] == "tzdata.")]:
+    for name in [
+        "tzdata",
+        *(module for module in sys.modules if module[:7] == "tzdata."),
+    ]:
         monkeypatch.setitem(sys.modules, name, None)
     zoneinfo.reset_tzpath(to=())
     zoneinfo.ZoneInfo.clear_cache()
     try:
-        (said,) = complaints(file, f'{RULE}window = {{zone = "Europe/Berlin"}}\n')
+        (message,) = complaints(file, f'{RULE}window = {{zone = "Europe/Berlin"}}\n')
         utc = read(file, f'{RULE}window = {{zone = "utc"}}\n').rules[0].window
     finally:
         zoneinfo.reset_tzpath()
-    assert "has no time zone database" in said
+    assert "has no time zone database" in message
     assert utc == Window(zone="UTC")
 
 
@@ -365,7 +368,7 @@ SNIPPETS = st.sampled_from(
 
 @given(st.lists(SNIPPETS, max_size=12))
 @example(["[[hooks]]"])
-def test_any_file_is_a_plan_or_a_list_of_complaints(
+def test_any_file_gives_a_plan_or_a_list_of_errors(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str]
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "any.toml"
@@ -373,6 +376,6 @@ def test_any_file_is_a_plan_or_a_list_of_complaints(
     try:
         assert config.read(file).rules
     except CannotStart as error:
-        said = str(error).splitlines()
-        assert said
-        assert all(each.startswith(f"{file}, line ") for each in said)
+        messages = str(error).splitlines()
+        assert messages
+        assert all(message.startswith(f"{file}, line ") for message in messages)

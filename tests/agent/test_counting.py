@@ -1,4 +1,4 @@
-"""What is written down, as numbers."""
+"""Agent metrics: how audit entries are counted."""
 
 from dataclasses import replace
 
@@ -13,13 +13,13 @@ from forewarn.errors import Refused, Unreachable
 
 def counted(*notes: Note, life: Impact | None = None) -> Metrics:
     metrics = Metrics()
-    for each in notes:
-        counting.count(each, replace(a_life(), impact=life or Impact()), metrics)
+    for entry in notes:
+        counting.count(entry, replace(a_life(), impact=life or Impact()), metrics)
     return metrics
 
 
 def total(metrics: Metrics, series: str) -> str:
-    """The number that stands behind one series, as it is told."""
+    """Return the rendered value of a series, or "none"."""
     lines = dict(
         line.rsplit(" ", 1)
         for line in metrics.render().splitlines()
@@ -38,7 +38,7 @@ def test_a_decision_counts_for_its_rule_with_the_notice_given() -> None:
     assert total(metrics, 'notice_given_seconds_sum{type="Reboot"}') == "1800"
 
 
-def test_a_hook_counts_by_its_step_and_outcome_with_its_time() -> None:
+def test_a_hook_counts_by_step_and_outcome_with_its_duration() -> None:
     failed = a_run(outcome=Outcome.FAILED)
     metrics = counted(ended(a_life(), failed, NOON), ended(a_life(), a_run(), NOON))
     assert metrics.value("hooks_total", step="prepare", outcome="failed") == 1
@@ -53,7 +53,7 @@ def test_an_approval_counts_with_the_notice_used() -> None:
     assert total(metrics, 'notice_used_seconds_sum{type="Reboot"}') == "42"
 
 
-def test_an_approval_that_is_not_taken_counts_by_its_answer() -> None:
+def test_a_failed_approval_counts_by_its_response() -> None:
     metrics = Metrics()
     counting.count_refusal(Refused("no", status=400), metrics)
     counting.count_refusal(Unreachable("nobody is there"), metrics)
@@ -61,7 +61,7 @@ def test_an_approval_that_is_not_taken_counts_by_its_answer() -> None:
     assert metrics.value("approvals_total", answer="unreachable") == 1
 
 
-def test_only_a_start_that_others_have_approved_counts_as_theirs() -> None:
+def test_only_a_start_approved_elsewhere_counts_as_such() -> None:
     metrics = counted(
         note("started", a_life(), NOON, approved_elsewhere=True),
         note("started", a_life(), NOON, approved_elsewhere=False),
@@ -69,7 +69,7 @@ def test_only_a_start_that_others_have_approved_counts_as_theirs() -> None:
     assert metrics.value("approved_elsewhere_total") == 1
 
 
-def test_the_impact_counts_if_the_event_took_place() -> None:
+def test_the_impact_counts_only_if_the_event_took_place() -> None:
     felt = Impact(boots=1, seconds=9.0, total=12.0)
     metrics = counted(note("gone", a_life(), NOON, after_start=True), life=felt)
     assert metrics.value("boots_total") == 1
@@ -79,7 +79,7 @@ def test_the_impact_counts_if_the_event_took_place() -> None:
     assert total(metrics, 'impact_seconds_count{type="Reboot"}') in ("none", "0")
 
 
-def test_only_events_that_are_in_the_document_are_shown() -> None:
+def test_only_events_in_the_document_are_shown() -> None:
     metrics = Metrics()
     gone = a_life(event=an_event("E2"), seen=Seen.GONE)
     counting.show([a_life(), gone], metrics)

@@ -1,4 +1,4 @@
-"""What is to be done next about one event."""
+"""Course of one event: the next orders for its hooks and its approval."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,18 +22,18 @@ from forewarn.agent.plan import Approve, Step, Together
 
 
 def begun(step: Advance) -> list[tuple[str, str, int]]:
-    orders = [each for each in step.orders if isinstance(each, Begin)]
-    return [(each.run.step, each.run.hook, each.run.times) for each in orders]
+    orders = [order for order in step.orders if isinstance(order, Begin)]
+    return [(order.run.step, order.run.hook, order.run.times) for order in orders]
 
 
 def said(step: Advance) -> list[str]:
-    return [each.what for each in step.notes]
+    return [entry.what for entry in step.notes]
 
 
 TWO = {Step.PREPARE: ("drain", "flush"), Step.RECOVER: ("fill", "tell")}
 
 
-def test_an_event_that_is_scheduled_is_prepared_for_and_not_approved_yet() -> None:
+def test_a_scheduled_event_is_prepared_and_not_approved_yet() -> None:
     step = advance(a_life(), about())
     assert begun(step) == [("prepare", "drain", 1)]
     assert Post() not in step.orders
@@ -41,12 +41,12 @@ def test_an_event_that_is_scheduled_is_prepared_for_and_not_approved_yet() -> No
     assert said(step) == ["hook-began"]
 
 
-def test_what_is_prepared_is_approved() -> None:
+def test_a_prepared_event_is_approved() -> None:
     assert advance(a_life(runs=(a_run(),)), about()).orders == (Post(),)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.CUT])
-def test_what_could_not_be_prepared_is_neither_approved_nor_tried_again(
+def test_a_failed_preparation_is_neither_approved_nor_retried(
     outcome: Outcome,
 ) -> None:
     life = a_life(runs=(a_run(outcome=outcome),))
@@ -55,12 +55,12 @@ def test_what_could_not_be_prepared_is_neither_approved_nor_tried_again(
     assert course.not_approved(life) == f"drain: {outcome}"
 
 
-def test_a_hook_that_runs_is_waited_for() -> None:
+def test_a_running_hook_is_waited_for() -> None:
     life = a_life(runs=(a_run(outcome=Outcome.RUNNING),))
     assert advance(life, about(running=["run-0"])).orders == ()
 
 
-def test_a_hook_that_was_running_when_the_agent_died_is_begun_again() -> None:
+def test_a_hook_interrupted_by_the_agent_s_death_is_started_again() -> None:
     life = a_life(runs=(a_run(outcome=Outcome.RUNNING),))
     step = advance(life, about())
     assert begun(step) == [("prepare", "drain", 2)]
@@ -77,12 +77,12 @@ def test_hooks_run_one_after_another() -> None:
     assert advance(life, about()).orders == (Post(),)
 
 
-def test_after_a_failed_preparation_no_other_begins() -> None:
+def test_after_a_failed_preparation_no_other_hook_starts() -> None:
     life = a_life(course=a_course(hooks=TWO), runs=(a_run(outcome=Outcome.FAILED),))
     assert advance(life, about()).orders == ()
 
 
-def test_after_a_failed_recovery_the_next_one_begins() -> None:
+def test_after_a_failed_recovery_the_next_hook_starts() -> None:
     failed = a_run("fill", step=Step.RECOVER, outcome=Outcome.FAILED)
     life = a_life(
         seen=Seen.GONE, started_at=NOON, course=a_course(hooks=TWO), runs=(failed,)
@@ -90,7 +90,7 @@ def test_after_a_failed_recovery_the_next_one_begins() -> None:
     assert begun(advance(life, about())) == [("recover", "tell", 1)]
 
 
-def test_parallel_hooks_begin_together_and_each_has_to_succeed() -> None:
+def test_parallel_hooks_start_together_and_all_must_succeed() -> None:
     life = a_life(course=a_course(hooks=TWO, parallel=True))
     step = advance(life, about())
     assert begun(step) == [("prepare", "drain", 1), ("prepare", "flush", 1)]
@@ -100,29 +100,29 @@ def test_parallel_hooks_begin_together_and_each_has_to_succeed() -> None:
     assert advance(half, about()).orders == ()
 
 
-def test_at_once_means_before_the_hooks_have_ended() -> None:
+def test_at_once_approves_before_the_hooks_have_ended() -> None:
     life = a_life(course=a_course(approve=Approve.AT_ONCE))
     step = advance(life, about())
     assert begun(step) == [("prepare", "drain", 1)]
     assert step.orders[-1] == Post()
 
 
-def test_never_means_never() -> None:
+def test_never_does_not_approve() -> None:
     life = a_life(course=a_course(approve=Approve.NEVER), runs=(a_run(),))
     assert advance(life, about()).orders == ()
     assert course.not_approved(life) == 'rule "all" says never'
 
 
-def test_only_the_first_named_approves() -> None:
+def test_only_the_first_listed_vm_approves() -> None:
     event = an_event(resources=["web-1", "web-0"])
     life = a_life(event=event, is_leader=False, runs=(a_run(),))
     assert advance(life, about()).orders == ()
     assert course.not_approved(life) == "web-1 is named first and is the one to approve"
-    each = replace(life, course=a_course(together=Together.EACH))
-    assert advance(each, about()).orders == (Post(),)
+    every_vm = replace(life, course=a_course(together=Together.EACH))
+    assert advance(every_vm, about()).orders == (Post(),)
 
 
-def test_whether_all_are_ready_is_asked_when_this_vm_is() -> None:
+def test_readiness_of_all_is_checked_once_this_vm_is_ready() -> None:
     asking = a_course(together=Together.WHEN_READY, ready="all-drained")
     life = a_life(course=asking, is_leader=False)
     assert begun(advance(life, about())) == [("prepare", "drain", 1)]
@@ -130,19 +130,19 @@ def test_whether_all_are_ready_is_asked_when_this_vm_is() -> None:
     assert advance(life, about()).orders == (AskReady(hook="all-drained"),)
 
 
-def test_what_is_gone_is_not_approved_though_it_is_prepared() -> None:
+def test_an_event_that_is_gone_is_not_approved_though_prepared() -> None:
     step = advance(a_life(seen=Seen.GONE, runs=(a_run(),)), about())
     assert begun(step) == [("undo", "resume", 1)]
     assert Post() not in step.orders
 
 
-def test_what_is_approved_is_not_approved_again() -> None:
+def test_an_approved_event_is_not_approved_again() -> None:
     life = a_life(runs=(a_run(),), approved_at=NOON)
     assert advance(life, about()).orders == ()
     assert course.approve(life, "200", NOON).notes == ()
 
 
-def test_when_it_is_first_sent_is_remembered() -> None:
+def test_the_time_of_the_first_approval_request_is_recorded() -> None:
     sent = course.post(a_life(), NOON)
     posted = sent.life
     assert said(sent) == ["approval-sent"]
@@ -150,7 +150,7 @@ def test_when_it_is_first_sent_is_remembered() -> None:
     assert course.post(posted, NOON + MINUTE) == Advance(life=posted)
 
 
-def test_an_approval_tells_how_much_of_the_notice_was_used() -> None:
+def test_an_approval_records_how_much_notice_was_used() -> None:
     step = course.approve(a_life(runs=(a_run(),)), "200", NOON + 42 * SECOND)
     assert step.life.approved_at == NOON + 42 * SECOND
     assert step.notes[0].said == {
@@ -160,7 +160,7 @@ def test_an_approval_tells_how_much_of_the_notice_was_used() -> None:
     }
 
 
-def test_hooks_get_the_time_to_not_before_less_the_reserve() -> None:
+def test_hooks_have_until_not_before_minus_the_reserve() -> None:
     step = advance(a_life(), about(reserve=30))
     order = step.orders[0]
     assert isinstance(order, Begin)
@@ -168,21 +168,21 @@ def test_hooks_get_the_time_to_not_before_less_the_reserve() -> None:
     assert step.notes[0].said["seconds_left"] == 870.0
 
 
-def test_of_little_time_no_more_than_a_fifth_is_kept_in_reserve() -> None:
+def test_the_reserve_is_at_most_a_fifth_of_the_time() -> None:
     life = a_life(event=an_event(not_before=NOON + 10 * SECOND))
     order = advance(life, about(reserve=30)).orders[0]
     assert isinstance(order, Begin)
     assert order.deadline == NOON + 8 * SECOND
 
 
-def test_where_no_time_is_left_the_deadline_has_come() -> None:
+def test_with_no_time_left_the_deadline_is_not_before() -> None:
     late = about(now=NOON + 20 * MINUTE, reserve=30)
     order = advance(a_life(), late).orders[0]
     assert isinstance(order, Begin)
     assert order.deadline == NOON + 15 * MINUTE
 
 
-def test_a_hook_that_no_time_is_told_for_has_an_hour() -> None:
+def test_a_hook_without_not_before_has_an_hour() -> None:
     untold = a_life(event=an_event(not_before=None))
     started = a_life(seen=Seen.STARTED, started_at=NOON)
     for life in (untold, started):
@@ -191,7 +191,7 @@ def test_a_hook_that_no_time_is_told_for_has_an_hour() -> None:
         assert order.deadline == NOON + timedelta(hours=1)
 
 
-def test_a_start_cuts_what_is_being_prepared_and_only_then_goes_on() -> None:
+def test_a_start_cuts_the_preparation_before_it_continues() -> None:
     running = a_run(outcome=Outcome.RUNNING)
     life = a_life(seen=Seen.STARTED, started_at=NOON + MINUTE, runs=(running,))
     step = advance(life, about(running=["run-0"]))
@@ -200,22 +200,22 @@ def test_a_start_cuts_what_is_being_prepared_and_only_then_goes_on() -> None:
     assert begun(advance(life, about())) == [("started", "tell", 1)]
 
 
-def test_an_event_without_notice_has_hooks_of_its_own() -> None:
+def test_an_event_without_notice_has_its_own_hooks() -> None:
     life = a_life(seen=Seen.STARTED, is_sudden=True, started_at=NOON)
     assert begun(advance(life, about())) == [("started-without-notice", "alarm", 1)]
 
 
-def test_what_is_gone_after_its_start_is_recovered_from() -> None:
+def test_a_started_event_that_is_gone_is_recovered_from() -> None:
     life = a_life(seen=Seen.GONE, started_at=NOON, runs=(a_run(),))
     assert begun(advance(life, about())) == [("recover", "fill", 1)]
 
 
-def test_what_was_called_off_is_undone() -> None:
+def test_a_canceled_event_is_undone() -> None:
     life = a_life(seen=Seen.GONE, runs=(a_run(),))
     assert begun(advance(life, about())) == [("undo", "resume", 1)]
 
 
-def test_what_was_running_in_a_step_that_is_over_is_not_begun_again() -> None:
+def test_an_interrupted_hook_of_an_earlier_step_is_not_started_again() -> None:
     lost = a_run(outcome=Outcome.RUNNING)
     life = a_life(seen=Seen.GONE, started_at=NOON, runs=(lost,))
     step = advance(life, about())
@@ -224,30 +224,30 @@ def test_what_was_running_in_a_step_that_is_over_is_not_begun_again() -> None:
     assert said(step) == ["hook-ended", "hook-began"]
 
 
-def test_a_life_is_over_when_the_event_is_gone_and_its_hooks_have_ended() -> None:
+def test_an_event_is_over_when_it_is_gone_and_its_hooks_have_ended() -> None:
     undone = a_run("resume", step=Step.UNDO, token="run-9")
     life = a_life(seen=Seen.GONE, runs=(a_run(), undone))
     step = advance(life, about(now=NOON + MINUTE))
     assert step.life.over_at == NOON + MINUTE
-    assert [(each.what, each.said) for each in step.notes] == [
+    assert [(entry.what, entry.said) for entry in step.notes] == [
         ("over", {"outcome": "it was called off"})
     ]
     assert advance(step.life, about()) == Advance(life=step.life)
 
 
-def test_a_life_is_not_over_while_a_hook_runs() -> None:
+def test_an_event_is_not_over_while_a_hook_runs() -> None:
     running = a_run("resume", step=Step.UNDO, outcome=Outcome.RUNNING)
     life = a_life(seen=Seen.GONE, runs=(running,))
     assert advance(life, about(running=["run-0"])).life.over_at is None
 
 
-def test_what_is_left_of_a_life_that_came_back_is_cut_first() -> None:
+def test_running_hooks_of_an_earlier_announcement_are_cut_first() -> None:
     step = advance(a_life(), about(running=["run-of-before"]))
     reason = "the event was announced anew"
     assert step.orders == (Cut(token="run-of-before", reason=reason),)
 
 
-def test_the_end_of_a_run_of_before_changes_nothing_but_the_record() -> None:
+def test_the_end_of_an_outdated_run_is_only_recorded() -> None:
     life = a_life(runs=(a_run(outcome=Outcome.RUNNING),))
     step = course.end(life, a_run(token="run-of-before"), NOON)
     assert step.life == life

@@ -1,4 +1,4 @@
-"""A crash at any moment leaves the former life or the new one, never neither."""
+"""Crash safety: a crash at any moment leaves the previous event state or the new."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ NEW = LIVES[-1]
 
 
 def saved(folder: Path, lives: list[Life]) -> Path:
-    """Save `lives`, one after the other; give the folder of their files."""
+    """Save `lives` one after another and return the folder of their files."""
     keeping = Keeping(folder)
     keeping.open()
     for life in lives:
@@ -27,17 +27,17 @@ def saved(folder: Path, lives: list[Life]) -> Path:
 
 
 def loaded(folder: Path, files: Mapping[str, bytes]) -> Loaded:
-    """Load what is in `files`."""
+    """Load the stored event states from `files`."""
     events = folder / "events"
-    for each in [*events.iterdir()]:
-        each.unlink()
+    for path in [*events.iterdir()]:
+        path.unlink()
     for name, content in files.items():
         (events / name).write_bytes(content)
     return Keeping(folder).load()
 
 
 @pytest.mark.parametrize("former", range(3))
-def test_a_power_cut_leaves_the_former_life_or_the_new_one(
+def test_a_power_cut_leaves_the_previous_state_or_the_new_one(
     tmp_path: Path, former: int
 ) -> None:
     recorder = Recorder(saved(tmp_path, LIVES[:former]))
@@ -45,32 +45,32 @@ def test_a_power_cut_leaves_the_former_life_or_the_new_one(
     allowed = [NEW, LIVES[former - 1] if former else None]
     for moment in recorder.moments:
         for files in leftovers(moment):
-            found = loaded(tmp_path, files)
-            assert found.lives.get(ID) in allowed, files.keys()
-            assert found.complaints == (), files.keys()
+            restored = loaded(tmp_path, files)
+            assert restored.lives.get(ID) in allowed, files.keys()
+            assert restored.complaints == (), files.keys()
 
 
 @pytest.mark.parametrize("former", range(3))
-def test_what_was_saved_outlives_a_power_cut(tmp_path: Path, former: int) -> None:
+def test_a_saved_state_survives_a_power_cut(tmp_path: Path, former: int) -> None:
     recorder = Recorder(saved(tmp_path, LIVES[:former]))
     Keeping(tmp_path, recorder.disk()).save(NEW)
     for files in leftovers(recorder.moments[-1]):
         assert loaded(tmp_path, files).lives == {ID: NEW}
 
 
-def test_what_is_being_forgotten_does_not_come_back_as_it_once_was(
+def test_a_state_being_deleted_does_not_revert_to_an_older_one(
     tmp_path: Path,
 ) -> None:
     recorder = Recorder(saved(tmp_path, LIVES))
     Keeping(tmp_path, recorder.disk()).forget(ID)
-    for moment in recorder.moments[:2]:  # `older` goes first, whole goes then
+    for moment in recorder.moments[:2]:  # `older` is removed first
         for files in leftovers(moment):
             assert loaded(tmp_path, files).lives == {ID: NEW}
     for files in leftovers(recorder.moments[-1]):
         assert loaded(tmp_path, files).lives == {}
 
 
-#: Dies at one call after the other, half way through each write.
+#: Dies at each call in turn, halfway through each write.
 _DYING = """
 import os, sys
 from dataclasses import fields
@@ -113,7 +113,7 @@ for fatal in range(100):
 """
 
 
-def test_a_process_that_dies_at_any_call_leaves_the_last_life_or_the_new_one(
+def test_a_process_that_dies_at_any_call_leaves_the_last_state_or_the_new_one(
     tmp_path: Path,
 ) -> None:
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A folder of scripts, each of which is a rule of its own."""
+"""Drop-in scripts: a folder in which each script makes a rule."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from forewarn.errors import CannotStart
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "scripts"
-    made.mkdir()
-    return made
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    return scripts
 
 
 def a_script(folder: Path, *names: str, mode: int = 0o755) -> None:
@@ -28,7 +28,7 @@ def read(folder: Path, text: str = "") -> Plan:
     return config.read(file)
 
 
-def test_a_script_prepares_and_its_event_is_approved_by_the_leader(
+def test_a_script_prepares_and_the_leader_approves(
     folder: Path,
 ) -> None:
     a_script(folder, "onReboot.sh")
@@ -39,7 +39,7 @@ def test_a_script_prepares_and_its_event_is_approved_by_the_leader(
     assert rule.concerns is Concerns.ME
 
 
-def test_a_script_is_a_hook_by_its_whole_path(folder: Path) -> None:
+def test_a_script_is_a_hook_with_its_absolute_path(folder: Path) -> None:
     a_script(folder, "onFreeze.sh")
     hook = read(folder).hooks["onFreeze.sh"]
     assert hook.command == (str(folder / "onFreeze.sh"),)
@@ -58,20 +58,20 @@ def test_every_step_has_a_script(folder: Path) -> None:
     }
 
 
-def test_what_no_script_prepares_is_not_approved(folder: Path) -> None:
+def test_without_a_preparing_script_the_event_is_not_approved(folder: Path) -> None:
     a_script(folder, "onReboot.recover.sh")
     (rule,) = read(folder).rules
     assert rule.approve is Approve.NEVER
 
 
-def test_all_five_types_have_a_script(folder: Path) -> None:
+def test_all_five_types_can_have_a_script(folder: Path) -> None:
     types = ("Freeze", "Preempt", "Reboot", "Redeploy", "Terminate")
     a_script(folder, *(f"on{kind}.sh" for kind in types))
-    found = [rule.types for rule in read(folder).rules]
-    assert sorted(found, key=str) == [frozenset({kind}) for kind in types]
+    rule_types = [rule.types for rule in read(folder).rules]
+    assert sorted(rule_types, key=str) == [frozenset({kind}) for kind in types]
 
 
-def test_names_are_read_in_any_case(folder: Path) -> None:
+def test_script_names_ignore_case(folder: Path) -> None:
     a_script(folder, "onreboot.sh", "ONREBOOT.UNDO.SH")
     plan = read(folder)
     assert plan.rules[0].hooks == {
@@ -87,7 +87,7 @@ def test_rules_of_the_file_come_first(folder: Path) -> None:
     assert [rule.name for rule in read(folder, text).rules] == ["own", "onReboot.sh"]
 
 
-def test_a_script_whose_events_a_rule_takes_all_is_warned_of(folder: Path) -> None:
+def test_a_script_that_never_matches_causes_a_warning(folder: Path) -> None:
     a_script(folder, "onReboot.sh")
     text = '[[rules]]\nname = "own"\ntypes = ["Reboot"]\napprove = "never"\n'
     (warning,) = read(folder, text).warnings
@@ -103,7 +103,7 @@ def test_a_script_whose_events_a_rule_takes_all_is_warned_of(folder: Path) -> No
         ("README", "README in {} is ignored; scripts are called on<Type>.sh or"),
     ],
 )
-def test_a_file_that_is_called_otherwise_is_warned_of(
+def test_a_file_with_another_name_causes_a_warning(
     folder: Path, name: str, said: str
 ) -> None:
     a_script(folder, "onReboot.sh", name)
@@ -112,7 +112,7 @@ def test_a_file_that_is_called_otherwise_is_warned_of(
     assert [*plan.hooks] == ["onReboot.sh"]
 
 
-def test_hidden_files_are_passed_over(folder: Path) -> None:
+def test_hidden_files_are_skipped(folder: Path) -> None:
     a_script(folder, "onReboot.sh", ".onReboot.sh.swp")
     assert read(folder).warnings == ()
 
@@ -123,25 +123,25 @@ def refusal(folder: Path) -> str:
     return str(caught.value)
 
 
-def test_a_script_that_cannot_be_run_is_refused(folder: Path) -> None:
+def test_a_script_that_is_not_executable_is_refused(folder: Path) -> None:
     a_script(folder, "onReboot.sh", mode=0o644)
     assert "line 2: scripts: " in refusal(folder)
     assert "onReboot.sh is not executable; `chmod +x` makes it so" in refusal(folder)
 
 
-def test_a_folder_that_is_called_as_a_script_is_refused(folder: Path) -> None:
+def test_a_folder_named_like_a_script_is_refused(folder: Path) -> None:
     (folder / "onReboot.sh").mkdir()
     assert "onReboot.sh is not a file" in refusal(folder)
 
 
-def test_two_scripts_for_the_same_are_refused(folder: Path) -> None:
+def test_two_scripts_for_the_same_step_are_refused(folder: Path) -> None:
     a_script(folder, "onReboot.sh", "onReboot.prepare.sh")
-    said = refusal(folder)
-    assert "onReboot.prepare.sh and onReboot.sh in" in said
-    assert said.endswith("mean the same")
+    message = refusal(folder)
+    assert "onReboot.prepare.sh and onReboot.sh in" in message
+    assert message.endswith("mean the same")
 
 
-def test_a_folder_that_is_not_there_is_refused(folder: Path) -> None:
+def test_a_missing_folder_is_refused(folder: Path) -> None:
     folder.rmdir()
     assert f"{folder} cannot be read: no such file or directory" in refusal(folder)
 

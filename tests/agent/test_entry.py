@@ -1,4 +1,4 @@
-"""Functions of Python's as hooks."""
+"""Python functions as hooks."""
 
 import sys
 import zipapp
@@ -15,7 +15,7 @@ from forewarn.agent.hooks import Ended
 from forewarn.agent.lives import Outcome
 from forewarn.agent.plan import Hook
 
-#: The interpreter without what is installed for these tests.
+#: The interpreter without the packages installed for these tests.
 BARE = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
 
 MODULE = """
@@ -62,7 +62,7 @@ def called(target: str) -> Ended:
     return ran(Hook(name="drain", python=target))
 
 
-def test_a_function_gets_the_event(module: str) -> None:
+def test_a_function_receives_the_event(module: str) -> None:
     ended = called(f"{module}:shows")
     assert ended.outcome is Outcome.DONE
     assert ended.output == "Reboot ['web-0', 'web-1']\n"
@@ -76,13 +76,15 @@ def test_true_is_success(module: str) -> None:
     ("function", "answer"),
     [("says_no", "False"), ("says_one", "1"), ("never_awaited", "<coroutine")],
 )
-def test_any_other_answer_is_a_failure(module: str, function: str, answer: str) -> None:
+def test_any_other_return_value_is_a_failure(
+    module: str, function: str, answer: str
+) -> None:
     ended = called(f"{module}:{function}")
     assert (ended.outcome, ended.code) == (Outcome.FAILED, 1)
     assert f"{module}:{function} returned {answer}" in ended.output
 
 
-def test_an_exception_is_a_failure_that_is_shown(module: str) -> None:
+def test_an_exception_is_a_failure_with_its_traceback(module: str) -> None:
     ended = called(f"{module}:breaks")
     assert (ended.outcome, ended.code) == (Outcome.FAILED, 1)
     assert ended.output.endswith("\nRuntimeError: no disk\n")
@@ -92,7 +94,7 @@ def test_a_function_may_choose_its_exit_code(module: str) -> None:
     assert called(f"{module}:leaves").code == 7
 
 
-def test_a_function_may_be_within_a_class(module: str) -> None:
+def test_a_function_may_be_in_a_class(module: str) -> None:
     assert called(f"{module}:Drain.all").output == "drained\n"
 
 
@@ -105,13 +107,13 @@ def test_a_function_may_be_within_a_class(module: str) -> None:
     ],
 )
 @pytest.mark.usefixtures("module")
-def test_what_cannot_be_found_or_called_fails(target: str, last: str) -> None:
+def test_a_missing_or_uncallable_target_fails(target: str, last: str) -> None:
     ended = called(target)
     assert ended.outcome is Outcome.FAILED
     assert last in ended.output.splitlines()[-1]
 
 
-def test_no_module_is_taken_from_the_folder_that_the_agent_is_in(
+def test_no_module_is_loaded_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "planted.py").write_text("def f(event): pass")
@@ -119,7 +121,7 @@ def test_no_module_is_taken_from_the_folder_that_the_agent_is_in(
     assert "No module named 'planted'" in called("planted:f").output
 
 
-def test_a_function_can_be_looked_for_without_being_called(module: str) -> None:
+def test_a_function_can_be_checked_without_being_called(module: str) -> None:
     def checked(target: str) -> int:
         *command, _ = command_of(Hook(name="x", python=target))
         return run_program(
@@ -130,7 +132,7 @@ def test_a_function_can_be_looked_for_without_being_called(module: str) -> None:
     assert checked(f"{module}:no_such_function") == 1
 
 
-def test_a_function_is_called_from_a_zipapp_too(module: str, tmp_path: Path) -> None:
+def test_a_function_can_be_called_from_a_zipapp(module: str, tmp_path: Path) -> None:
     source = Path(forewarn.__file__).parent
     for part in ("agent", "client", "protocol"):
         copytree(source / part, tmp_path / "app" / "forewarn" / part)

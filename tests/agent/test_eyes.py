@@ -1,4 +1,4 @@
-"""Reading the document again and again."""
+"""Document poller: repeated reads, long polls and pauses."""
 
 from collections.abc import Iterable
 
@@ -26,7 +26,7 @@ def a_reading(
 
 
 class Script:
-    """A source that answers what is written, and remembers what it was asked."""
+    """A scripted source that records the requests it receives."""
 
     def __init__(
         self,
@@ -65,85 +65,85 @@ def eyes_of(
     return eyes, looks
 
 
-def test_the_name_is_asked_for_first_and_once() -> None:
+def test_the_name_is_requested_first_and_once() -> None:
     eyes, looks = eyes_of(script := Script(a_reading(), a_reading()))
     eyes.look()
     eyes.look()
-    assert [type(each) for each in looks] == [Named, Saw, Saw]
+    assert [type(look) for look in looks] == [Named, Saw, Saw]
     assert looks[0] == Named(name="web-0")
     assert script.names_asked == 1
 
 
-def test_without_a_name_nothing_is_read_while_nobody_answers() -> None:
+def test_without_a_name_nothing_is_read_until_the_service_responds() -> None:
     away = Unreachable("nobody is there")
     script = Script(a_reading(), instances=[away, Instance(name="web-0")])
     eyes, looks = eyes_of(script)
     assert eyes.look() >= 1.0
     assert looks == [Lost(error=away)]
     eyes.look()
-    assert [type(each) for each in looks[1:]] == [Named, Saw]
+    assert [type(look) for look in looks[1:]] == [Named, Saw]
 
 
-def test_a_service_without_instance_metadata_is_read_all_the_same() -> None:
+def test_a_service_without_instance_metadata_is_read_anyway() -> None:
     for error in (Refused("not found", status=404), Misunderstood("HTML")):
         eyes, looks = eyes_of(Script(a_reading(), instances=[error]))
         eyes.look()
         assert looks == [Named(name=None), Saw(reading=a_reading())]
 
 
-def test_who_has_a_name_reads_though_the_instance_cannot_be_asked() -> None:
+def test_with_a_configured_name_reading_does_not_need_the_instance() -> None:
     script = Script(a_reading(), instances=[Unreachable("nobody is there")])
     eyes, looks = eyes_of(script, needs_name=False)
     eyes.look()
-    assert [type(each) for each in looks] == [Named, Saw]
+    assert [type(look) for look in looks] == [Named, Saw]
 
 
-def test_a_tag_is_sent_back_with_the_wish_to_be_held() -> None:
+def test_the_tag_is_sent_back_with_a_long_poll() -> None:
     eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=15.0)
     eyes.look()
     eyes.look()
     assert script.asked == [(None, None), ('"1"', 15.0)]
 
 
-def test_who_does_not_want_to_be_held_does_not_ask_for_it() -> None:
+def test_without_hold_no_long_poll_is_requested() -> None:
     eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=None)
     eyes.look()
     eyes.look()
     assert script.asked == [(None, None), ('"1"', None)]
 
 
-def test_after_a_change_that_was_waited_for_the_next_question_follows_at_once() -> None:
+def test_after_a_long_poll_change_the_next_request_is_immediate() -> None:
     eyes, _ = eyes_of(Script(a_reading(), a_reading(is_held=True)))
     eyes.look()
     assert eyes.look() == 0.0
 
 
-def test_whether_questions_are_held_is_tried_at_once() -> None:
+def test_long_poll_support_is_probed_immediately() -> None:
     eyes, _ = eyes_of(Script(a_reading(), a_reading(is_news=False)))
     assert eyes.look() == 0.0
     assert eyes.look() == 1.0
 
 
-def test_who_does_not_want_to_be_held_pauses_from_the_first_question_on() -> None:
+def test_without_hold_it_pauses_after_the_first_request() -> None:
     eyes, _ = eyes_of(Script(a_reading()), hold=None)
     assert eyes.look() == 1.0
 
 
-def test_a_service_that_says_at_once_that_nothing_is_new_is_not_asked_at_once() -> None:
+def test_it_pauses_when_a_long_poll_returns_early_without_changes() -> None:
     leaving = a_reading(is_news=False, is_held=True)
     eyes, _ = eyes_of(Script(a_reading(), leaving), poll=2.0)
     eyes.look()
     assert eyes.look() == 2.0
 
 
-def test_where_nothing_is_held_the_pause_is_the_poll() -> None:
+def test_without_long_poll_the_pause_is_the_poll_interval() -> None:
     quiet = a_reading(is_news=False)
     eyes, _ = eyes_of(Script(a_reading(), a_reading(), quiet), poll=3.0)
     eyes.look()
     assert (eyes.look(), eyes.look()) == (3.0, 3.0)
 
 
-def test_a_clock_that_is_moved_by_hand_is_asked_for_often() -> None:
+def test_with_a_manual_clock_long_polls_are_short() -> None:
     still = a_reading(rate=0.0)
     eyes, _ = eyes_of(script := Script(still, still))
     eyes.look()
@@ -151,7 +151,7 @@ def test_a_clock_that_is_moved_by_hand_is_asked_for_often() -> None:
     assert script.asked[1] == ('"1"', 1.0)
 
 
-def test_the_pause_grows_while_nobody_answers_and_no_further_than_that() -> None:
+def test_the_pause_grows_up_to_a_limit_while_the_service_is_down() -> None:
     away = Unreachable("nobody is there")
     eyes, looks = eyes_of(Script(*[away] * 9, a_reading()), poll=0.1)
     pauses = [eyes.look() for _ in range(9)]
@@ -161,22 +161,22 @@ def test_the_pause_grows_while_nobody_answers_and_no_further_than_that() -> None
     assert isinstance(looks[-1], Saw)
 
 
-def test_a_refusal_that_is_final_is_asked_again_seldom() -> None:
+def test_a_permanent_refusal_is_retried_rarely() -> None:
     eyes, looks = eyes_of(Script(Refused("no such version", status=400)))
     assert eyes.look() == 5.0
     assert isinstance(looks[-1], Lost)
 
 
-def test_a_service_that_asks_for_patience_gets_it() -> None:
+def test_retry_after_is_respected() -> None:
     busy = Refused("asked too often", status=429, retry_after=30.0)
     eyes, _ = eyes_of(Script(busy))
     assert eyes.look() == 30.0
 
 
-def test_a_failure_that_nobody_has_thought_of_does_not_blind_for_good() -> None:
+def test_an_unexpected_error_does_not_stop_polling() -> None:
     class Broken(Script):
         def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
-            eyes.stop()  # so that it pauses no longer
+            eyes.stop()  # to end the pause
             raise RecursionError("nobody has thought of that")
 
     eyes, looks = eyes_of(Broken())
@@ -184,7 +184,7 @@ def test_a_failure_that_nobody_has_thought_of_does_not_blind_for_good() -> None:
     assert looks == [Named(name="web-0")]
 
 
-def test_a_name_that_is_not_told_is_not_asked_for_with_every_question() -> None:
+def test_a_missing_name_is_not_requested_with_every_read() -> None:
     nobody = Refused("there is no such page", status=404)
     eyes, _ = eyes_of(script := Script(a_reading(), a_reading(), instances=[nobody]))
     eyes.look()
@@ -192,14 +192,14 @@ def test_a_name_that_is_not_told_is_not_asked_for_with_every_question() -> None:
     assert script.names_asked == 1
 
 
-def test_no_service_is_asked_to_hold_for_more_than_a_minute() -> None:
+def test_a_long_poll_takes_at_most_a_minute() -> None:
     eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=900.0)
     eyes.look()
     eyes.look()
     assert script.asked[1] == ('"1"', 60.0)
 
 
-def test_pauses_begin_anew_after_an_answer() -> None:
+def test_pauses_start_over_after_a_response() -> None:
     away = Unreachable("nobody is there")
     script = Script(away, away, away, a_reading(), away)
     eyes, _ = eyes_of(script, poll=0.1)

@@ -1,4 +1,4 @@
-"""What takes time is done by other threads, and reported."""
+"""Executor: hooks and approvals run in other threads and are reported."""
 
 import time
 from dataclasses import replace
@@ -20,7 +20,7 @@ from forewarn.errors import Refused
 
 
 class Grip:
-    """Hands, and what they report."""
+    """An executor and its reports."""
 
     def __init__(self, text: str) -> None:
         self.approver = Approver()
@@ -47,7 +47,7 @@ class Grip:
         return self._reports.get(timeout=LONG)
 
 
-def test_a_hook_is_running_until_its_end_is_heard() -> None:
+def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
     grip = Grip("echo drained; exit 3")
     grip.begin()
     assert grip.hands.running("e1") == {"run-0"}
@@ -67,7 +67,7 @@ def test_a_hook_is_running_until_its_end_is_heard() -> None:
     assert grip.hands.count == 0
 
 
-def test_a_hook_is_told_the_rule_the_name_and_the_time_left() -> None:
+def test_a_hook_receives_the_rule_the_name_and_the_time_left() -> None:
     grip = Grip("echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT")
     grip.begin()
     report = grip.report()
@@ -75,7 +75,7 @@ def test_a_hook_is_told_the_rule_the_name_and_the_time_left() -> None:
     assert report.run.output.split() == ["all", "web-0", "60"]
 
 
-def test_a_hook_is_told_where_the_service_is_and_that_it_runs_again() -> None:
+def test_a_hook_receives_the_endpoint_and_whether_it_is_repeated() -> None:
     grip = Grip("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
     grip.begin(times=2)
     report = grip.report()
@@ -83,7 +83,7 @@ def test_a_hook_is_told_where_the_service_is_and_that_it_runs_again() -> None:
     assert report.run.output.split() == ["http://127.0.0.1:1", "1"]
 
 
-def test_a_hook_that_is_no_longer_in_the_file_has_failed() -> None:
+def test_a_hook_removed_from_the_file_fails() -> None:
     grip = Grip("exit 0")
     grip.begin("flush")
     report = grip.report()
@@ -92,7 +92,7 @@ def test_a_hook_that_is_no_longer_in_the_file_has_failed() -> None:
     assert "there is no hook flush" in report.run.reason
 
 
-def test_a_hook_is_cut_for_a_reason(word: Word) -> None:
+def test_a_hook_is_cut_with_a_reason(word: Word) -> None:
     grip = Grip(going_on(word))
     grip.begin()
     word.hear()
@@ -104,7 +104,7 @@ def test_a_hook_is_cut_for_a_reason(word: Word) -> None:
     assert "the event has started" in report.run.reason
 
 
-def test_stopping_ends_every_hook_and_has_waited_for_it(word: Word) -> None:
+def test_stopping_ends_every_hook_and_waits_for_it(word: Word) -> None:
     grip = Grip(going_on(word))
     grip.begin()
     word.hear()
@@ -114,7 +114,7 @@ def test_stopping_ends_every_hook_and_has_waited_for_it(word: Word) -> None:
     assert "the agent is stopping" in report.run.reason
 
 
-def test_stopping_ends_the_question_whether_all_are_ready(word: Word) -> None:
+def test_stopping_ends_a_readiness_check(word: Word) -> None:
     grip = Grip(going_on(word))
     grip.ask()
     word.hear()
@@ -128,7 +128,7 @@ def test_stopping_ends_the_question_whether_all_are_ready(word: Word) -> None:
     ("text", "is_ready", "why"),
     [("echo all drained", True, "all drained"), ("echo no; exit 1", False, "1")],
 )
-def test_the_question_whether_all_are_ready_is_no_hook_of_a_step(
+def test_a_readiness_check_does_not_count_as_a_hook(
     text: str, is_ready: bool, why: str
 ) -> None:
     grip = Grip(text)
@@ -140,14 +140,14 @@ def test_the_question_whether_all_are_ready_is_no_hook_of_a_step(
     assert why in report.why
 
 
-def test_an_approval_is_answered() -> None:
+def test_an_accepted_approval_is_reported() -> None:
     grip = Grip("exit 0")
     grip.hands.post(a_life())
     assert grip.report() == Answered(event="E1", error=None)
     assert grip.approver.approved == ["E1"]
 
 
-def test_an_approval_that_is_refused_is_answered_too() -> None:
+def test_a_refused_approval_is_reported() -> None:
     grip = Grip("exit 0")
     refused = Refused("no such event", status=400)
     grip.approver.refusals = [refused]
@@ -155,7 +155,7 @@ def test_an_approval_that_is_refused_is_answered_too() -> None:
     assert grip.report() == Answered(event="E1", error=refused)
 
 
-def test_what_nobody_foresaw_is_answered_and_logged(
+def test_an_unexpected_error_is_reported_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     grip = Grip("exit 0")

@@ -1,4 +1,4 @@
-"""What the agent has begun, and its end."""
+"""Executor shutdown: pending approvals, readiness checks and missing threads."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ PLAN = Plan(
 
 
 class Deaf:
-    """A service that does not answer until it is told to."""
+    """A service that does not respond until it is released."""
 
     def __init__(self) -> None:
         self.answers = Event()
@@ -52,7 +52,7 @@ def hands(deaf: Deaf, reports: SimpleQueue[Report]) -> Hands:
     return Hands(PLAN, deaf, ServiceClock(), reports.put)
 
 
-def test_a_stop_waits_no_longer_for_many_than_for_one(hands: Hands) -> None:
+def test_stopping_waits_no_longer_for_many_than_for_one(hands: Hands) -> None:
     for number in range(10):
         hands.post(a_life(event=an_event(f"E{number}")))
     began = time.monotonic()
@@ -61,7 +61,7 @@ def test_a_stop_waits_no_longer_for_many_than_for_one(hands: Hands) -> None:
 
 
 @pytest.mark.parametrize("is_stop", [True, False])
-def test_the_question_whether_all_are_ready_is_ended(
+def test_a_readiness_check_is_ended(
     hands: Hands, reports: SimpleQueue[Report], *, is_stop: bool
 ) -> None:
     question = Begin(run=a_run("sleep"), deadline=NOON.replace(year=2999) + MINUTE)
@@ -70,22 +70,22 @@ def test_the_question_whether_all_are_ready_is_ended(
         hands.stop()
     else:
         hands.ask_no_more("e1", "the event is gone")
-    told = reports.get(timeout=5)
-    assert isinstance(told, ReadyTold)
+    report = reports.get(timeout=5)
+    assert isinstance(report, ReadyTold)
     why = "the agent is stopping" if is_stop else "the event is gone"
-    assert (told.is_ready, told.why) == (False, why)
+    assert (report.is_ready, report.why) == (False, why)
 
 
 @pytest.fixture
 def no_threads() -> Iterator[None]:
-    """Threads that would take more memory than there is."""
+    """Make threads request more memory than there is."""
     before = threading.stack_size(2**46)
     yield
     threading.stack_size(before)
 
 
 @pytest.mark.usefixtures("no_threads")
-def test_what_no_thread_can_be_had_for_has_failed(
+def test_work_fails_if_no_thread_can_be_started(
     hands: Hands, reports: SimpleQueue[Report]
 ) -> None:
     order = Begin(run=a_run("sleep", outcome=Outcome.RUNNING), deadline=None)
@@ -95,9 +95,9 @@ def test_what_no_thread_can_be_had_for_has_failed(
     assert (ended.run.outcome, ended.run.code) == (Outcome.FAILED, None)
     assert ended.run.reason == "it cannot be run: can't start new thread"
     hands.ask_ready(a_life(), order)
-    told = reports.get_nowait()
-    assert isinstance(told, ReadyTold)
-    assert not told.is_ready
+    readiness = reports.get_nowait()
+    assert isinstance(readiness, ReadyTold)
+    assert not readiness.is_ready
     hands.post(a_life())
     answered = reports.get_nowait()
     assert isinstance(answered, Answered)

@@ -1,4 +1,4 @@
-"""What the agent answers to those who ask how it is."""
+"""Health and metrics endpoint of the agent."""
 
 import json
 import logging
@@ -42,7 +42,7 @@ def ask(health: Health, path: str, method: str = "GET") -> tuple[HTTPResponse, s
 
 
 def raw(health: Health, *parts: bytes) -> bytes:
-    """Send bytes, and read all that comes back."""
+    """Send bytes and return the whole response."""
     with socket.create_connection(read_address(health.address), timeout=10) as wire:
         for part in parts:
             wire.sendall(part)
@@ -52,7 +52,7 @@ def raw(health: Health, *parts: bytes) -> bytes:
         return answer
 
 
-def test_metrics_are_told_as_prometheus_wants_them() -> None:
+def test_metrics_are_in_the_prometheus_format() -> None:
     metrics = Metrics()
     metrics.set("blind", 1)
     with listening(metrics=metrics) as (health, _):
@@ -65,9 +65,9 @@ def test_metrics_are_told_as_prometheus_wants_them() -> None:
     assert [*text_string_to_metric_families(body)]
 
 
-def test_an_agent_that_is_well_says_so() -> None:
+def test_a_healthy_agent_reports_ok() -> None:
     with listening() as (health, conditions):
-        conditions.say("textfile-unwritable", True, "no room")  # which is no alarm
+        conditions.say("textfile-unwritable", True, "no room")  # not an alarm
         response, body = ask(health, "/healthz")
     assert response.status == 200
     assert response.headers["Content-Type"] == "application/json"
@@ -75,7 +75,7 @@ def test_an_agent_that_is_well_says_so() -> None:
 
 
 @pytest.mark.parametrize("alarm", ["blind", "name-mismatch", "state-unwritable"])
-def test_an_agent_that_is_not_well_says_why(alarm: str) -> None:
+def test_an_unhealthy_agent_reports_why(alarm: str) -> None:
     with listening() as (health, conditions):
         conditions.say(alarm, True, "it is dark here")
         response, body = ask(health, "/healthz")
@@ -87,13 +87,13 @@ def test_an_agent_that_is_not_well_says_why(alarm: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics/", "/v1", "*", "/metrics%2f"])
-def test_there_is_nothing_else(path: str) -> None:
+def test_other_paths_return_404(path: str) -> None:
     with listening() as (health, _):
         assert ask(health, path)[0].status == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "DELETE", "get"])
-def test_nothing_can_be_done_but_read(method: str) -> None:
+def test_other_methods_return_405(method: str) -> None:
     with listening() as (health, _):
         response, _ = ask(health, "/metrics", method)
     assert response.status == 405
@@ -110,19 +110,19 @@ def test_nothing_can_be_done_but_read(method: str) -> None:
         (b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 2000 + b"\r\n", b"431"),
     ],
 )
-def test_what_is_not_a_request_is_refused(sent: bytes, status: bytes) -> None:
+def test_an_invalid_request_is_refused(sent: bytes, status: bytes) -> None:
     with listening() as (health, _):
         assert raw(health, sent).startswith(b"HTTP/1.1 " + status + b" ")
         assert ask(health, "/healthz")[0].status == 200
 
 
-def test_a_request_may_come_in_pieces() -> None:
+def test_a_request_may_arrive_in_pieces() -> None:
     with listening() as (health, _):
         answer = raw(health, b"GET /hea", b"lthz HTTP/1.0\r\n", b"\r\n")
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_whoever_hangs_up_early_disturbs_nobody() -> None:
+def test_a_client_that_disconnects_early_affects_nobody() -> None:
     with listening() as (health, _):
         for sent in (b"", b"GET /metrics HTT"):
             with socket.create_connection(read_address(health.address)) as wire:
@@ -130,7 +130,7 @@ def test_whoever_hangs_up_early_disturbs_nobody() -> None:
         assert ask(health, "/healthz")[0].status == 200
 
 
-def test_whoever_drips_is_cut_off_and_others_are_answered() -> None:
+def test_a_slow_client_is_cut_off_and_others_are_served() -> None:
     conditions = Conditions(logging.getLogger("forewarn.agent"))
     health = Health("127.0.0.1:0", Metrics(), conditions, patience=0.1)
     try:
@@ -145,7 +145,7 @@ def test_whoever_drips_is_cut_off_and_others_are_answered() -> None:
         health.close()
 
 
-def test_a_mistake_in_a_value_is_told_and_the_next_question_answered(
+def test_an_error_in_a_value_is_logged_and_the_next_request_is_served(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     metrics = Metrics()
@@ -156,7 +156,7 @@ def test_a_mistake_in_a_value_is_told_and_the_next_question_answered(
     assert "cannot tell how the agent is" in caplog.text
 
 
-def test_a_port_that_is_taken_is_a_sentence() -> None:
+def test_a_port_in_use_is_reported_in_a_sentence() -> None:
     with (
         listening() as (health, _),
         pytest.raises(CannotStart, match=r"metrics cannot be told at 127\.0\.0\.1:\d+"),
@@ -164,36 +164,36 @@ def test_a_port_that_is_taken_is_a_sentence() -> None:
         Health(health.address, Metrics(), Conditions(logging.getLogger()))
 
 
-def test_a_name_that_nobody_has_is_a_sentence() -> None:
+def test_an_unknown_host_name_is_reported_in_a_sentence() -> None:
     with pytest.raises(CannotStart, match="nowhere"):
         Health("nowhere.invalid:1", Metrics(), Conditions(logging.getLogger()))
 
 
-def test_nobody_is_answered_once_it_is_closed() -> None:
+def test_connections_are_refused_after_close() -> None:
     with listening() as (health, _):
         where = read_address(health.address)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(where)
 
 
-def test_it_answers_over_ipv6() -> None:
+def test_it_serves_over_ipv6() -> None:
     with listening("[::1]:0") as (health, _):
         assert health.address.startswith("[::1]:")
         assert ask(health, "/healthz")[0].status == 200
 
 
-def test_a_loopback_address_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_loopback_address_causes_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     with listening():
         assert caplog.text == ""
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.4", "fe80::1%eth0"])
-def test_others_reach_what_is_not_loopback(address: str) -> None:
+def test_other_addresses_can_be_reached_by_others(address: str) -> None:
     assert reaches_others(address)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.9.9.9", "::1"])
-def test_nobody_else_reaches_loopback(address: str) -> None:
+def test_loopback_cannot_be_reached_by_others(address: str) -> None:
     assert not reaches_others(address)
 
 
@@ -212,6 +212,6 @@ def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int) -> Non
 @pytest.mark.parametrize(
     "text", ["", "9254", ":9254", "host", "host:", "host:http", "host:65536", "::1:80"]
 )
-def test_anything_else_is_no_address(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="9254"):
         read_address(text)

@@ -1,4 +1,4 @@
-"""What an event does to a VM is measured, and what did not happen is not."""
+"""Impact measurement: freezes, downtime and clock jumps of a VM."""
 
 import os
 import threading
@@ -24,28 +24,28 @@ from forewarn.agent.lives import Impact
 from forewarn.client.reckoning import Reckoning
 
 
-def test_the_boot_is_told_apart_by_its_id(tmp_path: Path) -> None:
+def test_a_boot_is_identified_by_its_id(tmp_path: Path) -> None:
     (tmp_path / "id").write_text("3d0a-77\n")
     assert boot_id(tmp_path / "id") == "3d0a-77"
     assert boot_id(tmp_path / "none") == ""
     assert boot_id() == boot_id() != ""
 
 
-# --- a thread that runs late ---------------------------------------------------
+# --- delayed ticks -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("ran", "passed", "missed"),
     [
         (0.25, 0.25, 0.0),
-        (0.75, 0.75, 0.0),  # half a second late: the machine was busy
+        (0.75, 0.75, 0.0),  # half a second late: a busy machine
         (0.76, 0.76, 0.51),
         (9.25, 9.25, 9.0),
         (0.25, 9.25, 9.0),  # suspended
         (0.00, 0.00, 0.0),
     ],
 )
-def test_a_tick_that_is_late_tells_for_how_long_nothing_ran(
+def test_a_late_tick_measures_how_long_nothing_ran(
     ran: float, passed: float, missed: float
 ) -> None:
     before = Tick(monotonic=100.0, boottime=500.0)
@@ -94,14 +94,14 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     stage.rest()
 
 
-def test_ticks_in_time_tell_of_nothing(stage: Stage) -> None:
+def test_ticks_in_time_measure_nothing(stage: Stage) -> None:
     stage.watch()
     for _ in range(8):
         stage.tick()
     assert stage.pulse.taken() == Impact()
 
 
-def test_times_in_which_nothing_ran_are_added_up(stage: Stage) -> None:
+def test_interruptions_are_added_up(stage: Stage) -> None:
     stage.watch()
     stage.tick(after=2.25)
     stage.tick()
@@ -109,7 +109,7 @@ def test_times_in_which_nothing_ran_are_added_up(stage: Stage) -> None:
     assert stage.pulse.taken() == Impact(seconds=5.0, total=7.0)
 
 
-def test_what_was_taken_is_not_told_again(stage: Stage) -> None:
+def test_a_reported_impact_is_not_reported_again(stage: Stage) -> None:
     stage.watch()
     stage.tick(after=2.25)
     stage.pulse.taken()
@@ -117,7 +117,7 @@ def test_what_was_taken_is_not_told_again(stage: Stage) -> None:
     assert stage.pulse.taken() == Impact()
 
 
-def test_a_freeze_is_told_also_before_the_next_tick(stage: Stage) -> None:
+def test_a_freeze_is_reported_even_before_the_next_tick(stage: Stage) -> None:
     stage.watch()
     stage.now += 3.25
     assert stage.pulse.taken() == Impact(seconds=3.0, total=3.0)
@@ -136,14 +136,14 @@ def test_nothing_ticks_while_nobody_watches(stage: Stage) -> None:
     assert threading.active_count() == threads
 
 
-def test_watching_twice_is_watching_once(stage: Stage) -> None:
+def test_watching_twice_has_no_effect(stage: Stage) -> None:
     stage.watch()
     stage.tick(after=2.25)
     stage.pulse.watch()
     assert stage.pulse.taken().total == 2.0
 
 
-def test_time_between_rest_and_watch_is_nobodys_loss(stage: Stage) -> None:
+def test_time_between_rest_and_watch_does_not_count(stage: Stage) -> None:
     stage.watch()
     stage.rest()
     stage.now += 100
@@ -152,11 +152,11 @@ def test_time_between_rest_and_watch_is_nobodys_loss(stage: Stage) -> None:
     assert stage.pulse.taken() == Impact()
 
 
-# --- clocks that stood still ---------------------------------------------------
+# --- clock jumps -------------------------------------------------------------
 
 
 def ahead_of(*heard: tuple[float, float], rate: float = 1.0) -> list[float]:
-    """Hear dates, so many seconds after noon, at times of ours; tell what was felt."""
+    """Return the impact after each date heard, in seconds after noon."""
     ahead = Ahead()
     return [
         ahead.heard(
@@ -166,34 +166,34 @@ def ahead_of(*heard: tuple[float, float], rate: float = 1.0) -> list[float]:
     ]
 
 
-def test_a_service_that_keeps_pace_tells_of_nothing() -> None:
+def test_a_service_that_keeps_pace_indicates_no_impact() -> None:
     dates = [(float(int(n * 1.3)), n * 1.3) for n in range(60)]
     assert set(ahead_of(*dates)) == {0.0}
 
 
-def test_a_service_that_got_ahead_tells_how_long_we_stood_still() -> None:
-    told = ahead_of((0, 0.1), (1, 1.1), (2, 2.1), (12, 3.1), (13, 4.1))
-    assert told == [0, 0, 0, pytest.approx(9.0), 0]
+def test_a_jump_ahead_shows_how_long_the_vm_stood_still() -> None:
+    impacts = ahead_of((0, 0.1), (1, 1.1), (2, 2.1), (12, 3.1), (13, 4.1))
+    assert impacts == [0, 0, 0, pytest.approx(9.0), 0]
 
 
-def test_an_answer_that_was_late_is_not_a_loss_of_time() -> None:
+def test_a_late_response_is_not_an_impact() -> None:
     assert set(ahead_of((0, 0), (1, 1), (2, 9), (10, 10), (11, 11))) == {0.0}
 
 
-def test_first_answers_that_were_late_are_not_a_loss_of_time() -> None:
+def test_a_late_first_response_is_not_an_impact() -> None:
     assert set(ahead_of((0, 30), (31, 31), (32, 32))) == {0.0}
 
 
 def test_a_fast_clock_is_measured_in_real_seconds() -> None:
-    told = ahead_of((0, 0), (60, 1), (120, 2), (480, 3), rate=60)
-    assert told == [0, 0, 0, pytest.approx(5.0)]
+    impacts = ahead_of((0, 0), (60, 1), (120, 2), (480, 3), rate=60)
+    assert impacts == [0, 0, 0, pytest.approx(5.0)]
 
 
-def test_a_clock_that_is_moved_by_hand_tells_of_nothing() -> None:
+def test_a_manual_clock_indicates_no_impact() -> None:
     assert set(ahead_of((0, 0), (0, 1), (900, 2), (900, 3), rate=0)) == {0.0}
 
 
-def test_what_was_felt_is_not_counted_twice() -> None:
+def test_a_measured_impact_is_not_counted_twice() -> None:
     ahead, felt = Ahead(), lasting(9.0)
     for n in range(3):
         ahead.heard(Reckoning(date=NOON + timedelta(seconds=n), at=n), Impact())
@@ -201,10 +201,10 @@ def test_what_was_felt_is_not_counted_twice() -> None:
     assert ahead.heard(later, felt) == felt
 
 
-# --- the time before a restart -------------------------------------------------
+# --- downtime before a restart -----------------------------------------------
 
 
-def test_the_time_since_the_last_sign_of_life_is_told_once(tmp_path: Path) -> None:
+def test_the_time_since_the_last_sign_of_life_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "alive"
     alive = Alive(path)
     alive.touch()
@@ -214,17 +214,17 @@ def test_the_time_since_the_last_sign_of_life_is_told_once(tmp_path: Path) -> No
     assert alive.seconds_since() < 5
 
 
-def test_without_a_sign_of_life_nothing_is_told(tmp_path: Path) -> None:
+def test_without_a_sign_of_life_no_downtime_is_reported(tmp_path: Path) -> None:
     assert Alive(tmp_path / "alive").seconds_since() == 0
     assert Alive(tmp_path / "no" / "folder").seconds_since() == 0
 
 
-def test_a_clock_that_went_back_is_no_downtime() -> None:
+def test_a_clock_set_back_is_not_downtime() -> None:
     assert downtime(100.0, 90.0) == 0
     assert downtime(90.0, 100.0) == 10
 
 
-def test_there_is_a_sign_of_life_once_a_second_while_somebody_watches(
+def test_a_watched_pulse_gives_a_sign_of_life_once_a_second(
     stage: Stage, tmp_path: Path
 ) -> None:
     path = tmp_path / "alive"

@@ -1,4 +1,4 @@
-"""What an agent keeps of events is there again, whatever happened to the disk."""
+"""State storage: event states survive any damage to the disk."""
 
 import errno
 import os
@@ -32,10 +32,10 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "state" / "events" / f"{ID}.json"
 
 
-# --- saved, loaded, forgotten -------------------------------------------------
+# --- save, load and delete ---------------------------------------------------
 
 
-def test_what_was_saved_last_is_loaded(keeping: Keeping) -> None:
+def test_the_last_saved_state_is_loaded(keeping: Keeping) -> None:
     keeping.save(FIRST)
     keeping.save(SECOND)
     loaded = keeping.load()
@@ -43,14 +43,14 @@ def test_what_was_saved_last_is_loaded(keeping: Keeping) -> None:
     assert loaded.complaints == ()
 
 
-def test_each_event_has_a_life_of_its_own(keeping: Keeping) -> None:
+def test_each_event_has_its_own_state(keeping: Keeping) -> None:
     keeping.save(FIRST)
     other = a_life(event_id="E1")
     keeping.save(other)
     assert keeping.load().lives == {ID: FIRST, "E1": other}
 
 
-def test_what_is_forgotten_is_not_loaded_again(keeping: Keeping, file: Path) -> None:
+def test_a_deleted_state_is_not_loaded_again(keeping: Keeping, file: Path) -> None:
     keeping.save(FIRST)
     keeping.save(SECOND)
     keeping.forget(ID)
@@ -58,15 +58,15 @@ def test_what_is_forgotten_is_not_loaded_again(keeping: Keeping, file: Path) -> 
     assert [*file.parent.iterdir()] == []
 
 
-def test_forgetting_what_is_not_known_is_no_mistake(keeping: Keeping) -> None:
+def test_deleting_an_unknown_event_is_no_error(keeping: Keeping) -> None:
     keeping.forget("E9")
     assert keeping.load().complaints == ()
 
 
-def test_ids_that_differ_in_case_are_one(keeping: Keeping) -> None:
+def test_ids_that_differ_only_in_case_are_the_same(keeping: Keeping) -> None:
     keeping.save(a_life(event_id="ab-1", boot="first"))
     keeping.save(a_life(event_id="AB-1", boot="second"))
-    assert [each.boot for each in keeping.load().lives.values()] == ["second"]
+    assert [life.boot for life in keeping.load().lives.values()] == ["second"]
     keeping.forget("Ab-1")
     assert keeping.load().lives == {}
 
@@ -76,7 +76,7 @@ def test_ids_that_differ_in_case_are_one(keeping: Keeping) -> None:
     ["../../etc/passwd", "a/b", ".", "", "x" * 5_000, "a\0b", "ä", "\ud800", "a b"],
     ids=range(9),
 )
-def test_an_id_that_is_no_file_name_is_kept_within_the_folder(
+def test_an_id_that_is_no_file_name_is_stored_within_the_folder(
     keeping: Keeping, file: Path, event_id: str
 ) -> None:
     life = a_life(event_id=event_id)
@@ -87,16 +87,16 @@ def test_an_id_that_is_no_file_name_is_kept_within_the_folder(
     assert [*file.parent.iterdir()] == []
 
 
-def test_nobody_else_may_look_into_the_folder(keeping: Keeping, file: Path) -> None:
+def test_only_the_owner_can_read_the_folder(keeping: Keeping, file: Path) -> None:
     keeping.save(FIRST)
-    modes = [each.stat().st_mode & 0o777 for each in (file, *file.parents[:2])]
+    modes = [path.stat().st_mode & 0o777 for path in (file, *file.parents[:2])]
     assert modes == [0o600, 0o700, 0o700]
 
 
-# --- one agent at a time -------------------------------------------------------
+# --- one agent at a time -----------------------------------------------------
 
 
-def test_a_second_agent_is_refused_and_told_the_process(
+def test_a_second_agent_is_refused_with_the_process_id(
     keeping: Keeping, tmp_path: Path
 ) -> None:
     with pytest.raises(
@@ -105,9 +105,7 @@ def test_a_second_agent_is_refused_and_told_the_process(
         Keeping(tmp_path / "state", patience=0).open()
 
 
-def test_a_folder_that_was_closed_can_be_opened_again(
-    keeping: Keeping, tmp_path: Path
-) -> None:
+def test_a_closed_folder_can_be_opened_again(keeping: Keeping, tmp_path: Path) -> None:
     keeping.close()
     keeping.close()
     again = Keeping(tmp_path / "state")
@@ -115,7 +113,7 @@ def test_a_folder_that_was_closed_can_be_opened_again(
     again.close()
 
 
-def test_a_process_that_is_begun_meanwhile_does_not_hold_the_folder(
+def test_a_child_process_does_not_hold_the_lock(
     keeping: Keeping, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-c", "input()"]
@@ -127,13 +125,15 @@ def test_a_process_that_is_begun_meanwhile_does_not_hold_the_folder(
         child.communicate(b"\n", timeout=10)
 
 
-def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_in_a_sentence(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(CannotStart, match=r"nothing can be kept in .*Not a directory"):
         Keeping(tmp_path / "file" / "state").open()
 
 
-# --- files that are not whole --------------------------------------------------
+# --- damaged files -----------------------------------------------------------
 
 CUTS = [
     pytest.param(lambda text: text[: len(text) // 2], "not whole", id="half"),
@@ -152,7 +152,7 @@ CUTS = [
 
 
 @pytest.mark.parametrize(("cut", "why"), CUTS)
-def test_the_older_copy_is_used_if_a_file_is_broken_and_it_is_said(
+def test_the_older_copy_replaces_a_damaged_file_with_a_warning(
     keeping: Keeping, file: Path, cut: Callable[[bytes], bytes], why: str
 ) -> None:
     keeping.save(FIRST)
@@ -165,7 +165,7 @@ def test_the_older_copy_is_used_if_a_file_is_broken_and_it_is_said(
     )
 
 
-def test_it_is_said_once(keeping: Keeping, file: Path) -> None:
+def test_the_warning_is_given_once(keeping: Keeping, file: Path) -> None:
     keeping.save(FIRST)
     keeping.save(SECOND)
     file.write_bytes(b"")
@@ -175,7 +175,7 @@ def test_it_is_said_once(keeping: Keeping, file: Path) -> None:
     assert loaded.complaints == ()
 
 
-def test_saving_after_it_keeps_the_copy_that_was_used(
+def test_saving_afterwards_keeps_the_copy_that_was_used(
     keeping: Keeping, file: Path
 ) -> None:
     keeping.save(FIRST)
@@ -187,7 +187,7 @@ def test_saving_after_it_keeps_the_copy_that_was_used(
     assert keeping.load().lives == {ID: FIRST}
 
 
-def test_two_broken_copies_are_moved_aside_and_it_is_said(
+def test_two_damaged_copies_are_moved_aside_with_a_warning(
     keeping: Keeping, file: Path
 ) -> None:
     keeping.save(FIRST)
@@ -200,21 +200,21 @@ def test_two_broken_copies_are_moved_aside_and_it_is_said(
         f"{file} cannot be used: it is not whole; nor can the older copy: it is not"
         " whole; both are moved aside, and the event is new again",
     )
-    assert {each.name: each.read_bytes() for each in file.parent.iterdir()} == {
+    assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == {
         f"{file.name}.bad": b"first",
         f"{file.name}.bad.old": b"second",
     }
     assert keeping.load().complaints == ()
 
 
-def test_a_broken_file_does_no_harm_to_others(keeping: Keeping, file: Path) -> None:
+def test_a_damaged_file_does_not_affect_others(keeping: Keeping, file: Path) -> None:
     keeping.save(FIRST)
     keeping.save(a_life(event_id="E1"))
     file.write_bytes(b"")
     assert [*keeping.load().lives] == ["E1"]
 
 
-def test_a_file_of_a_later_version_gives_way_to_the_older_copy(
+def test_the_older_copy_replaces_a_file_of_a_later_version(
     keeping: Keeping, file: Path, tmp_path: Path
 ) -> None:
     keeping.save(FIRST)
@@ -231,7 +231,7 @@ def sealed(text: bytes) -> bytes:
     return b"sha256 " + summed.stdout.split()[0] + b"\n" + text + b"\n"
 
 
-def test_a_file_that_was_copied_under_another_name_is_not_taken_for_that_event(
+def test_a_file_copied_under_another_name_is_refused(
     keeping: Keeping, file: Path
 ) -> None:
     keeping.save(FIRST)
@@ -241,7 +241,7 @@ def test_a_file_that_was_copied_under_another_name_is_not_taken_for_that_event(
     assert f"it is about event {ID}" in loaded.complaints[0]
 
 
-def test_a_folder_in_the_place_of_a_file_is_moved_aside(
+def test_a_folder_instead_of_a_file_is_moved_aside(
     keeping: Keeping, file: Path
 ) -> None:
     file.mkdir()
@@ -252,14 +252,14 @@ def test_a_folder_in_the_place_of_a_file_is_moved_aside(
     assert keeping.load().lives == {ID: FIRST}
 
 
-def test_files_of_others_are_left_alone(keeping: Keeping, file: Path) -> None:
+def test_foreign_files_are_left_alone(keeping: Keeping, file: Path) -> None:
     notes = file.parent / "README"
     notes.write_text("do not touch")
     assert keeping.load().complaints == ()
     assert notes.exists()
 
 
-def test_what_was_left_of_an_interrupted_save_is_removed(
+def test_remains_of_an_interrupted_save_are_removed(
     keeping: Keeping, file: Path
 ) -> None:
     left = file.with_name(f"{file.name}.new")
@@ -270,7 +270,7 @@ def test_what_was_left_of_an_interrupted_save_is_removed(
     assert not left.exists()
 
 
-# --- disks that refuse ---------------------------------------------------------
+# --- disk errors -------------------------------------------------------------
 
 CALLS = ["open", "write", "fsync", "close", "link", "replace", "unlink"]
 TROUBLES = [errno.ENOSPC, errno.EROFS, errno.EIO]
@@ -278,7 +278,7 @@ TROUBLES = [errno.ENOSPC, errno.EROFS, errno.EIO]
 
 @pytest.mark.parametrize("code", TROUBLES, ids=errno.errorcode.get)
 @pytest.mark.parametrize("call", CALLS)
-def test_a_disk_that_refuses_leaves_a_whole_life_and_is_told_in_a_sentence(
+def test_a_disk_error_keeps_the_previous_state_and_is_reported(
     keeping: Keeping, tmp_path: Path, call: str, code: int
 ) -> None:
     def refuse(*args: object) -> NoReturn:
@@ -294,9 +294,7 @@ def test_a_disk_that_refuses_leaves_a_whole_life_and_is_told_in_a_sentence(
     assert loaded.complaints == ()
 
 
-def test_a_disk_that_takes_little_at_a_time_has_it_all_in_the_end(
-    tmp_path: Path, keeping: Keeping
-) -> None:
+def test_partial_writes_are_completed(tmp_path: Path, keeping: Keeping) -> None:
     def write(number: int, text: bytes) -> int:
         return os.write(number, text[:7])
 
@@ -304,7 +302,7 @@ def test_a_disk_that_takes_little_at_a_time_has_it_all_in_the_end(
     assert keeping.load().lives == {ID: FIRST}
 
 
-def test_a_disk_without_links_keeps_an_older_copy_too(
+def test_a_disk_without_links_keeps_an_older_copy(
     tmp_path: Path, keeping: Keeping, file: Path
 ) -> None:
     def link(old: Path, new: Path) -> None:

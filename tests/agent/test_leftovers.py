@@ -1,4 +1,4 @@
-"""What a killed agent has left of a hook is ended, and nothing else."""
+"""Orphaned hook processes of a killed agent, and nothing else, are ended."""
 
 import os
 import signal
@@ -19,20 +19,20 @@ Start = Callable[..., "Popen[bytes]"]
 
 @pytest.fixture
 def token() -> str:
-    """Nobody else's, as these tests may be run twice on one machine."""
+    """Return a unique token: the tests may run twice on one machine."""
     return f"run-{token_hex(8)}"
 
 
 @pytest.fixture
 def word(tmp_path: Path) -> Iterator[Word]:
-    made = Word(tmp_path)
-    yield made
-    made.close()
+    pipe = Word(tmp_path)
+    yield pipe
+    pipe.close()
 
 
 @pytest.fixture
 def start(word: Word) -> Iterator[Start]:
-    """Start a shell with a token that says when it is up; end it after the test."""
+    """Return a function that starts a shell with a token; end it after the test."""
     begun: list[Popen[bytes]] = []
 
     def start(token: str, text: str = ON_AND_ON) -> "Popen[bytes]":
@@ -45,13 +45,13 @@ def start(word: Word) -> Iterator[Start]:
         return process
 
     yield start
-    for each in begun:
+    for shell in begun:
         with suppress(ProcessLookupError):
-            os.killpg(each.pid, signal.SIGKILL)
-        each.wait()
+            os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
 
 
-def test_what_has_the_token_is_told_to_end(
+def test_a_process_with_the_token_is_terminated(
     start: Start, word: Word, token: str
 ) -> None:
     process = start(token, "UP; exec sleep 20")
@@ -60,14 +60,16 @@ def test_what_has_the_token_is_told_to_end(
     assert process.wait(LONG) == -signal.SIGTERM
 
 
-def test_what_ignores_that_is_killed(start: Start, word: Word, token: str) -> None:
+def test_a_process_that_ignores_term_is_killed(
+    start: Start, word: Word, token: str
+) -> None:
     process = start(token, f"trap '' TERM; UP; {ON_AND_ON}")
     word.hear()
     assert leftovers.end(token, kill_after=0.05) >= 1
     assert process.wait(LONG) == -signal.SIGKILL
 
 
-def test_what_it_has_started_is_ended_too_in_whatever_session(
+def test_its_child_processes_are_ended_in_any_session(
     start: Start, word: Word, token: str
 ) -> None:
     start(token, "setsid sh -c 'UP; exec sleep 20' & wait")
@@ -77,7 +79,7 @@ def test_what_it_has_started_is_ended_too_in_whatever_session(
 
 
 @pytest.mark.parametrize("other", ["{}2", "x{}", "x {}", "FOREWARN_RUN={}", ""])
-def test_what_has_another_token_lives_on(
+def test_a_process_with_another_token_lives_on(
     start: Start, word: Word, token: str, other: str
 ) -> None:
     process = start(other.format(token), "UP; exec sleep 20")
@@ -86,19 +88,19 @@ def test_what_has_another_token_lives_on(
     assert process.poll() is None
 
 
-def test_no_token_is_nobodys(start: Start, word: Word) -> None:
+def test_an_empty_token_matches_nothing(start: Start, word: Word) -> None:
     process = start("", "UP; exec sleep 20")
     word.hear()
     assert leftovers.end("", kill_after=LONG) == 0
     assert process.poll() is None
 
 
-def test_when_nothing_is_left_nothing_is_waited_for() -> None:
+def test_without_orphans_there_is_no_wait() -> None:
     assert leftovers.end("nobody-has-this", kill_after=LONG) == 0
 
 
-def test_it_is_never_the_one_that_asks(start: Start, token: str) -> None:
-    """A program that has the token itself looks for it, and lives to say so."""
+def test_it_never_ends_its_own_process(start: Start, token: str) -> None:
+    """Run a program that has the token itself and looks for it."""
     program = (
         "from forewarn.agent import leftovers;"
         f"raise SystemExit(leftovers.end('{token}', kill_after=1) + 40)"

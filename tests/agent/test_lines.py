@@ -1,4 +1,4 @@
-"""Where the keys of a file stand."""
+"""Line numbers of TOML keys, for error messages."""
 
 import json
 import tomllib
@@ -75,24 +75,24 @@ def test_a_key_is_found_however_it_is_written(path: KeyPath, line: int) -> None:
     assert lines_of(FILE).of(path) == line
 
 
-def test_what_is_not_there_is_on_the_line_of_its_table() -> None:
+def test_a_missing_key_has_the_line_of_its_table() -> None:
     assert lines_of(FILE).of(("rules", 1, "approve")) == 29
     assert lines_of(FILE).of(("hooks", "other", "python")) == 13
 
 
-def test_what_is_nowhere_is_on_the_first_line() -> None:
+def test_an_unknown_path_has_the_first_line() -> None:
     assert lines_of(FILE).of(("scripts", 3)) == 1
     assert lines_of("").of(()) == 1
 
 
 @pytest.mark.parametrize("text", ["a = [", "a = [}", "= [#", "a = {,", "]]]", "a."])
-def test_what_is_no_toml_comes_to_an_end(text: str) -> None:
+def test_invalid_toml_does_not_loop_forever(text: str) -> None:
     assert lines_of(text).of(("a",)) == 1
 
 
 # --- any file ----------------------------------------------------------------
 
-#: Values that fit on a line or not, with signs in them that mean something elsewhere.
+#: One-line and multi-line values, with characters that have a meaning elsewhere.
 RAW = st.sampled_from(
     [
         "1",
@@ -132,7 +132,7 @@ TABLES = st.lists(
 
 @dataclass
 class Writer:
-    """Writes a file, and down where each key went."""
+    """Writes a TOML file and records the line of each key."""
 
     style: st.DataObject
     text: str = ""
@@ -154,16 +154,16 @@ class Writer:
     def value(self, path: KeyPath, value: object) -> None:
         if isinstance(value, dict):
             self.text += "{ "
-            for number, (name, each) in enumerate(value.items()):
+            for number, (name, item) in enumerate(value.items()):
                 self.text += ", " if number else ""
-                self.pair(path, name, each)
+                self.pair(path, name, item)
             self.text += " }"
         elif isinstance(value, list):
             self.text += "["
-            for place, each in enumerate(value):
+            for place, item in enumerate(value):
                 self.text += self.style.draw(st.sampled_from(["", "\n  ", " # ]\n"]))
                 self.mark((*path, place))
-                self.value((*path, place), each)
+                self.value((*path, place), item)
                 self.text += ","
             self.text += "]"
         else:
@@ -172,7 +172,7 @@ class Writer:
     def file(self, tables: list[tuple[bool, list[str], dict[str, object]]]) -> None:
         for number, (is_array, names, entries) in enumerate(tables):
             path: KeyPath = (f"t{number}", *names)
-            header = " . ".join(self.key(str(each)) for each in path)
+            header = " . ".join(self.key(str(part)) for part in path)
             for _ in range(2 if is_array else 1):
                 self.text += self.style.draw(st.sampled_from(["", "\n", "# [x]\n"]))
                 place = (*path, _) if is_array else path
@@ -190,5 +190,5 @@ def test_every_key_of_any_file_is_found_on_its_line(
     writer = Writer(style)
     writer.file(tables)
     tomllib.loads(writer.text)
-    known = lines_of(writer.text).known
-    assert {path: known.get(path) for path in writer.expected} == writer.expected
+    found_lines = lines_of(writer.text).known
+    assert {path: found_lines.get(path) for path in writer.expected} == writer.expected

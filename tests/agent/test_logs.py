@@ -1,4 +1,4 @@
-"""What the agent writes to standard error, and how often."""
+"""Agent logging: the format of log lines, and how often a condition is logged."""
 
 import json
 import logging
@@ -40,7 +40,7 @@ def logged(shape: str, where: str = "", **environment: str) -> list[str]:
     return done.stderr.splitlines()
 
 
-def test_a_line_of_text_has_a_time_and_a_level_and_is_one_line() -> None:
+def test_a_text_line_has_a_time_and_a_level_and_is_one_line() -> None:
     first, second = logged("text")
     assert re.fullmatch(TIME + r" info    web-0 listens <0>to evil", first)
     assert re.fullmatch(TIME + r" warning it is dark", second)
@@ -57,21 +57,21 @@ def _moment(line: str) -> datetime:
     return datetime.fromisoformat(line.split()[0])
 
 
-def test_a_line_of_json_is_an_object() -> None:
+def test_a_json_line_is_an_object() -> None:
     first, second = map(json.loads, logged("json"))
     assert first.keys() == {"at", "level", "logger", "message"}
     assert first["message"] == "web-0 listens\n<0>to evil"
     assert (second["level"], second["condition"]) == ("warning", "blind")
 
 
-def test_the_journal_is_told_how_grave_a_line_is_and_no_time() -> None:
+def test_journal_lines_have_a_priority_and_no_time() -> None:
     assert logged("text", "journal") == [
         "<6>info    web-0 listens <0>to evil",
         "<4>warning it is dark",
     ]
 
 
-def test_a_journal_that_is_not_standard_error_changes_nothing(tmp_path: Path) -> None:
+def test_a_journal_that_is_not_stderr_changes_nothing(tmp_path: Path) -> None:
     about = tmp_path.stat()
     elsewhere = f"{about.st_dev}:{about.st_ino}"
     first, _ = logged("text", JOURNAL_STREAM=elsewhere)
@@ -87,7 +87,7 @@ def conditions(caplog: pytest.LogCaptureFixture) -> Conditions:
     return Conditions(logging.getLogger("forewarn.agent"))
 
 
-def test_a_condition_is_said_when_it_begins_and_when_it_ends(
+def test_a_condition_is_logged_when_it_begins_and_ends(
     conditions: Conditions, caplog: pytest.LogCaptureFixture
 ) -> None:
     news = [
@@ -102,40 +102,40 @@ def test_a_condition_is_said_when_it_begins_and_when_it_ends(
         )
     ]
     assert news == [False, True, False, True, False, True]
-    assert [(each.levelname, each.message) for each in caplog.records] == [
+    assert [(record.levelname, record.message) for record in caplog.records] == [
         ("WARNING", "blind for 30 s"),
         ("INFO", "sees again"),
         ("WARNING", "blind for 30 s"),
     ]
 
 
-def test_a_condition_of_another_kind_is_news(
+def test_a_condition_of_another_kind_is_logged(
     conditions: Conditions, caplog: pytest.LogCaptureFixture
 ) -> None:
     for kind in ("html", "html", "silence", "html"):
         conditions.say("unreadable", True, f"it answers {kind}", kind=kind)
-    assert [each.message for each in caplog.records] == [
+    assert [record.message for record in caplog.records] == [
         "it answers html",
         "it answers silence",
         "it answers html",
     ]
 
 
-def test_conditions_do_not_hide_each_other(conditions: Conditions) -> None:
+def test_conditions_are_independent(conditions: Conditions) -> None:
     assert conditions.say("blind", True, "sees nothing")
     assert conditions.say("state-unwritable", True, "no room")
     assert conditions.say("blind", False, "sees again")
     assert conditions.are_there() == {"state-unwritable": "no room"}
 
 
-def test_the_last_sentence_on_a_condition_is_kept(conditions: Conditions) -> None:
+def test_the_last_message_of_a_condition_is_kept(conditions: Conditions) -> None:
     conditions.say("blind", True, "blind for 30 s")
     conditions.say("blind", True, "blind for 31 s")
     assert conditions.are_there() == {"blind": "blind for 31 s"}
 
 
-def test_a_percent_sign_is_no_instruction(
+def test_a_percent_sign_is_not_a_placeholder(
     conditions: Conditions, caplog: pytest.LogCaptureFixture
 ) -> None:
     conditions.say("full", True, "the disk is 100 %s full")
-    assert [each.message for each in caplog.records] == ["the disk is 100 %s full"]
+    assert [record.message for record in caplog.records] == ["the disk is 100 %s full"]

@@ -1,4 +1,4 @@
-"""How the agent stops, goes on, and comes to the end of an event, turn by turn."""
+"""Agent loop, turn by turn: stopping, restarting and finishing an event."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -16,9 +16,7 @@ from forewarn.agent.plan import Approve, Step, Together
 from forewarn.errors import Refused
 
 
-def test_a_hook_that_is_cut_because_the_agent_stops_is_run_again(
-    stage: Staging, word: Word
-) -> None:
+def test_a_hook_cut_by_stopping_is_run_again(stage: Staging, word: Word) -> None:
     before = stage(hooks={"drain": going_on(word)})
     before.turn(seeing(an_event()))
     word.hear()
@@ -26,70 +24,70 @@ def test_a_hook_that_is_cut_because_the_agent_stops_is_run_again(
     before.hands.stop()
     before.turn()
     assert before.runs() == [("drain", "running", 1)]
-    now = stage()
-    now.turn(seeing(an_event()))
-    now.turn()
-    assert now.runs() == [("drain", "done", 2)]
+    agent = stage()
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    assert agent.runs() == [("drain", "done", 2)]
 
 
 @pytest.mark.parametrize(
     ("ended", "kept"), [(Outcome.DONE, "done"), (Outcome.FAILED, "running")]
 )
-def test_of_hooks_that_end_while_the_agent_stops_only_success_is_kept(
+def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
     stage: Staging, word: Word, ended: Outcome, kept: str
 ) -> None:
-    now = stage(hooks={"drain": going_on(word)})
-    now.turn(seeing(an_event()))
+    agent = stage(hooks={"drain": going_on(word)})
+    agent.turn(seeing(an_event()))
     word.hear()
-    run = replace(now.life().runs[0], outcome=ended, ended_at=NOON)
-    now.turn(Stop())
-    now.hands.stop()
-    now.turn(HookEnded(event="E1", run=run))
-    assert now.runs() == [("drain", kept, 1)]
-    assert now.approver.approved == []
+    run = replace(agent.life().runs[0], outcome=ended, ended_at=NOON)
+    agent.turn(Stop())
+    agent.hands.stop()
+    agent.turn(HookEnded(event="E1", run=run))
+    assert agent.runs() == [("drain", kept, 1)]
+    assert agent.approver.approved == []
 
 
-def test_what_is_prepared_for_goes_on_though_no_document_can_be_read(
+def test_preparation_continues_even_if_no_document_can_be_read(
     stage: Staging, word: Word
 ) -> None:
     before = stage(hooks={"drain": going_on(word)})
     before.turn(seeing(an_event(not_before=NOON.replace(year=9000))))
     word.hear()
-    now = stage()
-    now.turn(AWAY)
-    now.turn()
-    assert now.runs() == [("drain", "done", 2)]
+    agent = stage()
+    agent.turn(AWAY)
+    agent.turn()
+    assert agent.runs() == [("drain", "done", 2)]
 
 
-def test_nothing_is_begun_by_a_clock_that_the_service_has_not_set(
+def test_nothing_starts_before_the_service_s_clock_is_known(
     stage: Staging, word: Word
 ) -> None:
     before = stage(hooks={"drain": going_on(word)})
     before.turn(seeing(an_event()))
     word.hear()
-    now = stage()  # whose own clock is months ahead of the service's
-    now.turn(Named(name="web-0"))
-    now.turn(seeing(an_event()))
-    now.turn()
-    assert now.runs() == [("drain", "done", 2)]
+    agent = stage()  # its own clock is months ahead of the service's
+    agent.turn(Named(name="web-0"))
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    assert agent.runs() == [("drain", "done", 2)]
 
 
-def test_after_a_restart_of_the_vm_a_document_is_waited_for(
+def test_after_a_reboot_of_the_vm_it_waits_for_a_document(
     stage: Staging, word: Word
 ) -> None:
     before = stage(hooks={"drain": going_on(word)})
     before.turn(seeing(an_event()))
     word.hear()
-    now = stage(boot="boot-2")
-    now.turn(AWAY)
-    assert now.runs() == [("drain", "running", 1)]
-    now.turn(seeing(at=NOON + 16 * MINUTE))
-    while now.life().over_at is None:
-        now.turn()
-    assert now.runs() == [("drain", "cut", 1), ("fill", "done", 1)]
+    agent = stage(boot="boot-2")
+    agent.turn(AWAY)
+    assert agent.runs() == [("drain", "running", 1)]
+    agent.turn(seeing(at=NOON + 16 * MINUTE))
+    while agent.life().over_at is None:
+        agent.turn()
+    assert agent.runs() == [("drain", "cut", 1), ("fill", "done", 1)]
 
 
-def test_what_has_started_may_be_over_so_a_document_is_waited_for(
+def test_for_a_started_event_it_waits_for_a_document_after_a_restart(
     stage: Staging, word: Word
 ) -> None:
     before = stage(hooks={"tell": going_on(word)})
@@ -98,102 +96,104 @@ def test_what_has_started_may_be_over_so_a_document_is_waited_for(
     before.turn()
     before.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
     word.hear()
-    now = stage()
-    now.turn(AWAY)
-    assert now.runs() == [("drain", "done", 1), ("tell", "running", 1)]
+    agent = stage()
+    agent.turn(AWAY)
+    assert agent.runs() == [("drain", "done", 1), ("tell", "running", 1)]
 
 
-def test_a_question_that_is_cut_because_the_agent_stops_says_nothing_of_the_others(
+def test_a_readiness_check_cut_by_stopping_records_nothing(
     stage: Staging, word: Word
 ) -> None:
-    now = stage(
+    agent = stage(
         together=Together.WHEN_READY, ready="all", hooks={"all": going_on(word)}
     )
-    now.turn(seeing(an_event()))
-    now.turn()
+    agent.turn(seeing(an_event()))
+    agent.turn()
     word.hear()
-    now.turn(Stop())
-    now.hands.stop()
-    now.turn()
-    assert now.lines("not-approved") == []
+    agent.turn(Stop())
+    agent.hands.stop()
+    agent.turn()
+    assert agent.lines("not-approved") == []
 
 
-def test_a_start_cuts_the_preparation_and_then_runs_its_own_hook(
+def test_a_start_cuts_the_preparation_and_runs_its_own_hook(
     stage: Staging, word: Word
 ) -> None:
-    now = stage(hooks={"drain": going_on(word)})
-    now.turn(seeing(an_event()))
+    agent = stage(hooks={"drain": going_on(word)})
+    agent.turn(seeing(an_event()))
     word.hear()
-    now.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
-    now.turn()
-    now.turn()
-    assert now.runs() == [("drain", "cut", 1), ("tell", "done", 1)]
+    agent.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
+    agent.turn()
+    agent.turn()
+    assert agent.runs() == [("drain", "cut", 1), ("tell", "done", 1)]
 
 
 def test_an_event_is_over_when_its_last_hook_has_ended(stage: Staging) -> None:
-    now = stage(steps={Step.UNDO: ("resume",)}, approve=Approve.NEVER)
-    now.turn(seeing(an_event()))
-    now.turn(seeing(at=NOON + MINUTE))
-    assert now.life().over_at is None
-    now.turn()
-    assert now.life().over_at is not None
-    assert [line["outcome"] for line in now.lines("over")] == ["it was called off"]
+    agent = stage(steps={Step.UNDO: ("resume",)}, approve=Approve.NEVER)
+    agent.turn(seeing(an_event()))
+    agent.turn(seeing(at=NOON + MINUTE))
+    assert agent.life().over_at is None
+    agent.turn()
+    assert agent.life().over_at is not None
+    assert [line["outcome"] for line in agent.lines("over")] == ["it was called off"]
 
 
-def test_what_is_announced_anew_is_prepared_for_and_approved_anew(
+def test_an_event_announced_again_is_prepared_and_approved_again(
     stage: Staging,
 ) -> None:
-    now = stage()
-    now.turn(seeing(an_event()))
-    now.turn()
-    now.turn()
-    now.turn(seeing(at=NOON + MINUTE))
-    while now.life().over_at is None:
-        now.turn()
-    now.turn(seeing(an_event(), at=NOON + 2 * MINUTE))
-    now.turn()
-    now.turn()
-    assert now.approver.approved == ["E1", "E1"]
-    assert len(now.lines("came-back")) == 1
+    agent = stage()
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    agent.turn()
+    agent.turn(seeing(at=NOON + MINUTE))
+    while agent.life().over_at is None:
+        agent.turn()
+    agent.turn(seeing(an_event(), at=NOON + 2 * MINUTE))
+    agent.turn()
+    agent.turn()
+    assert agent.approver.approved == ["E1", "E1"]
+    assert len(agent.lines("came-back")) == 1
 
 
-def test_what_is_announced_anew_does_not_wait_for_the_former_approval(
+def test_an_event_announced_again_does_not_wait_for_the_earlier_approval(
     stage: Staging, word: Word
 ) -> None:
-    now = stage(hooks={"resume": going_on(word)})
-    now.approver.refusals = [Refused("no such event", status=400)]
-    now.turn(seeing(an_event()))
-    now.turn()
-    now.turn()
-    now.turn(seeing(at=NOON + MINUTE))
+    agent = stage(hooks={"resume": going_on(word)})
+    agent.approver.refusals = [Refused("no such event", status=400)]
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    agent.turn()
+    agent.turn(seeing(at=NOON + MINUTE))
     word.hear()
-    now.turn(seeing(an_event(), at=NOON + 2 * MINUTE))  # resume is cut
-    now.turn()
-    now.turn()
-    now.turn()
-    assert now.approver.approved == ["E1"]
+    agent.turn(seeing(an_event(), at=NOON + 2 * MINUTE))  # resume is cut
+    agent.turn()
+    agent.turn()
+    agent.turn()
+    assert agent.approver.approved == ["E1"]
 
 
-def test_what_is_announced_anew_and_fails_anew_is_said_anew(stage: Staging) -> None:
-    now = stage(hooks={"drain": "exit 3"}, steps={Step.PREPARE: ("drain",)})
+def test_an_event_announced_again_that_fails_again_is_recorded_again(
+    stage: Staging,
+) -> None:
+    agent = stage(hooks={"drain": "exit 3"}, steps={Step.PREPARE: ("drain",)})
     for minute in (0, 2):
-        now.turn(seeing(an_event(), at=NOON + minute * MINUTE))
-        now.turn()
-        now.turn(seeing(at=NOON + (minute + 1) * MINUTE))
-    assert len(now.lines("not-approved")) == 2
+        agent.turn(seeing(an_event(), at=NOON + minute * MINUTE))
+        agent.turn()
+        agent.turn(seeing(at=NOON + (minute + 1) * MINUTE))
+    assert len(agent.lines("not-approved")) == 2
 
 
-def test_what_was_over_a_week_ago_is_forgotten(stage: Staging) -> None:
-    now = stage(steps={}, approve=Approve.NEVER)
-    now.turn(seeing(an_event()))
-    now.turn(seeing())
-    now.turn(seeing(at=NOON + timedelta(days=8)))
-    assert now.memory.find("E1") is None
+def test_an_event_finished_a_week_ago_is_forgotten(stage: Staging) -> None:
+    agent = stage(steps={}, approve=Approve.NEVER)
+    agent.turn(seeing(an_event()))
+    agent.turn(seeing())
+    agent.turn(seeing(at=NOON + timedelta(days=8)))
+    assert agent.memory.find("E1") is None
 
 
-def test_running_ends_when_it_is_told_to_stop(stage: Staging) -> None:
-    now = stage()
-    now.agent.inbox.put(seeing(an_event()))
-    now.agent.inbox.put(Stop())
-    now.agent.run(now.hands)
-    assert now.life().seen is Seen.SCHEDULED
+def test_run_ends_after_a_stop(stage: Staging) -> None:
+    running = stage()
+    running.agent.inbox.put(seeing(an_event()))
+    running.agent.inbox.put(Stop())
+    running.agent.run(running.hands)
+    assert running.life().seen is Seen.SCHEDULED

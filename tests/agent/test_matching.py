@@ -1,4 +1,4 @@
-"""Which rule an event falls under, and why."""
+"""Rule matching: which rule applies to an event, and why."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -54,10 +54,10 @@ def why(rule: Rule, **changed: Any) -> tuple[str, ...]:
     return judged([rule], **changed).reasons[0].why
 
 
-# --- which of several --------------------------------------------------------
+# --- order of rules ----------------------------------------------------------
 
 
-def test_the_first_rule_that_matches_is_the_one() -> None:
+def test_the_first_matching_rule_applies() -> None:
     rules = [
         a_rule(name="freezes", types=frozenset({"Freeze"})),
         a_rule(name="reboots", types=frozenset({"Reboot"})),
@@ -66,13 +66,16 @@ def test_the_first_rule_that_matches_is_the_one() -> None:
     assert judged(rules).rule is rules[1]
 
 
-def test_every_rule_has_its_reasons_also_those_after_the_one() -> None:
+def test_every_rule_has_reasons_even_after_the_match() -> None:
     rules = [a_rule(name="a"), a_rule(name="b", sources=frozenset({"User"}))]
     reasons = judged(rules).reasons
-    assert [(each.rule, each.holds) for each in reasons] == [("a", True), ("b", False)]
+    assert [(reason.rule, reason.holds) for reason in reasons] == [
+        ("a", True),
+        ("b", False),
+    ]
 
 
-def test_no_rule_matches_and_all_is_said_why() -> None:
+def test_without_a_match_every_rule_is_explained() -> None:
     rules = [a_rule(name="a", types=frozenset({"Freeze"})), a_rule(name="b")]
     verdict = judged(rules, is_mine=False)
     assert verdict.rule is None
@@ -83,7 +86,7 @@ def test_no_rule_matches_and_all_is_said_why() -> None:
     )
 
 
-def test_the_reasons_of_the_one_are_all_its_conditions() -> None:
+def test_the_reasons_of_a_match_are_all_its_conditions() -> None:
     rule = a_rule(types=frozenset({"Reboot"}), sources=frozenset({"Platform"}))
     assert judged([rule]).why == (
         "its type is Reboot",
@@ -92,11 +95,11 @@ def test_the_reasons_of_the_one_are_all_its_conditions() -> None:
     )
 
 
-def test_a_rule_without_conditions_says_that_it_takes_everything() -> None:
+def test_a_rule_without_conditions_matches_every_event() -> None:
     assert why(a_rule(concerns=Concerns.ANYONE)) == ("it takes every event",)
 
 
-# --- each condition ----------------------------------------------------------
+# --- single conditions -------------------------------------------------------
 
 
 @pytest.mark.parametrize("written", ["Reboot", "reboot", "REBOOT"])
@@ -105,7 +108,7 @@ def test_types_match_in_any_case(written: str) -> None:
     assert not matches(a_rule(types=frozenset({written})), type=EventType.FREEZE)
 
 
-def test_a_type_that_nobody_knows_matches_a_rule_for_any() -> None:
+def test_an_unknown_type_matches_a_rule_without_types() -> None:
     assert matches(a_rule(), type="Hibernate")
     assert why(a_rule(types=frozenset({"Reboot"})), type="Hibernate") == (
         "its type is Hibernate, not Reboot",
@@ -118,7 +121,7 @@ def test_sources_match() -> None:
     assert why(rule) == ("its source is Platform, not User",)
 
 
-def test_a_source_that_is_not_told_matches_no_sources() -> None:
+def test_a_missing_source_matches_no_sources() -> None:
     rule = a_rule(sources=frozenset({"User", "Platform"}))
     assert why(rule, source=None) == ("its source is not told, not Platform or User",)
 
@@ -135,13 +138,13 @@ def test_a_source_that_is_not_told_matches_no_sources() -> None:
         (Range(), None, False),
     ],
 )
-def test_a_duration_is_within_its_range_ends_included(
+def test_a_duration_matches_its_range_inclusively(
     bounds: Range, seconds: int | None, expected: bool
 ) -> None:
     assert matches(a_rule(duration=bounds), duration=seconds) is expected
 
 
-def test_a_rule_that_asks_for_no_duration_takes_unknown_ones() -> None:
+def test_a_rule_without_duration_matches_unknown_durations() -> None:
     assert matches(a_rule(), duration=None)
 
 
@@ -155,13 +158,13 @@ def test_a_rule_that_asks_for_no_duration_takes_unknown_ones() -> None:
         (Range(most=60), None, False),
     ],
 )
-def test_the_notice_left_is_within_its_range(
+def test_the_remaining_notice_matches_its_range(
     bounds: Range, seconds: float | None, expected: bool
 ) -> None:
     assert matches(a_rule(notice=bounds), notice=seconds) is expected
 
 
-def test_why_a_range_does_not_hold_is_said_in_seconds() -> None:
+def test_a_range_that_does_not_match_is_explained_in_seconds() -> None:
     rule = a_rule(notice=Range(least=60), duration=Range(most=5))
     assert why(rule, notice=30.25) == (
         "it is to last 9 s, more than 5 s",
@@ -169,7 +172,7 @@ def test_why_a_range_does_not_hold_is_said_in_seconds() -> None:
     )
 
 
-def test_what_has_started_has_no_notice_left() -> None:
+def test_a_started_event_has_no_notice_left() -> None:
     rule = a_rule(notice=Range(most=60))
     started = why(rule, notice=None, status=EventStatus.STARTED, not_before=None)
     assert started == ("it has started, so no notice is left",)
@@ -184,7 +187,7 @@ def test_what_has_started_has_no_notice_left() -> None:
         (Concerns.ANYONE, True, True),
     ],
 )
-def test_a_rule_is_for_me_or_for_others_or_for_anyone(
+def test_concerns_selects_own_or_other_events(
     concerns: Concerns, mine: bool, others: bool
 ) -> None:
     rule = a_rule(concerns=concerns)
@@ -203,11 +206,11 @@ def test_a_rule_is_for_me_or_for_others_or_for_anyone(
         ("*", True),
     ],
 )
-def test_a_description_fits_a_glob_in_any_case(glob: str, expected: bool) -> None:
+def test_a_description_matches_a_glob_in_any_case(glob: str, expected: bool) -> None:
     assert matches(a_rule(description=glob)) is expected
 
 
-def test_a_glob_is_not_about_files() -> None:
+def test_a_glob_matches_any_text() -> None:
     rule = a_rule(description="see *end")
     assert matches(rule, description="see /a/b.c\n.hidden end")
 
@@ -216,7 +219,7 @@ def test_a_glob_is_not_about_files() -> None:
 
 
 def at(day: int, clock: str, zone: str = "UTC") -> datetime:
-    """A time in a week without a change of clocks."""
+    """Return a time in a week without a clock change."""
     hour, minute = map(int, clock.split(":"))
     # Monday is the 26th
     return datetime(2026, 1, 26 + day, hour, minute, tzinfo=ZoneInfo(zone))
@@ -242,7 +245,7 @@ def test_a_window_over_midnight_belongs_to_the_day_it_begins(
     assert is_in(window, at(day, clock)) is expected
 
 
-def test_a_window_from_sunday_goes_on_on_monday() -> None:
+def test_a_window_from_sunday_continues_on_monday() -> None:
     window = Window(days=frozenset({SUN}), begins=time(22), ends=time(6))
     assert is_in(window, at(MON, "03:00"))
 
@@ -250,25 +253,25 @@ def test_a_window_from_sunday_goes_on_on_monday() -> None:
 @pytest.mark.parametrize(
     ("clock", "expected"), [("08:59", False), ("09:00", True), ("17:00", False)]
 )
-def test_a_window_within_a_day_ends_before_its_end(clock: str, expected: bool) -> None:
+def test_a_window_excludes_its_end(clock: str, expected: bool) -> None:
     window = Window(days=frozenset({WED}), begins=time(9), ends=time(17))
     assert is_in(window, at(WED, clock)) is expected
     assert not is_in(window, at(THU, clock))
 
 
-def test_a_window_that_ends_when_it_begins_is_the_whole_day() -> None:
+def test_a_window_that_ends_when_it_begins_is_a_whole_day() -> None:
     window = Window(days=frozenset({WED}), begins=time(9), ends=time(9))
     assert is_in(window, at(WED, "08:00"))
     assert not is_in(window, at(THU, "08:00"))
 
 
-def test_a_window_goes_by_the_clocks_of_its_zone() -> None:
+def test_a_window_uses_its_time_zone() -> None:
     window = Window(begins=time(22), ends=time(6), zone="Europe/Berlin")
     assert is_in(window, at(WED, "21:30"))  # 22:30 in winter
     assert not is_in(window, datetime(2026, 7, 29, 4, 30, tzinfo=UTC))  # 6:30 in summer
 
 
-def test_a_window_says_what_its_clocks_show() -> None:
+def test_a_window_is_explained_in_its_own_time_zone() -> None:
     window = Window(
         days=frozenset({MON, TUE}), begins=time(22), ends=time(6), zone="Asia/Tokyo"
     )
@@ -290,10 +293,10 @@ WHEN = st.integers(0, 365 * 24 * 60).map(
 
 
 @given(ANY_WINDOW, WHEN)
-def test_a_window_and_the_rest_of_its_days_are_all_of_them(
+def test_a_window_and_its_complement_cover_every_day(
     window: Window, moment: datetime
 ) -> None:
-    """What begins where the window ends, until it begins again, is the rest."""
+    """Build the complement from the end of the window to its next beginning."""
     every_day = replace(window, days=frozenset(range(7)))
     rest = replace(every_day, begins=window.ends, ends=window.begins)
     if window.begins != window.ends:
@@ -301,14 +304,12 @@ def test_a_window_and_the_rest_of_its_days_are_all_of_them(
 
 
 @given(ANY_WINDOW, WHEN)
-def test_a_window_is_open_on_its_own_days_alone(
-    window: Window, moment: datetime
-) -> None:
+def test_a_window_is_open_only_on_its_days(window: Window, moment: datetime) -> None:
     single = [replace(window, days=frozenset({day})) for day in window.days]
-    assert is_in(window, moment) is any(is_in(each, moment) for each in single)
+    assert is_in(window, moment) is any(is_in(part, moment) for part in single)
 
 
-# --- all conditions together -------------------------------------------------
+# --- all conditions combined -------------------------------------------------
 
 BOUNDS = st.one_of(
     st.none(),
@@ -349,25 +350,25 @@ ANY_SITUATION = st.builds(
 
 
 @given(RULES, ANY_EVENT, ANY_SITUATION)
-def test_the_one_is_the_first_that_matches_alone(
+def test_the_first_rule_that_matches_alone_applies(
     rules: list[Rule], event: ScheduledEvent, situation: Situation
 ) -> None:
     alone = [rule for rule in rules if judge([rule], event, situation).rule]
     verdict = judge(rules, event, situation)
     assert verdict.rule is (alone[0] if alone else None)
-    assert all(each.why for each in verdict.reasons)
-    assert [each.rule for each in verdict.reasons] == [rule.name for rule in rules]
+    assert all(reason.why for reason in verdict.reasons)
+    assert [reason.rule for reason in verdict.reasons] == [rule.name for rule in rules]
 
 
 @given(RULES, ANY_RULE, ANY_EVENT, ANY_SITUATION)
-def test_a_rule_of_which_nothing_is_left_is_never_the_one(
+def test_a_rule_covered_by_earlier_ones_never_applies(
     rules: list[Rule], later: Rule, event: ScheduledEvent, situation: Situation
 ) -> None:
     if taken_before(rules, later):
         assert judge([*rules, later], event, situation).rule is not later
 
 
-def test_rules_take_a_later_one_together_type_by_type() -> None:
+def test_rules_together_may_cover_a_later_one_by_type() -> None:
     rules = [
         a_rule(name="a", types=frozenset({"Reboot"})),
         a_rule(name="b", types=frozenset({"Freeze"}), duration=Range(most=9)),
@@ -391,7 +392,7 @@ def test_rules_take_a_later_one_together_type_by_type() -> None:
         {"window": Window(begins=time(1), ends=time(2))},
     ],
 )
-def test_a_rule_with_a_condition_leaves_something_to_one_without(
+def test_a_rule_with_a_condition_does_not_cover_one_without(
     narrow: dict[str, Any],
 ) -> None:
     assert taken_before([a_rule(name="a", **narrow)], a_rule(name="b")) == ()

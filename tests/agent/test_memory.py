@@ -1,4 +1,4 @@
-"""All lives, in memory and on disk."""
+"""Event states in memory and on disk."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,14 +29,14 @@ def keeping(tmp_path: Path, space: Space) -> Iterator[Keeping]:
     keeping.close()
 
 
-def test_what_is_kept_is_recalled(keeping: Keeping) -> None:
+def test_a_saved_state_is_restored(keeping: Keeping) -> None:
     Memory(keeping, lambda _: None).keep(a_life())
     memory = Memory(keeping, lambda _: None)
     assert memory.recall() == ()
     assert memory.find("e1") == a_life()
 
 
-def test_what_a_full_disk_does_not_take_is_known_and_not_safe(
+def test_a_state_refused_by_a_full_disk_is_known_but_not_safe(
     keeping: Keeping, space: Space
 ) -> None:
     complaints: list[Unavailable | None] = []
@@ -49,7 +49,7 @@ def test_what_a_full_disk_does_not_take_is_known_and_not_safe(
     assert "No space left" in str(complaints[-1])
 
 
-def test_it_is_offered_again_until_the_disk_takes_it(
+def test_saving_is_retried_until_the_disk_accepts_it(
     keeping: Keeping, space: Space
 ) -> None:
     complaints: list[Unavailable | None] = []
@@ -64,7 +64,7 @@ def test_it_is_offered_again_until_the_disk_takes_it(
     assert keeping.load().lives["E1"] == a_life()
 
 
-def test_what_is_gone_is_not_live_and_what_is_over_is_finished(
+def test_live_and_unfinished_events_are_distinguished(
     keeping: Keeping,
 ) -> None:
     memory = Memory(keeping, lambda _: None)
@@ -76,7 +76,7 @@ def test_what_is_gone_is_not_live_and_what_is_over_is_finished(
     assert [life.id for life in memory.unfinished()] == ["E1", "E2"]
 
 
-def test_what_has_been_over_for_a_week_is_forgotten(keeping: Keeping) -> None:
+def test_an_event_is_forgotten_a_week_after_its_end(keeping: Keeping) -> None:
     memory = Memory(keeping, lambda _: None)
     memory.keep(replace(a_life(), seen=Seen.GONE, over_at=NOON))
     memory.forget_old(NOON + timedelta(days=7))
@@ -86,7 +86,7 @@ def test_what_has_been_over_for_a_week_is_forgotten(keeping: Keeping) -> None:
     assert keeping.load().lives == {}
 
 
-def test_all_is_well_only_when_the_disk_has_taken_everything(
+def test_the_warning_ends_only_when_everything_is_saved(
     keeping: Keeping, space: Space
 ) -> None:
     complaints: list[Unavailable | None] = []
@@ -103,9 +103,7 @@ def test_all_is_well_only_when_the_disk_has_taken_everything(
     assert complaints[-1] is None
 
 
-def test_what_is_forgotten_is_not_offered_to_the_disk_any_more(
-    keeping: Keeping, space: Space
-) -> None:
+def test_a_forgotten_event_is_not_saved_again(keeping: Keeping, space: Space) -> None:
     complaints: list[Unavailable | None] = []
     memory = Memory(keeping, complaints.append)
     space.is_full = True

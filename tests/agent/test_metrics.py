@@ -1,4 +1,4 @@
-"""What the agent tells Prometheus."""
+"""Agent metrics in the Prometheus format."""
 
 import threading
 from typing import Any
@@ -11,18 +11,19 @@ from forewarn.agent.metrics import Metrics
 
 
 def parsed(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """Every sample, as Prometheus' own parser reads it."""
+    """Return every sample, as Prometheus's own parser reads it."""
     families: Any = text_string_to_metric_families(metrics.render())
     return {
-        (each.name.removeprefix("forewarn_agent_"), (*sorted(each.labels.items()),)): (
-            each.value
-        )
+        (
+            sample.name.removeprefix("forewarn_agent_"),
+            (*sorted(sample.labels.items()),),
+        ): (sample.value)
         for family in families
-        for each in family.samples
+        for sample in family.samples
     }
 
 
-def test_a_gauge_tells_what_was_last_set() -> None:
+def test_a_gauge_has_the_last_value_set() -> None:
     metrics = Metrics()
     metrics.set("document_incarnation", 4)
     metrics.set("document_incarnation", 5)
@@ -36,17 +37,17 @@ def test_a_counter_grows() -> None:
     assert parsed(metrics)["readings_total", (("result", "document"),)] == 3
 
 
-def test_a_counter_is_told_as_zero_before_it_counts() -> None:
-    told = parsed(Metrics())
-    assert told["boots_total", ()] == 0
-    assert told["hooks_total", (("outcome", "cut"), ("step", "undo"))] == 0
+def test_a_counter_is_zero_before_it_counts() -> None:
+    samples = parsed(Metrics())
+    assert samples["boots_total", ()] == 0
+    assert samples["hooks_total", (("outcome", "cut"), ("step", "undo"))] == 0
 
 
-def test_a_gauge_that_was_never_set_is_not_told() -> None:
+def test_a_gauge_that_was_never_set_is_omitted() -> None:
     assert ("blind", ()) not in parsed(Metrics())
 
 
-def test_a_value_that_grows_by_itself_is_asked_for_when_somebody_looks() -> None:
+def test_a_computed_value_is_evaluated_on_every_scrape() -> None:
     metrics = Metrics()
     seconds = iter((1.5, 2.5))
     metrics.set("blind_seconds", lambda: next(seconds))
@@ -54,27 +55,27 @@ def test_a_value_that_grows_by_itself_is_asked_for_when_somebody_looks() -> None
     assert parsed(metrics)["blind_seconds", ()] == 2.5
 
 
-def test_a_value_that_is_not_known_is_left_out() -> None:
+def test_an_unknown_value_is_omitted() -> None:
     metrics = Metrics()
     metrics.set("blind_seconds", lambda: None)
     assert ("blind_seconds", ()) not in parsed(metrics)
 
 
-def test_whoever_tells_a_value_may_use_the_metrics_himself() -> None:
+def test_a_computed_value_may_use_the_metrics_itself() -> None:
     metrics = Metrics()
     metrics.set("hook_running", 3)
     metrics.set("blind_seconds", lambda: metrics.value("hook_running"))
     assert parsed(metrics)["blind_seconds", ()] == 3
 
 
-def test_a_value_on_a_bound_is_counted_below_it() -> None:
+def test_a_value_on_a_bound_is_counted_in_its_bucket() -> None:
     metrics = Metrics()
     for seconds in (1.0, 1.1, 10_000.0):
         metrics.observe("hook_seconds", seconds, step="prepare")
-    told = parsed(metrics)
+    samples = parsed(metrics)
     buckets = {
         dict(labels)["le"]: value
-        for (name, labels), value in told.items()
+        for (name, labels), value in samples.items()
         if name == "hook_seconds_bucket" and dict(labels)["step"] == "prepare"
     }
     assert buckets["0.5"] == 0
@@ -82,14 +83,14 @@ def test_a_value_on_a_bound_is_counted_below_it() -> None:
     assert buckets["5"] == 2
     assert buckets["900"] == 2
     assert buckets["+Inf"] == 3
-    assert told["hook_seconds_count", (("step", "prepare"),)] == 3
-    assert told["hook_seconds_sum", (("step", "prepare"),)] == 10_002.1
+    assert samples["hook_seconds_count", (("step", "prepare"),)] == 3
+    assert samples["hook_seconds_sum", (("step", "prepare"),)] == 10_002.1
 
 
 AWKWARD = 'C:\\new "web"\nläuft \ud800'
 
 
-def test_labels_may_hold_anything() -> None:
+def test_labels_may_contain_anything() -> None:
     metrics = Metrics()
     metrics.set("info", 1, version="1", name=AWKWARD, endpoint="http://[::1]:80")
     (labels,) = [labels for name, labels in parsed(metrics) if name == "info"]
@@ -101,51 +102,51 @@ def test_labels_may_hold_anything() -> None:
     ("value", "told"),
     [(0.1, "0.1"), (2.0, "2"), (float("inf"), "+Inf"), (1e300, str(int(1e300)))],
 )
-def test_numbers_are_written_as_prometheus_reads_them(value: float, told: str) -> None:
+def test_numbers_are_formatted_for_prometheus(value: float, told: str) -> None:
     metrics = Metrics()
     metrics.set("blind_seconds", value)
     assert f"\nforewarn_agent_blind_seconds {told}\n" in metrics.render()
     assert parsed(metrics)["blind_seconds", ()] == value
 
 
-def test_what_is_replaced_is_forgotten() -> None:
+def test_replaced_series_are_forgotten() -> None:
     metrics = Metrics()
     metrics.replace("not_before_timestamp_seconds", {("A", "Reboot"): 1.0})
     metrics.replace("not_before_timestamp_seconds", {("B", "Freeze"): 2.0})
-    told = {
+    samples = {
         labels: value
         for (name, labels), value in parsed(metrics).items()
         if name == "not_before_timestamp_seconds"
     }
-    assert told == {(("event", "B"), ("type", "Freeze")): 2.0}
+    assert samples == {(("event", "B"), ("type", "Freeze")): 2.0}
 
 
-def test_a_server_that_announces_much_does_not_fill_the_memory() -> None:
+def test_the_number_of_series_is_limited() -> None:
     metrics = Metrics()
     many: dict[tuple[str, ...], float] = {
         (str(number), "Reboot"): 1.0 for number in range(1_000)
     }
     metrics.replace("not_before_timestamp_seconds", many)
-    told = parsed(metrics)
-    kept = [name for name, _ in told if name == "not_before_timestamp_seconds"]
+    samples = parsed(metrics)
+    kept = [name for name, _ in samples if name == "not_before_timestamp_seconds"]
     assert len(kept) == 256
-    assert told["series_dropped_total", ()] == 744
+    assert samples["series_dropped_total", ()] == 744
 
 
-def test_series_that_are_there_go_on_when_there_is_no_room_for_others() -> None:
+def test_existing_series_continue_beyond_the_limit() -> None:
     metrics = Metrics()
     for number in range(300):
         metrics.observe("impact_seconds", 1.0, type=str(number))
         metrics.add("decisions_total", rule=str(number))
     metrics.observe("impact_seconds", 1.0, type="0")
     metrics.add("decisions_total", rule="0")
-    told = parsed(metrics)
-    assert told["impact_seconds_count", (("type", "0"),)] == 2
-    assert told["decisions_total", (("rule", "0"),)] == 2
-    assert ("decisions_total", (("rule", "299"),)) not in told
+    samples = parsed(metrics)
+    assert samples["impact_seconds_count", (("type", "0"),)] == 2
+    assert samples["decisions_total", (("rule", "0"),)] == 2
+    assert ("decisions_total", (("rule", "299"),)) not in samples
 
 
-def test_threads_lose_no_count() -> None:
+def test_concurrent_counts_are_not_lost() -> None:
     metrics = Metrics()
 
     def count() -> None:
@@ -154,17 +155,17 @@ def test_threads_lose_no_count() -> None:
             metrics.observe("hook_seconds", 1.0, step="undo")
 
     threads = [threading.Thread(target=count) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    told = parsed(metrics)
-    assert told["boots_total", ()] == 8_000
-    assert told["hook_seconds_count", (("step", "undo"),)] == 8_000
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    samples = parsed(metrics)
+    assert samples["boots_total", ()] == 8_000
+    assert samples["hook_seconds_count", (("step", "undo"),)] == 8_000
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda each: each.name)
-def test_every_metric_is_announced_with_its_kind_and_its_meaning(measure: Any) -> None:
+def test_every_metric_has_its_type_and_help(measure: Any) -> None:
     text = Metrics().render()
     assert f"# TYPE forewarn_agent_{measure.name} {measure.kind}\n" in text
     assert f"# HELP forewarn_agent_{measure.name} {measure.help}\n" in text
@@ -172,7 +173,7 @@ def test_every_metric_is_announced_with_its_kind_and_its_meaning(measure: Any) -
     assert measure.name.endswith("_total") == (measure.kind is Kind.COUNTER)
 
 
-def test_a_metric_with_other_labels_or_of_another_kind_is_a_mistake() -> None:
+def test_wrong_labels_or_the_wrong_kind_are_an_error() -> None:
     metrics = Metrics()
     with pytest.raises(ValueError, match="labels"):
         metrics.add("readings_total", outcome="document")

@@ -1,4 +1,4 @@
-"""Who this VM is, and what its rules say about an event."""
+"""VM identity, and the decision of its rules about an event."""
 
 import time
 from pathlib import Path
@@ -27,26 +27,26 @@ def me(*, name: str | None = None, rules: tuple[Rule, ...] = (RULE,)) -> Myself:
     return Myself(Plan(state=Path(), name=name, rules=rules), clock, "host-0")
 
 
-def test_the_name_given_wins_over_the_one_learned_and_that_over_the_hosts() -> None:
+def test_the_configured_name_wins_over_the_learned_and_the_host_name() -> None:
     assert me().name == "host-0"
     assert me().learn("web-0") == "web-0"
     assert me(name="db-0").learn("web-0") == "db-0"
 
 
-def test_a_name_once_learned_is_kept_though_the_service_does_not_tell_it() -> None:
+def test_a_learned_name_is_kept() -> None:
     myself = me()
     myself.learn("web-0")
     assert myself.learn(None) == "web-0"
 
 
-def test_a_position_is_that_of_the_name_it_goes_by() -> None:
+def test_the_position_is_that_of_the_name_in_use() -> None:
     myself = me()
     myself.learn("web-0")
     assert myself.position(["web-1", "WEB-0"]) == 1
     assert myself.position(["host-0"]) is None
 
 
-def test_a_rule_becomes_the_course_of_an_event() -> None:
+def test_a_matching_rule_becomes_the_course_of_an_event() -> None:
     decision = me().judge(an_event(), True, 900.0)
     course = decision.course
     assert course is not None
@@ -59,14 +59,14 @@ def test_a_rule_becomes_the_course_of_an_event() -> None:
     assert decision.why == ("it names this VM",)
 
 
-def test_no_rule_is_no_course() -> None:
+def test_without_a_matching_rule_there_is_no_course() -> None:
     others = Rule(name="others", concerns=Concerns.OTHERS)
     decision = me(rules=(others,)).judge(an_event(), True, 900.0)
     assert decision.course is None
     assert decision.why == ("rule others does not match: it names this VM",)
 
 
-def test_names_that_do_not_fit_are_told_by_what_is_known() -> None:
+def test_a_name_mismatch_is_explained() -> None:
     myself = me()
     assert "does not tell" in (myself.mismatch(None) or "")
     myself.learn("web-0")

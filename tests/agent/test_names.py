@@ -1,4 +1,4 @@
-"""Which of the names in a document is this VM's."""
+"""VM names: which of the names in a document is this VM's."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ def a_document(*resources: str) -> Document:
     return Document(incarnation=1, events=(event,))
 
 
-# --- the same name -----------------------------------------------------------
+# --- equal names -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_resource_is_another_vm(name: str, resource: str) -> None:
     assert not Identity(name=name).is_me(resource)
 
 
-def test_without_a_name_nothing_is_mine() -> None:
+def test_without_a_name_nothing_matches() -> None:
     assert not Identity(name=None).is_me("web-0")
     assert Identity(name=None).position(["web-0"]) is None
 
@@ -70,7 +70,7 @@ def test_without_a_name_nothing_is_mine() -> None:
     st.integers(0, 36**6 - 1),
     st.integers(0, 36**6 - 1),
 )
-def test_a_host_name_is_that_of_one_number_alone(
+def test_a_host_name_belongs_to_exactly_one_instance_number(
     prefix: str, number: int, other: int
 ) -> None:
     digits = ""
@@ -84,7 +84,7 @@ def test_a_host_name_is_that_of_one_number_alone(
     assert is_same(f"{prefix}_{other}", host) is (other == number)
 
 
-def test_the_position_is_that_in_the_resources() -> None:
+def test_the_position_is_the_index_in_the_resources() -> None:
     me = Identity(name="pool00000b")
     assert me.position(["pool_10", "Pool_11", "pool_12"]) == 1
     assert me.position(["pool_11"]) == 0
@@ -92,20 +92,20 @@ def test_the_position_is_that_in_the_resources() -> None:
     assert me.position([]) is None
 
 
-# --- who am I ----------------------------------------------------------------
+# --- identity ----------------------------------------------------------------
 
 
-def test_the_name_that_is_given_wins_over_what_others_say() -> None:
+def test_the_configured_name_comes_first() -> None:
     me = identify(explicit="a", compute_name="b", host_name="c")
     assert me == Identity(name="a")
 
 
-def test_the_service_wins_over_the_host_name() -> None:
+def test_the_service_comes_before_the_host_name() -> None:
     me = identify(explicit=None, compute_name="b", host_name="c")
     assert me == Identity(name="b")
 
 
-def test_the_host_name_is_the_last_resort_without_its_domain() -> None:
+def test_the_host_name_without_domain_is_the_last_resort() -> None:
     me = identify(explicit=None, compute_name=None, host_name="c.example.org")
     assert me == Identity(name="c")
 
@@ -115,7 +115,7 @@ def test_there_may_be_no_name_at_all() -> None:
     assert me == Identity(name=None)
 
 
-# --- what does not fit -------------------------------------------------------
+# --- mismatches --------------------------------------------------------------
 
 
 def said(
@@ -134,45 +134,45 @@ def said(
     )
 
 
-def test_a_given_name_that_the_service_does_not_know_is_told() -> None:
-    found = said(explicit="web-1", compute_name="web-0")
-    assert "given is web-1" in found
-    assert "this VM is web-0" in found
+def test_a_configured_name_unknown_to_the_service_is_reported() -> None:
+    message = said(explicit="web-1", compute_name="web-0")
+    assert "given is web-1" in message
+    assert "this VM is web-0" in message
 
 
-def test_a_given_name_may_be_the_same_in_another_form() -> None:
+def test_a_configured_name_may_have_another_form() -> None:
     assert said(explicit="POOL00000i", compute_name="pool_18") == "None"
 
 
-def test_events_that_name_the_host_name_are_told() -> None:
-    found = said("db", "Box-7", compute_name="web-0", host_name="box-7.example.org")
-    assert found.startswith("events name Box-7, which is this machine's host name")
-    assert "goes by web-0" in found
+def test_events_that_list_the_host_name_are_reported() -> None:
+    message = said("db", "Box-7", compute_name="web-0", host_name="box-7.example.org")
+    assert message.startswith("events name Box-7, which is this machine's host name")
+    assert "goes by web-0" in message
 
 
-def test_events_that_name_the_scale_set_form_of_the_host_name_are_told() -> None:
+def test_events_that_list_the_scale_set_form_of_the_host_name_are_reported() -> None:
     assert "events name pool_18" in said(
         "pool_18", compute_name="web-0", host_name="pool00000i"
     )
 
 
-def test_events_that_also_name_this_vm_are_no_mismatch() -> None:
+def test_events_that_also_list_this_vm_are_no_mismatch() -> None:
     assert said("box-7", "web-0", compute_name="web-0", host_name="box-7") == "None"
 
 
-def test_a_host_name_that_no_event_uses_is_no_mismatch() -> None:
+def test_a_host_name_that_no_event_lists_is_no_mismatch() -> None:
     assert said("db", compute_name="web-0", host_name="box-7") == "None"
 
 
-def test_nothing_but_a_host_name_is_told() -> None:
+def test_having_only_a_host_name_is_reported() -> None:
     assert "goes by the host name box-7," in said(host_name="box-7.example.org")
 
 
-def test_no_name_at_all_is_told() -> None:
+def test_having_no_name_at_all_is_reported() -> None:
     assert "has no name" in said()
 
 
-def test_names_fit_before_the_first_document() -> None:
+def test_there_is_no_mismatch_before_the_first_document() -> None:
     assert (
         mismatch(explicit=None, compute_name="a", host_name="b", document=None) is None
     )

@@ -1,4 +1,4 @@
-"""Who is in a process group, as /proc shows it."""
+"""Members of a process group, read from /proc."""
 
 import os
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ def leader() -> Iterator[int]:
         process.kill()
 
 
-def test_a_group_has_its_living_members_but_not_its_leader(leader: int) -> None:
+def test_a_group_has_its_living_members_without_its_leader(leader: int) -> None:
     with Popen(["sleep", "20"], process_group=leader) as member:
         assert [*processes.of_group(leader)] == [member.pid]
         member.kill()
 
 
-def test_a_member_that_is_only_waited_for_is_none(leader: int) -> None:
+def test_a_zombie_is_not_a_member(leader: int) -> None:
     with Popen(["true"], process_group=leader) as member:
         os.waitid(os.P_PID, member.pid, os.WEXITED | os.WNOWAIT)
         assert [*processes.of_group(leader)] == []

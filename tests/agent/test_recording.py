@@ -1,4 +1,4 @@
-"""What others learn of the agent."""
+"""Agent recorder: log lines, metrics and audit entries."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ READ = Reading(document=Document(incarnation=7), tag=None, is_held=False)
 
 @dataclass(kw_only=True)
 class Told:
-    """A recording, and where it tells what it is told."""
+    """A recorder, and the places it writes to."""
 
     recording: Recording
     metrics: Metrics
@@ -37,7 +37,7 @@ class Told:
     clocks: Clocks
 
     def whats(self) -> list[str]:
-        """What the record has, line by line."""
+        """Return the kind of each audit entry."""
         lines = self.record.read_text().splitlines() if self.record.exists() else []
         return [json.loads(line)["what"] for line in lines]
 
@@ -59,66 +59,66 @@ def telling(folder: Path) -> Told:
 
 
 def warnings(log: Log) -> list[str]:
-    return [each.getMessage() for each in log.records if each.levelname == "WARNING"]
+    return [
+        record.getMessage() for record in log.records if record.levelname == "WARNING"
+    ]
 
 
-# --- being blind --------------------------------------------------------------
+# --- blindness ---------------------------------------------------------------
 
 
-def test_being_blind_is_an_alarm_once_until_a_document_is_read(
+def test_being_blind_is_reported_once_until_a_document_is_read(
     tmp_path: Path, caplog: Log
 ) -> None:
-    told = telling(tmp_path)
-    told.recording.saw(READ)
-    told.clocks.seconds += 30
-    assert told.recording.look_out() == 30
-    told.clocks.seconds += 30
-    told.recording.look_out()
-    assert told.metrics.value("blind") == 1
-    assert told.metrics.value("blind_seconds") == 60
+    outputs = telling(tmp_path)
+    outputs.recording.saw(READ)
+    outputs.clocks.seconds += 30
+    assert outputs.recording.look_out() == 30
+    outputs.clocks.seconds += 30
+    outputs.recording.look_out()
+    assert outputs.metrics.value("blind") == 1
+    assert outputs.metrics.value("blind_seconds") == 60
     (warning,) = warnings(caplog)
     assert "no document could be read for 30 s" in warning
-    told.recording.saw(READ)
-    assert told.metrics.value("blind") == 0
-    assert told.metrics.value("blind_seconds") == 0
-    assert told.whats() == ["blind", "sees-again"]
+    outputs.recording.saw(READ)
+    assert outputs.metrics.value("blind") == 0
+    assert outputs.metrics.value("blind_seconds") == 0
+    assert outputs.whats() == ["blind", "sees-again"]
 
 
-def test_the_alarm_comes_when_its_time_has_and_not_before(tmp_path: Path) -> None:
-    told = telling(tmp_path)
-    told.clocks.seconds += 10
-    told.recording.saw(READ)
-    told.recording.lost(AWAY)
-    told.clocks.seconds += 29
-    assert told.recording.look_out() == 1
-    assert told.metrics.value("blind") == 0
+def test_the_alarm_is_not_raised_early(tmp_path: Path) -> None:
+    outputs = telling(tmp_path)
+    outputs.clocks.seconds += 10
+    outputs.recording.saw(READ)
+    outputs.recording.lost(AWAY)
+    outputs.clocks.seconds += 29
+    assert outputs.recording.look_out() == 1
+    assert outputs.metrics.value("blind") == 0
 
 
-def test_the_first_answer_may_take_two_minutes(tmp_path: Path) -> None:
-    told = telling(tmp_path)
-    told.clocks.seconds += 120
-    assert told.recording.look_out() == 10
-    assert told.metrics.value("blind") == 0
-    told.clocks.seconds += 10
-    told.recording.look_out()
-    assert told.metrics.value("blind") == 1
+def test_the_first_response_may_take_two_minutes(tmp_path: Path) -> None:
+    outputs = telling(tmp_path)
+    outputs.clocks.seconds += 120
+    assert outputs.recording.look_out() == 10
+    assert outputs.metrics.value("blind") == 0
+    outputs.clocks.seconds += 10
+    outputs.recording.look_out()
+    assert outputs.metrics.value("blind") == 1
 
 
-def test_who_is_told_no_at_first_does_not_wait_two_minutes(tmp_path: Path) -> None:
-    told = telling(tmp_path)
-    told.recording.lost(AWAY)
-    told.clocks.seconds += 30
-    told.recording.look_out()
-    assert told.metrics.value("blind") == 1
+def test_a_failure_at_the_start_ends_the_two_minutes(tmp_path: Path) -> None:
+    outputs = telling(tmp_path)
+    outputs.recording.lost(AWAY)
+    outputs.clocks.seconds += 30
+    outputs.recording.look_out()
+    assert outputs.metrics.value("blind") == 1
 
 
-# --- reading ------------------------------------------------------------------
+# --- reading -----------------------------------------------------------------
 
 
-def test_what_cannot_be_read_is_said_once_for_each_sort_of_trouble(
-    tmp_path: Path, caplog: Log
-) -> None:
-    told = telling(tmp_path)
+def test_each_kind_of_read_failure_is_logged_once(tmp_path: Path, caplog: Log) -> None:
+    outputs = telling(tmp_path)
     for error in (
         AWAY,
         AWAY,
@@ -127,90 +127,88 @@ def test_what_cannot_be_read_is_said_once_for_each_sort_of_trouble(
         Refused("down", status=503),
         Misunderstood("that is HTML"),
     ):
-        told.recording.lost(error)
+        outputs.recording.lost(error)
     assert warnings(caplog) == [
         "no document: nobody is there",
         "no document: busy",
         "no document: down",
         "no document: that is HTML",
     ]
-    assert told.metrics.value("readings_total", result="failed") == 6
+    assert outputs.metrics.value("readings_total", result="failed") == 6
 
 
-def test_what_is_read_is_counted_by_what_it_told(tmp_path: Path, caplog: Log) -> None:
+def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
-    told = telling(tmp_path)
+    outputs = telling(tmp_path)
     same = Reading(document=None, tag='"7"', is_held=False)
     blank = Reading(
         document=Document(incarnation=0), tag=None, is_held=False, is_blank=True
     )
     for reading in (READ, same, same, blank):
-        told.recording.saw(reading)
+        outputs.recording.saw(reading)
     count = {
-        result: told.metrics.value("readings_total", result=result)
+        result: outputs.metrics.value("readings_total", result=result)
         for result in ("document", "unchanged", "blank", "failed")
     }
     assert count == {"document": 1, "unchanged": 2, "blank": 1, "failed": 0}
-    assert told.metrics.value("last_document_timestamp_seconds") == NOON.timestamp()
+    assert outputs.metrics.value("last_document_timestamp_seconds") == NOON.timestamp()
     assert caplog.text.count("documents are read from http://127.0.0.1:1") == 1
 
 
-def test_the_incarnation_is_told(tmp_path: Path) -> None:
-    told = telling(tmp_path)
-    told.recording.saw(READ)
-    assert told.metrics.value("document_incarnation") == 7
+def test_the_incarnation_is_exported(tmp_path: Path) -> None:
+    outputs = telling(tmp_path)
+    outputs.recording.saw(READ)
+    assert outputs.metrics.value("document_incarnation") == 7
 
 
-# --- writing ------------------------------------------------------------------
+# --- writing -----------------------------------------------------------------
 
 
-def test_a_record_that_cannot_be_written_is_said_once_and_does_no_harm(
-    tmp_path: Path, caplog: Log
-) -> None:
+def test_an_unwritable_audit_log_is_reported_once(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
-    told = telling(tmp_path)
+    outputs = telling(tmp_path)
     life = a_life()
-    told.record.mkdir()
+    outputs.record.mkdir()
     for _ in range(2):
-        told.recording.write([note("came-back", life, NOON)], lambda _: life)
-    assert told.metrics.value("state_errors_total") == 2
+        outputs.recording.write([note("came-back", life, NOON)], lambda _: life)
+    assert outputs.metrics.value("state_errors_total") == 2
     assert len(warnings(caplog)) == 1
-    told.record.rmdir()
-    told.recording.write([note("came-back", life, NOON)], lambda _: life)
-    assert told.whats() == ["came-back"]
+    outputs.record.rmdir()
+    outputs.recording.write([note("came-back", life, NOON)], lambda _: life)
+    assert outputs.whats() == ["came-back"]
     assert "the audit record is written again" in caplog.text
 
 
-def test_a_disk_that_takes_nothing_is_said_once_and_when_it_does_again(
+def test_a_disk_failure_and_its_end_are_logged_once(
     tmp_path: Path, caplog: Log
 ) -> None:
     caplog.set_level(logging.INFO)
-    told = telling(tmp_path)
+    outputs = telling(tmp_path)
     for _ in range(2):
-        told.recording.disk(Unavailable("no space left"))
-    told.recording.disk(None)
+        outputs.recording.disk(Unavailable("no space left"))
+    outputs.recording.disk(None)
     assert warnings(caplog) == ["no space left"]
     assert caplog.messages[-1] == "what the agent knows can be kept again"
-    assert told.metrics.value("state_errors_total") == 2
+    assert outputs.metrics.value("state_errors_total") == 2
 
 
-def test_a_name_that_does_not_fit_is_said_and_written_down_once(
+def test_a_name_mismatch_is_logged_and_recorded_once(
     tmp_path: Path, caplog: Log
 ) -> None:
-    told = telling(tmp_path)
+    outputs = telling(tmp_path)
     for trouble in (None, "it is called db-0", "it is called db-0", None):
-        told.recording.name_fits(trouble)
+        outputs.recording.name_fits(trouble)
     assert warnings(caplog) == ["it is called db-0"]
-    assert told.whats() == ["name-mismatch", "name-mismatch"]
-    assert told.metrics.value("name_mismatch") == 0
+    assert outputs.whats() == ["name-mismatch", "name-mismatch"]
+    assert outputs.metrics.value("name_mismatch") == 0
 
 
-def test_the_log_has_the_whole_id_of_an_event_once(tmp_path: Path, caplog: Log) -> None:
+def test_the_log_has_the_full_id_of_an_event_once(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
-    told = telling(tmp_path)
+    outputs = telling(tmp_path)
     life = a_life(event=an_event("459FFF1B-A750-4667"))
     notes = [note("seen", life, NOON), note("came-back", life, NOON)]
-    told.recording.write(notes, lambda _: life)
+    outputs.recording.write(notes, lambda _: life)
     first, second = caplog.messages
     assert first.startswith("Reboot 459FFF1B-A750-4667: ")
     assert second.startswith("Reboot 459FFF1B: ")

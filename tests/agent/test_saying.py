@@ -1,4 +1,4 @@
-"""The log tells what is written down to somebody who is woken at night."""
+"""Audit entries as log messages for an on-call engineer."""
 
 import logging
 from dataclasses import replace
@@ -26,7 +26,7 @@ def said(a_note: Note, life: Life | None) -> str:
     return saying.text
 
 
-def test_the_first_line_on_an_event_has_all_that_one_asks_first() -> None:
+def test_the_first_message_about_an_event_has_the_essentials() -> None:
     sight = {"event_as_shown": EVENT.raw, "notice_seconds": 900.0, "leader": True}
     assert said(note("seen", a_reboot(), NOON, **sight), a_reboot()) == (
         f"Reboot {EVENT.id}: first seen: Scheduled, with 15 min of notice; it names"
@@ -35,7 +35,7 @@ def test_the_first_line_on_an_event_has_all_that_one_asks_first() -> None:
     )
 
 
-def test_a_decision_is_told_with_its_reasons() -> None:
+def test_a_decision_is_logged_with_its_reasons() -> None:
     hooks = {Step.PREPARE: ("drain",)}
     decided = note("decided", a_reboot(), NOON, rule="all", why=("so",), hooks=hooks)
     assert said(decided, a_reboot()) == (
@@ -47,7 +47,7 @@ def test_a_decision_is_told_with_its_reasons() -> None:
     ("is_mine", "text"),
     [(True, "no rule matches: it is a Reboot"), (False, "no rule matches")],
 )
-def test_why_no_rule_matches_is_told_if_this_vm_is_named(
+def test_a_missing_rule_is_explained_only_if_this_vm_is_listed(
     is_mine: bool, text: str
 ) -> None:
     life = replace(a_reboot(), course=None, is_mine=is_mine)
@@ -58,7 +58,7 @@ def test_why_no_rule_matches_is_told_if_this_vm_is_named(
     assert say(note("not-approved", life, NOON, reason="no rule matches"), life) is None
 
 
-def test_a_hook_that_failed_is_a_warning_with_its_last_words() -> None:
+def test_a_failed_hook_is_a_warning_with_its_last_output() -> None:
     run = replace(
         a_run(outcome=Outcome.FAILED),
         ended_at=NOON,
@@ -72,14 +72,14 @@ def test_a_hook_that_failed_is_a_warning_with_its_last_words() -> None:
     )
 
 
-def test_a_hook_that_succeeded_is_no_warning() -> None:
+def test_a_successful_hook_is_not_a_warning() -> None:
     run = replace(a_run(), ended_at=NOON, output="drained\n", code=0)
     assert say(ended(a_reboot(), run, NOON), a_reboot()) == Saying(
         level=logging.INFO, text=f"{ABOUT}: prepare: drain succeeded after 0 s"
     )
 
 
-def test_an_approval_that_was_not_taken_is_a_warning() -> None:
+def test_a_failed_approval_is_a_warning() -> None:
     refused = note("approval-failed", a_reboot(), NOON, reason="nobody answers")
     assert say(refused, a_reboot()) == Saying(
         level=logging.WARNING,
@@ -88,9 +88,9 @@ def test_an_approval_that_was_not_taken_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize("what", ["blind", "sees-again", "name-mismatch"])
-def test_what_is_told_as_a_condition_is_not_told_twice(what: str) -> None:
+def test_conditions_are_not_logged_twice(what: str) -> None:
     assert say(Note(at=NOON, what=what), None) is None
 
 
-def test_what_is_about_the_agent_names_no_event() -> None:
+def test_a_message_about_the_agent_names_no_event() -> None:
     assert said(Note(at=NOON, what="ended"), None) == "the agent was stopped"

@@ -1,4 +1,4 @@
-"""A document is seen."""
+"""Observation of a document: how it changes the state of events."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,10 +32,10 @@ def known(life: Life) -> Mapping[str, Life]:
 
 
 def said(sighted: Sighted) -> list[str]:
-    return [each.what for each in sighted.notes]
+    return [entry.what for entry in sighted.notes]
 
 
-def test_a_new_event_begins_a_life() -> None:
+def test_a_new_event_gets_a_state() -> None:
     sighted = see({}, shown(SCHEDULED), a_sight())
     (life,) = sighted.lives
     assert (life.seen, life.notice, life.is_mine, life.is_leader) == (
@@ -48,16 +48,14 @@ def test_a_new_event_begins_a_life() -> None:
     assert sighted.notes[1].said["why"] == ("it matches",)
 
 
-def test_who_is_named_second_is_no_leader_and_who_is_not_named_is_not_concerned() -> (
-    None
-):
+def test_only_the_first_listed_vm_leads_and_only_listed_vms_are_concerned() -> None:
     second = see({}, shown(an_event(resources=["web-1", "web-0"])), a_sight())
     assert (second.lives[0].is_mine, second.lives[0].is_leader) == (True, False)
     other = see({}, shown(an_event(resources=["web-1"])), a_sight())
     assert (other.lives[0].is_mine, other.lives[0].is_leader) == (False, False)
 
 
-def test_an_event_that_is_started_at_first_sight_is_sudden() -> None:
+def test_an_event_first_seen_as_started_is_sudden() -> None:
     sighted = see({}, shown(STARTED), a_sight())
     assert sighted.lives[0].is_sudden
     assert sighted.lives[0].notice is None
@@ -68,19 +66,17 @@ def test_the_same_document_changes_nothing() -> None:
     assert see(known(a_life()), shown(SCHEDULED), a_sight()) == Sighted()
 
 
-def test_a_counter_that_begins_anew_changes_nothing() -> None:
-    anew = Document(incarnation=1, events=(SCHEDULED,))
-    assert see(known(a_life()), anew, a_sight()) == Sighted()
+def test_a_restarted_incarnation_counter_changes_nothing() -> None:
+    restarted = Document(incarnation=1, events=(SCHEDULED,))
+    assert see(known(a_life()), restarted, a_sight()) == Sighted()
 
 
-def test_ids_are_the_same_whatever_their_case() -> None:
+def test_ids_ignore_case() -> None:
     sighted = see(known(a_life()), shown(an_event("e1")), a_sight())
     assert said(sighted) == []
 
 
-def test_a_start_before_its_time_that_we_did_not_approve_was_approved_elsewhere() -> (
-    None
-):
+def test_an_early_start_without_our_approval_was_approved_elsewhere() -> None:
     early = see(known(a_life()), shown(STARTED), a_sight(now=NOON + MINUTE))
     assert early.lives[0].approved_elsewhere
     assert early.notes[0].said == {
@@ -95,7 +91,7 @@ def test_a_start_before_its_time_that_we_did_not_approve_was_approved_elsewhere(
 
 
 @pytest.mark.parametrize(("seconds", "is_early"), [(3, True), (1, False)])
-def test_a_start_is_early_by_more_than_dates_are_exact(
+def test_a_start_is_early_by_more_than_the_precision_of_dates(
     seconds: int, is_early: bool
 ) -> None:
     now = NOON + 15 * MINUTE - seconds * SECOND
@@ -103,12 +99,12 @@ def test_a_start_is_early_by_more_than_dates_are_exact(
     assert started.lives[0].approved_elsewhere is is_early
 
 
-def test_what_has_started_leaves_no_notice_though_it_tells_a_time() -> None:
+def test_a_started_event_has_no_notice_even_with_not_before() -> None:
     event = replace(STARTED, not_before=NOON + 15 * MINUTE)
     assert see({}, shown(event), a_sight()).lives[0].notice is None
 
 
-def test_what_this_vm_was_not_part_of_has_happened_if_its_time_had_come() -> None:
+def test_an_event_of_other_vms_took_place_if_its_time_had_come() -> None:
     life = replace(a_life(), is_mine=False)
     sighted = see(known(life), shown(), a_sight(now=NOON + 16 * MINUTE))
     assert sighted.lives[0].started_at is not None
@@ -124,7 +120,7 @@ def test_what_this_vm_was_not_part_of_has_happened_if_its_time_had_come() -> Non
         (EventType.TERMINATE, False),
     ],
 )
-def test_what_restarts_a_vm_has_not_happened_to_one_that_runs_on(
+def test_a_restarting_event_did_not_happen_to_a_vm_that_kept_running(
     type: EventType, is_lived_through: bool
 ) -> None:
     life = a_life(event=an_event(type=type), posted_at=NOON)
@@ -132,7 +128,7 @@ def test_what_restarts_a_vm_has_not_happened_to_one_that_runs_on(
     assert (sighted.lives[0].started_at is not None) is is_lived_through
 
 
-def test_what_is_gone_after_its_start_has_happened() -> None:
+def test_a_started_event_that_disappears_took_place() -> None:
     life = a_life(event=STARTED, seen=Seen.STARTED, started_at=NOON)
     sighted = see(known(life), shown(), a_sight(now=NOON + MINUTE))
     assert sighted.lives[0].seen is Seen.GONE
@@ -140,13 +136,13 @@ def test_what_is_gone_after_its_start_has_happened() -> None:
     assert sighted.notes[0].said["after_start"] is True
 
 
-def test_what_is_gone_before_its_start_was_called_off() -> None:
+def test_a_scheduled_event_that_disappears_early_was_canceled() -> None:
     sighted = see(known(a_life()), shown(), a_sight(now=NOON + MINUTE))
     assert sighted.lives[0].started_at is None
     assert sighted.notes[0].said["canceled"] is True
 
 
-def test_what_is_gone_after_another_boot_has_happened() -> None:
+def test_an_event_that_disappears_across_a_boot_took_place() -> None:
     sighted = see(known(a_life()), shown(), a_sight(boot="boot-2"))
     assert sighted.lives[0].started_at is not None
     assert sighted.lives[0].impact == Impact(boots=1)
@@ -154,15 +150,13 @@ def test_what_is_gone_after_another_boot_has_happened() -> None:
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
-def test_a_reboot_that_this_vm_lived_through_did_not_happen(is_approved: bool) -> None:
+def test_a_reboot_without_a_boot_did_not_happen(is_approved: bool) -> None:
     life = a_life(posted_at=NOON if is_approved else None)
     sighted = see(known(life), shown(), a_sight(now=NOON + 20 * MINUTE))
     assert sighted.lives[0].started_at is None
 
 
-def test_a_reboot_that_was_approved_or_due_may_have_happened_while_nobody_watched() -> (
-    None
-):
+def test_an_approved_or_due_reboot_may_have_happened_while_the_agent_was_away() -> None:
     away = a_sight(was_away=True)
     posted = a_life(posted_at=NOON)
     assert see(known(posted), shown(), away).lives[0].started_at is not None
@@ -171,7 +165,7 @@ def test_a_reboot_that_was_approved_or_due_may_have_happened_while_nobody_watche
     assert see(known(a_life()), shown(), late).lives[0].started_at is not None
 
 
-def test_a_freeze_that_was_approved_or_due_may_have_happened_unseen() -> None:
+def test_an_approved_or_due_freeze_may_have_happened_unseen() -> None:
     event = an_event(type=EventType.FREEZE)
     approved = a_life(event=event, posted_at=NOON)
     assert see(known(approved), shown(), a_sight()).lives[0].started_at is not None
@@ -181,30 +175,30 @@ def test_a_freeze_that_was_approved_or_due_may_have_happened_unseen() -> None:
     assert early.lives[0].started_at is None
 
 
-def test_what_comes_back_begins_anew() -> None:
+def test_an_event_that_returns_starts_over() -> None:
     gone = a_life(seen=Seen.GONE, runs=(a_run(),))
     sighted = see(known(gone), shown(SCHEDULED), a_sight())
     assert sighted.lives[0].runs == ()
     assert said(sighted) == ["came-back", "seen", "decided"]
 
 
-def test_what_is_gone_stays_gone_without_a_word() -> None:
+def test_a_gone_event_stays_gone_without_an_entry() -> None:
     assert see(known(a_life(seen=Seen.GONE)), shown(), a_sight()) == Sighted()
 
 
-def test_an_event_never_goes_back() -> None:
+def test_an_event_never_goes_back_to_scheduled() -> None:
     life = a_life(event=STARTED, seen=Seen.STARTED, started_at=NOON)
     assert see(known(life), shown(SCHEDULED), a_sight()) == Sighted()
 
 
-def test_a_status_that_nobody_knows_is_left_alone() -> None:
+def test_an_unknown_status_is_ignored() -> None:
     assert see({}, shown(an_event(status="Completed")), a_sight()) == Sighted()
     life = a_life()
     odd = shown(an_event(status="Postponed"))
     assert see(known(life), odd, a_sight()) == Sighted()
 
 
-def test_what_is_felt_is_added_to_every_event_that_is_there() -> None:
+def test_impact_is_added_to_every_current_event() -> None:
     felt = a_sight(felt=Impact(seconds=3.0, total=4.0))
     once = see(known(a_life()), shown(SCHEDULED), felt).lives[0]
     assert once.impact == Impact(seconds=3.0, total=4.0)
@@ -212,19 +206,19 @@ def test_what_is_felt_is_added_to_every_event_that_is_there() -> None:
     assert twice.impact == Impact(seconds=3.0, total=8.0)
 
 
-def test_what_is_felt_is_counted_as_durations_are_announced() -> None:
+def test_impact_is_scaled_to_the_service_s_clock() -> None:
     felt = Impact(boots=1, seconds=2.0, total=3.0)
     assert felt.scaled(60.0) == Impact(boots=1, seconds=120.0, total=180.0)
     assert felt.scaled(0.0) == felt
 
 
-def test_a_time_at_the_beginning_of_the_calendar_is_in_the_past() -> None:
+def test_the_earliest_possible_not_before_is_in_the_past() -> None:
     event = an_event(not_before=datetime.min.replace(tzinfo=UTC))
     started = see(known(a_life(event=event)), shown(STARTED), a_sight())
     assert not started.lives[0].approved_elsewhere
 
 
-def test_an_event_that_names_this_vm_after_all_is_decided_anew() -> None:
+def test_an_event_found_to_list_this_vm_is_decided_again() -> None:
     (other,) = see({}, shown(SCHEDULED), a_sight(name="host")).lives
     assert not other.is_mine
     sighted = see(known(other), shown(SCHEDULED), a_sight())
@@ -232,7 +226,7 @@ def test_an_event_that_names_this_vm_after_all_is_decided_anew() -> None:
     assert said(sighted) == ["seen", "decided"]
 
 
-def test_an_event_for_which_something_was_done_is_not_decided_anew() -> None:
+def test_an_event_with_hook_runs_is_not_decided_again() -> None:
     (other,) = see({}, shown(SCHEDULED), a_sight(name="host")).lives
     touched = replace(other, runs=(a_run(),))
     assert see(known(touched), shown(SCHEDULED), a_sight()) == Sighted()

@@ -1,4 +1,4 @@
-"""The record of an event reads as a story, whoever wrote it."""
+"""Event stories and verdicts, from any audit log."""
 
 from collections.abc import Iterable
 
@@ -32,11 +32,11 @@ def verdict(*lines: Line) -> list[str]:
     return [*told(lines).verdict]
 
 
-# --- line by line --------------------------------------------------------------
+# --- line by line ------------------------------------------------------------
 
 
-def test_a_story_tells_what_happened_to_the_event_and_meanwhile_to_the_agent() -> None:
-    assert [each.said for each in told(A_REBOOT).entries] == [
+def test_a_story_includes_the_event_and_what_happened_to_the_agent_meanwhile() -> None:
+    assert [entry.said for entry in told(A_REBOOT).entries] == [
         "first seen: Scheduled, with 15 min of notice; it names this VM first",
         'rule "reboots" matches: it is a Reboot; it names this VM; so: prepare by drain'
         " and flush; recover by undrain; approve after-hooks",
@@ -53,40 +53,40 @@ def test_a_story_tells_what_happened_to_the_event_and_meanwhile_to_the_agent() -
     ]
 
 
-def test_a_hook_is_told_to_begin_with_the_time_that_it_has() -> None:
+def test_the_start_of_a_hook_includes_its_time_limit() -> None:
     line = a_line("hook-began", step="prepare", hook="drain", seconds_left=895.0)
     assert sentence(Remark(line)) == "prepare: drain begins, with 14 min 55 s to do it"
 
 
-def test_an_approval_is_told_when_it_is_sent() -> None:
+def test_sending_an_approval_is_part_of_the_story() -> None:
     assert sentence(Remark(a_line("approval-sent"))) == "the approval is sent"
 
 
-def test_a_story_tells_when_and_how_long_after_first_sight() -> None:
+def test_entries_have_a_time_and_an_offset_from_first_sight() -> None:
     story = told(A_REBOOT)
     assert story.entries[0].at == NOON
-    assert [each.after for each in story.entries[:4]] == [0, 0, 0, 123]
+    assert [entry.after for entry in story.entries[:4]] == [0, 0, 0, 123]
 
 
-def test_a_story_has_what_a_hook_wrote_last() -> None:
+def test_a_story_includes_the_last_output_of_a_hook() -> None:
     assert told(A_REBOOT).entries[3].output == ("evicting web", "node drained")
 
 
-def test_other_events_are_other_stories() -> None:
+def test_other_events_are_separate_stories() -> None:
     lines = [a_sight("E1"), *A_REBOOT, a_line("over", event="E1", outcome="x")]
     assert told(lines) == told(A_REBOOT)
 
 
-def test_what_happened_to_the_agent_before_and_after_is_no_part_of_it() -> None:
+def test_agent_entries_before_and_after_the_event_are_omitted() -> None:
     around = a_line("trouble", event=None, reason="disk")
     assert told([around, *A_REBOOT, around]) == told(A_REBOOT)
 
 
-def test_ids_are_one_whatever_their_case() -> None:
+def test_ids_ignore_case() -> None:
     assert len(told(A_REBOOT, ID.lower()).entries) == len(A_REBOOT)
 
 
-def test_an_event_that_the_record_does_not_know_has_no_story() -> None:
+def test_an_unknown_event_has_no_story() -> None:
     assert told(A_REBOOT, "E9").entries == ()
 
 
@@ -143,14 +143,14 @@ def test_an_event_that_the_record_does_not_know_has_no_story() -> None:
         ({}, "?"),
     ],
 )
-def test_every_line_is_a_sentence(line: Line, said: str) -> None:
+def test_every_entry_becomes_a_sentence(line: Line, said: str) -> None:
     assert sentence(Remark(line)) == said
 
 
-# --- verdicts ------------------------------------------------------------------
+# --- verdicts ----------------------------------------------------------------
 
 
-def test_a_verdict_tells_how_much_notice_was_left() -> None:
+def test_a_verdict_includes_the_unused_notice() -> None:
     assert verdict(*A_REBOOT) == [
         "This agent approved it 2 min 3 s after first sight: 12 min 57 s of 15 min of"
         " notice were left unused.",
@@ -161,7 +161,7 @@ def test_a_verdict_tells_how_much_notice_was_left() -> None:
     ]
 
 
-def test_a_verdict_tells_why_it_was_not_approved_and_that_it_was_called_off() -> None:
+def test_a_verdict_explains_a_missing_approval_and_a_cancellation() -> None:
     assert [*told(CALLED_OFF, "E2").verdict] == [
         "There were 15 min of notice; this agent did not approve it: drain: exit code"
         " 3.",
@@ -170,12 +170,12 @@ def test_a_verdict_tells_why_it_was_not_approved_and_that_it_was_called_off() ->
     ]
 
 
-def test_an_approval_that_was_taken_later_needs_no_reason() -> None:
+def test_a_later_success_hides_earlier_approval_failures() -> None:
     lines = (a_sight(), a_line("approval-failed", reason="503"), APPROVED)
     assert "503" not in " ".join(verdict(*lines))
 
 
-def test_a_verdict_tells_that_somebody_else_has_approved() -> None:
+def test_a_verdict_mentions_approval_by_others() -> None:
     started = a_line("started", 300, early=True, approved_elsewhere=True)
     assert verdict(a_sight(), started) == [
         "Somebody else approved it: it started 10 min before its time.",
@@ -183,18 +183,18 @@ def test_a_verdict_tells_that_somebody_else_has_approved() -> None:
     ]
 
 
-def test_a_verdict_tells_that_there_was_no_notice() -> None:
+def test_a_verdict_mentions_missing_notice() -> None:
     started = a_line("started", without_notice=True)
     assert verdict(a_sight(), started)[0] == "It started without notice."
 
 
-def test_a_record_may_end_before_the_event_does() -> None:
+def test_a_log_may_end_before_the_event_does() -> None:
     assert verdict(a_sight(), DECIDED)[1] == (
         "It has not started, as far as this record goes."
     )
 
 
-def test_an_event_may_have_taken_place_unseen() -> None:
+def test_an_event_may_take_place_unseen() -> None:
     assert verdict(a_sight(), GONE)[1] == "It took place, and was not seen to start."
 
 
@@ -217,14 +217,14 @@ def test_an_event_may_have_taken_place_unseen() -> None:
         ),
     ],
 )
-def test_impact_is_measured_against_what_was_announced(
+def test_impact_is_compared_with_the_announced_duration(
     impact: dict[str, object], said: str
 ) -> None:
     gone = {**GONE, "impact": impact}
     assert verdict(a_sight(), STARTED, gone)[-1] == said
 
 
-def test_impact_without_an_announced_duration_is_told_too() -> None:
+def test_impact_without_an_announced_duration_is_included() -> None:
     event = shown(DurationInSeconds=-1)
     sight = a_line("seen", event_as_shown=event, mine=True)
     assert verdict(sight, STARTED, GONE)[-1].endswith(
@@ -232,34 +232,34 @@ def test_impact_without_an_announced_duration_is_told_too() -> None:
     )
 
 
-def test_what_others_went_through_is_not_told_as_ours() -> None:
+def test_impact_of_events_of_others_is_omitted() -> None:
     assert len(verdict({**a_sight(), "mine": False}, STARTED, GONE)) == 2
 
 
-# --- in numbers ----------------------------------------------------------------
+# --- summaries ---------------------------------------------------------------
 
 
-def test_an_event_that_came_back_is_summed_up_as_it_is_now() -> None:
+def test_a_returned_event_is_summarized_in_its_current_state() -> None:
     lines = (*A_REBOOT, a_line("came-back", 500), {**a_sight(), "at": None})
-    found = accounts(map(Remark, lines))[ID]
-    assert found.approved_at is None
-    assert found.ran is None
-    assert found.notice == 900
+    account = accounts(map(Remark, lines))[ID]
+    assert account.approved_at is None
+    assert account.ran is None
+    assert account.notice == 900
 
 
-def test_a_hook_that_ran_again_counts_once_as_it_ended_last() -> None:
+def test_a_repeated_hook_counts_once_with_its_last_outcome() -> None:
     lines = (a_sight(), a_hook(outcome="failed"), a_hook(200))
     assert accounts(map(Remark, lines))[ID].failed == ()
 
 
-def test_an_account_has_what_was_measured() -> None:
-    found = accounts(map(Remark, A_REBOOT))[ID]
-    assert found.impact == Impact(boots=1, seconds=48.0, total=48.0)
-    assert (found.notice, found.used, found.left) == (900, 123, 777)
-    assert (found.rule, found.outcome) == ("reboots", "it took place")
+def test_a_summary_has_the_measurements() -> None:
+    account = accounts(map(Remark, A_REBOOT))[ID]
+    assert account.impact == Impact(boots=1, seconds=48.0, total=48.0)
+    assert (account.notice, account.used, account.left) == (900, 123, 777)
+    assert (account.rule, account.outcome) == ("reboots", "it took place")
 
 
-# --- whatever the record says --------------------------------------------------
+# --- odd entries -------------------------------------------------------------
 
 ODD: tuple[object, ...] = (
     *(None, True, "", "x", "NaN", [], [[]], {}, {"x": 1}, {"prepare": 1}),
@@ -268,16 +268,16 @@ ODD: tuple[object, ...] = (
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:12])
-def test_a_line_that_is_odd_is_told_all_the_same(odd: object) -> None:
+def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
     for line in (*A_REBOOT, *CALLED_OFF):
         for name in line:
             story = told([*A_REBOOT, {**line, name: odd}, OVER])
-            assert all(each.said for each in story.entries)
+            assert all(entry.said for entry in story.entries)
             assert story.verdict
 
 
 @pytest.mark.parametrize("odd", [True, "3", float("nan"), float("inf"), 10**400])
-def test_what_is_no_number_that_makes_sense_is_none(odd: object) -> None:
+def test_an_invalid_number_is_none(odd: object) -> None:
     assert Remark({"seconds": odd}).number("seconds") is None
 
 
@@ -295,13 +295,13 @@ def test_what_is_no_number_that_makes_sense_is_none(odd: object) -> None:
         (90_061, "1 d 1 h"),
     ],
 )
-def test_a_length_of_time_is_told_by_its_two_largest_units(
+def test_a_duration_is_shown_in_its_two_largest_units(
     seconds: float, said: str
 ) -> None:
     assert span(seconds) == said
 
 
-def test_names_are_listed_as_people_do() -> None:
+def test_names_are_joined_with_commas_and_and() -> None:
     assert [listed([*"abc"[:n]]) for n in range(4)] == [
         "",
         "a",

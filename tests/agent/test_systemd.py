@@ -1,4 +1,4 @@
-"""What systemd hears of the agent, at a socket like its own."""
+"""systemd notification, received on a socket like systemd's own."""
 
 import os
 import socket
@@ -25,15 +25,13 @@ def systemd(ear: socket.socket) -> Systemd:
     )
 
 
-def test_the_beginning_is_told_with_what_the_agent_does(
-    systemd: Systemd, ear: socket.socket
-) -> None:
+def test_ready_is_sent_with_a_status(systemd: Systemd, ear: socket.socket) -> None:
     assert systemd.is_there
     assert systemd.ready("watches events of web-0")
     assert ear.recv(4096) == b"READY=1\nSTATUS=watches events of web-0"
 
 
-def test_signs_of_life_a_status_and_the_end_are_told(
+def test_watchdog_status_and_stopping_are_sent(
     systemd: Systemd, ear: socket.socket
 ) -> None:
     assert systemd.alive()
@@ -46,17 +44,17 @@ def test_signs_of_life_a_status_and_the_end_are_told(
     ]
 
 
-def test_a_status_is_one_line_and_not_an_order(
+def test_a_status_is_one_line_and_cannot_inject_commands(
     systemd: Systemd, ear: socket.socket
 ) -> None:
     systemd.status("a hook wrote\nMAINPID=1\n" + "x" * 5000)
-    heard = ear.recv(8192)
-    assert heard.startswith(b"STATUS=a hook wrote MAINPID=1 xxx")
-    assert heard.count(b"\n") == 0
-    assert len(heard) < 1100
+    message = ear.recv(8192)
+    assert message.startswith(b"STATUS=a hook wrote MAINPID=1 xxx")
+    assert message.count(b"\n") == 0
+    assert len(message) < 1100
 
 
-def test_an_abstract_socket_is_reached() -> None:
+def test_an_abstract_socket_is_supported() -> None:
     name = f"forewarn-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind("\0" + name)
@@ -66,19 +64,19 @@ def test_an_abstract_socket_is_reached() -> None:
 
 
 @pytest.mark.parametrize("address", ["", "nonsense", "vsock:2:1234", "/\0"])
-def test_without_systemd_nobody_is_told(address: str) -> None:
+def test_without_systemd_nothing_is_sent(address: str) -> None:
     systemd = Systemd({"NOTIFY_SOCKET": address} if address else {})
     assert not systemd.ready("here I am")
     assert not systemd.alive()
     assert systemd.interval is None
 
 
-def test_a_systemd_that_has_gone_is_no_trouble(tmp_path: Path) -> None:
+def test_a_missing_socket_is_no_error(tmp_path: Path) -> None:
     assert not Systemd({"NOTIFY_SOCKET": str(tmp_path / "gone")}).ready()
     assert not Systemd({"NOTIFY_SOCKET": "/" + "x" * 300}).ready()
 
 
-def test_a_systemd_that_does_not_listen_is_not_waited_for(
+def test_a_full_socket_is_not_waited_for(
     ear: socket.socket,
 ) -> None:
     systemd = Systemd({"NOTIFY_SOCKET": str(ear.getsockname())}, patience=0.01)
@@ -90,7 +88,7 @@ def test_a_systemd_that_does_not_listen_is_not_waited_for(
     assert systemd.status("well")
 
 
-def test_signs_of_life_are_not_given_more_often_than_needed(
+def test_watchdog_messages_are_not_sent_more_often_than_needed(
     systemd: Systemd, ear: socket.socket
 ) -> None:
     assert [systemd.alive() for _ in range(3)] == [True, False, False]
@@ -98,15 +96,15 @@ def test_signs_of_life_are_not_given_more_often_than_needed(
     assert [ear.recv(4096) for _ in range(2)] == [b"WATCHDOG=1", b"STOPPING=1"]
 
 
-def test_a_sign_of_life_waits_for_nobody(ear: socket.socket) -> None:
-    told = {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "1"}
-    systemd = Systemd(told, patience=3600)
-    given = [systemd.alive() for _ in range(1_000)]
-    assert given[0]
-    assert not all(given)
+def test_a_watchdog_message_never_blocks(ear: socket.socket) -> None:
+    environment = {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "1"}
+    systemd = Systemd(environment, patience=3600)
+    results = [systemd.alive() for _ in range(1_000)]
+    assert results[0]
+    assert not all(results)
 
 
-def test_nobody_who_does_not_wait_for_signs_of_life_gets_any(
+def test_without_a_watchdog_no_watchdog_message_is_sent(
     ear: socket.socket,
 ) -> None:
     systemd = Systemd({"NOTIFY_SOCKET": str(ear.getsockname())})
@@ -126,7 +124,7 @@ def test_nobody_who_does_not_wait_for_signs_of_life_gets_any(
         ({}, None),
     ],
 )
-def test_signs_of_life_are_due_twice_in_the_time_that_is_allowed(
+def test_watchdog_messages_are_due_twice_per_interval(
     environment: dict[str, str], interval: float | None
 ) -> None:
     assert Systemd(environment).interval == interval

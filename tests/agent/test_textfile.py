@@ -1,4 +1,4 @@
-"""What the agent leaves for a collector that reads files."""
+"""Metrics text file for node_exporter's textfile collector."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ def test_the_file_is_written_every_fifteen_seconds(tmp_path: Path) -> None:
     assert textfile.due(150.0) == 0.0
 
 
-def test_news_is_written_at_once(tmp_path: Path) -> None:
+def test_news_is_written_immediately(tmp_path: Path) -> None:
     metrics = Metrics()
     textfile = a_textfile(tmp_path / "forewarn.prom", metrics)
     textfile.write(100.0)
@@ -54,7 +54,7 @@ def test_news_is_written_at_once(tmp_path: Path) -> None:
     assert "agent_blind 1\n" in (tmp_path / "forewarn.prom").read_text()
 
 
-def test_an_alarm_is_written_at_once_and_once(tmp_path: Path) -> None:
+def test_an_alarm_is_written_immediately_and_once(tmp_path: Path) -> None:
     metrics, file = Metrics(), tmp_path / "forewarn.prom"
     conditions = Conditions(logging.getLogger("forewarn.agent"))
     textfile = Textfile(file, metrics, conditions)
@@ -68,7 +68,7 @@ def test_an_alarm_is_written_at_once_and_once(tmp_path: Path) -> None:
     assert "agent_blind 1\n" in file.read_text()
 
 
-def test_a_failure_is_said_once_and_so_is_its_end(
+def test_a_failure_and_its_end_are_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -79,14 +79,14 @@ def test_a_failure_is_said_once_and_so_is_its_end(
     folder.mkdir()
     assert textfile.write(40.0)
     assert textfile.write(60.0)
-    said = [each.message for each in caplog.records]
-    assert said == [
+    messages = [record.message for record in caplog.records]
+    assert messages == [
         f"{folder}/forewarn.prom cannot be written: No such file or directory",
         f"{folder}/forewarn.prom is written again",
     ]
 
 
-def test_a_file_that_was_there_is_kept_when_there_is_no_room(tmp_path: Path) -> None:
+def test_the_previous_file_is_kept_when_the_disk_is_full(tmp_path: Path) -> None:
     file = tmp_path / "forewarn.prom"
     file.write_text("old\n")
     (tmp_path / ".forewarn.prom.new").symlink_to("/dev/full")
@@ -94,7 +94,7 @@ def test_a_file_that_was_there_is_kept_when_there_is_no_room(tmp_path: Path) -> 
     assert file.read_text() == "old\n"
 
 
-def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+def test_a_reader_never_sees_a_partial_file(tmp_path: Path) -> None:
     file = tmp_path / "forewarn.prom"
     textfile = a_textfile(file)
     textfile.write(0.0)

@@ -1,4 +1,4 @@
-"""The unit that systemd gets, judged by systemd."""
+"""systemd unit of the agent, verified by systemd."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ CONFIG = Path("/etc/forewarn/agent.toml")
 
 
 def verified(folder: Path, text: str) -> tuple[int, str]:
-    """What systemd makes of a unit, and what it says of it."""
+    """Return systemd's exit code and messages about a unit."""
     file = folder / NAME
     file.write_text(text)
     done = subprocess.run(
@@ -29,34 +29,34 @@ def verified(folder: Path, text: str) -> tuple[int, str]:
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
 @pytest.mark.parametrize("folder", ["plain", "50%h $HOME", 'a"b\\c', "it's;\n"])
-def test_systemd_finds_nothing_wrong_with_it(tmp_path: Path, folder: str) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path, folder: str) -> None:
     config = tmp_path / folder / "agent.toml"
     text = unit((sys.executable, str(tmp_path / folder)), config)
     assert verified(tmp_path, text) == (0, "")
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
-def test_systemd_finds_a_program_in_an_awkward_folder(tmp_path: Path) -> None:
+def test_systemd_accepts_a_program_in_an_awkward_folder(tmp_path: Path) -> None:
     called = tmp_path / "a $HOME; 50%h" / "forewarn"
     called.parent.mkdir()
     called.symlink_to(sys.executable)
     assert verified(tmp_path, unit((str(called),), CONFIG)) == (0, "")
 
 
-def test_a_program_that_systemd_cannot_run_is_a_sentence() -> None:
+def test_a_program_that_systemd_cannot_run_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no program with quotes"):
         unit(("/home/o'neill/forewarn",), CONFIG)
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
-def test_systemd_would_find_something(tmp_path: Path) -> None:
+def test_systemd_rejects_a_faulty_unit(tmp_path: Path) -> None:
     text = unit((str(tmp_path / "gone"),), CONFIG) + "Wanted=yes\n"
-    code, said = verified(tmp_path, text)
+    code, messages = verified(tmp_path, text)
     assert code != 0
-    assert "Unknown key" in said
+    assert "Unknown key" in messages
 
 
-def test_a_word_that_systemd_would_read_otherwise_is_quoted() -> None:
+def test_special_characters_are_quoted() -> None:
     text = unit(("/opt/a b/100%/$x", "$x"), CONFIG)
     assert (
         'ExecStart="/opt/a b/100%%/$x" "$$x" agent --config /etc/forewarn/agent.toml\n'
@@ -81,7 +81,7 @@ def test_the_unit_runs_the_program_that_wrote_it(
     assert program(Path(called), "/usr/bin/python3.11", is_archive=is_archive) == words
 
 
-def test_a_program_that_was_called_by_a_short_way_is_found_from_anywhere(
+def test_a_relative_program_path_becomes_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -104,5 +104,5 @@ def test_a_program_that_was_called_by_a_short_way_is_found_from_anywhere(
         "WantedBy=multi-user.target",
     ],
 )
-def test_the_unit_says(line: str) -> None:
+def test_the_unit_contains(line: str) -> None:
     assert f"\n{line}\n" in unit(("/usr/bin/forewarn",), CONFIG)

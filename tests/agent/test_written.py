@@ -1,4 +1,4 @@
-"""A life that is written down and read again is the same."""
+"""Serialization of event states."""
 
 import json
 from dataclasses import fields, replace
@@ -14,24 +14,24 @@ from forewarn.protocol.types import EventStatus, EventType, ScheduledEvent
 
 
 @given(life=lives)
-def test_any_life_comes_back_with_all_that_was_shown(life: Life) -> None:
+def test_any_state_survives_a_round_trip(life: Life) -> None:
     back = written.decode(written.encode(life))
     assert back == life
     assert back.event.raw == life.event.raw
 
 
 @pytest.mark.parametrize("kind", DRAWN, ids=lambda kind: kind.__name__)
-def test_every_field_is_drawn_that_is_kept(kind: type[Life]) -> None:
-    assert {each.name for each in fields(kind)} == DRAWN[kind]
+def test_every_stored_field_is_drawn(kind: type[Life]) -> None:
+    assert {item.name for item in fields(kind)} == DRAWN[kind]
 
 
-def test_fields_that_are_not_known_yet_survive() -> None:
+def test_unknown_fields_survive() -> None:
     life = replace(a_life(), event=read(shown(Severity={"level": 3})))
     back = written.decode(written.encode(life))
     assert back.event.raw["Severity"] == {"level": 3}
 
 
-def test_an_event_that_no_service_has_shown_comes_back_too() -> None:
+def test_an_event_without_raw_data_survives() -> None:
     event = ScheduledEvent(
         id="e0",
         type=EventType.FREEZE,
@@ -44,14 +44,14 @@ def test_an_event_that_no_service_has_shown_comes_back_too() -> None:
     assert written.decode(written.encode(life)) == life
 
 
-def test_an_event_that_was_changed_since_it_was_shown_comes_back_changed() -> None:
+def test_an_event_changed_since_it_was_shown_stays_changed() -> None:
     event = replace(read(shown(Severity=3)), status=EventStatus.STARTED)
     back = written.decode(written.encode(replace(a_life(), event=event)))
     assert back.event == event
     assert back.event.raw["Severity"] == 3
 
 
-def test_what_is_nested_too_deep_is_left_out_and_the_rest_is_kept() -> None:
+def test_deeply_nested_values_are_omitted_and_the_rest_is_kept() -> None:
     deep: object = []
     for _ in range(2_000):
         deep = [deep]
@@ -60,7 +60,7 @@ def test_what_is_nested_too_deep_is_left_out_and_the_rest_is_kept() -> None:
     assert written.decode(written.encode(life)) == life
 
 
-def test_a_field_that_an_older_version_did_not_write_has_its_default() -> None:
+def test_a_field_missing_from_an_older_version_gets_its_default() -> None:
     plain = json.loads(written.encode(replace(a_life(), is_sudden=True)))
     del plain["is_sudden"]
     assert written.decode(json.dumps(plain).encode()).is_sudden is False
@@ -79,6 +79,6 @@ def test_a_field_that_an_older_version_did_not_write_has_its_default() -> None:
         ('{"version": 1, "wish": 1}', "it is not the life of an event"),
     ],
 )
-def test_what_is_no_life_is_refused_with_a_sentence(text: str, why: str) -> None:
+def test_an_invalid_state_is_refused_with_a_reason(text: str, why: str) -> None:
     with pytest.raises(Malformed, match=why):
         written.decode(text.encode())

@@ -1,4 +1,4 @@
-"""Documents and events, with every argument optional."""
+"""Builders for documents, events and responses; every argument is optional."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

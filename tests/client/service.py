@@ -1,4 +1,4 @@
-"""A service on loopback that answers, act by act, as badly as a test wants it to."""
+"""Scripted HTTP server on loopback: each act serves one request, well or badly."""
 
 import json
 import socket
@@ -7,17 +7,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event, Semaphore, Thread
 
-#: Answers one request; says whether the connection stays open.
+#: Serves one request; returns whether the connection stays open.
 Act = Callable[[socket.socket], bool]
 
 EMPTY: dict[str, object] = {"DocumentIncarnation": 0, "Events": []}
 DATE = "Sat, 31 Jan 2026 12:00:00 GMT"
-_LONG = 10.0  # seconds; nothing here takes as long
+_LONG = 10.0  # seconds; an upper limit that no test reaches
 
 
 @dataclass(slots=True)
 class Service:
-    """What was asked, and what is going to be answered."""
+    """Requests received so far, and the acts for those to come."""
 
     port: int
     acts: list[Act]
@@ -31,13 +31,13 @@ class Service:
         return f"http://127.0.0.1:{self.port}"
 
     def headers(self, number: int = -1) -> dict[str, str]:
-        """The headers of a request, names in lower case."""
+        """Return the headers of a request, names in lower case."""
         lines = self.asked[number].split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
         pairs = [line.split(": ", 1) for line in lines]
         return {name.lower(): value for name, value in pairs}
 
     def wait(self, count: int = 1) -> None:
-        """Wait until `count` more questions have come."""
+        """Wait for `count` more requests."""
         for _ in range(count):
             assert self.questions.acquire(timeout=_LONG)
 
@@ -50,7 +50,7 @@ class Service:
 
 @contextmanager
 def a_service(*acts: Act) -> Iterator[Service]:
-    """Answer one request after the other with `acts`; then hang up."""
+    """Serve one request after another with `acts`, then close the connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         service = Service(port=listener.getsockname()[1], acts=[*acts])
         threads: list[Thread] = []
@@ -62,8 +62,8 @@ def a_service(*acts: Act) -> Iterator[Service]:
             service.ended.set()
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
-            for each in (listening, *threads):
-                each.join(_LONG)
+            for thread in (listening, *threads):
+                thread.join(_LONG)
 
 
 def _accept(listener: socket.socket, service: Service, threads: list[Thread]) -> None:
@@ -77,17 +77,17 @@ def _accept(listener: socket.socket, service: Service, threads: list[Thread]) ->
 
 
 def _serve(connection: socket.socket, service: Service) -> None:
-    connection.settimeout(0.05)  # to notice that the test is over
+    connection.settimeout(0.05)  # to notice the end of the test
     with connection, suppress(OSError):
-        while (asked := _request(connection, service)) is not None:
-            service.asked.append(asked)
+        while (request := _request(connection, service)) is not None:
+            service.asked.append(request)
             service.questions.release()
             if not service.acts or not service.acts.pop(0)(connection):
                 return
 
 
 def _request(connection: socket.socket, service: Service) -> bytes | None:
-    got = b""
+    received = b""
     while not service.ended.is_set():
         try:
             piece = connection.recv(65_536)
@@ -95,11 +95,11 @@ def _request(connection: socket.socket, service: Service) -> bytes | None:
             continue
         if not piece:
             return None
-        got += piece
-        head, end, body = got.partition(b"\r\n\r\n")
+        received += piece
+        head, end, body = received.partition(b"\r\n\r\n")
         length = head.partition(b"Content-Length: ")[2].split(b"\r\n")[0]
         if end and len(body) >= int(length or b"0"):
-            return got
+            return received
     return None
 
 
@@ -107,7 +107,7 @@ def _request(connection: socket.socket, service: Service) -> bytes | None:
 
 
 def sends(*pieces: bytes, stays: bool = False) -> Act:
-    """Send bytes as they are."""
+    """Send bytes unchanged."""
 
     def act(connection: socket.socket) -> bool:
         for piece in pieces:
@@ -120,7 +120,7 @@ def sends(*pieces: bytes, stays: bool = False) -> Act:
 def says(
     body: object = None, status: int = 200, headers: Sequence[str] = (), **more: str
 ) -> Act:
-    """Answer well: `body` as it is if it is bytes, else as JSON."""
+    """Send a valid response: `body` unchanged if it is bytes, otherwise as JSON."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
     lines = [f"HTTP/1.1 {status} Something", *headers, *named]
@@ -130,12 +130,12 @@ def says(
 
 
 def hangs_up(connection: socket.socket) -> bool:
-    """Close without a word."""
+    """Close the connection without a response."""
     return False
 
 
 def is_silent(connection: socket.socket) -> bool:
-    """Never answer."""
+    """Never respond."""
     with suppress(TimeoutError):
         connection.settimeout(_LONG)
         return bool(connection.recv(1))
@@ -143,13 +143,13 @@ def is_silent(connection: socket.socket) -> bool:
 
 
 def drips(head: bytes, piece: bytes) -> Act:
-    """Send a little at a time, for ever."""
+    """Send `piece` again and again, forever."""
 
     def act(connection: socket.socket) -> bool:
         connection.sendall(head)
         pause = Event()
         while True:
-            connection.sendall(piece)  # until the other side has had enough
+            connection.sendall(piece)  # until the client closes the connection
             pause.wait(0.01)
 
     return act

@@ -1,4 +1,4 @@
-"""Tapes, with every argument optional."""
+"""Builders for recordings; every argument is optional."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -63,6 +63,6 @@ def a_tape(*lines: Line, header: Header | None = None) -> Tape:
 
 
 def written(tape: Tape) -> str:
-    """Write all of a tape."""
-    lines = [write_line(each, tape.header.began) for each in tape.lines]
+    """Return a whole recording as text."""
+    lines = [write_line(line, tape.header.began) for line in tape.lines]
     return write_header(tape.header) + "".join(lines)

@@ -1,4 +1,4 @@
-"""The client for those who await."""
+"""Async client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ ONE = {"DocumentIncarnation": 7, "Events": [{"EventId": "E0"}]}
 def awaiting(
     test: Callable[[Service, Client], Awaitable[None]], *acts: Act, **options: float
 ) -> Service:
-    """Run `test` with a client of a service that answers with `acts`."""
+    """Run `test` with a client of a service that plays `acts`."""
 
     async def run(service: Service) -> None:
         async with Client(service.url, **options) as client:  # type: ignore[arg-type]
@@ -43,14 +43,14 @@ def awaiting(
         return service
 
 
-def test_it_has_all_that_the_other_client_has() -> None:
+def test_it_has_every_name_of_the_sync_client() -> None:
     def names(kind: type) -> set[str]:
         return {name for name in dir(kind) if not name.startswith("_")}
 
     assert names(Client) == names(threaded.Client)
 
 
-def test_it_asks_as_the_other_client_does() -> None:
+def test_it_sends_the_requests_of_the_sync_client() -> None:
     async def test(service: Service, client: Client) -> None:
         assert (await client.document()).incarnation == 7
         await client.approve("E0")
@@ -63,19 +63,19 @@ def test_it_asks_as_the_other_client_does() -> None:
     assert service.body(1) == b'{"StartRequests":[{"EventId":"E0"}]}'
 
 
-def test_a_watch_tells_changes_and_can_be_left() -> None:
+def test_a_watch_yields_changes_and_can_be_left() -> None:
     async def test(service: Service, client: Client) -> None:
-        found = []
+        changes = []
         async for change in client.watch(poll=0.01):
-            found.append(change)
-            if len(found) == 2:
+            changes.append(change)
+            if len(changes) == 2:
                 break
-        assert [len(each.events) for each in found] == [1, 0]
+        assert [len(seen.events) for seen in changes] == [1, 0]
 
     awaiting(test, says(ONE, ETag='"1"'), says(EMPTY, ETag='"2"'))
 
 
-def test_a_held_question_that_is_canceled_ends_at_once() -> None:
+def test_a_canceled_long_poll_ends_immediately() -> None:
     async def test(service: Service, client: Client) -> None:
         held = asyncio.create_task(client.read())
         await asyncio.to_thread(service.wait)
@@ -88,10 +88,10 @@ def test_a_held_question_that_is_canceled_ends_at_once() -> None:
     awaiting(test, is_silent, says(ONE))
 
 
-def test_closing_ends_a_watch_elsewhere() -> None:
+def test_closing_ends_a_watch_in_another_task() -> None:
     async def test(service: Service, client: Client) -> None:
         async def watch() -> int:
-            return len([each async for each in client.watch()])
+            return len([change async for change in client.watch()])
 
         watching = asyncio.create_task(watch())
         await asyncio.to_thread(service.wait, 2)
@@ -104,19 +104,19 @@ def test_closing_ends_a_watch_elsewhere() -> None:
     awaiting(test, says(ONE, ETag='"1"'), is_silent)
 
 
-def test_closing_ends_a_pause() -> None:
+def test_closing_ends_a_retry_pause() -> None:
     async def test(service: Service, client: Client) -> None:
-        asking = asyncio.create_task(client.document())
+        request = asyncio.create_task(client.document())
         await asyncio.to_thread(service.wait)
         await client.close()
         async with asyncio.timeout(1):
             with pytest.raises(Closed):
-                await asking
+                await request
 
     awaiting(test, says(status=429, Retry_After="20"))
 
 
-def test_a_kept_connection_that_is_dead_is_replaced() -> None:
+def test_a_dead_keep_alive_connection_is_replaced() -> None:
     async def test(service: Service, client: Client) -> None:
         await client.read()
         assert (await client.read()).document is not None
@@ -140,7 +140,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_answer_is_an_error(name: str) -> None:
+def test_a_bad_response_is_an_error(name: str) -> None:
     act, kind = BAD[name]
 
     async def test(service: Service, client: Client) -> None:
@@ -152,7 +152,7 @@ def test_a_bad_answer_is_an_error(name: str) -> None:
     awaiting(test, act, timeout=seconds, first_timeout=seconds)
 
 
-def test_approving_nothing_is_refused_here() -> None:
+def test_approving_nothing_is_refused_locally() -> None:
     async def test(service: Service, client: Client) -> None:
         with pytest.raises(InvalidInput):
             await client.approve()

@@ -1,4 +1,4 @@
-"""The client over real connections, to services that behave well and badly."""
+"""Sync client over real connections, to well-behaved and faulty services."""
 
 import threading
 from datetime import timedelta
@@ -38,13 +38,13 @@ EVENT = {
 ONE = {"DocumentIncarnation": 7, "Events": [EVENT]}
 
 
-def test_making_a_client_connects_to_nothing() -> None:
+def test_creating_a_client_opens_no_connection() -> None:
     with a_service() as service:
         Client(service.url).close()
         assert service.connections == 0
 
 
-def test_a_document_is_read_with_what_is_not_known_in_it() -> None:
+def test_unknown_values_of_a_document_are_kept() -> None:
     with a_service(says(ONE, Date=DATE)) as service, Client(service.url) as client:
         document = client.document()
         event = document.events[0]
@@ -55,7 +55,7 @@ def test_a_document_is_read_with_what_is_not_known_in_it() -> None:
         assert timedelta(minutes=14) < left <= timedelta(minutes=15)
 
 
-def test_a_question_has_the_headers_that_services_want() -> None:
+def test_a_request_has_the_required_headers() -> None:
     with a_service(says(EMPTY)) as service, Client(service.url) as client:
         client.document()
         headers = service.headers()
@@ -88,17 +88,17 @@ def test_proxies_are_ignored(name: str, monkeypatch: pytest.MonkeyPatch) -> None
         assert client.document() == Document(incarnation=0)
 
 
-def test_an_empty_body_means_that_nothing_is_coming() -> None:
+def test_an_empty_body_means_no_events() -> None:
     with a_service(says(b"")) as service, Client(service.url) as client:
         reading = client.read()
         assert reading.document == Document(incarnation=0)
         assert reading.is_blank
 
 
-# --- one reading -------------------------------------------------------------
+# --- single reads ------------------------------------------------------------
 
 
-def test_a_reading_has_tag_and_time_and_whether_questions_are_held() -> None:
+def test_a_reading_has_tag_time_and_long_poll_support() -> None:
     act = says(EMPTY, Date=DATE, ETag='"7"', Preference_Applied="wait=5")
     with a_service(act) as service, Client(service.url) as client:
         reading = client.read(tag='"6"', wait=5)
@@ -109,19 +109,19 @@ def test_a_reading_has_tag_and_time_and_whether_questions_are_held() -> None:
         assert service.headers()["prefer"] == "wait=5"
 
 
-def test_what_has_not_changed_is_no_document() -> None:
+def test_an_unchanged_document_is_none() -> None:
     act = says(status=304, ETag='"7"')
     with a_service(act) as service, Client(service.url) as client:
         reading = client.read(tag='"7"')
         assert (reading.document, reading.tag) == (None, '"7"')
 
 
-def test_a_tag_is_kept_by_a_service_that_does_not_repeat_it() -> None:
+def test_the_tag_is_kept_if_a_304_does_not_repeat_it() -> None:
     with a_service(says(status=304)) as service, Client(service.url) as client:
         assert client.read(tag='"7"').tag == '"7"'
 
 
-def test_a_reading_is_asked_for_once_and_not_again() -> None:
+def test_a_read_is_not_retried() -> None:
     with a_service(says(status=503), says(EMPTY)) as service:
         with Client(service.url) as client, pytest.raises(Refused) as caught:
             client.read()
@@ -132,7 +132,7 @@ def test_a_reading_is_asked_for_once_and_not_again() -> None:
 # --- connections -------------------------------------------------------------
 
 
-def test_a_connection_is_kept_for_the_next_question() -> None:
+def test_a_connection_is_reused() -> None:
     acts = [says(EMPTY), says(status=304), says(EMPTY)]
     with a_service(*acts) as service, Client(service.url) as client:
         for _ in range(3):
@@ -140,7 +140,7 @@ def test_a_connection_is_kept_for_the_next_question() -> None:
         assert service.connections == 1
 
 
-def test_a_kept_connection_that_is_dead_is_replaced() -> None:
+def test_a_dead_keep_alive_connection_is_replaced() -> None:
     acts = [says(EMPTY), hangs_up, says(ONE)]
     with a_service(*acts) as service, Client(service.url) as client:
         client.read()
@@ -150,14 +150,14 @@ def test_a_kept_connection_that_is_dead_is_replaced() -> None:
         assert service.connections == 2
 
 
-def test_a_new_connection_that_is_dead_is_not_replaced() -> None:
+def test_a_new_connection_that_dies_is_not_replaced() -> None:
     with a_service(hangs_up, says(ONE)) as service, Client(service.url) as client:
         with pytest.raises(Unreachable, match="broke"):
             client.read()
         assert len(service.asked) == 1
 
 
-def test_a_service_that_closes_is_asked_over_another_connection() -> None:
+def test_connection_close_leads_to_a_new_connection() -> None:
     acts = [says(EMPTY, Connection="close"), says(ONE)]
     with a_service(*acts) as service, Client(service.url) as client:
         client.read()
@@ -165,7 +165,7 @@ def test_a_service_that_closes_is_asked_over_another_connection() -> None:
         assert service.connections == 2
 
 
-def test_a_connection_with_more_than_the_answer_is_not_kept() -> None:
+def test_a_connection_with_excess_bytes_is_not_reused() -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200"
     with a_service(sends(answer, stays=True), says(ONE)) as service:
         with Client(service.url) as client:
@@ -174,7 +174,7 @@ def test_a_connection_with_more_than_the_answer_is_not_kept() -> None:
         assert service.connections == 2
 
 
-def test_an_approval_does_not_wait_for_a_question_that_is_held() -> None:
+def test_an_approval_does_not_wait_for_a_long_poll() -> None:
     with a_service(is_silent, says(b"")) as service, Client(service.url) as client:
         held = threading.Thread(target=lambda: list(client.watch()))
         held.start()
@@ -188,7 +188,7 @@ def test_an_approval_does_not_wait_for_a_question_that_is_held() -> None:
         assert not held.is_alive()
 
 
-def test_closing_ends_a_pause() -> None:
+def test_closing_ends_a_retry_pause() -> None:
     ends: list[Exception] = []
 
     def ask(client: Client) -> None:
@@ -199,15 +199,15 @@ def test_closing_ends_a_pause() -> None:
 
     with a_service(says(status=429, Retry_After="20")) as service:
         client = Client(service.url)
-        asking = threading.Thread(target=ask, args=(client,))
-        asking.start()
+        thread = threading.Thread(target=ask, args=(client,))
+        thread.start()
         service.wait()
         client.close()
-        asking.join(5)
+        thread.join(5)
         assert len(ends) == 1
 
 
-def test_a_closed_client_asks_nothing() -> None:
+def test_a_closed_client_sends_nothing() -> None:
     with a_service(says(EMPTY)) as service:
         client = Client(service.url)
         client.close()
@@ -217,7 +217,7 @@ def test_a_closed_client_asks_nothing() -> None:
         assert service.connections == 0
 
 
-# --- services that behave badly ----------------------------------------------
+# --- faulty services ---------------------------------------------------------
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -266,7 +266,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_answer_is_an_error_that_says_what_is_wrong(name: str) -> None:
+def test_a_bad_response_is_an_error_that_names_the_problem(name: str) -> None:
     act, kind, why = BAD[name]
     seconds = 0.2 if "within" in why else 5
     with (
@@ -293,14 +293,14 @@ GOOD = {
 
 @pytest.mark.parametrize("name", GOOD)
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_a_good_answer_is_read_however_it_comes(name: str, size: int) -> None:
+def test_a_valid_response_is_read_in_any_fragments(name: str, size: int) -> None:
     data = GOOD[name]
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     with a_service(sends(*pieces)) as service, Client(service.url) as client:
         assert client.read().document == Document(incarnation=0)
 
 
-def test_nobody_there_is_a_sentence_with_the_address() -> None:
+def test_an_unreachable_service_is_named_with_its_address() -> None:
     with (
         Client("http://127.0.0.1:1") as client,
         pytest.raises(Unreachable, match=r"nothing answers at http://127\.0\.0\.1:1"),
@@ -308,7 +308,7 @@ def test_nobody_there_is_a_sentence_with_the_address() -> None:
         client.read()
 
 
-def test_the_first_question_may_take_longer_than_the_others() -> None:
+def test_the_first_request_may_take_longer_than_others() -> None:
     with (
         a_service(says(EMPTY), is_silent) as service,
         Client(service.url, timeout=0.1, first_timeout=30) as client,
@@ -318,10 +318,10 @@ def test_the_first_question_may_take_longer_than_the_others() -> None:
             client.read()
 
 
-# --- trying again ------------------------------------------------------------
+# --- retries -----------------------------------------------------------------
 
 
-def test_a_client_without_patience_asks_once() -> None:
+def test_a_client_without_patience_does_not_retry() -> None:
     acts = [says(status=500), says(ONE)]
     with a_service(*acts) as service, Client(service.url, patience=0) as client:
         with pytest.raises(Refused):
@@ -329,10 +329,10 @@ def test_a_client_without_patience_asks_once() -> None:
         assert len(service.asked) == 1
 
 
-# --- approving ---------------------------------------------------------------
+# --- approvals ---------------------------------------------------------------
 
 
-def test_events_are_approved_by_id_or_as_they_were_read() -> None:
+def test_events_are_approved_by_id_or_by_object() -> None:
     with a_service(says(b"")) as service, Client(service.url) as client:
         client.approve(an_event(id="E1"), "E2", "E1")
         assert service.body() == (
@@ -342,12 +342,12 @@ def test_events_are_approved_by_id_or_as_they_were_read() -> None:
 
 
 @pytest.mark.parametrize("ids", [[], [""], ["E0", ""], ["\udcff"]])
-def test_approving_nothing_is_refused_here(ids: list[str]) -> None:
+def test_approving_nothing_is_refused_locally(ids: list[str]) -> None:
     with Client("http://127.0.0.1:1") as client, pytest.raises(InvalidInput):
         client.approve(*ids)
 
 
-def test_an_approval_that_is_refused_is_not_tried_again() -> None:
+def test_a_refused_approval_is_not_retried() -> None:
     acts = [says({"error": "no such event"}, 400), says(b"")]
     with a_service(*acts) as service, Client(service.url) as client:
         with pytest.raises(Refused, match="no such event"):
@@ -358,7 +358,7 @@ def test_an_approval_that_is_refused_is_not_tried_again() -> None:
 # --- instance ----------------------------------------------------------------
 
 
-def test_an_instance_is_asked_for_in_its_own_version() -> None:
+def test_an_instance_is_requested_in_its_own_version() -> None:
     body = {"compute": {"name": "web-0", "zone": "2"}}
     with a_service(says(body)) as service, Client(service.url) as client:
         assert client.instance().name == "web-0"
@@ -367,7 +367,7 @@ def test_an_instance_is_asked_for_in_its_own_version() -> None:
         )
 
 
-def test_an_instance_without_a_name_is_not_understood() -> None:
+def test_an_instance_without_a_name_is_an_error() -> None:
     with (
         a_service(says({"compute": {}})) as service,
         Client(service.url, patience=0) as client,

@@ -1,4 +1,4 @@
-"""Connections that are kept: what may happen to them between two questions."""
+"""Keep-alive connections: what may happen to them between two requests."""
 
 import asyncio
 import gc
@@ -22,7 +22,7 @@ TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
 
 
 def says_and_adds(more: bytes, when: Event, done: Event) -> Act:
-    """Answer well, and later say something that nobody has asked for."""
+    """Respond well, and send unsolicited bytes later."""
     answer = says(EMPTY)
 
     def act(connection: socket.socket) -> bool:
@@ -35,7 +35,7 @@ def says_and_adds(more: bytes, when: Event, done: Event) -> Act:
     return act
 
 
-def test_what_was_said_before_a_question_is_not_the_answer_to_it() -> None:
+def test_unsolicited_bytes_are_not_taken_for_a_response() -> None:
     when, done = Event(), Event()
     acts = says_and_adds(TOO_SLOW, when, done), says(EMPTY)
     with a_service(*acts) as service, Client(service.url, patience=0) as client:
@@ -46,7 +46,7 @@ def test_what_was_said_before_a_question_is_not_the_answer_to_it() -> None:
     assert service.connections == 2
 
 
-def test_it_is_not_for_those_who_await_either() -> None:
+def test_the_async_client_ignores_unsolicited_bytes() -> None:
     async def ask_twice(url: str, when: Event, done: Event) -> None:
         async with aio.Client(url, patience=0) as client:
             await client.document()
@@ -61,7 +61,7 @@ def test_it_is_not_for_those_who_await_either() -> None:
 
 
 @needs_fork
-def test_a_process_that_was_split_off_has_connections_of_its_own() -> None:
+def test_a_forked_process_opens_its_own_connections() -> None:
     acts = [says(EMPTY)] * 3
     with a_service(*acts) as service, Client(service.url, patience=0) as client:
         client.document()
@@ -74,7 +74,7 @@ def test_a_process_that_was_split_off_has_connections_of_its_own() -> None:
 
 
 @needs_fork
-def test_a_process_that_was_split_off_closes_nothing_of_the_other() -> None:
+def test_a_forked_process_does_not_close_its_parent_s_connections() -> None:
     answer = Event()
 
     def act(connection: socket.socket) -> bool:
@@ -86,25 +86,25 @@ def test_a_process_that_was_split_off_closes_nothing_of_the_other() -> None:
         Client(service.url, patience=0) as client,
         ThreadPoolExecutor(1) as pool,
     ):
-        asked = pool.submit(client.document)
+        pending = pool.submit(client.document)
         service.wait()
         child = multiprocessing.get_context("fork").Process(target=client.close)
         child.start()
         child.join()
         answer.set()
-        assert asked.result(10).events == ()
+        assert pending.result(10).events == ()
 
 
-def test_those_who_await_may_do_so_in_one_loop_after_the_other() -> None:
+def test_an_async_client_works_in_several_event_loops() -> None:
     async def two_changes(client: aio.Client) -> None:
         changes = client.watch(0.001)
         await anext(changes)
         await anext(changes)
 
-    one = {"DocumentIncarnation": 1, "Events": [{"EventId": "A"}]}
-    acts = [says(EMPTY), says(one)] * 2
+    document = {"DocumentIncarnation": 1, "Events": [{"EventId": "A"}]}
+    acts = [says(EMPTY), says(document)] * 2
     with a_service(*acts) as service, warnings.catch_warnings():
-        # The connection of the first loop is dropped with it, as Python remarks.
+        # Python warns that the connection of the first loop is dropped with its loop.
         warnings.simplefilter("ignore", ResourceWarning)
         client = aio.Client(service.url, patience=0)
         asyncio.run(two_changes(client))
@@ -114,7 +114,7 @@ def test_those_who_await_may_do_so_in_one_loop_after_the_other() -> None:
     assert service.connections == 2
 
 
-def test_an_answer_without_a_length_does_not_end_because_the_client_is_closed() -> None:
+def test_closing_the_client_does_not_end_a_response_without_length() -> None:
     begun, closed = Event(), Event()
 
     def act(connection: socket.socket) -> bool:
@@ -127,15 +127,15 @@ def test_an_answer_without_a_length_does_not_end_because_the_client_is_closed() 
         Client(service.url, patience=0) as client,
         ThreadPoolExecutor(1) as pool,
     ):
-        asked = pool.submit(client.document)
+        pending = pool.submit(client.document)
         assert begun.wait(10)
         client.close()
         with pytest.raises(Closed):
-            asked.result(10)
+            pending.result(10)
         closed.set()
 
 
-def test_a_service_that_has_heard_enough_is_heard() -> None:
+def test_a_response_sent_before_the_whole_request_is_read() -> None:
     def refuse(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection:

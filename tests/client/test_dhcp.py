@@ -1,4 +1,4 @@
-"""The question to a DHCP server, and what is made of any answer."""
+"""DHCP discovery: the request packet, and parsing of any reply."""
 
 import struct
 
@@ -28,22 +28,22 @@ def an_offer(
     return head + mac.ljust(16, b"\0") + bytes(192) + cookie + options
 
 
-def test_a_question_is_a_discover_of_the_card() -> None:
+def test_the_request_is_a_discover_of_the_network_card() -> None:
     packet = question(NUMBER, MAC)
     assert len(packet) == 300
     assert packet[:4] == b"\x01\x01\x06\x00"
     assert packet[4:8] == b"\x01\x02\x03\x04"
-    assert packet[10:12] == b"\x80\x00"  # answer to all
+    assert packet[10:12] == b"\x80\x00"  # flag: reply by broadcast
     assert packet[28:34] == MAC
     assert packet[236:243] == COOKIE + b"\x35\x01\x01"
 
 
-def test_a_question_asks_for_the_address_of_the_service() -> None:
+def test_the_request_asks_for_the_service_address() -> None:
     options = question(NUMBER, MAC)[240:]
     assert 245 in options[5 : 5 + options[4]]
 
 
-def test_the_address_in_an_offer_is_found() -> None:
+def test_the_address_is_read_from_an_offer() -> None:
     assert address_in(an_offer(), NUMBER, MAC) == "168.63.129.16"
 
 
@@ -56,11 +56,11 @@ def test_the_address_in_an_offer_is_found() -> None:
         OFFER + b"\xf5\x02\xa8\x3f\xf5\x02\x81\x10" + END,
     ],
 )
-def test_it_is_found_wherever_it_stands(options: bytes) -> None:
+def test_the_option_may_be_anywhere(options: bytes) -> None:
     assert address_in(an_offer(options), NUMBER, MAC) == "168.63.129.16"
 
 
-def test_an_offer_need_not_tell_it() -> None:
+def test_an_offer_may_lack_the_address() -> None:
     assert address_in(an_offer(OFFER + END), NUMBER, MAC) is None
 
 
@@ -83,16 +83,16 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_no_answer_is_malformed(name: str) -> None:
+def test_an_invalid_reply_is_malformed(name: str) -> None:
     with pytest.raises(Malformed):
         address_in(BAD[name], NUMBER, MAC)
 
 
 @given(st.one_of(st.binary(max_size=400), st.binary(max_size=80).map(an_offer)))
 @example(an_offer())
-def test_any_bytes_are_an_address_or_none_or_malformed(packet: bytes) -> None:
+def test_any_bytes_give_an_address_none_or_malformed(packet: bytes) -> None:
     try:
-        found = address_in(packet, NUMBER, MAC)
+        address = address_in(packet, NUMBER, MAC)
     except Malformed:
         return
-    assert found is None or len(found.split(".")) == 4
+    assert address is None or len(address.split(".")) == 4

@@ -1,4 +1,4 @@
-"""Finding the service by a real DHCP server, in namespaces of its own."""
+"""Discovery through a real DHCP server, in separate network namespaces."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ with Client.discover(dhcp_timeout=10) as client:
     print(client.endpoint, client.instance().name)
 """
 
-#: Answers each question first with rubbish, then with an offer for 10.77.0.1.
+#: Replies to a request with garbage first, then with an offer for 10.77.0.1.
 RUDE = """
 import socket
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
@@ -58,7 +58,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """A host and a machine on one wire."""
+    """A host and a machine connected by one wire."""
 
     host: Place
     machine: Place
@@ -71,7 +71,7 @@ class Wire:
 
     @contextmanager
     def running(self, *command: str, ready: str) -> Iterator[None]:
-        """Run something on the host, once it has said that it is `ready`."""
+        """Run a command on the host, once it has printed `ready`."""
         with subprocess.Popen(
             [*self.host.within, *command],
             stdout=subprocess.PIPE,
@@ -80,8 +80,10 @@ class Wire:
         ) as process:
             assert process.stdout is not None
             try:
-                said = next((line for line in process.stdout if ready in line), None)
-                assert said is not None, "it has ended"
+                ready_line = next(
+                    (line for line in process.stdout if ready in line), None
+                )
+                assert ready_line is not None, "it has ended"
                 yield
             finally:
                 process.kill()
@@ -112,28 +114,28 @@ def wire(tmp_path: Path) -> Iterator[Wire]:
         yield Wire(host=host, machine=machine, folder=tmp_path)
 
 
-def test_a_dhcp_server_tells_where_the_service_is(wire: Wire) -> None:
+def test_a_dhcp_server_announces_the_service(wire: Wire) -> None:
     with wire.dnsmasq(TELLS):
-        said = wire.python(ASK, "10")
-    assert (said.code, said.out) == (0, f"{HOST}\n")
-    assert (wire.folder / "leases").read_text() == ""  # nothing was taken
+        result = wire.python(ASK, "10")
+    assert (result.code, result.out) == (0, f"{HOST}\n")
+    assert (wire.folder / "leases").read_text() == ""  # no lease was taken
 
 
-def test_a_dhcp_server_that_does_not_tell_is_named(wire: Wire) -> None:
+def test_a_dhcp_server_without_the_option_is_named(wire: Wire) -> None:
     with wire.dnsmasq():
-        said = wire.python(ASK, "0.5")
-    assert "the DHCP server on eth0 tells no metadata service" in said.err
+        result = wire.python(ASK, "0.5")
+    assert "the DHCP server on eth0 tells no metadata service" in result.err
 
 
-def test_no_dhcp_server_is_a_sentence_in_time(wire: Wire) -> None:
-    said = wire.python(ASK, "0.3")
-    assert "no DHCP server on eth0 has answered" in said.err
+def test_a_missing_dhcp_server_is_reported_in_time(wire: Wire) -> None:
+    result = wire.python(ASK, "0.3")
+    assert "no DHCP server on eth0 has answered" in result.err
 
 
-def test_rubbish_is_ignored(wire: Wire) -> None:
+def test_invalid_packets_are_ignored(wire: Wire) -> None:
     with wire.running(sys.executable, "-c", RUDE, ready="ready"):
-        said = wire.python(ASK, "10")
-    assert (said.code, said.out) == (0, f"{HOST}\n")
+        result = wire.python(ASK, "10")
+    assert (result.code, result.out) == (0, f"{HOST}\n")
 
 
 @pytest.mark.parametrize("port", [80, 8080])
@@ -149,12 +151,12 @@ def test_a_machine_without_a_virtual_network_finds_its_service(
         serving(wire.folder, fleet=fleet, metadata=where, within=within),
         wire.dnsmasq(TELLS),
     ):
-        said = wire.python(DISCOVER)
+        result = wire.python(DISCOVER)
     shown = f"http://{HOST}" if port == 80 else f"http://{HOST}:{port}"
-    assert (said.out, said.err) == (f"{shown} lone\n", "")
+    assert (result.out, result.err) == (f"{shown} lone\n", "")
 
 
-def test_asking_takes_root_and_says_so(wire: Wire) -> None:
+def test_discovery_requires_root(wire: Wire) -> None:
     program = ASK.replace("try:", "import os, fcntl; os.setuid(65534)\ntry:")
-    said = wire.python(program, "0.3")
-    assert "takes root" in said.err
+    result = wire.python(program, "0.3")
+    assert "takes root" in result.err

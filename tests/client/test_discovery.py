@@ -1,4 +1,4 @@
-"""Where a service is looked for, in which order."""
+"""Discovery: where the client looks for the service, and in which order."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from forewarn.errors import InvalidInput, Unreachable
 def looked_for(
     there: str, environment: Mapping[str, str] | None = None, given: str | None = None
 ) -> tuple[str | None, list[str]]:
-    """Look for a service that is `there`; answer what is found and what was tried."""
+    """Look for a service at `there`; return the endpoint found and the attempts."""
     tried: list[str] = []
 
     def answers(where: Endpoint) -> bool:
@@ -31,47 +31,49 @@ def looked_for(
         return None, tried
 
 
-def test_what_is_named_is_taken_without_a_question() -> None:
+def test_a_configured_endpoint_is_used_without_a_request() -> None:
     assert looked_for("", given="http://a") == ("http://a", [])
     named = {"FOREWARN_ENDPOINT": "http://b"}
     assert looked_for("", named) == ("http://b", [])
 
 
-def test_the_usual_address_comes_first() -> None:
+def test_the_well_known_address_comes_first() -> None:
     usual = "http://169.254.169.254"
     assert looked_for(usual, {"SCHEDULEDEVENTSIP": "10.0.0.2"}) == (usual, [usual])
 
 
-def test_an_address_that_was_kept_comes_before_dhcp_on_both_ports() -> None:
+def test_a_stored_address_is_tried_before_dhcp_on_both_ports() -> None:
     kept = {"SCHEDULEDEVENTSIP": "10.0.0.2"}
-    found, tried = looked_for("http://10.0.0.2:8080", kept)
-    assert found == "http://10.0.0.2:8080"
+    endpoint, tried = looked_for("http://10.0.0.2:8080", kept)
+    assert endpoint == "http://10.0.0.2:8080"
     assert tried[1:] == ["http://10.0.0.2", "http://10.0.0.2:8080"]
 
 
-def test_dhcp_is_asked_at_the_end() -> None:
-    found, tried = looked_for("http://10.0.0.3:8080")
-    assert found == "http://10.0.0.3:8080"
+def test_dhcp_is_the_last_resort() -> None:
+    endpoint, tried = looked_for("http://10.0.0.3:8080")
+    assert endpoint == "http://10.0.0.3:8080"
     assert tried[1:] == ["DHCP", "http://10.0.0.3", "http://10.0.0.3:8080"]
 
 
-def test_nobody_there_is_a_sentence_with_all_that_was_tried() -> None:
+def test_a_failed_discovery_lists_all_attempts() -> None:
     with pytest.raises(Unreachable, match=r"254, http://10\.0\.0\.3, "):
         find(None, {}, lambda _: False, lambda: "10.0.0.3")
 
 
-def test_an_address_that_was_kept_wrongly_is_refused() -> None:
+def test_an_invalid_stored_address_is_refused() -> None:
     with pytest.raises(InvalidInput, match="SCHEDULEDEVENTSIP"):
         looked_for("", {"SCHEDULEDEVENTSIP": "a b"})
 
 
 @pytest.mark.parametrize("card", ["../lo", "nosuchcard0", "c" * 99, "lo"])
-def test_a_card_that_is_none_is_refused(card: str) -> None:
+def test_an_invalid_network_card_is_refused(card: str) -> None:
     with pytest.raises(Unreachable, match=card):
         ask_dhcp(card, 0.1)
 
 
-def test_a_client_is_made_of_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_discover_returns_a_client_of_the_configured_endpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with a_service(says(EMPTY)) as service:
         monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
         with Client.discover(patience=0, timeout=3) as client:

@@ -1,4 +1,4 @@
-"""Where the service answers, as people write it."""
+"""Endpoint addresses: precedence and parsing."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from forewarn.client.endpoint import DEFAULT, VARIABLE, Endpoint, find, parse
 from forewarn.errors import InvalidInput
 
 
-def test_the_argument_wins_over_the_environment_and_that_over_the_default() -> None:
+def test_the_argument_overrides_the_environment_and_the_default() -> None:
     environment = {VARIABLE: "http://there"}
     assert str(find("http://here", environment)) == "http://here"
     assert str(find(None, environment)) == "http://there"
@@ -30,13 +30,13 @@ def test_the_argument_wins_over_the_environment_and_that_over_the_default() -> N
         ),
     ],
 )
-def test_an_address_is_read_with_or_without_what_follows(
+def test_an_address_is_parsed_with_or_without_a_path(
     written: str, meant: Endpoint
 ) -> None:
     assert parse(written) == meant
 
 
-def test_an_address_is_written_as_a_host_header_wants_it() -> None:
+def test_an_address_is_formatted_for_the_host_header() -> None:
     assert parse("http://[fd00::1]:81/x").authority == "[fd00::1]:81"
     assert parse("http://10.0.0.1:80").authority == "10.0.0.1"
 
@@ -61,6 +61,6 @@ def test_an_address_is_written_as_a_host_header_wants_it() -> None:
         ("http://ḧ", "not an address"),
     ],
 )
-def test_what_is_no_address_is_refused_with_a_sentence(written: str, why: str) -> None:
+def test_an_invalid_address_is_refused_with_a_reason(written: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why):
         parse(written)

@@ -1,4 +1,4 @@
-"""Any bytes as an answer."""
+"""HTTP response parser, fed with arbitrary bytes."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ STREAMS = st.one_of(st.binary(max_size=60), st.lists(LINES, max_size=9).map(b"".
 
 
 def read(pieces: Sequence[bytes]) -> Answer | str:
-    """Put pieces together until the answer is complete or the stream has ended."""
+    """Feed pieces until the response is complete or the stream has ended."""
     incoming = Incoming()
     try:
         for piece in (*pieces, b""):
@@ -41,14 +41,14 @@ def read(pieces: Sequence[bytes]) -> Answer | str:
 @example(
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 1
 )
-def test_any_bytes_are_an_answer_or_an_error_however_they_are_cut(
+def test_any_bytes_give_a_response_or_an_error_regardless_of_fragments(
     stream: bytes, size: int
 ) -> None:
     pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
     assert read(pieces) == read([stream] if stream else [])
 
 
-def test_a_request_with_a_body_has_its_length() -> None:
+def test_a_request_with_a_body_has_a_content_length() -> None:
     assert request("POST", "/x", {"Host": "h"}, b"{}") == (
         b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}"
     )

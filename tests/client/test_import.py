@@ -1,4 +1,4 @@
-"""What it costs to import the client, and where it can be imported."""
+"""Import cost of the client, and the platforms it can be imported on."""
 
 import subprocess
 import sys
@@ -8,10 +8,10 @@ import forewarn
 
 SOURCE = str(Path(forewarn.__file__).parent.parent)
 
-#: Modules that are large, and that no question needs.
+#: Large modules that no request needs.
 DEAR = ("asyncio", "email", "http.client", "random", "ssl", "urllib.request", "uuid")
 
-#: Modules and names that Windows does not have.
+#: Modules and names that do not exist on Windows.
 POSIX_MODULES = (
     "crypt",
     "fcntl",
@@ -47,7 +47,7 @@ SOCKET_NAMES = ("AF_UNIX", "AF_PACKET", "SO_BINDTODEVICE", "SO_REUSEPORT")
 
 
 def python(program: str) -> str:
-    """Run `program` in a bare Python of its own; answer what it prints."""
+    """Run `program` in a bare Python process and return its output."""
     command = [sys.executable, "-S", "-c", program]
     done = subprocess.run(
         command,
@@ -61,13 +61,13 @@ def python(program: str) -> str:
     return done.stdout.strip()
 
 
-def test_the_client_takes_nothing_large_along() -> None:
+def test_the_client_imports_no_large_modules() -> None:
     loaded = python("import forewarn.client, sys; print(*sys.modules)").split()
     assert "forewarn.client.client" in loaded
     assert [name for name in DEAR if name in loaded] == []
 
 
-def test_the_client_is_at_hand_but_not_loaded_before_it_is_asked_for() -> None:
+def test_the_client_is_loaded_lazily() -> None:
     program = """
 import sys, forewarn
 print("forewarn.client" in sys.modules, forewarn.Client.__name__)
@@ -76,13 +76,13 @@ print("forewarn.client" in sys.modules)
     assert python(program).split() == ["False", "Client", "True"]
 
 
-def test_the_package_has_no_other_names_than_it_says() -> None:
+def test_the_package_exports_only_the_declared_names() -> None:
     assert {"Client", "__version__"} == set(forewarn.__all__)
     assert not hasattr(forewarn, "Server")
     assert (Path(forewarn.__file__).parent / "py.typed").exists()
 
 
-def test_the_client_can_be_imported_and_used_where_there_is_no_posix() -> None:
+def test_the_client_works_without_posix_modules() -> None:
     program = f"""
 import os, socket, sys
 for name in {POSIX_MODULES!r}:

@@ -1,4 +1,4 @@
-"""What a client is made with, and makes no sense."""
+"""Client options: values that are refused."""
 
 import pytest
 
@@ -17,13 +17,13 @@ from forewarn.errors import InvalidInput
         {"patience": "nan"},
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
+def test_invalid_numbers_are_refused(options: dict[str, float]) -> None:
     numbers = {name: float(value) for name, value in options.items()}
     with pytest.raises(InvalidInput):
         Client("http://127.0.0.1:1", **numbers)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("version", ["", "2020-07-01&x=1", "a b", "a\r\nb"])
-def test_a_version_that_would_break_the_question_is_refused(version: str) -> None:
+def test_a_version_that_would_break_the_request_is_refused(version: str) -> None:
     with pytest.raises(InvalidInput):
         Client("http://127.0.0.1:1", api_version=version)

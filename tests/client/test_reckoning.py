@@ -1,4 +1,4 @@
-"""What time it is for the service, from one answer and from several."""
+"""Clock estimate: the service's time, from one response and from several."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,7 @@ def heard(seconds: float, at: float, rate: float = 1.0) -> Reckoning:
 
 
 @pytest.mark.parametrize(("rate", "real"), [(1.0, 60.0), (60.0, 1.0), (0.0, None)])
-def test_the_wait_for_a_moment_is_counted_in_real_seconds(
+def test_the_wait_for_a_moment_is_in_real_seconds(
     rate: float, real: float | None
 ) -> None:
     reckoning = heard(0, at=0.0, rate=rate)
@@ -22,40 +22,40 @@ def test_the_wait_for_a_moment_is_counted_in_real_seconds(
     assert reckoning.wait_until(NOON - timedelta(minutes=1), 0.0) == 0.0
 
 
-def test_an_answer_may_be_late_by_its_way_and_by_what_a_date_does_not_tell() -> None:
-    known = heard(0, at=0.0)
-    assert tighter(known, heard(8.1, at=10.0)) is known
+def test_small_deviations_within_latency_and_rounding_are_tolerated() -> None:
+    current = heard(0, at=0.0)
+    assert tighter(current, heard(8.1, at=10.0)) is current
     set_back = heard(7.9, at=10.0)
-    assert tighter(known, set_back) is set_back
+    assert tighter(current, set_back) is set_back
 
 
-def test_a_date_that_was_cut_off_less_is_kept() -> None:
+def test_the_estimate_closer_to_the_service_is_kept() -> None:
     exact, late = heard(10, at=10.0), heard(10, at=10.9)
     assert tighter(exact, late) is exact
 
 
-def test_a_date_that_is_nearer_to_the_truth_takes_over() -> None:
+def test_a_closer_estimate_replaces_the_current_one() -> None:
     late, exact = heard(10, at=10.9), heard(12, at=12.0)
     assert tighter(late, exact) is exact
 
 
 @pytest.mark.parametrize("seconds", [-3600, 5])
-def test_a_clock_that_was_set_back_is_believed(seconds: float) -> None:
+def test_a_clock_set_back_is_followed(seconds: float) -> None:
     after = heard(seconds, at=10.0)
     assert tighter(heard(0, at=0.0), after) is after
 
 
-def test_what_was_heard_long_ago_is_not_kept() -> None:
+def test_an_old_estimate_is_replaced() -> None:
     after = heard(999.5, at=1000.0)
     assert tighter(heard(0, at=0.0), after) is after
 
 
-def test_a_clock_that_runs_otherwise_than_before_is_believed() -> None:
+def test_a_changed_clock_rate_is_followed() -> None:
     after = heard(0.5, at=1.0, rate=60.0)
     assert tighter(heard(0, at=0.0), after) is after
 
 
-def test_a_clock_does_not_run_beyond_the_calendar() -> None:
+def test_the_estimate_stays_within_the_calendar() -> None:
     last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert Reckoning(date=last, at=0.0).now(60.0).year == 9999
     fast = reckoning_of(an_answer(date=DATE, forewarn_clock="999999999"))
@@ -77,7 +77,7 @@ def test_a_clock_does_not_run_beyond_the_calendar() -> None:
         ("fast", 1.0),
     ],
 )
-def test_a_service_tells_how_fast_its_clock_runs(told: str, rate: float) -> None:
+def test_the_clock_rate_is_read_from_the_response(told: str, rate: float) -> None:
     reckoning = reckoning_of(an_answer(at=5.0, date=DATE, forewarn_clock=told))
     assert reckoning == Reckoning(date=NOON, at=5.0, rate=rate)
 
@@ -92,5 +92,5 @@ def test_a_service_tells_how_fast_its_clock_runs(told: str, rate: float) -> None
         "Fri, 31 Dec 9999 23:59:59 GMT",
     ],
 )
-def test_a_date_that_is_none_tells_nothing(date: str) -> None:
+def test_an_invalid_date_gives_no_estimate(date: str) -> None:
     assert reckoning_of(an_answer(date=date)) is None

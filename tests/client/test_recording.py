@@ -1,4 +1,4 @@
-"""Only what is new is worth a line."""
+"""Recorder: which responses and errors become lines of a recording."""
 
 import json
 from datetime import timedelta
@@ -31,7 +31,7 @@ def a_blank() -> Reading:
     return reading_of(an_answer(b""), "http://x")
 
 
-def test_a_document_is_written_when_it_is_another_than_before() -> None:
+def test_a_document_is_recorded_when_it_differs_from_the_last() -> None:
     recorder = Recorder(a_header())
     later = NOON + timedelta(seconds=9.5)
     assert recorder.heard(a_reading(), NOON) == [a_showing()]
@@ -39,17 +39,17 @@ def test_a_document_is_written_when_it_is_another_than_before() -> None:
     shown = recorder.heard(a_reading(a_raw_event(), incarnation=2), later)
     assert shown == [a_showing(a_raw_event(), after=9.5, incarnation=2)]
     back = recorder.heard(a_reading(), later)
-    assert back == [a_showing(after=9.5)]  # the first one again, after another
+    assert back == [a_showing(after=9.5)]  # the first document again, after another
     assert recorder.documents == 3
 
 
-def test_a_new_number_alone_makes_another_document() -> None:
+def test_a_new_incarnation_alone_is_recorded() -> None:
     recorder = Recorder(a_header())
     recorder.heard(a_reading(incarnation=1), NOON)
     assert recorder.heard(a_reading(incarnation=0), NOON) == [a_showing(incarnation=0)]
 
 
-def test_a_document_is_kept_as_it_came_and_with_few_headers() -> None:
+def test_a_document_is_recorded_unchanged_and_with_few_headers() -> None:
     recorder = Recorder(a_header())
     body = b'{"Events":[],"DocumentIncarnation":"7","Later":{"x":1.5}}'
     answer = an_answer(body, server="IMDS", set_cookie="x")
@@ -59,21 +59,21 @@ def test_a_document_is_kept_as_it_came_and_with_few_headers() -> None:
     )
 
 
-def test_a_body_without_a_byte_is_written_once() -> None:
+def test_an_empty_body_is_recorded_once() -> None:
     recorder = Recorder(a_header())
     recorder.heard(a_reading(), NOON)
     assert recorder.heard(a_blank(), NOON) == [Showing(after=0.0, document=None)]
     assert recorder.heard(a_blank(), NOON) == []
 
 
-def test_an_answer_that_nothing_has_changed_is_no_line() -> None:
+def test_an_unchanged_response_is_not_recorded() -> None:
     recorder = Recorder(a_header())
     recorder.heard(a_reading(), NOON)
     same = reading_of(an_answer(b"", 304), "http://x")
     assert recorder.heard(same, NOON) == []
 
 
-def test_a_trouble_is_written_when_it_begins_changes_and_ends() -> None:
+def test_an_error_is_recorded_when_it_begins_changes_and_ends() -> None:
     recorder = Recorder(a_header())
     recorder.heard(a_reading(), NOON)
     busy, gone = Refused("busy", 503), Unreachable("gone")
@@ -95,20 +95,20 @@ def test_a_trouble_is_written_when_it_begins_changes_and_ends() -> None:
         (Misunderstood(""), "misunderstood"),
     ],
 )
-def test_a_trouble_has_a_word(error: ForewarnError, word: str) -> None:
+def test_every_error_has_a_name(error: ForewarnError, word: str) -> None:
     assert trouble_of(error) == word
 
 
-def test_a_clock_that_is_set_back_does_not_take_the_tape_back() -> None:
+def test_a_clock_set_back_does_not_set_the_recording_back() -> None:
     recorder = Recorder(a_header())
     recorder.heard(a_reading(), NOON + timedelta(seconds=50))
     assert recorder.end(NOON) == End(after=50.0)
 
 
-def test_a_tape_is_gone_on_with_where_it_ended() -> None:
+def test_a_recording_is_resumed_where_it_ended() -> None:
     tape = a_tape(a_showing(a_raw_event()), a_trouble("503", after=60.0))
     recorder = Recorder(tape.header)
     later = NOON + timedelta(hours=1)
     assert recorder.resume(tape, later) == [Resumed(after=3600.0)]
     lines = recorder.heard(a_reading(a_raw_event()), later)
-    assert lines == [a_trouble(None, after=3600.0)]  # it was known, but for the trouble
+    assert lines == [a_trouble(None, after=3600.0)]  # only the error is over

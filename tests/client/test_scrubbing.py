@@ -1,4 +1,4 @@
-"""A scrubbed tape tells nothing of whose it was, and is as good as before."""
+"""Scrubbing: a scrubbed recording reveals no owner and stays usable."""
 
 import json
 from dataclasses import replace
@@ -26,7 +26,7 @@ from forewarn.protocol.versions import VERSIONS
 
 def scrubbed(tape: Tape) -> Tape:
     scrubber = Scrubber(tape.header)
-    lines = [scrubber.line(each) for each in tape.lines]
+    lines = [scrubber.line(line) for line in tape.lines]
     return replace(tape, header=scrubber.header, lines=lines)
 
 
@@ -49,12 +49,12 @@ def the_event(tape: Tape, number: int = 0) -> dict[str, object]:
         ("", "vm-0"),
     ],
 )
-def test_a_name_keeps_its_form(name: str, fake: str) -> None:
+def test_a_name_keeps_its_format(name: str, fake: str) -> None:
     tape = scrubbed(a_tape(a_showing(a_raw_event(Resources=[name]))))
     assert the_event(tape)["Resources"] == [fake]
 
 
-def test_the_same_name_has_the_same_fake_all_along_the_tape() -> None:
+def test_a_name_has_the_same_replacement_throughout_the_recording() -> None:
     tape = scrubbed(
         a_tape(
             a_showing(a_raw_event(Resources=["west_0", "db", "WEST_1"])),
@@ -67,7 +67,7 @@ def test_the_same_name_has_the_same_fake_all_along_the_tape() -> None:
     assert the_event(tape, 1)["Resources"] == ["vm-1"]
 
 
-def test_of_the_header_nothing_is_kept_that_only_one_may_have() -> None:
+def test_the_header_keeps_nothing_that_identifies_the_owner() -> None:
     odd = replace(a_header("2020-07-01-ours"), recorded_with="ours 1.2")
     header = scrubbed(a_tape(header=odd)).header
     assert header.api_version in VERSIONS
@@ -77,9 +77,9 @@ def test_of_the_header_nothing_is_kept_that_only_one_may_have() -> None:
     )
 
 
-def test_an_id_stays_the_same_and_in_its_form() -> None:
+def test_an_id_is_replaced_consistently_and_keeps_its_format() -> None:
     ids = [GUID, "E7", GUID.lower(), "11111111-2222-4333-8444-555555555555"]
-    showings = [a_showing(a_raw_event(EventId=each)) for each in ids]
+    showings = [a_showing(a_raw_event(EventId=event_id)) for event_id in ids]
     tape = scrubbed(a_tape(*showings))
     assert [the_event(tape, number)["EventId"] for number in range(4)] == [
         "00000000-0000-4000-8000-000000000000",
@@ -89,38 +89,38 @@ def test_an_id_stays_the_same_and_in_its_form() -> None:
     ]
 
 
-def test_times_begin_at_a_fixed_date_and_the_notice_stays() -> None:
+def test_times_are_shifted_to_a_fixed_date_and_the_notice_stays() -> None:
     tape = scrubbed(a_tape(a_showing(a_raw_event(), after=5.0)))
     assert tape.header.began == BEGAN
     assert tape.showings[0].after == 5.0
     assert the_event(tape)["NotBefore"] == "Wed, 01 Jan 2020 00:15:00 GMT"
 
 
-def test_the_form_of_a_time_is_kept_and_no_other_text_passes_for_one() -> None:
+def test_a_time_keeps_its_format_and_other_text_is_dropped() -> None:
     given_times = ["2026-01-31T12:15:00Z", "", "in March, at web-0", 17]
-    showings = [a_showing(a_raw_event(NotBefore=each)) for each in given_times]
+    showings = [a_showing(a_raw_event(NotBefore=value)) for value in given_times]
     tape = scrubbed(a_tape(*showings))
     kept = [the_event(tape, number)["NotBefore"] for number in range(4)]
     assert kept == ["2020-01-01T00:15:00Z", "", "", ""]
 
 
-def test_a_tape_can_be_scrubbed_twice() -> None:
+def test_scrubbing_twice_changes_nothing_more() -> None:
     once = scrubbed(a_tape(a_showing(a_raw_event(Resources=["west_0"]))))
     assert scrubbed(once) == once
 
 
 @pytest.mark.parametrize("text", ["Ticket 7 of Contoso", "web-0 restarts", None, []])
-def test_a_description_that_not_everybody_has_is_left_out(text: object) -> None:
+def test_a_custom_description_is_removed(text: object) -> None:
     tape = scrubbed(a_tape(a_showing(a_raw_event(Description=text))))
     assert the_event(tape)["Description"] == NO_DESCRIPTION
 
 
-def test_a_description_that_everybody_has_is_kept() -> None:
+def test_a_standard_description_is_kept() -> None:
     tape = scrubbed(a_tape(a_showing(a_raw_event())))
     assert the_event(tape)["Description"] == "Host server is undergoing maintenance."
 
 
-def test_what_nobody_knows_yet_is_left_out() -> None:
+def test_unknown_fields_are_removed() -> None:
     event = a_raw_event(Subscription="s-1", EventType="Reboot of web-0")
     document = {"DocumentIncarnation": "4", "Events": [event], "Owner": "Contoso"}
     headers = {"etag": '"web-0"', "forewarn-clock": "60", "content-type": "web_0!"}
@@ -133,7 +133,7 @@ def test_what_nobody_knows_yet_is_left_out() -> None:
     assert not {"Subscription", "EventType"} & {*the_event(a_tape(kept))}
 
 
-def test_of_a_trouble_only_its_kind_is_kept() -> None:
+def test_only_the_kind_of_an_error_is_kept() -> None:
     lines = [
         Trouble(after=0.0, what="503", says="http://contoso answered 503"),
         Trouble(after=1.0, what="contoso"),
@@ -146,7 +146,7 @@ def test_of_a_trouble_only_its_kind_is_kept() -> None:
     ]
 
 
-#: Names that are part of no word of the protocol.
+#: Names that are not part of any word of the protocol.
 SECRETS = st.text("zqxZQX9", min_size=4, max_size=12).map(lambda text: f"zq{text}")
 
 
@@ -157,17 +157,17 @@ SECRETS = st.text("zqxZQX9", min_size=4, max_size=12).map(lambda text: f"zq{text
     text=SECRETS,
     minutes=st.integers(1, 1_000_000),
 )
-def test_nothing_of_the_originals_is_left_in_the_file(
+def test_no_original_value_remains_in_the_file(
     names: list[str], ids: list[str], text: str, minutes: int
 ) -> None:
     events = [
         a_raw_event(
-            EventId=each,
+            EventId=event_id,
             Resources=[*names, f"_{names[0]}_3"],
             Description=f"{names[0]} of {text}",
             **{text: text},
         )
-        for each in ids
+        for event_id in ids
     ]
     began = NOON + timedelta(minutes=minutes)
     header = a_header(vm=names[0], endpoint=f"http://{text}", began=began)
@@ -179,7 +179,7 @@ def test_nothing_of_the_originals_is_left_in_the_file(
 
 @settings(max_examples=40, deadline=None)
 @given(after=st.integers(0, 10**7), notice=st.integers(0, 10**6))
-def test_every_span_of_time_stays(after: int, notice: int) -> None:
+def test_every_time_span_is_kept(after: int, notice: int) -> None:
     shown_at = NOON + timedelta(seconds=after)
     promised = rfc1123(shown_at + timedelta(seconds=notice))
     line = a_showing(a_raw_event(NotBefore=promised), after=float(after))

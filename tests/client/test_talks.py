@@ -1,4 +1,7 @@
-"""What is asked, in which order and after which pauses; no time passes here."""
+"""Conversations: which requests are sent, in which order and after which pauses.
+
+No real time passes here.
+"""
 
 import math
 from collections.abc import Generator
@@ -20,11 +23,11 @@ AWAY = Unreachable("away")
 
 
 class Stage:
-    """Talks with a service that says what a test wants; every answer takes a while."""
+    """Conversations with a scripted service; every response takes `takes` seconds."""
 
     def __init__(self, patience: float = 30.0, takes: float = 0.0) -> None:
         self.now = 0.0
-        self.takes = takes  # seconds for an answer
+        self.takes = takes  # seconds per response
         self.pauses: list[float] = []
         self.asked: list[Ask] = []
         self.changes: list[Change] = []
@@ -45,7 +48,7 @@ class Stage:
         talk: Generator[Any, Answer | None, Any],
         *replies: Answer | ForewarnError,
     ) -> Any:
-        """Answer with `replies`, one after the other, until they are used up."""
+        """Drive `talk` with `replies`, one after another, until they are used up."""
         left = [*replies]
         reply: Answer | ForewarnError | None = None
         try:
@@ -71,10 +74,10 @@ def no(status: int, retry_after: float | None = None) -> Refused:
     return Refused("no", status, retry_after=retry_after)
 
 
-# --- trying again ------------------------------------------------------------
+# --- retries -----------------------------------------------------------------
 
 
-def test_a_document_is_asked_for_until_it_is_told() -> None:
+def test_a_document_is_requested_until_it_arrives() -> None:
     stage = Stage()
     document = stage.play(
         stage.talks.document(), no(404), AWAY, no(503), an_answer(ONE)
@@ -83,116 +86,116 @@ def test_a_document_is_asked_for_until_it_is_told() -> None:
     assert stage.pauses == [1.0, 1.0, 2.0]
 
 
-def test_patience_ends() -> None:
+def test_retries_end_when_patience_runs_out() -> None:
     stage = Stage(patience=10)
     with pytest.raises(Unreachable, match="away"):
         stage.play(stage.talks.document(), *[AWAY] * 20)
     assert stage.pauses == [0.5, 1.0, 2.0, 5.0]
 
 
-def test_an_answer_that_takes_long_uses_patience_up() -> None:
+def test_slow_responses_use_up_patience() -> None:
     stage = Stage(patience=30, takes=20)
     with pytest.raises(Unreachable):
         stage.play(stage.talks.document(), *[AWAY] * 20)
     assert len(stage.asked) == 2
 
 
-def test_an_update_of_the_service_may_take_seventy_seconds() -> None:
+def test_a_service_update_may_take_seventy_seconds() -> None:
     stage = Stage(patience=30)
     replies = [no(410)] * 14
     assert stage.play(stage.talks.document(), *replies, an_answer()).events == ()
     assert 60 < stage.now <= 70
 
 
-def test_what_is_refused_for_good_is_asked_once() -> None:
+def test_a_permanent_refusal_is_not_retried() -> None:
     stage = Stage()
     with pytest.raises(Refused):
         stage.play(stage.talks.approve(["A"]), no(400), an_answer(b""))
     assert len(stage.asked) == 1
 
 
-def test_an_approval_that_was_lost_is_sent_again() -> None:
+def test_a_lost_approval_is_sent_again() -> None:
     stage = Stage()
     stage.play(stage.talks.approve(["A"]), AWAY, an_answer(b""))
-    assert [each.body for each in stage.asked] == [stage.asked[0].body] * 2
+    assert [request.body for request in stage.asked] == [stage.asked[0].body] * 2
 
 
 @pytest.mark.parametrize(
     "written",
     ["7", "Sat, 31 Jan 2026 12:00:07 GMT", "Saturday, 31-Jan-26 12:00:07 GMT"],
 )
-def test_a_service_says_when_to_come_again(written: str) -> None:
+def test_retry_after_is_respected(written: str) -> None:
     stage = Stage()
     busy = an_answer(b"", 429, date=DATE, retry_after=written)
     stage.play(stage.talks.document(), busy, an_answer())
     assert stage.pauses == [7.0]
 
 
-def test_a_time_to_come_again_that_makes_no_sense_is_ignored() -> None:
+def test_an_invalid_retry_after_is_ignored() -> None:
     stage = Stage()
     busy = an_answer(b"", 429, date=DATE, retry_after="soon")
     stage.play(stage.talks.document(), busy, an_answer())
     assert stage.pauses == [1.0]
 
 
-def test_only_the_first_question_for_events_may_take_minutes() -> None:
+def test_only_the_first_request_for_events_may_take_minutes() -> None:
     stage = Stage()
     with pytest.raises(Unreachable):
         stage.play(stage.talks.read(), AWAY)
     stage.play(stage.talks.read(), an_answer())
     stage.play(stage.talks.read(), an_answer())
     stage.play(stage.talks.read('"1"', 30.0), an_answer())
-    assert [each.timeout for each in stage.asked] == [130, 130, 10, 40]
+    assert [request.timeout for request in stage.asked] == [130, 130, 10, 40]
 
 
-def test_a_service_that_is_not_up_yet_has_not_been_asked_for_the_first_time() -> None:
+def test_an_unsuccessful_request_does_not_count_as_the_first() -> None:
     stage = Stage()
     stage.play(stage.talks.document(), an_answer(status=503), an_answer())
-    assert [each.timeout for each in stage.asked] == [130, 130]
+    assert [request.timeout for request in stage.asked] == [130, 130]
 
 
-def test_an_approval_that_is_the_first_question_may_take_minutes() -> None:
+def test_an_approval_as_the_first_request_may_take_minutes() -> None:
     stage = Stage()
     stage.play(stage.talks.approve(["A"]), an_answer(b""))
     stage.play(stage.talks.approve(["A"]), an_answer(b""))
     stage.play(stage.talks.read(), an_answer())
-    assert [each.timeout for each in stage.asked] == [130, 10, 10]
+    assert [request.timeout for request in stage.asked] == [130, 10, 10]
 
 
-def test_a_question_after_a_day_of_silence_is_a_first_one() -> None:
+def test_the_first_request_after_an_idle_day_may_take_minutes() -> None:
     stage = Stage()
     stage.play(stage.talks.read(), an_answer())
     stage.now += 86_400
     stage.play(stage.talks.read(), an_answer())
-    assert [each.timeout for each in stage.asked] == [130, 130]
+    assert [request.timeout for request in stage.asked] == [130, 130]
 
 
 # --- watching ----------------------------------------------------------------
 
 
-def test_a_watch_tells_what_is_there_and_then_what_changes() -> None:
+def test_a_watch_yields_the_current_state_and_then_changes() -> None:
     stage = Stage()
     answers = [an_answer(ONE, etag='"1"'), an_answer(EMPTY, etag='"2"')]
     stage.play(stage.talks.watch(1.0, None), *answers)
     first, second = stage.changes
-    assert [each.id for each in first.appeared] == ["A"]
-    assert [each.id for each in second.canceled] == ["A"]
+    assert [event.id for event in first.appeared] == ["A"]
+    assert [event.id for event in second.canceled] == ["A"]
 
 
-def test_a_watch_begins_with_an_empty_document_if_that_is_there() -> None:
+def test_a_watch_starts_with_the_document_even_if_empty() -> None:
     stage = Stage()
     stage.play(stage.talks.watch(1.0, None), an_answer())
-    assert [each.events for each in stage.changes] == [()]
+    assert [change.events for change in stage.changes] == [()]
 
 
-def test_a_watch_that_goes_on_tells_only_what_is_new() -> None:
+def test_a_resumed_watch_yields_only_what_is_new() -> None:
     stage = Stage()
     since = a_document(an_event(id="A", status="Started"))
     stage.play(stage.talks.watch(1.0, since), an_answer(EMPTY))
-    assert [each.id for each in stage.changes[0].completed] == ["A"]
+    assert [event.id for event in stage.changes[0].completed] == ["A"]
 
 
-def test_a_service_with_tags_is_asked_to_hold_the_question() -> None:
+def test_a_service_with_tags_is_asked_for_a_long_poll() -> None:
     stage = Stage()
     stage.play(stage.talks.watch(1.0, None), an_answer(etag='"1"'))
     headers = stage.asked[-1].headers
@@ -201,80 +204,80 @@ def test_a_service_with_tags_is_asked_to_hold_the_question() -> None:
     assert stage.pauses == []
 
 
-def test_a_service_that_held_the_question_is_asked_again_at_once() -> None:
+def test_a_long_poll_is_repeated_immediately() -> None:
     stage = Stage(takes=HOLD)
     same = an_answer(b"", 304, etag='"1"')
     stage.play(stage.talks.watch(1.0, None), an_answer(etag='"1"'), same, same)
     assert stage.pauses == [0.0, 0.0]
 
 
-def test_a_service_that_holds_nothing_is_asked_once_a_second() -> None:
+def test_without_long_poll_the_service_is_polled_once_a_second() -> None:
     stage = Stage(takes=0.25)
     same = an_answer(b"", 304, etag='"1"')
     stage.play(stage.talks.watch(1.0, None), an_answer(etag='"1"'), same, same)
     assert stage.pauses == [0.75, 0.75]
 
 
-def test_a_service_without_tags_is_asked_once_a_second_also_after_news() -> None:
+def test_without_tags_the_pause_is_kept_after_a_change() -> None:
     stage = Stage()
     stage.play(stage.talks.watch(1.0, None), an_answer(ONE), an_answer(EMPTY))
     assert stage.pauses == [1.0, 1.0]
 
 
-def test_a_service_that_holds_nothing_is_asked_once_a_second_also_after_news() -> None:
+def test_without_long_poll_the_pause_is_kept_after_a_change() -> None:
     stage = Stage()
-    answers = [an_answer(each, etag=f'"{each[23]}"') for each in (ONE, EMPTY, ONE)]
+    answers = [an_answer(body, etag=f'"{body[23]}"') for body in (ONE, EMPTY, ONE)]
     stage.play(stage.talks.watch(1.0, None), *answers)
     assert len(stage.changes) == 3
     assert stage.pauses == [1.0, 1.0]
 
 
-def test_a_service_that_holds_is_asked_again_at_once_after_news() -> None:
+def test_with_long_poll_there_is_no_pause_after_a_change() -> None:
     stage = Stage()
     answers = [
-        an_answer(each, etag=f'"{each[23]}"', preference_applied="wait=30")
-        for each in (ONE, EMPTY, ONE)
+        an_answer(body, etag=f'"{body[23]}"', preference_applied="wait=30")
+        for body in (ONE, EMPTY, ONE)
     ]
     stage.play(stage.talks.watch(1.0, None), *answers)
     assert stage.pauses == []
 
 
-def test_one_blank_body_does_not_make_events_go() -> None:
+def test_a_single_empty_body_does_not_remove_events() -> None:
     stage = Stage()
     answers = [an_answer(ONE), an_answer(b""), an_answer(ONE)]
     stage.play(stage.talks.watch(1.0, None), *answers)
     assert len(stage.changes) == 1
 
 
-def test_blank_bodies_in_a_row_do() -> None:
+def test_two_empty_bodies_in_a_row_remove_events() -> None:
     stage = Stage()
     answers = [an_answer(ONE), an_answer(b""), an_answer(b"")]
     stage.play(stage.talks.watch(1.0, None), *answers)
-    assert [each.id for each in stage.changes[1].canceled] == ["A"]
+    assert [event.id for event in stage.changes[1].canceled] == ["A"]
 
 
-def test_a_watch_outlasts_troubles_that_pass() -> None:
+def test_a_watch_survives_temporary_errors() -> None:
     stage = Stage()
     watch = stage.talks.watch(1.0, None)
     stage.play(watch, an_answer(ONE), AWAY, no(500), an_answer(EMPTY))
     assert len(stage.changes) == 2
 
 
-def test_a_watch_that_is_blind_for_too_long_raises() -> None:
+def test_a_watch_fails_after_errors_for_too_long() -> None:
     stage = Stage()
     with pytest.raises(Unreachable):
         stage.play(stage.talks.watch(1.0, None), an_answer(ONE), *[AWAY] * 20)
 
 
 @pytest.mark.parametrize("poll", [0.0, -1.0, math.nan, math.inf])
-def test_a_watch_has_to_leave_time_between_two_questions(poll: float) -> None:
+def test_a_poll_interval_must_be_positive_and_finite(poll: float) -> None:
     stage = Stage()
     with pytest.raises(InvalidInput):
         stage.play(stage.talks.watch(poll, None))
 
 
 @pytest.mark.parametrize("wait", [-1.0, math.nan, math.inf])
-def test_a_service_is_not_asked_to_wait_for_a_time_that_is_none(wait: float) -> None:
+def test_a_long_poll_wait_must_be_finite_and_not_negative(wait: float) -> None:
     stage = Stage()
     with pytest.raises(InvalidInput):
         stage.play(stage.talks.read('"1"', wait))
@@ -283,7 +286,7 @@ def test_a_service_is_not_asked_to_wait_for_a_time_that_is_none(wait: float) -> 
 # --- time --------------------------------------------------------------------
 
 
-def test_the_time_left_is_reckoned_by_the_clock_of_the_service() -> None:
+def test_time_left_uses_the_clock_of_the_service() -> None:
     stage = Stage()
     stage.play(stage.talks.document(), an_answer(date=DATE, forewarn_clock="60"))
     stage.now = 2.0
@@ -292,7 +295,7 @@ def test_the_time_left_is_reckoned_by_the_clock_of_the_service() -> None:
     assert stage.talks.time_left(event) == timedelta(minutes=13)
 
 
-def test_an_answer_that_was_late_does_not_set_the_time_back() -> None:
+def test_a_late_response_does_not_set_the_time_back() -> None:
     stage = Stage()
     stage.play(stage.talks.read(), an_answer(date=DATE, at=0.0))
     stage.play(stage.talks.read(), an_answer(date=DATE, at=0.75))
@@ -300,5 +303,5 @@ def test_an_answer_that_was_late_does_not_set_the_time_back() -> None:
     assert stage.talks.now() == NOON + timedelta(seconds=0.75)
 
 
-def test_an_event_without_a_time_has_no_time_left() -> None:
+def test_an_event_without_not_before_has_no_time_left() -> None:
     assert Stage().talks.time_left(an_event()) is None

@@ -1,4 +1,4 @@
-"""A tape on a disk is whole at any moment, and never written over."""
+"""Recording files: complete at any moment, and never overwritten."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from forewarn.client.tape_file import TapeFile, read_tape
 from forewarn.errors import CannotStart, FaultyFile
 
 
-def test_every_line_is_there_as_soon_as_it_is_written(tmp_path: Path) -> None:
+def test_every_line_is_flushed_immediately(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     with TapeFile.make(path, a_header()) as tape:
         assert read_tape(path).header == a_header()
@@ -17,13 +17,13 @@ def test_every_line_is_there_as_soon_as_it_is_written(tmp_path: Path) -> None:
         assert read_tape(path).lines == [a_showing()]
 
 
-def test_a_tape_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_recording_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     TapeFile.make(path, a_header()).close()
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text("dear")
     with pytest.raises(CannotStart, match="there already; --append"):
@@ -31,7 +31,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     assert path.read_text() == "dear"
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="cannot be made: No such file"):
         TapeFile.make(tmp_path / "no" / "tape.jsonl", a_header())
     with pytest.raises(CannotStart, match="cannot be read: No such file"):
@@ -39,7 +39,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["", "\n", '\n{"after_seconds":1,"doc'])
-def test_a_tape_is_gone_on_with_behind_its_last_whole_line(
+def test_a_recording_is_continued_after_its_last_complete_line(
     tmp_path: Path, end: str
 ) -> None:
     path = tmp_path / "tape.jsonl"
@@ -47,19 +47,19 @@ def test_a_tape_is_gone_on_with_behind_its_last_whole_line(
     other = a_showing(a_raw_event(), after=7.0)
     with TapeFile.go_on(path, read_tape(path)) as tape:
         tape.add(other)
-    found = read_tape(path)
-    assert found.lines == [a_showing(), other]
-    assert not found.is_cut
+    continued = read_tape(path)
+    assert continued.lines == [a_showing(), other]
+    assert not continued.is_cut
 
 
-def test_bytes_that_are_no_text_are_no_tape(tmp_path: Path) -> None:
+def test_binary_data_is_not_a_recording(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_bytes(b"\xff\xfe\x00\n")
     with pytest.raises(FaultyFile, match="jsonl:1: "):
         read_tape(path)
 
 
-def test_only_one_at_a_time_writes_to_a_tape(tmp_path: Path) -> None:
+def test_a_recording_has_one_writer_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     with TapeFile.make(path, a_header()):
         before = path.read_bytes()

@@ -1,4 +1,4 @@
-"""A tape is read as it was written, and says which line makes no sense."""
+"""Recording format: round trips, and the line number of every error."""
 
 import json
 from datetime import timedelta, timezone
@@ -30,13 +30,13 @@ WHOLE = a_tape(
 )
 
 
-def test_a_tape_is_read_as_it_was_written() -> None:
-    found = read(written(WHOLE), "tape.jsonl")
-    assert found.header == WHOLE.header
-    assert [*found.lines] == [*WHOLE.lines]
+def test_a_recording_is_read_back_unchanged() -> None:
+    tape = read(written(WHOLE), "tape.jsonl")
+    assert tape.header == WHOLE.header
+    assert [*tape.lines] == [*WHOLE.lines]
 
 
-def test_every_line_is_json_and_tells_its_time_twice() -> None:
+def test_every_line_is_json_with_relative_and_absolute_time() -> None:
     header, first, *_ = map(json.loads, written(WHOLE).splitlines())
     assert header["tape"] == 1
     assert header["began"] == "2026-01-31T12:00:00Z"
@@ -45,42 +45,42 @@ def test_every_line_is_json_and_tells_its_time_twice() -> None:
     assert first["document"] == {"DocumentIncarnation": 0, "Events": []}
 
 
-def test_what_is_not_known_of_a_tape_is_not_written() -> None:
+def test_unknown_header_values_are_omitted() -> None:
     header = json.loads(written(a_tape()).splitlines()[0])
     assert not {"endpoint", "vm"} & header.keys()
 
 
-def test_times_are_written_in_utc_and_to_the_millisecond() -> None:
+def test_times_are_written_in_utc_with_milliseconds() -> None:
     there = NOON.astimezone(timezone(timedelta(hours=2)))
     line = json.loads(write_line(End(after=1.23456), there))
     assert line["after_seconds"] == 1.235
     assert line["date"] == "2026-01-31T12:00:01.234Z"
 
 
-def test_a_tape_is_as_long_as_its_last_line_says() -> None:
+def test_the_length_is_the_time_of_the_last_line() -> None:
     assert (WHOLE.length, a_tape().length) == (90.0, 0.0)
 
 
 @pytest.mark.parametrize("missing", [2, 10, 40])
-def test_a_last_line_that_breaks_off_is_passed_over(missing: int) -> None:
+def test_a_truncated_last_line_is_skipped(missing: int) -> None:
     text = written(a_tape(a_showing(), a_showing(a_raw_event(), after=1.0)))
     tape = read(text[:-missing], "tape.jsonl")
     assert tape.is_cut
     assert tape.lines == [a_showing()]
 
 
-def test_a_last_line_may_lack_its_end() -> None:
+def test_the_last_line_may_lack_its_newline() -> None:
     tape = read(written(a_tape()).rstrip("\n"), "tape.jsonl")
     assert not tape.is_cut
     assert tape.lines == [a_showing()]
 
 
-def test_halves_of_characters_and_blank_lines_are_no_trouble() -> None:
+def test_lone_surrogates_and_blank_lines_are_accepted() -> None:
     odd = a_tape(a_showing(a_raw_event(Description="\ud800 half")))
     assert read(written(odd) + "\n\n", "tape.jsonl").lines == [*odd.lines]
 
 
-def test_lines_and_keys_of_later_versions_are_passed_over() -> None:
+def test_lines_and_keys_of_later_versions_are_skipped() -> None:
     text = written(a_tape())
     later = '{"after_seconds":5,"weather":"fine"}\n{"after_seconds":6,"end":1,"x":2}\n'
     assert read(text + later, "t").lines == [a_showing(), End(after=6.0)]
@@ -102,7 +102,7 @@ def test_lines_and_keys_of_later_versions_are_passed_over() -> None:
         ('{"after_seconds":9,"trouble":503}', "trouble is not text"),
     ],
 )
-def test_a_line_that_makes_no_sense_is_named(line: str, sentence: str) -> None:
+def test_an_invalid_line_is_named(line: str, sentence: str) -> None:
     text = written(a_tape(a_showing(after=2.0)))
     end = write_line(End(after=100.0), NOON)
     with pytest.raises(FaultyFile, match=f"^tape.jsonl:3: .*{sentence}"):
@@ -120,6 +120,6 @@ def test_a_line_that_makes_no_sense_is_named(line: str, sentence: str) -> None:
         ('{"tape":1,"began":"0001-01-01T00:00:00Z"}\n', "began is not a time"),
     ],
 )
-def test_what_is_no_tape_is_refused(text: str, sentence: str) -> None:
+def test_an_invalid_recording_is_refused(text: str, sentence: str) -> None:
     with pytest.raises(FaultyFile, match=f"^x:1: .*{sentence}"):
         read(text, "x")

@@ -1,4 +1,4 @@
-"""What a client gives, on its way through other programs."""
+"""Errors of the client: copying and pickling."""
 
 import copy
 import pickle
@@ -8,14 +8,18 @@ import pytest
 from forewarn.errors import Closed, Lost, Misunderstood, Refused, Unreachable
 
 
-def test_a_refusal_keeps_what_it_carries_on_its_way_to_another_process() -> None:
+def test_a_refusal_survives_copying_and_pickling() -> None:
     refusal = Refused("too often", 429, retry_after=3.0)
-    for each in (copy.copy(refusal), pickle.loads(pickle.dumps(refusal))):
-        assert (str(each), each.status, each.retry_after) == ("too often", 429, 3.0)
+    for restored in (copy.copy(refusal), pickle.loads(pickle.dumps(refusal))):
+        assert (str(restored), restored.status, restored.retry_after) == (
+            "too often",
+            429,
+            3.0,
+        )
 
 
 @pytest.mark.parametrize("kind", [Closed, Lost, Misunderstood, Unreachable])
-def test_so_does_every_other_error(kind: type[Exception]) -> None:
+def test_other_errors_survive_pickling(kind: type[Exception]) -> None:
     there = pickle.loads(pickle.dumps(kind("why")))
     assert type(there) is kind
     assert str(there) == "why"

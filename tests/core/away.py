@@ -1,4 +1,4 @@
-"""Something is announced, the service is away for a while, and time goes on."""
+"""Helpers that announce maintenance, simulate an outage and move time on."""
 
 from datetime import datetime, timedelta
 
@@ -18,22 +18,25 @@ def announced(
     slice_: Slice | None = None,
     at: datetime = NOON,
 ) -> Slice:
-    """A slice in which `order` was announced: by default a Reboot of vm0, at noon."""
+    """Return a slice in which `order` was announced: by default a Reboot of vm0, at
+    noon.
+    """
     before = slice_ or a_slice()
-    wanted = order or an_order()
+    effective_order = order or an_order()
     vms = [
         vm
         for vm in before.vms.values()
-        if vm.name in wanted.vms or (vm.host == wanted.host and vm.host is not None)
+        if vm.name in effective_order.vms
+        or (vm.host == effective_order.host and vm.host is not None)
     ]
-    made = announcing.announce(
-        before, wanted, vms, by="ops", new_id=counting(), now=at, rules=RULES
+    step = announcing.announce(
+        before, effective_order, vms, by="ops", new_id=counting(), now=at, rules=RULES
     )
-    return made.slice
+    return step.slice
 
 
 def away(slice_: Slice, since: int, until: int) -> Slice:
-    """Let the service be away, from a minute after noon to another."""
+    """Apply an outage from `since` to `until`, in minutes after noon."""
     outage = an_outage(since, until)
     return commands.end_outage(slice_, outage, outage.until).slice
 
@@ -51,13 +54,13 @@ def approve(slice_: Slice, *events: str, at: datetime) -> Slice:
 
 
 def started(slice_: Slice, at: datetime) -> list[str]:
-    """What starts at a time, if nothing has happened until then."""
+    """Return the ids of the maintenance operations that a tick at `at` starts."""
     step = commands.tick(slice_, at, RULES)
     return [fact.maintenance for fact in step.facts if isinstance(fact, f.Started)]
 
 
 def starts_at(slice_: Slice, moment: datetime) -> bool:
-    """Whether everything starts at `moment`, and nothing a microsecond before."""
+    """Return whether everything starts exactly at `moment` and nothing before it."""
     return not started(slice_, moment - MICROSECOND) and set(
         started(slice_, moment)
     ) == set(slice_.maintenances)

@@ -1,4 +1,4 @@
-"""Values to begin a test with; every argument is optional."""
+"""Builders for test values; every argument is optional."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -31,12 +31,12 @@ SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
-#: Started is shown for 5 s, and the driver acts at once.
+#: Default rules: Started is shown for 5 s, and the driver acts immediately.
 RULES = Rules()
 
 
 def counting() -> Callable[[], str]:
-    """Make ids that count: ID1, ID2 and so on."""
+    """Return a generator of sequential ids: ID1, ID2 and so on."""
     numbers = count(1)
     return lambda: f"ID{next(numbers)}"
 
@@ -123,7 +123,7 @@ def a_maintenance(
     done: tuple[str, ...] = (),
     stuck_since: datetime | None = None,
 ) -> Maintenance:
-    """Make one with the event e0 of group0, unless other events are given."""
+    """Build a maintenance with event e0 of group0, unless `events` are given."""
     shares = tuple(events) or (an_event(),)
     over = phase in (Phase.COMPLETED, Phase.CANCELED, Phase.FAILED)
     if started_at is None and phase not in (Phase.SCHEDULED, Phase.CANCELED):
@@ -160,11 +160,12 @@ def a_slice(
     maintenances: Iterable[Maintenance] = (),
     outages: Iterable[Outage] = (),
 ) -> Slice:
-    """Make a slice that also holds what is named by what is given.
+    """Build a slice and add the hosts, groups and VMs that its arguments refer to.
 
-    A group that is named only is listening; without anything, there is vm0 in group0.
+    A group that is only referred to is enabled. Without arguments, the slice holds vm0
+    in group0.
     """
-    acts = {each.id: each for each in maintenances}
+    acts = {maintenance.id: maintenance for maintenance in maintenances}
     machines = {vm.name: vm for vm in vms}
     for event in (event for act in acts.values() for event in act.events):
         for name in event.resources:
@@ -198,7 +199,7 @@ def a_slice(
 
 
 def an_outage(since: int, until: int) -> Outage:
-    """The service was away from `since` to `until`, in minutes after noon."""
+    """Build an outage from `since` to `until`, in minutes after noon."""
     return Outage(since=NOON + since * MINUTE, until=NOON + until * MINUTE)
 
 
@@ -217,7 +218,7 @@ def an_order(
     emergency: bool = False,
     ignore_gates: bool = False,
 ) -> Order:
-    """Make an order for vm0, unless something else is named."""
+    """Build an order for vm0, unless VMs, a host or a group are given."""
     if not vms and host is None and group is None:
         vms = ("vm0",)
     return Order(

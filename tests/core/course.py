@@ -1,7 +1,7 @@
-"""One fleet and one clock for any history: what happens to them without a command.
+"""Stateful test machine: one fleet and one clock, without operator commands.
 
-A rule here changes the fleet, or lets time pass; `tests.core.test_properties` adds the
-commands. Every step is checked by `tests.core.model`.
+Its rules change the fleet or move time on. `tests.core.test_properties` adds the
+commands. `tests.core.model` checks every step.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ from forewarn.errors import InUse
 
 
 class Course(RuleBasedStateMachine):
-    """One slice that holds everything, and the facts that led to it."""
+    """A slice that holds the whole fleet, and the facts that led to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Course(RuleBasedStateMachine):
         self.is_sound = True
 
     def take(self, step: Step) -> None:
-        """Make a step, if it keeps the rules."""
+        """Check a step against the model, then apply it."""
         self.is_sound = False
         for fact in step.facts:
             if isinstance(fact, FleetChanged):
@@ -64,12 +64,14 @@ class Course(RuleBasedStateMachine):
         self.is_sound = True
 
     def remember_deleted(self, fact: FleetChanged) -> None:
-        """Remember who leaves the fleet without anybody saying so."""
+        """Record the VMs and groups that the service removed on its own."""
         for vm in fact.removed_vms:
-            over = self.replayed.maintenances.values()
+            maintenances = self.replayed.maintenances.values()
             assert any(
-                each.phase is Phase.COMPLETED and each.removes and vm in each.vms
-                for each in over
+                maintenance.phase is Phase.COMPLETED
+                and maintenance.removes
+                and vm in maintenance.vms
+                for maintenance in maintenances
             )
             self.memory.leave(self.replayed, vm)
         for group in fact.removed_groups:
@@ -77,9 +79,9 @@ class Course(RuleBasedStateMachine):
             self.memory.asked.pop(group, None)
 
     def pick(self, number: int) -> Maintenance:
-        """One of the maintenances; the latest are the most likely."""
-        known = list(self.slice.maintenances.values())
-        return known[-1 - number % len(known)]
+        """Return one of the maintenance operations, the latest for small numbers."""
+        maintenances = list(self.slice.maintenances.values())
+        return maintenances[-1 - number % len(maintenances)]
 
     def has_maintenances(self) -> bool:
         return bool(self.slice.maintenances)
@@ -104,8 +106,10 @@ class Course(RuleBasedStateMachine):
 
     def is_listed(self, vm: str) -> bool:
         return any(
-            each.phase.is_live and vm in each.vms and vm not in each.left
-            for each in self.slice.maintenances.values()
+            maintenance.phase.is_live
+            and vm in maintenance.vms
+            and vm not in maintenance.left
+            for maintenance in self.slice.maintenances.values()
         )
 
     @rule(
@@ -142,7 +146,7 @@ class Course(RuleBasedStateMachine):
 
     @rule(name=vm_names)
     def remove_vm(self, name: str) -> None:
-        vms = {each: vm for each, vm in self.slice.vms.items() if each != name}
+        vms = {vm_name: vm for vm_name, vm in self.slice.vms.items() if vm_name != name}
         if name in self.slice.vms:
             self.memory.leave(self.slice, name)
         self.change_to(replace(FLEET, groups=self.slice.groups, vms=vms))
@@ -158,11 +162,11 @@ class Course(RuleBasedStateMachine):
     # --- time ----------------------------------------------------------------
 
     def next_moment(self) -> None:
-        """Move the clock to the next moment at which something happens by itself."""
+        """Move the clock to the next moment at which time alone changes something."""
         moments = [
             moment
-            for each in self.slice.maintenances.values()
-            if (moment := self.moment_of(each)) is not None
+            for maintenance in self.slice.maintenances.values()
+            if (moment := self.moment_of(maintenance)) is not None
         ]
         if moments and min(moments) > self.now:
             self.wait(min(moments) - self.now)
@@ -190,6 +194,6 @@ class Course(RuleBasedStateMachine):
     def tick(self) -> None:
         self.take(commands.tick(self.slice, self.now, self.policy))
         model.check_nothing_is_left(self.slice, self.now, self.memory)
-        for each in self.slice.maintenances.values():
-            moment = self.moment_of(each)
+        for maintenance in self.slice.maintenances.values():
+            moment = self.moment_of(maintenance)
             assert moment is None or moment > self.now

@@ -1,7 +1,7 @@
-"""What must hold after every step, written out by hand.
+"""Invariants that must hold after every step, written by hand.
 
-Nothing here asks the core: each rule is said once more, in other words, so that the
-code under test is not its own judge.
+Nothing here calls the core. Each rule is stated a second time, in different terms, so
+that the code under test does not check itself.
 """
 
 from collections.abc import Iterator
@@ -29,28 +29,28 @@ LIVE = ("SCHEDULED", "STARTED")
 
 @dataclass
 class Memory:
-    """What the model remembers of the commands that were given.
+    """Commands that the model has seen so far.
 
-    It has a clock of its own, which stands still while the service is away.
+    Its clock stands still while the service is down.
     """
 
-    there: timedelta = timedelta(0)  # how long the service was there in all
-    announced: dict[str, timedelta] = field(default_factory=dict)  # by that clock
-    asked: dict[str, timedelta] = field(default_factory=dict)  # by that clock
-    approved: set[str] = field(default_factory=set)  # events
-    waits_for: dict[str, set[str]] = field(default_factory=dict)  # Terminates
-    left: dict[str, set[str]] = field(default_factory=dict)  # VMs, by maintenance
+    there: timedelta = timedelta(0)  # total uptime of the service
+    announced: dict[str, timedelta] = field(default_factory=dict)  # uptime then
+    asked: dict[str, timedelta] = field(default_factory=dict)  # uptime at the last poll
+    approved: set[str] = field(default_factory=set)  # event ids
+    waits_for: dict[str, set[str]] = field(default_factory=dict)  # per Terminate
+    left: dict[str, set[str]] = field(default_factory=dict)  # VMs, per maintenance
 
     def leave(self, slice_: Slice, vm: str, host: str | None = None) -> None:
-        """Remember that `vm` leaves the fleet, or the host it was on."""
-        for each in slice_.maintenances.values():
-            scheduled = each.phase.value == "SCHEDULED"
-            concerned = scheduled and each.host == host if host else True
-            if vm in each.vms and each.phase.value in LIVE and concerned:
-                self.left.setdefault(each.id, set()).add(vm)
+        """Record that `vm` leaves the fleet, or the host it was on."""
+        for maintenance in slice_.maintenances.values():
+            scheduled = maintenance.phase.value == "SCHEDULED"
+            concerned = scheduled and maintenance.host == host if host else True
+            if vm in maintenance.vms and maintenance.phase.value in LIVE and concerned:
+                self.left.setdefault(maintenance.id, set()).add(vm)
 
     def is_silent(self, group: Group) -> bool:
-        """Whether the group has not asked for a day in which it could."""
+        """Return whether the group has not polled for a day of uptime."""
         if group.listening.value == "always":
             return False
         last = self.asked.get(group.name)
@@ -73,20 +73,20 @@ def check_step(before: Slice, step: Step, now: datetime, memory: Memory) -> None
 
 
 def check_constants(before: Slice, after: Slice) -> None:
-    """What is announced stays: ids, times and resources, in their order."""
-    known = list(before.maintenances)
-    assert list(after.maintenances)[: len(known)] == known
+    """Check that announced ids, times and resources stay, in their order."""
+    ids = list(before.maintenances)
+    assert list(after.maintenances)[: len(ids)] == ids
     for old in before.maintenances.values():
         assert promises(after.maintenances[old.id]) == promises(old)
 
 
 def promises(maintenance: Maintenance) -> object:
-    shares = [(each.id, each.group, each.resources) for each in maintenance.events]
+    shares = [(event.id, event.group, event.resources) for event in maintenance.events]
     return maintenance.id, maintenance.not_before, maintenance.vms, shares
 
 
 def check_moves(before: Slice, after: Slice) -> None:
-    """A phase moves by one allowed move at a time, or stays."""
+    """Check that each phase stays or makes one allowed move."""
     for old in before.maintenances.values():
         new = after.maintenances[old.id]
         moved = (old.phase.value, new.phase.value)
@@ -94,11 +94,11 @@ def check_moves(before: Slice, after: Slice) -> None:
 
 
 def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> None:
-    """What starts had its time or its approvals, and no gate was shut."""
-    ran = [each for each in before.maintenances.values() if runs(each)]
-    still = [each for each in ran if runs(after.maintenances[each.id])]
+    """Check that each start was due or approved, and that nothing blocked it."""
+    ran = [item for item in before.maintenances.values() if runs(item)]
+    still = [item for item in ran if runs(after.maintenances[item.id])]
     for new in started(before, after):
-        approved = {each.id for each in there(new)} <= memory.approved
+        approved = {item.id for item in there(new)} <= memory.approved
         assert now >= new.not_before or approved
         assert not is_short_of_notice(after, new, memory)
         assert new.started_at == now
@@ -109,7 +109,7 @@ def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> 
 
 
 def check_ends(before: Slice, after: Slice, now: datetime) -> None:
-    """What completes was shown for 5 s, and its work and duration are over."""
+    """Check that each completion was shown for 5 s, with work and duration over."""
     for old in before.maintenances.values():
         if runs(old) and after.maintenances[old.id].phase.value == "COMPLETED":
             new = after.maintenances[old.id]
@@ -143,10 +143,10 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 
 def clash(one: Maintenance, other: Maintenance) -> bool:
-    """Whether two acts share a group, but not only one given update domain of it."""
-    for group in {each.group for each in there(one) + there(other)}:
-        mine = {each.update_domain for each in there(one) if each.group == group}
-        theirs = {each.update_domain for each in there(other) if each.group == group}
+    """Return whether two operations share a group beyond one common update domain."""
+    for group in {event.group for event in there(one) + there(other)}:
+        mine = {event.update_domain for event in there(one) if event.group == group}
+        theirs = {event.update_domain for event in there(other) if event.group == group}
         same = mine == theirs and len(mine) == 1 and mine != {None}
         if mine and theirs and not same:
             return True
@@ -154,7 +154,7 @@ def clash(one: Maintenance, other: Maintenance) -> bool:
 
 
 def check_documents(before: Slice, after: Slice) -> None:
-    """An incarnation rises by one exactly when what is shown has changed."""
+    """Check that an incarnation rises by one exactly when the visible events change."""
     for name, audience in after.audiences.items():
         old = before.audiences.get(name)
         shown = seen(after, audience)
@@ -166,7 +166,7 @@ def check_documents(before: Slice, after: Slice) -> None:
 
 
 def check_epochs(before: Slice, step: Step) -> None:
-    """An audience begins anew only when its group begins to listen."""
+    """Check that an audience gets a new epoch only when its group becomes enabled."""
     began = {fact.group for fact in step.facts if isinstance(fact, ListeningBegan)}
     for name, audience in step.slice.audiences.items():
         old = before.audiences.get(name)
@@ -175,21 +175,21 @@ def check_epochs(before: Slice, step: Step) -> None:
 
 
 def seen(slice_: Slice, audience: Audience) -> list[object]:
-    """Everything that the wire shows to an audience."""
+    """Return everything that the wire shows to an audience."""
     return [
         (
             event.id,
-            each.phase.value,
-            each.type.value,
+            maintenance.phase.value,
+            maintenance.type.value,
             event.resources,
-            "" if each.at_once or runs(each) else each.not_before,
-            each.description,
-            each.source.value,
-            each.duration,
+            "" if maintenance.at_once or runs(maintenance) else maintenance.not_before,
+            maintenance.description,
+            maintenance.source.value,
+            maintenance.duration,
         )
-        for each in slice_.maintenances.values()
-        if each.phase.value in LIVE
-        for event in there(each)
+        for maintenance in slice_.maintenances.values()
+        if maintenance.phase.value in LIVE
+        for event in there(maintenance)
         if event.group == audience.group
         if audience.vm is None or audience.vm in event.resources
     ]
@@ -199,36 +199,38 @@ def seen(slice_: Slice, audience: Audience) -> list[object]:
 
 
 def check_state(slice_: Slice) -> None:
-    """Planned acts never run together in two update domains of a group."""
+    """Check that planned operations never run in two update domains of a group."""
     planned = [
-        each
-        for each in slice_.maintenances.values()
-        if runs(each) and is_planned(each) and not each.ignore_gates
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if runs(maintenance)
+        and is_planned(maintenance)
+        and not maintenance.ignore_gates
     ]
-    for one in planned:
-        for other in planned:
-            assert one.id == other.id or not clash(one, other)
+    for first in planned:
+        for second in planned:
+            assert first.id == second.id or not clash(first, second)
 
 
 def check_withdrawn(slice_: Slice, memory: Memory) -> None:
-    """An event is withdrawn when all its VMs have left before it started."""
-    for each in slice_.maintenances.values():
-        left = memory.left.get(each.id, set())
-        assert set(each.left) == left
-        for event in each.events:
+    """Check that an event is withdrawn when all its VMs left before it started."""
+    for maintenance in slice_.maintenances.values():
+        left = memory.left.get(maintenance.id, set())
+        assert set(maintenance.left) == left
+        for event in maintenance.events:
             assert event.withdrawn_at is None or set(event.resources) <= left
-        if each.phase.value == "SCHEDULED":
-            assert there(each)
-            assert all(not set(event.resources) <= left for event in there(each))
+        if maintenance.phase.value == "SCHEDULED":
+            assert there(maintenance)
+            assert all(not set(event.resources) <= left for event in there(maintenance))
 
 
 def there(maintenance: Maintenance) -> tuple[Event, ...]:
-    """The events that are not withdrawn."""
-    return tuple(each for each in maintenance.events if each.withdrawn_at is None)
+    """Return the events that are not withdrawn."""
+    return tuple(event for event in maintenance.events if event.withdrawn_at is None)
 
 
 def check_audiences(slice_: Slice) -> None:
-    """Every VM shares exactly the document it should."""
+    """Check that every VM shares exactly the document it should."""
     expected: set[tuple[str, str | None]] = set()
     for group in slice_.groups.values():
         members = [vm.name for vm in slice_.vms.values() if vm.group == group.name]
@@ -236,35 +238,41 @@ def check_audiences(slice_: Slice) -> None:
             expected |= {(group.name, name) for name in members}
         else:
             expected.add((group.name, None))
-    shared = [(each.group, each.vm) for each in slice_.audiences.values()]
+    shared = [(audience.group, audience.vm) for audience in slice_.audiences.values()]
     assert len(shared) == len(set(shared))
     assert set(shared) == expected
 
 
 def check_nothing_is_left(slice_: Slice, now: datetime, memory: Memory) -> None:
-    """After a tick, whatever is due and has not started is held by a gate."""
-    for one in left(slice_, now, memory):
-        held = is_held(slice_, one, now, memory)
-        coupled = is_coupled(slice_, one, now, memory)
-        short = is_short_of_notice(slice_, one, memory)
-        assert held or coupled or short, f"{one.id} is due and nothing holds it"
+    """Check that, after a tick, everything due that has not started is blocked."""
+    for maintenance in left(slice_, now, memory):
+        held = is_held(slice_, maintenance, now, memory)
+        coupled = is_coupled(slice_, maintenance, now, memory)
+        short = is_short_of_notice(slice_, maintenance, memory)
+        assert held or coupled or short, f"{maintenance.id} is due and nothing holds it"
 
 
 def left(slice_: Slice, now: datetime, memory: Memory) -> list[Maintenance]:
-    """What is due and has not started, in the order in which it may start."""
-    due = [each for each in slice_.maintenances.values() if is_due(each, now, memory)]
-    return sorted(due, key=lambda each: each.not_before)
+    """Return what is due and has not started, in starting order."""
+    due = [
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if is_due(maintenance, now, memory)
+    ]
+    return sorted(due, key=lambda maintenance: maintenance.not_before)
 
 
 def is_before(one: Maintenance, other: Maintenance) -> bool:
-    """Whether `other` has to queue behind `one`, if that is due."""
-    shared = {each.group for each in there(one)} & {each.group for each in there(other)}
+    """Return whether `other` must queue after `one`, if `one` is due."""
+    shared = {event.group for event in there(one)} & {
+        event.group for event in there(other)
+    }
     older = one.not_before < other.not_before
     return is_planned(one) and not one.ignore_gates and older and bool(shared)
 
 
 def is_due(maintenance: Maintenance, now: datetime, memory: Memory) -> bool:
-    approved = {each.id for each in there(maintenance)} <= memory.approved
+    approved = {event.id for event in there(maintenance)} <= memory.approved
     scheduled = maintenance.phase.value == "SCHEDULED"
     return scheduled and (approved or now >= maintenance.not_before)
 
@@ -272,49 +280,49 @@ def is_due(maintenance: Maintenance, now: datetime, memory: Memory) -> bool:
 def is_held(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> bool:
     if not is_planned(one) or one.ignore_gates:
         return False
-    running = [each for each in slice_.maintenances.values() if runs(each)]
+    running = [item for item in slice_.maintenances.values() if runs(item)]
     due = left(slice_, now, memory)
-    queue = due[: [each.id for each in due].index(one.id)]
-    groups = {each.group for each in there(one)}
-    return any(clash(one, each) for each in running) or any(
-        is_planned(each)
-        and not each.ignore_gates
-        and groups & {event.group for event in there(each)}
-        for each in queue
+    queue = due[: [item.id for item in due].index(one.id)]
+    groups = {item.group for item in there(one)}
+    return any(clash(one, item) for item in running) or any(
+        is_planned(item)
+        and not item.ignore_gates
+        and groups & {event.group for event in there(item)}
+        for item in queue
     )
 
 
 def is_coupled(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> bool:
     if one.type.value != "Terminate" or one.ignore_gates or now >= one.not_before:
         return False
-    others = [slice_.maintenances[each] for each in memory.waits_for.get(one.id, ())]
+    others = [slice_.maintenances[item] for item in memory.waits_for.get(one.id, ())]
     return any(
-        each.phase.value == "SCHEDULED" and not is_due(each, now, memory)
-        for each in others
+        item.phase.value == "SCHEDULED" and not is_due(item, now, memory)
+        for item in others
     )
 
 
 def is_short_of_notice(slice_: Slice, one: Maintenance, memory: Memory) -> bool:
-    """Whether somebody has neither approved nor been told for long enough."""
-    if {each.id for each in there(one)} <= memory.approved:
+    """Return whether a group has neither approved nor had its full notice."""
+    if {event.id for event in there(one)} <= memory.approved:
         return False
     if one.at_once or one.emergency:
         return False
-    groups = [slice_.groups[each.group] for each in there(one)]
+    groups = [slice_.groups[event.group] for event in there(one)]
     shown = memory.there - memory.announced.get(one.id, memory.there)
     return shown < promised(one, groups)
 
 
 def promised(one: Maintenance, groups: list[Group]) -> timedelta:
-    """The least notice that each of `groups` is promised."""
+    """Return the minimum notice that each of `groups` is promised."""
     if one.type.value == "Terminate":
-        notices = [each.terminate_notice or 300 for each in groups]
+        notices = [group.terminate_notice or 300 for group in groups]
         return timedelta(seconds=max(notices))
     return timedelta(seconds=NOTICE[one.type.value])
 
 
 def same_state(one: Slice, other: Slice) -> bool:
-    """Whether two slices say the same, apart from when groups asked last."""
+    """Return whether two slices are equal, ignoring when groups last polled."""
     return without_requests(one) == without_requests(other) and list(
         one.maintenances
     ) == list(other.maintenances)

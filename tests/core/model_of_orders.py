@@ -1,4 +1,4 @@
-"""What orders may lead to, written out by hand as `tests.core.model` is."""
+"""Invariants for orders, written by hand like `tests.core.model`."""
 
 from datetime import datetime, timedelta
 
@@ -10,25 +10,37 @@ from forewarn.core.maintenance import Maintenance, Slice
 
 
 def check_befallen(before: Slice, after: Slice, host: str, has_failed: bool) -> None:
-    """A host that failed has nothing scheduled, and each of its VMs is told once."""
-    known = before.maintenances
-    new = [each for each in after.maintenances.values() if each.id not in known]
+    """Check that a failed host has nothing scheduled and notifies each VM once."""
+    existing = before.maintenances
+    new = [
+        maintenance
+        for maintenance in after.maintenances.values()
+        if maintenance.id not in existing
+    ]
     assert len(new) <= 1
-    assert all(each.host == host for each in new)
+    assert all(maintenance.host == host for maintenance in new)
     if not has_failed:
         return
-    mine = [each for each in after.maintenances.values() if each.host == host]
-    assert all(each.phase.value != "SCHEDULED" for each in mine)
-    ran = [each for each in known.values() if each.host == host and runs(each)]
-    told = {
+    on_host = [
+        maintenance
+        for maintenance in after.maintenances.values()
+        if maintenance.host == host
+    ]
+    assert all(maintenance.phase.value != "SCHEDULED" for maintenance in on_host)
+    ran = [
+        maintenance
+        for maintenance in existing.values()
+        if maintenance.host == host and runs(maintenance)
+    ]
+    notified = {
         vm
-        for each in ran
-        if each.completed_by is None
-        for vm in each.vms
-        if vm not in each.left
+        for maintenance in ran
+        if maintenance.completed_by is None
+        for vm in maintenance.vms
+        if vm not in maintenance.left
     }
     there_now = {vm.name for vm in before.vms.values() if vm.host == host}
-    assert {vm for each in new for vm in each.vms} == there_now - told
+    assert {vm for maintenance in new for vm in maintenance.vms} == there_now - notified
 
 
 def check_announced(
@@ -39,15 +51,15 @@ def check_announced(
     now: datetime,
     memory: Memory,
 ) -> None:
-    """Each VM is told once, by an event of its group and update domain."""
+    """Check that each VM gets one event, of its own group and update domain."""
     listed = [
-        name for each in made for event in each.events for name in event.resources
+        name for item in made for event in item.events for name in event.resources
     ]
     assert sorted(listed) == sorted(vm.name for vm in vms)
-    known = {vm.name: vm for vm in vms}
+    vms_by_name = {vm.name: vm for vm in vms}
     for maintenance in made:
         for event in maintenance.events:
-            members = [known[name] for name in event.resources]
+            members = [vms_by_name[name] for name in event.resources]
             assert {vm.group for vm in members} == {event.group}
             assert {vm.update_domain for vm in members} == {event.update_domain}
         groups = [slice_.groups[event.group] for event in maintenance.events]
@@ -56,7 +68,7 @@ def check_announced(
         check_notice(order, maintenance, groups, now)
     alone = order.source is not None and order.source.value == "User"
     if alone or order.type.value in ("Preempt", "Terminate"):
-        assert all(len(each.vms) == 1 for each in made)
+        assert all(len(item.vms) == 1 for item in made)
     elif order.host is not None:
         assert len(made) == 1
 

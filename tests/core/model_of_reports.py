@@ -1,4 +1,4 @@
-"""What a report says of any history, counted again from its facts."""
+"""Expected reports: counts of any history, recomputed from its facts."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from forewarn.core.maintenance import Slice
 from forewarn.core.months import Month
 from forewarn.core.reporting import Life, make_report
 
-#: Which fact each number of a report counts.
+#: The fact that each number of a report counts.
 FACTS = {
     "announced": "Announced",
     "started": "Started",
@@ -23,14 +23,14 @@ FACTS = {
 def check_report(
     slice_: Slice, facts: Iterable[Fact], since: datetime, until: datetime
 ) -> None:
-    """No promise is broken, and everything that happened is counted once."""
-    lives = [Life(maintenance=each) for each in slice_.maintenances.values()]
+    """Check that no promise is broken and every fact is counted exactly once."""
+    lives = [Life(maintenance=item) for item in slice_.maintenances.values()]
     time = Month(since=since, until=until)
-    made = make_report(lives, slice_.outages, time, now=until)
-    assert made.broken == ()
+    report = make_report(lives, slice_.outages, time, now=until)
+    assert report.broken == ()
     happened = Counter(type(fact).__name__ for fact in facts)
     for name, kind in FACTS.items():
-        assert sum(getattr(each, name) for each in made.counts) == happened[kind]
-    assert made.starts.kept == happened["Started"]
-    assert sum(made.approvals.values()) == happened["Approved"]
-    assert made.outages == happened["OutageEnded"]
+        assert sum(getattr(item, name) for item in report.counts) == happened[kind]
+    assert report.starts.kept == happened["Started"]
+    assert sum(report.approvals.values()) == happened["Approved"]
+    assert report.outages == happened["OutageEnded"]

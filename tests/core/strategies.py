@@ -1,4 +1,4 @@
-"""A fleet with a bit of everything, and any order that it may be given."""
+"""Hypothesis strategies: a varied fleet, and any valid order for it."""
 
 from hypothesis import strategies as st
 from tests.core.builders import SECOND
@@ -53,7 +53,7 @@ numbers = st.integers(0, 30)
 
 @st.composite
 def orders(draw: st.DrawFn) -> Order:
-    """Draw an order that nothing forbids."""
+    """Draw a valid order."""
     vms, host, group = draw(
         st.one_of(
             host_names.map(lambda name: ((), name, None)),
@@ -63,7 +63,7 @@ def orders(draw: st.DrawFn) -> Order:
             ),
         )
     )
-    kind = draw(st.sampled_from([*EventType, EventType.TERMINATE]))  # they couple
+    kind = draw(st.sampled_from([*EventType, EventType.TERMINATE]))  # Terminates couple
     sources = [None, EventSource.PLATFORM, EventSource.USER]
     emergency = draw(st.integers(0, 3)) == 3
     return Order(

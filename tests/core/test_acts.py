@@ -1,4 +1,4 @@
-"""What is one act is one maintenance; no event lists two update domains."""
+"""Splitting of orders into maintenance operations, and of these into events."""
 
 from collections.abc import Iterable
 
@@ -37,19 +37,19 @@ def announce(
 
 
 def acts(step: Step) -> list[Maintenance]:
-    """The maintenances announced, in the order of announcement."""
+    """Return the announced maintenance operations, in order of announcement."""
     return [fact.announced for fact in step.facts if isinstance(fact, Announced)]
 
 
 def resources(step: Step) -> list[list[tuple[str, ...]]]:
-    """The resources of each event of each maintenance announced."""
+    """Return the resources of each event of each announced maintenance."""
     return [[event.resources for event in act.events] for act in acts(step)]
 
 
-# --- a host is one act -------------------------------------------------------
+# --- one maintenance per host ------------------------------------------------
 
 
-def test_a_host_is_one_maintenance_with_one_event_for_each_group() -> None:
+def test_a_host_gets_one_maintenance_with_one_event_per_group() -> None:
     vms = [
         a_vm("web0", group="web", host="host0"),
         a_vm("db0", group="db", host="host0"),
@@ -63,7 +63,7 @@ def test_a_host_is_one_maintenance_with_one_event_for_each_group() -> None:
     assert act.vms == ("db0", "web0", "web1")
 
 
-def test_a_host_without_vms_is_nothing_to_announce() -> None:
+def test_a_host_without_vms_announces_nothing() -> None:
     step = announce(an_order(host="host-a"), [])
     assert step.facts == ()
 
@@ -88,7 +88,7 @@ def test_all_events_of_a_host_start_together() -> None:
     assert step.slice.maintenance(act.id).phase is Phase.STARTED
 
 
-# --- VMs and groups are not --------------------------------------------------
+# --- VMs and groups are split ------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_vms_are_split_by_group() -> None:
     assert [act.groups for act in acts(step)] == [("db",), ("web",)]
 
 
-def test_vms_without_update_domain_are_together_if_they_share_a_host() -> None:
+def test_vms_without_update_domain_stay_together_if_they_share_a_host() -> None:
     vms = [
         a_vm("vm0", update_domain=None, host="host0"),
         a_vm("vm1", update_domain=None, host="host1"),
@@ -135,21 +135,23 @@ def test_vms_without_update_domain_come_after_those_with_one() -> None:
 def test_groups_whose_names_differ_only_in_leading_zeros_are_two_groups() -> None:
     vms = [a_vm("vm0", group="rack1"), a_vm("vm1", group="rack01")]
     step = announce(an_order(vms=("vm0", "vm1")), vms)
-    told = {event.resources: event.group for act in acts(step) for event in act.events}
-    assert told == {("vm0",): "rack1", ("vm1",): "rack01"}
+    groups = {
+        event.resources: event.group for act in acts(step) for event in act.events
+    }
+    assert groups == {("vm0",): "rack1", ("vm1",): "rack01"}
 
 
-def test_on_a_host_groups_with_leading_zeros_are_two_groups_too() -> None:
+def test_groups_with_leading_zeros_stay_separate_on_a_host() -> None:
     vms = [
         a_vm("vm0", group="rack1", host="host0"),
         a_vm("vm1", group="rack01", host="host0"),
     ]
     (act,) = acts(announce(an_order(host="host0"), vms))
-    told = {event.resources: event.group for event in act.events}
-    assert told == {("vm0",): "rack1", ("vm1",): "rack01"}
+    groups = {event.resources: event.group for event in act.events}
+    assert groups == {("vm0",): "rack1", ("vm1",): "rack01"}
 
 
-# --- one VM at a time --------------------------------------------------------
+# --- one maintenance per VM --------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_on_a_host_groups_with_leading_zeros_are_two_groups_too() -> None:
     ],
 )
 @pytest.mark.parametrize("target", ["vms", "host", "group"])
-def test_user_operations_preempt_and_terminate_are_one_maintenance_for_each_vm(
+def test_user_operations_preempt_and_terminate_make_one_maintenance_per_vm(
     type_: EventType, source: EventSource | None, target: str
 ) -> None:
     vms = [a_vm("vm0", host="host0"), a_vm("vm1", host="host0")]
@@ -175,10 +177,10 @@ def test_user_operations_preempt_and_terminate_are_one_maintenance_for_each_vm(
     assert resources(announce(order, vms)) == [[("vm0",)], [("vm1",)]]
 
 
-# --- what is told ------------------------------------------------------------
+# --- resources and documents -------------------------------------------------
 
 
-def test_resources_are_in_the_order_in_which_people_count() -> None:
+def test_resources_are_in_natural_order() -> None:
     vms = [a_vm("vm10"), a_vm("vm9"), a_vm("VM1")]
     step = announce(an_order(group="group0"), vms)
     assert resources(step) == [[("VM1", "vm9", "vm10")]]
@@ -201,15 +203,17 @@ def test_the_event_remembers_which_resources_are_paas() -> None:
     assert act.events[0].paas == ("FrontEnd_IN_0",)
 
 
-def test_several_maintenances_announced_together_are_one_new_document() -> None:
+def test_maintenance_announced_together_publishes_one_document() -> None:
     vms = [a_vm("vm0"), a_vm("vm1", update_domain=1)]
     step = announce(an_order(group="group0"), vms)
-    published = [fact for fact in step.facts if isinstance(fact, Published)]
+    published = [
+        candidate for candidate in step.facts if isinstance(candidate, Published)
+    ]
     assert len(acts(step)) == 2
-    assert [(each.audience, each.incarnation) for each in published] == [("group0", 1)]
+    assert [(fact.audience, fact.incarnation) for fact in published] == [("group0", 1)]
 
 
-def test_in_an_isolated_group_only_the_vms_listed_have_a_new_document() -> None:
+def test_in_an_isolated_group_only_listed_vms_get_a_new_document() -> None:
     vms = [a_vm("vm0"), a_vm("vm1"), a_vm("vm2", update_domain=1)]
     step = announcing.announce(
         a_slice(groups=[a_group(isolated=True)], vms=vms),
@@ -220,5 +224,7 @@ def test_in_an_isolated_group_only_the_vms_listed_have_a_new_document() -> None:
         now=NOON,
         rules=RULES,
     )
-    published = [fact for fact in step.facts if isinstance(fact, Published)]
-    assert [each.audience for each in published] == ["group0/vm0", "group0/vm1"]
+    published = [
+        candidate for candidate in step.facts if isinstance(candidate, Published)
+    ]
+    assert [fact.audience for fact in published] == ["group0/vm0", "group0/vm1"]

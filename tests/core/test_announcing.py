@@ -1,4 +1,4 @@
-"""From an order to maintenances: notice, acts, and what starts at once."""
+"""Announcements: notice, defaults, refusals and immediate starts."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -49,7 +49,7 @@ def announce(
 
 
 def announced(step: Step) -> list[Maintenance]:
-    """What was announced, as it stands at the end of the step."""
+    """Return what was announced, in its state at the end of the step."""
     return [
         step.slice.maintenance(fact.maintenance)
         for fact in step.facts
@@ -74,14 +74,12 @@ MINIMUM = {
 
 
 @pytest.mark.parametrize(("type_", "notice"), MINIMUM.items())
-def test_the_notice_is_the_minimum_unless_more_is_given(
-    type_: EventType, notice: timedelta
-) -> None:
+def test_notice_defaults_to_the_minimum(type_: EventType, notice: timedelta) -> None:
     assert the_one(announce(an_order(type_))).not_before == NOON + notice
 
 
 @pytest.mark.parametrize(("type_", "notice"), MINIMUM.items())
-def test_more_notice_may_be_given(type_: EventType, notice: timedelta) -> None:
+def test_longer_notice_is_allowed(type_: EventType, notice: timedelta) -> None:
     more = notice + 3 * SECOND
     by_notice = the_one(announce(an_order(type_, notice=more)))
     by_time = the_one(announce(an_order(type_, not_before=NOON + more)))
@@ -89,7 +87,7 @@ def test_more_notice_may_be_given(type_: EventType, notice: timedelta) -> None:
 
 
 @pytest.mark.parametrize(("type_", "notice"), MINIMUM.items())
-def test_less_notice_is_refused_with_the_earliest_time(
+def test_shorter_notice_is_refused_with_the_earliest_time(
     type_: EventType, notice: timedelta
 ) -> None:
     with pytest.raises(TooSoon, match="2026-01-05T12:") as by_notice:
@@ -100,14 +98,14 @@ def test_less_notice_is_refused_with_the_earliest_time(
 
 
 @pytest.mark.parametrize("past", [-SECOND, -HOUR])
-def test_a_time_that_is_past_is_refused(past: timedelta) -> None:
+def test_a_time_in_the_past_is_refused(past: timedelta) -> None:
     with pytest.raises(TooSoon):
         announce(an_order(notice=past))
     with pytest.raises(TooSoon):
         announce(an_order(not_before=NOON + past))
 
 
-def test_a_terminate_has_the_notice_that_its_group_sets() -> None:
+def test_a_terminate_has_the_notice_of_its_group() -> None:
     group = a_group(terminate_notice=600)
     order = an_order(EventType.TERMINATE)
     assert the_one(announce(order, groups=[group])).not_before == NOON + 10 * MINUTE
@@ -115,14 +113,14 @@ def test_a_terminate_has_the_notice_that_its_group_sets() -> None:
         announce(an_order(EventType.TERMINATE, notice=9 * MINUTE), groups=[group])
 
 
-def test_the_terminate_notice_of_a_group_matters_to_no_other_type() -> None:
+def test_terminate_notice_affects_no_other_type() -> None:
     group = a_group(terminate_notice=600)
     preempt = the_one(announce(an_order(EventType.PREEMPT), groups=[group]))
     assert preempt.not_before == NOON + 30 * SECOND
 
 
 @pytest.mark.parametrize("fraction", [1, 500_000, 999_999])
-def test_not_before_is_in_whole_seconds_rounded_up(fraction: int) -> None:
+def test_not_before_is_rounded_up_to_whole_seconds(fraction: int) -> None:
     now = NOON + timedelta(microseconds=fraction)
     by_default = the_one(announce(an_order(), now=now))
     by_notice = the_one(announce(an_order(notice=15 * MINUTE), now=now))
@@ -131,13 +129,13 @@ def test_not_before_is_in_whole_seconds_rounded_up(fraction: int) -> None:
     assert by_default.not_before == by_notice.not_before == by_time.not_before == whole
 
 
-def test_the_earliest_time_is_in_whole_seconds_too() -> None:
+def test_the_earliest_time_is_rounded_up_to_whole_seconds() -> None:
     with pytest.raises(TooSoon) as refused:
         announce(an_order(notice=MINUTE), now=NOON + timedelta(microseconds=1))
     assert refused.value.earliest == NOON + 15 * MINUTE + SECOND
 
 
-def test_ten_years_are_the_most() -> None:
+def test_notice_is_limited_to_ten_years() -> None:
     with pytest.raises(InvalidInput, match="ten years"):
         announce(an_order(notice=timedelta(days=3651)))
     with pytest.raises(InvalidInput, match="ten years"):
@@ -169,7 +167,7 @@ REDEPLOYMENT = (
         (EventType.TERMINATE, PLATFORM, PLATFORM, Cause.SCALE_IN, "", -1),
     ],
 )
-def test_what_is_not_said_follows_from_type_and_source(
+def test_defaults_follow_from_type_and_source(
     type_: EventType,
     given: EventSource | None,
     source: EventSource,
@@ -177,21 +175,29 @@ def test_what_is_not_said_follows_from_type_and_source(
     description: str,
     duration: int,
 ) -> None:
-    made = the_one(announce(an_order(type_, source=given)))
-    assert (made.type, made.source, made.cause) == (type_, source, cause)
-    assert (made.description, made.duration) == (description, duration)
+    maintenance = the_one(announce(an_order(type_, source=given)))
+    assert (maintenance.type, maintenance.source, maintenance.cause) == (
+        type_,
+        source,
+        cause,
+    )
+    assert (maintenance.description, maintenance.duration) == (description, duration)
 
 
-def test_what_is_said_is_kept() -> None:
+def test_given_values_are_kept() -> None:
     order = an_order(EventType.FREEZE, duration=0, description="", reason="a disk")
-    made = the_one(announce(order))
-    assert (made.duration, made.description, made.reason) == (0, "", "a disk")
-    assert (made.announced_by, made.announced_at) == ("ops", NOON)
+    maintenance = the_one(announce(order))
+    assert (maintenance.duration, maintenance.description, maintenance.reason) == (
+        0,
+        "",
+        "a disk",
+    )
+    assert (maintenance.announced_by, maintenance.announced_at) == ("ops", NOON)
 
 
 def test_an_emergency_is_described_as_a_repair() -> None:
-    made = the_one(announce(an_order(emergency=True, reason="smoke")))
-    assert made.description == "Host server is undergoing an emergency repair."
+    maintenance = the_one(announce(an_order(emergency=True, reason="smoke")))
+    assert maintenance.description == "Host server is undergoing an emergency repair."
 
 
 # --- refusals ----------------------------------------------------------------
@@ -207,7 +213,9 @@ def test_an_emergency_is_described_as_a_repair() -> None:
         an_order(vms=("vm0",), host="host0", group="group0"),
     ],
 )
-def test_exactly_one_of_vms_host_and_group_is_named(order: announcing.Order) -> None:
+def test_an_order_names_exactly_one_of_vms_host_and_group(
+    order: announcing.Order,
+) -> None:
     with pytest.raises(InvalidInput, match="exactly one of vms, host and group"):
         announcing.check(order)
 
@@ -226,7 +234,7 @@ def test_exactly_one_of_vms_host_and_group_is_named(order: announcing.Order) -> 
         (an_order(duration=3651 * 24 * 3600), "duration_seconds"),
     ],
 )
-def test_an_order_that_contradicts_itself_is_refused(
+def test_a_contradictory_order_is_refused(
     order: announcing.Order, complaint: str
 ) -> None:
     with pytest.raises(InvalidInput, match=complaint):
@@ -235,7 +243,7 @@ def test_an_order_that_contradicts_itself_is_refused(
         announce(order)
 
 
-# --- what starts at once -----------------------------------------------------
+# --- immediate starts --------------------------------------------------------
 
 
 SILENT = a_group(listening=Listening.ON_DEMAND)
@@ -245,69 +253,74 @@ AUTO_APPROVING = a_group(
 
 
 @pytest.mark.parametrize("type_", [EventType.REBOOT, EventType.REDEPLOY])
-def test_a_user_operation_in_a_listening_group_gets_its_notice(
+def test_a_user_operation_in_an_enabled_group_gets_its_notice(
     type_: EventType,
 ) -> None:
-    made = the_one(announce(an_order(type_, source=USER)))
-    assert (made.phase, made.at_once) == (Phase.SCHEDULED, False)
-    assert made.not_before == NOON + MINIMUM[type_]
+    maintenance = the_one(announce(an_order(type_, source=USER)))
+    assert (maintenance.phase, maintenance.at_once) == (Phase.SCHEDULED, False)
+    assert maintenance.not_before == NOON + MINIMUM[type_]
 
 
 @pytest.mark.parametrize("type_", [EventType.REBOOT, EventType.REDEPLOY])
-def test_a_user_operation_in_a_silent_group_starts_at_once(type_: EventType) -> None:
+def test_a_user_operation_in_a_disabled_group_starts_immediately(
+    type_: EventType,
+) -> None:
     step = announce(an_order(type_, source=USER), groups=[SILENT])
-    made = the_one(step)
-    assert (made.phase, made.at_once) == (Phase.STARTED, True)
-    assert made.not_before == made.started_at == NOON
-    assert made.events[0].approved_at is None
+    maintenance = the_one(step)
+    assert (maintenance.phase, maintenance.at_once) == (Phase.STARTED, True)
+    assert maintenance.not_before == maintenance.started_at == NOON
+    assert maintenance.events[0].approved_at is None
 
 
 @pytest.mark.parametrize("type_", [EventType.REBOOT, EventType.REDEPLOY])
-def test_an_auto_approved_user_operation_starts_at_once(type_: EventType) -> None:
+def test_an_auto_approved_user_operation_starts_immediately(type_: EventType) -> None:
     step = announce(an_order(type_, source=USER), groups=[AUTO_APPROVING])
-    made = the_one(step)
-    assert (made.phase, made.at_once) == (Phase.STARTED, True)
+    maintenance = the_one(step)
+    assert (maintenance.phase, maintenance.at_once) == (Phase.STARTED, True)
     assert [type(fact) for fact in step.facts] == [
         Announced,
         Approved,
         Started,
         Published,
     ]
-    assert made.events[0].approved_via is Via.POLICY
-    assert made.events[0].approved_by is None
+    assert maintenance.events[0].approved_via is Via.POLICY
+    assert maintenance.events[0].approved_by is None
 
 
-def test_only_the_operation_that_the_group_names_is_auto_approved() -> None:
+def test_only_the_operations_that_the_group_lists_are_auto_approved() -> None:
     group = a_group(auto_approve=(AutoApproval.USER_REDEPLOY,))
-    made = the_one(announce(an_order(source=USER), groups=[group]))
-    assert (made.phase, made.events[0].approved_at) == (Phase.SCHEDULED, None)
+    maintenance = the_one(announce(an_order(source=USER), groups=[group]))
+    assert (maintenance.phase, maintenance.events[0].approved_at) == (
+        Phase.SCHEDULED,
+        None,
+    )
 
 
 @pytest.mark.parametrize("type_", MINIMUM)
 @pytest.mark.parametrize("group", [SILENT, AUTO_APPROVING])
-def test_what_the_platform_does_never_looks_at_listening_nor_auto_approval(
+def test_platform_operations_ignore_enabled_state_and_auto_approval(
     type_: EventType, group: Group
 ) -> None:
-    made = the_one(announce(an_order(type_, source=PLATFORM), groups=[group]))
-    assert (made.phase, made.at_once) == (Phase.SCHEDULED, False)
-    assert made.not_before == NOON + MINIMUM[type_]
+    maintenance = the_one(announce(an_order(type_, source=PLATFORM), groups=[group]))
+    assert (maintenance.phase, maintenance.at_once) == (Phase.SCHEDULED, False)
+    assert maintenance.not_before == NOON + MINIMUM[type_]
 
 
 @pytest.mark.parametrize(
     ("ago", "phase"),
     [(24 * HOUR - SECOND, Phase.SCHEDULED), (24 * HOUR, Phase.STARTED)],
 )
-def test_a_group_is_silent_after_a_day_without_request(
+def test_a_group_is_disabled_after_a_day_without_requests(
     ago: timedelta, phase: Phase
 ) -> None:
     group = a_group(listening=Listening.ON_DEMAND, last_request=NOON - ago)
     assert the_one(announce(an_order(source=USER), groups=[group])).phase is phase
 
 
-def test_an_emergency_without_notice_starts_at_once() -> None:
-    made = the_one(announce(an_order(emergency=True, reason="smoke")))
-    assert (made.phase, made.at_once) == (Phase.STARTED, True)
-    assert made.not_before == NOON
+def test_an_emergency_without_notice_starts_immediately() -> None:
+    maintenance = the_one(announce(an_order(emergency=True, reason="smoke")))
+    assert (maintenance.phase, maintenance.at_once) == (Phase.STARTED, True)
+    assert maintenance.not_before == NOON
 
 
 @pytest.mark.parametrize(
@@ -320,38 +333,38 @@ def test_an_emergency_without_notice_starts_at_once() -> None:
 def test_an_emergency_may_give_less_notice_than_the_minimum(
     order: announcing.Order,
 ) -> None:
-    made = the_one(announce(order))
-    assert (made.phase, made.at_once) == (Phase.SCHEDULED, False)
-    assert made.not_before == NOON + MINUTE
+    maintenance = the_one(announce(order))
+    assert (maintenance.phase, maintenance.at_once) == (Phase.SCHEDULED, False)
+    assert maintenance.not_before == NOON + MINUTE
 
 
 @pytest.mark.parametrize("group", [SILENT, AUTO_APPROVING])
-def test_an_emergency_does_not_delay_a_user_operation_that_starts_at_once(
+def test_an_emergency_does_not_delay_an_immediate_user_operation(
     group: Group,
 ) -> None:
     order = an_order(source=USER, emergency=True, reason="smoke", notice=MINUTE)
-    made = the_one(announce(order, groups=[group]))
-    assert (made.phase, made.at_once) == (Phase.STARTED, True)
-    assert made.not_before == NOON
+    maintenance = the_one(announce(order, groups=[group]))
+    assert (maintenance.phase, maintenance.at_once) == (Phase.STARTED, True)
+    assert maintenance.not_before == NOON
 
 
-def test_an_emergency_cannot_have_begun_before_it_is_announced() -> None:
+def test_an_emergency_cannot_start_in_the_past() -> None:
     with pytest.raises(TooSoon):
         announce(an_order(emergency=True, reason="smoke", notice=-SECOND))
 
 
-def test_a_shut_gate_holds_an_emergency_as_scheduled() -> None:
+def test_a_blocked_emergency_stays_scheduled() -> None:
     running = a_maintenance(
         "m0", phase=Phase.STARTED, events=[an_event(update_domain=1)]
     )
-    made = the_one(
+    maintenance = the_one(
         announce(an_order(emergency=True, reason="smoke"), maintenances=[running])
     )
-    assert (made.phase, made.at_once) == (Phase.SCHEDULED, True)
-    assert made.not_before == NOON
+    assert (maintenance.phase, maintenance.at_once) == (Phase.SCHEDULED, True)
+    assert maintenance.not_before == NOON
 
 
-def test_an_emergency_that_ignores_gates_starts_at_once_and_says_so() -> None:
+def test_an_emergency_that_ignores_gates_starts_immediately_and_records_it() -> None:
     running = a_maintenance(
         "m0", phase=Phase.STARTED, events=[an_event(update_domain=1)]
     )

@@ -1,4 +1,4 @@
-"""What users, evictions, deletions and hosts lead to."""
+"""User operations, evictions, deletions and host failures."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,7 +45,7 @@ def operate(
     rules: Rules = RULES,
     scheduled: int = 0,
 ) -> Maintenance:
-    """Carry `operation` out on vm0; answer what that announces."""
+    """Run `operation` on vm0 and return the maintenance it announces."""
     vm = a_vm("vm0", spot=spot)
     slice_ = slice_ or a_slice(groups=[group or a_group()], vms=[vm])
     step = causes.operate(
@@ -78,12 +78,12 @@ def on_both(slice_: Slice, operation: Operation, *, rules: Rules = RULES) -> Ste
     )
 
 
-def test_several_vms_are_acted_on_one_by_one() -> None:
-    made = on_both(SLICE, Operation.RESTART).slice.maintenances.values()
-    assert [each.vms for each in made] == [("vm0",), ("vm1",)]
+def test_several_vms_get_one_maintenance_each() -> None:
+    maintenances = on_both(SLICE, Operation.RESTART).slice.maintenances.values()
+    assert [maintenance.vms for maintenance in maintenances] == [("vm0",), ("vm1",)]
 
 
-def test_if_one_of_several_vms_cannot_be_acted_on_none_is() -> None:
+def test_an_operation_on_several_vms_is_all_or_nothing() -> None:
     with pytest.raises(Conflict, match="vm1 is not a spot VM"):
         causes.operate(
             SLICE,
@@ -97,7 +97,7 @@ def test_if_one_of_several_vms_cannot_be_acted_on_none_is() -> None:
         )
 
 
-def test_several_vms_count_together_for_the_limit_of_user_operations() -> None:
+def test_several_vms_count_together_against_the_user_operation_limit() -> None:
     with pytest.raises(Conflict, match="no more than 1"):
         on_both(
             a_slice(
@@ -109,7 +109,7 @@ def test_several_vms_count_together_for_the_limit_of_user_operations() -> None:
         )
 
 
-def test_a_vm_that_is_named_twice_is_not_deleted_twice() -> None:
+def test_a_vm_named_twice_is_not_deleted_twice() -> None:
     with pytest.raises(Conflict, match="being deleted already"):
         causes.operate(
             SLICE,
@@ -131,25 +131,29 @@ def test_a_vm_that_is_named_twice_is_not_deleted_twice() -> None:
         ("reimage", (EventType.REBOOT, EventSource.USER, Cause.REIMAGE, 900)),
     ],
 )
-def test_what_users_ask_for_waits_for_a_group_that_listens(
+def test_user_operations_give_notice_to_an_enabled_group(
     operation: str, expected: tuple[EventType, EventSource, Cause, int]
 ) -> None:
-    made = operate(Operation(operation))
+    maintenance = operate(Operation(operation))
     type_, source, cause, seconds = expected
-    assert (made.type, made.source, made.cause) == (type_, source, cause)
-    assert made.not_before == NOON + seconds * SECOND
-    assert made.phase is Phase.SCHEDULED
+    assert (maintenance.type, maintenance.source, maintenance.cause) == (
+        type_,
+        source,
+        cause,
+    )
+    assert maintenance.not_before == NOON + seconds * SECOND
+    assert maintenance.phase is Phase.SCHEDULED
 
 
 @pytest.mark.parametrize("operation", ["restart", "redeploy", "reimage"])
-def test_what_users_ask_for_does_not_wait_for_a_silent_group(operation: str) -> None:
-    made = operate(Operation(operation), a_group(listening=Listening.ON_DEMAND))
-    assert made.phase is Phase.STARTED
-    assert made.at_once
-    assert made.events[0].silent
+def test_user_operations_start_immediately_in_a_disabled_group(operation: str) -> None:
+    maintenance = operate(Operation(operation), a_group(listening=Listening.ON_DEMAND))
+    assert maintenance.phase is Phase.STARTED
+    assert maintenance.at_once
+    assert maintenance.events[0].silent
 
 
-def test_an_image_that_the_platform_renews_is_planned() -> None:
+def test_a_reimage_by_the_platform_is_planned() -> None:
     order = causes.order_for(Operation.REIMAGE, "vm0")
     step = announcing.announce(
         a_slice(groups=[a_group(listening=Listening.ON_DEMAND)], vms=[a_vm()]),
@@ -163,11 +167,14 @@ def test_an_image_that_the_platform_renews_is_planned() -> None:
     assert step.slice.maintenances["ID1"].phase is Phase.SCHEDULED
 
 
-def test_a_spot_vm_is_evicted_after_thirty_seconds() -> None:
-    made = operate(Operation.EVICT, spot=True)
-    assert (made.type, made.source) == (EventType.PREEMPT, EventSource.PLATFORM)
-    assert made.not_before == NOON + 30 * SECOND
-    assert not made.removes
+def test_a_spot_vm_is_evicted_with_thirty_seconds_notice() -> None:
+    maintenance = operate(Operation.EVICT, spot=True)
+    assert (maintenance.type, maintenance.source) == (
+        EventType.PREEMPT,
+        EventSource.PLATFORM,
+    )
+    assert maintenance.not_before == NOON + 30 * SECOND
+    assert not maintenance.removes
 
 
 def test_only_spot_vms_are_evicted() -> None:
@@ -175,12 +182,12 @@ def test_only_spot_vms_are_evicted() -> None:
         operate(Operation.EVICT)
 
 
-def test_a_scale_set_with_terminate_notice_gives_it() -> None:
+def test_a_scale_set_gives_its_terminate_notice() -> None:
     group = a_group(kind=GroupKind.SCALE_SET, terminate_notice=420)
-    made = operate(Operation.DELETE, group)
-    assert made.not_before == NOON + 420 * SECOND
-    assert made.phase is Phase.SCHEDULED
-    assert made.removes
+    maintenance = operate(Operation.DELETE, group)
+    assert maintenance.not_before == NOON + 420 * SECOND
+    assert maintenance.phase is Phase.SCHEDULED
+    assert maintenance.removes
 
 
 @pytest.mark.parametrize(
@@ -192,14 +199,14 @@ def test_a_scale_set_with_terminate_notice_gives_it() -> None:
     ],
     ids=["no notice is set", "a spot VM", "no scale set"],
 )
-def test_any_other_vm_is_deleted_at_once(group: Group, spot: bool) -> None:
-    made = operate(Operation.DELETE, group, spot=spot)
-    assert made.at_once
-    assert made.phase is Phase.STARTED
-    assert made.removes
+def test_other_vms_are_deleted_immediately(group: Group, spot: bool) -> None:
+    maintenance = operate(Operation.DELETE, group, spot=spot)
+    assert maintenance.at_once
+    assert maintenance.phase is Phase.STARTED
+    assert maintenance.removes
 
 
-def test_a_vm_is_deleted_once() -> None:
+def test_a_vm_being_deleted_cannot_be_deleted_again() -> None:
     deleting = replace(
         a_maintenance("del", type_=EventType.TERMINATE, phase=Phase.STARTED),
         removes=True,
@@ -211,15 +218,15 @@ def test_a_vm_is_deleted_once() -> None:
 # --- the limit of user operations --------------------------------------------
 
 
-def test_no_more_user_operations_are_scheduled_than_are_allowed() -> None:
+def test_scheduled_user_operations_are_limited() -> None:
     rules = Rules(user_operations=10)
-    made = operate(Operation.RESTART, rules=rules, scheduled=9)
-    assert made.phase is Phase.SCHEDULED
+    maintenance = operate(Operation.RESTART, rules=rules, scheduled=9)
+    assert maintenance.phase is Phase.SCHEDULED
     with pytest.raises(Conflict, match="no more than 10"):
         operate(Operation.RESTART, rules=rules, scheduled=10)
 
 
-def test_what_starts_at_once_is_not_limited() -> None:
+def test_immediate_user_operations_are_not_limited() -> None:
     silent = a_group(listening=Listening.ON_DEMAND)
     rules = Rules(user_operations=0)
     assert operate(Operation.RESTART, silent, rules=rules).phase is Phase.STARTED
@@ -227,8 +234,8 @@ def test_what_starts_at_once_is_not_limited() -> None:
 
 def test_deletions_are_not_limited() -> None:
     group = a_group(kind=GroupKind.SCALE_SET, terminate_notice=420)
-    made = operate(Operation.DELETE, group, rules=Rules(user_operations=0))
-    assert made.phase is Phase.SCHEDULED
+    maintenance = operate(Operation.DELETE, group, rules=Rules(user_operations=0))
+    assert maintenance.phase is Phase.SCHEDULED
 
 
 # --- hosts -------------------------------------------------------------------
@@ -242,7 +249,7 @@ def befall(
     rules: Rules = RULES,
     duration: int | None = None,
 ) -> Step:
-    """Let something befall host-a."""
+    """Run a host command on host-a."""
     return command(
         slice_,
         replace(causes.order_for_host("host-a"), duration=duration),
@@ -260,8 +267,8 @@ def counting_from(slice_: Slice) -> Callable[[], str]:
 
 
 def announced(step: Step) -> list[Maintenance]:
-    """What `step` announces, as it was announced."""
-    return [each.announced for each in step.facts if isinstance(each, f.Announced)]
+    """Return what `step` announces, as it was announced."""
+    return [fact.announced for fact in step.facts if isinstance(fact, f.Announced)]
 
 
 def degrade(fails_by: datetime | None = None) -> Callable[..., Step]:
@@ -281,10 +288,10 @@ def degrade(fails_by: datetime | None = None) -> Callable[..., Step]:
 def test_vms_leave_a_degraded_host_within_a_week_or_before_it_fails(
     fails_by: datetime | None, not_before: datetime
 ) -> None:
-    made = befall(degrade(fails_by)).slice.maintenances["ID1"]
-    assert made.not_before == not_before
-    assert (made.type, made.cause) == (EventType.REDEPLOY, Cause.DEGRADED)
-    assert made.groups == ("group0", "group1")
+    maintenance = befall(degrade(fails_by)).slice.maintenances["ID1"]
+    assert maintenance.not_before == not_before
+    assert (maintenance.type, maintenance.cause) == (EventType.REDEPLOY, Cause.DEGRADED)
+    assert maintenance.groups == ("group0", "group1")
 
 
 @pytest.mark.parametrize("fails_by", [None, NOON + 3 * DAY, NOON + 4 * DAY])
@@ -295,34 +302,40 @@ def test_a_prediction_that_is_no_worse_changes_nothing(
     assert befall(degrade(fails_by), first, now=NOON + HOUR).facts == ()
 
 
-def test_the_same_prediction_to_a_fraction_of_a_second_changes_nothing() -> None:
+def test_a_prediction_with_a_fraction_of_a_second_is_recognized() -> None:
     fails_by = NOON + 3 * DAY + timedelta(microseconds=1)
     first = befall(degrade(fails_by)).slice
     assert befall(degrade(fails_by), first, now=NOON + HOUR).facts == ()
 
 
-def test_a_worse_prediction_is_announced_anew() -> None:
+def test_a_worse_prediction_is_announced_again() -> None:
     first = befall(degrade()).slice
     step = befall(degrade(NOON + DAY), first)
-    phases = {each.phase: each for each in step.slice.maintenances.values()}
+    phases = {
+        maintenance.phase: maintenance
+        for maintenance in step.slice.maintenances.values()
+    }
     assert phases[Phase.CANCELED].id == "ID1"
     assert phases[Phase.SCHEDULED].not_before == NOON + DAY
 
 
-def test_a_host_that_fails_is_told_at_once() -> None:
-    made = befall(causes.fail).slice.maintenances["ID1"]
-    assert (made.type, made.cause) == (EventType.REBOOT, Cause.HOST_FAILURE)
-    assert made.phase is Phase.STARTED
-    assert made.at_once
+def test_a_host_failure_is_announced_as_started() -> None:
+    maintenance = befall(causes.fail).slice.maintenances["ID1"]
+    assert (maintenance.type, maintenance.cause) == (
+        EventType.REBOOT,
+        Cause.HOST_FAILURE,
+    )
+    assert maintenance.phase is Phase.STARTED
+    assert maintenance.at_once
 
 
-def test_what_a_failure_does_to_vms_can_be_set() -> None:
+def test_the_event_type_of_a_host_failure_is_configurable() -> None:
     rules = Rules(host_failure=EventType.REDEPLOY)
-    made = befall(causes.fail, rules=rules).slice.maintenances["ID1"]
-    assert made.type is EventType.REDEPLOY
+    maintenance = befall(causes.fail, rules=rules).slice.maintenances["ID1"]
+    assert maintenance.type is EventType.REDEPLOY
 
 
-def test_a_host_that_fails_loses_what_was_scheduled_for_it_alone() -> None:
+def test_a_host_failure_cancels_only_the_host_s_own_schedule() -> None:
     mine = a_maintenance("mine", host="host-a", events=[an_event("e1")])
     other = a_maintenance("other", events=[an_event("e2")])
     step = befall(causes.fail, a_slice(vms=[VM_0, VM_1], maintenances=[mine, other]))
@@ -330,45 +343,45 @@ def test_a_host_that_fails_loses_what_was_scheduled_for_it_alone() -> None:
     assert step.slice.maintenances["other"].phase is Phase.SCHEDULED
 
 
-def test_vms_that_the_host_is_working_on_are_not_told_again() -> None:
+def test_a_host_failure_skips_vms_already_being_worked_on() -> None:
     mine = a_maintenance("mine", host="host-a", phase=Phase.STARTED)
     step = befall(causes.fail, a_slice(vms=[VM_0, VM_1], maintenances=[mine]))
-    (made,) = announced(step)
-    assert made.vms == ("vm1",)
+    (maintenance,) = announced(step)
+    assert maintenance.vms == ("vm1",)
 
 
-def test_vms_that_have_left_the_work_on_the_host_are_told() -> None:
+def test_a_host_failure_notifies_vms_that_left_the_running_work() -> None:
     mine = a_maintenance("mine", host="host-a", phase=Phase.STARTED)
     slice_ = a_slice(vms=[VM_0, VM_1], maintenances=[replace(mine, left=("vm0",))])
-    (made,) = announced(befall(causes.fail, slice_))
-    assert made.vms == ("vm0", "vm1")
+    (maintenance,) = announced(befall(causes.fail, slice_))
+    assert maintenance.vms == ("vm0", "vm1")
 
 
-def test_a_host_that_fails_again_right_after_it_recovered_is_told_again() -> None:
+def test_a_second_failure_right_after_recovery_is_announced_again() -> None:
     recovered = befall(causes.recover, befall(causes.fail).slice).slice
-    assert recovered.maintenances["ID1"].phase is Phase.STARTED  # it is still shown
+    assert recovered.maintenances["ID1"].phase is Phase.STARTED  # still shown
     step = befall(causes.fail, recovered, now=NOON + SECOND)
-    (made,) = announced(step)
+    (maintenance,) = announced(step)
     later = commands.tick(step.slice, NOON + HOUR, RULES).slice
     assert later.maintenances["ID1"].phase is Phase.COMPLETED
-    assert later.maintenances[made.id].phase is Phase.STARTED
+    assert later.maintenances[maintenance.id].phase is Phase.STARTED
 
 
-def test_a_failure_has_no_driver_and_no_end_by_itself() -> None:
+def test_a_failure_has_no_driver_and_does_not_end_on_its_own() -> None:
     slice_ = befall(causes.fail).slice
-    made = slice_.maintenances["ID1"]
-    assert not commands.is_work_open(made, NOON + HOUR, RULES)
+    maintenance = slice_.maintenances["ID1"]
+    assert not commands.is_work_open(maintenance, NOON + HOUR, RULES)
     assert commands.tick(slice_, NOON + 30 * DAY, RULES).facts == ()
 
 
-def test_a_failure_ends_with_its_duration_if_one_was_given() -> None:
+def test_a_failure_ends_after_its_duration_if_it_has_one() -> None:
     slice_ = befall(causes.fail, duration=60).slice
     assert commands.tick(slice_, NOON + 59 * SECOND, RULES).facts == ()
     step = commands.tick(slice_, NOON + 60 * SECOND, RULES)
     assert step.slice.maintenances["ID1"].phase is Phase.COMPLETED
 
 
-def test_a_host_that_recovers_ends_its_failure_and_is_no_longer_degraded() -> None:
+def test_recovery_ends_the_failure_and_cancels_the_degradation() -> None:
     degraded = befall(degrade()).slice
     failed = befall(causes.fail, SLICE).slice.maintenances["ID1"]
     slice_ = degraded.with_maintenance(replace(failed, id="failed"))
@@ -377,7 +390,7 @@ def test_a_host_that_recovers_ends_its_failure_and_is_no_longer_degraded() -> No
     assert step.slice.maintenances["failed"].phase is Phase.COMPLETED
 
 
-def test_a_host_that_recovers_keeps_what_else_was_announced_for_it() -> None:
+def test_recovery_keeps_other_maintenance_of_the_host() -> None:
     mine = a_maintenance("mine", host="host-a")
     slice_ = a_slice(vms=[VM_0, VM_1], maintenances=[mine])
     assert befall(causes.recover, slice_).facts == ()

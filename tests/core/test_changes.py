@@ -1,4 +1,4 @@
-"""How the fleet changes: what is different, and what a live event forbids."""
+"""Fleet changes: differences, and what a live event forbids."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def change_vm(slice_: Slice, old: VM, new: VM | None) -> Step:
     return change(slice_, Difference(vms=((old, new),)))
 
 
-# --- what is different -------------------------------------------------------
+# --- differences -------------------------------------------------------------
 
 
 def test_equal_fleets_do_not_differ() -> None:
@@ -54,48 +54,48 @@ def test_equal_fleets_do_not_differ() -> None:
     assert difference(fleet, fleet) == Difference()
 
 
-def test_what_came_changed_and_left_is_found() -> None:
+def test_added_changed_and_removed_vms_are_found() -> None:
     stays, leaves, comes = a_vm("vm0"), a_vm("vm1"), a_vm("vm2")
     changed = replace(stays, spot=True)
-    found = difference(a_fleet((stays, leaves)), a_fleet((changed, comes)))
-    assert found.vms == ((leaves, None), (stays, changed), (None, comes))
+    diff = difference(a_fleet((stays, leaves)), a_fleet((changed, comes)))
+    assert diff.vms == ((leaves, None), (stays, changed), (None, comes))
 
 
-def test_groups_and_hosts_are_compared_too() -> None:
+def test_groups_and_hosts_are_compared() -> None:
     host, old, new = Host(name="host0"), a_group("old"), a_group("new")
-    found = difference(a_fleet(groups=(old,)), a_fleet(groups=(new,), hosts=(host,)))
-    assert found.groups == ((old, None), (None, new))
-    assert found.hosts == ((None, host),)
+    diff = difference(a_fleet(groups=(old,)), a_fleet(groups=(new,), hosts=(host,)))
+    assert diff.groups == ((old, None), (None, new))
+    assert diff.hosts == ((None, host),)
 
 
-def test_a_fleet_file_leaves_listening_alone() -> None:
+def test_a_fleet_file_does_not_change_the_enabled_state() -> None:
     written = a_group(listening=Listening.ON_DEMAND)
     listens = replace(written, listening_since=NOON, last_request=NOON)
     assert difference(a_fleet(groups=(listens,)), a_fleet(groups=(written,))) == (
         Difference()
     )
     isolated = replace(written, isolated=True)
-    found = difference(a_fleet(groups=(listens,)), a_fleet(groups=(isolated,)))
-    assert found.groups == ((listens, replace(listens, isolated=True)),)
+    diff = difference(a_fleet(groups=(listens,)), a_fleet(groups=(isolated,)))
+    assert diff.groups == ((listens, replace(listens, isolated=True)),)
 
 
-def test_a_group_is_touched_by_itself_and_by_its_vms() -> None:
-    found = Difference(
+def test_touched_groups_include_those_of_changed_vms() -> None:
+    diff = Difference(
         groups=((a_group("group0"), None),),
         vms=((a_vm("vm0", group="group1"), a_vm("vm0", group="group2")),),
     )
-    assert found.groups_touched == {"group0", "group1", "group2"}
+    assert diff.groups_touched == {"group0", "group1", "group2"}
 
 
 @pytest.mark.parametrize(("fleet", "removed"), [(10, 1), (20, 2), (5, 0)])
-def test_a_tenth_of_the_vms_may_be_removed(fleet: int, removed: int) -> None:
+def test_up_to_a_tenth_of_the_vms_may_be_removed(fleet: int, removed: int) -> None:
     vms = tuple(a_vm(f"vm{number}") for number in range(fleet))
     current = a_fleet(vms)
     changes.refuse_large_removal(current, difference(current, a_fleet(vms[removed:])))
 
 
 @pytest.mark.parametrize(("fleet", "removed"), [(10, 2), (19, 2), (5, 1), (1, 1)])
-def test_more_than_a_tenth_is_refused(fleet: int, removed: int) -> None:
+def test_removing_more_than_a_tenth_is_refused(fleet: int, removed: int) -> None:
     vms = tuple(a_vm(f"vm{number}") for number in range(fleet))
     current = a_fleet(vms)
     with pytest.raises(Conflict, match=f"{removed} of {fleet}"):
@@ -104,15 +104,15 @@ def test_more_than_a_tenth_is_refused(fleet: int, removed: int) -> None:
         )
 
 
-# --- coming and leaving ------------------------------------------------------
+# --- additions and removals --------------------------------------------------
 
 
-def test_no_difference_is_no_change() -> None:
+def test_an_empty_difference_changes_nothing() -> None:
     slice_ = a_slice()
     assert change(slice_, Difference()) == Step(slice_)
 
 
-def test_a_new_group_begins_with_an_empty_document() -> None:
+def test_a_new_group_starts_with_an_empty_document() -> None:
     step = change(
         Slice(),
         Difference(groups=((None, a_group()),), vms=((None, a_vm()),)),
@@ -136,7 +136,7 @@ def test_a_new_vm_of_an_isolated_group_has_its_own_document() -> None:
     assert step.slice.audiences["group0/vm1"].epoch == "epoch1"
 
 
-def test_who_leaves_an_isolated_group_leaves_no_audience_behind() -> None:
+def test_a_vm_that_leaves_an_isolated_group_takes_its_audience_along() -> None:
     slice_ = a_slice(groups=[a_group(isolated=True)], vms=[a_vm("vm0"), a_vm("vm1")])
     step = change_vm(slice_, a_vm("vm1"), None)
     assert list(step.slice.audiences) == ["group0/vm0"]
@@ -151,7 +151,7 @@ def test_a_vm_that_changes_keeps_its_audience_and_incarnation() -> None:
     assert again.slice.audiences == step.slice.audiences
 
 
-def test_everything_that_leaves_is_gone() -> None:
+def test_everything_can_be_removed() -> None:
     slice_ = a_slice(vms=[a_vm(host="host0")])
     step = change(
         slice_,
@@ -164,7 +164,7 @@ def test_everything_that_leaves_is_gone() -> None:
     assert step.slice == Slice()
 
 
-def test_a_lone_vm_may_join_a_group() -> None:
+def test_a_standalone_vm_may_join_a_group() -> None:
     alone = a_vm("vm0", group="vm0", update_domain=None)
     own = a_group("vm0", kind=GroupKind.STANDALONE)
     slice_ = a_slice(groups=[own, a_group()], vms=[alone])
@@ -173,21 +173,21 @@ def test_a_lone_vm_may_join_a_group() -> None:
     assert list(step.slice.groups) == list(step.slice.audiences) == ["group0"]
 
 
-def test_a_large_change_is_told_in_several_facts() -> None:
+def test_a_large_change_is_split_into_several_facts() -> None:
     vms = tuple((None, a_vm(f"vm{number}")) for number in range(2500))
     step = change(Slice(), Difference(groups=((None, a_group()),), vms=vms))
-    told = [len(fact.vms) for fact in step.facts if isinstance(fact, FleetChanged)]
-    assert told == [0, 1000, 1000, 500]
+    sizes = [len(fact.vms) for fact in step.facts if isinstance(fact, FleetChanged)]
+    assert sizes == [0, 1000, 1000, 500]
 
 
-# --- under a live event ------------------------------------------------------
+# --- while an event is live --------------------------------------------------
 
 
 @pytest.mark.parametrize("phase", LIVE)
 @pytest.mark.parametrize(
     "new", [replace(a_vm(), update_domain=1), replace(a_vm(), group="group1")]
 )
-def test_group_and_update_domain_do_not_change_under_a_live_event(
+def test_group_and_update_domain_cannot_change_during_a_live_event(
     phase: Phase, new: VM
 ) -> None:
     slice_ = a_slice(
@@ -200,7 +200,7 @@ def test_group_and_update_domain_do_not_change_under_a_live_event(
 
 @pytest.mark.parametrize("phase", OVER)
 @pytest.mark.parametrize("new", [replace(a_vm(), update_domain=1), None])
-def test_an_event_that_is_over_forbids_nothing(phase: Phase, new: VM | None) -> None:
+def test_a_finished_event_forbids_nothing(phase: Phase, new: VM | None) -> None:
     slice_ = a_slice(maintenances=[a_maintenance("m0", phase=phase)])
     assert change_vm(slice_, a_vm(), new).slice.vms.get("vm0") == new
 
@@ -212,7 +212,7 @@ def test_an_event_that_does_not_list_the_vm_forbids_nothing() -> None:
 
 
 @pytest.mark.parametrize("phase", LIVE)
-def test_a_host_is_not_removed_while_maintenance_is_announced_for_it(
+def test_a_host_cannot_be_removed_during_its_maintenance(
     phase: Phase,
 ) -> None:
     slice_ = a_slice(
@@ -225,7 +225,7 @@ def test_a_host_is_not_removed_while_maintenance_is_announced_for_it(
 
 @pytest.mark.parametrize("phase", LIVE)
 @pytest.mark.parametrize("new", [replace(a_vm(), group="group1"), None])
-def test_a_group_is_not_removed_under_a_live_event(
+def test_a_group_cannot_be_removed_during_a_live_event(
     phase: Phase, new: VM | None
 ) -> None:
     group, other = a_group(), a_group("group1")
@@ -244,7 +244,7 @@ def test_a_group_is_not_removed_under_a_live_event(
         replace(a_vm(), spot=True, size="large", zone="1"),
     ],
 )
-def test_everything_else_about_a_vm_may_change(new: VM) -> None:
+def test_other_properties_of_a_vm_may_change(new: VM) -> None:
     slice_ = a_slice(maintenances=[a_maintenance("m0")])
     step = change_vm(slice_, a_vm(), new)
     assert step.slice.vms["vm0"] == new
@@ -254,7 +254,7 @@ def test_everything_else_about_a_vm_may_change(new: VM) -> None:
 @pytest.mark.parametrize(
     ("here", "there"), [("host0", "host1"), ("host0", None), (None, "host1")]
 )
-def test_a_move_touches_no_maintenance_announced_for_vms_or_a_group(
+def test_a_move_does_not_affect_maintenance_of_vms_or_groups(
     here: str | None, there: str | None
 ) -> None:
     slice_ = a_slice(vms=[a_vm(host=here)], maintenances=[a_maintenance("m0")])
@@ -273,18 +273,18 @@ def isolate(slice_: Slice, isolated: bool) -> Step:
     )
 
 
-def test_isolation_acts_at_once_and_begins_an_epoch_for_each_vm() -> None:
+def test_isolation_takes_effect_immediately_and_starts_an_epoch_per_vm() -> None:
     slice_ = a_slice(vms=[a_vm("vm0"), a_vm("vm1")], maintenances=[a_maintenance("m0")])
     audiences = isolate(slice_, True).slice.audiences
-    assert {name: each.incarnation for name, each in audiences.items()} == {
+    assert {name: audience.incarnation for name, audience in audiences.items()} == {
         "group0/vm0": 1,
         "group0/vm1": 0,
     }
-    assert {each.epoch for each in audiences.values()} == {"epoch1"}
+    assert {audience.epoch for audience in audiences.values()} == {"epoch1"}
 
 
 @pytest.mark.parametrize("live", [True, False])
-def test_the_end_of_isolation_begins_an_epoch_for_the_group(live: bool) -> None:
+def test_ending_isolation_starts_an_epoch_for_the_group(live: bool) -> None:
     slice_ = a_slice(
         groups=[a_group(isolated=True)],
         vms=[a_vm("vm0"), a_vm("vm1")],

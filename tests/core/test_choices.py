@@ -1,4 +1,4 @@
-"""What can be asked of a maintenance, written out by hand."""
+"""Available commands per maintenance state, listed by hand."""
 
 from dataclasses import replace
 
@@ -32,6 +32,6 @@ CASES: dict[str, tuple[Maintenance, set[str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_can_be_asked_depends_on_where_it_is(case: str) -> None:
+def test_available_commands_depend_on_the_state(case: str) -> None:
     maintenance, expected = CASES[case]
     assert set(choices(maintenance)) == expected

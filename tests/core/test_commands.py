@@ -1,4 +1,4 @@
-"""Approving, starting, working and ending: what each command does in each phase."""
+"""Commands: approval, start, driver work and completion in each phase."""
 
 from time import process_time
 
@@ -36,7 +36,7 @@ def approve(slice_: Slice, *event_ids: str, by: str = "vm0") -> Step:
 
 
 def of_two_groups() -> Slice:
-    """The maintenance m0 of a host that is shared by two groups."""
+    """Return a slice with maintenance m0 of a host that two groups share."""
     events = [an_event("e0"), an_event("e1", group="group1", resources=("vm1",))]
     return a_slice(maintenances=[a_maintenance("m0", events=events)])
 
@@ -50,14 +50,14 @@ def test_the_last_missing_approval_starts_the_maintenance_in_the_same_step() -> 
     assert [type(fact) for fact in step.facts] == [f.Approved, f.Started, f.Published]
 
 
-def test_two_groups_on_one_host_start_only_when_both_have_approved() -> None:
-    one = approve(of_two_groups(), "e0")
-    assert one.slice.maintenance("m0").phase is Phase.SCHEDULED
-    both = approve(one.slice, "e1", by="vm1")
+def test_a_host_with_two_groups_starts_when_both_have_approved() -> None:
+    first = approve(of_two_groups(), "e0")
+    assert first.slice.maintenance("m0").phase is Phase.SCHEDULED
+    both = approve(first.slice, "e1", by="vm1")
     assert both.slice.maintenance("m0").phase is Phase.STARTED
 
 
-def test_two_events_of_one_maintenance_are_approved_in_one_step() -> None:
+def test_two_events_of_one_maintenance_can_be_approved_in_one_step() -> None:
     step = approve(of_two_groups(), "e0", "e1")
     assert step.slice.maintenance("m0").phase is Phase.STARTED
 
@@ -67,7 +67,7 @@ def test_an_approval_that_starts_nothing_changes_no_document() -> None:
     assert [type(fact) for fact in step.facts] == [f.Approved]
 
 
-def test_the_journal_says_who_approved_and_by_which_way() -> None:
+def test_the_journal_records_who_approved_and_how() -> None:
     step = commands.approve(
         of_two_groups(), ["e1"], by="alice", via=Via.CONTROL, now=NOON, rules=RULES
     )
@@ -90,7 +90,9 @@ def test_approving_twice_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTED, *OVER])
-def test_approving_what_has_started_or_is_over_changes_nothing(phase: Phase) -> None:
+def test_approving_started_or_finished_maintenance_changes_nothing(
+    phase: Phase,
+) -> None:
     slice_ = in_phase(phase)
     assert approve(slice_, "e0") == Step(slice_)
 
@@ -101,7 +103,7 @@ def test_an_event_may_be_approved_by_a_vm_that_it_does_not_list() -> None:
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_an_event_stays_an_event_of_its_audience_when_it_is_over(phase: Phase) -> None:
+def test_a_finished_event_still_belongs_to_its_audience(phase: Phase) -> None:
     audience = Audience(name="group0", group="group0", epoch="epoch0")
     commands.check_may_approve([("e0", a_maintenance(phase=phase))], audience)
 
@@ -113,20 +115,20 @@ def test_an_event_stays_an_event_of_its_audience_when_it_is_over(phase: Phase) -
         Audience(name="group0/vm9", group="group0", vm="vm9", epoch="epoch0"),
     ],
 )
-def test_an_event_cannot_be_approved_by_those_who_do_not_see_it(
+def test_an_event_cannot_be_approved_by_an_audience_that_does_not_see_it(
     audience: Audience,
 ) -> None:
     with pytest.raises(UnknownEvent, match="e0"):
         commands.check_may_approve([("e0", a_maintenance())], audience)
 
 
-def test_one_unknown_id_among_known_ones_is_refused_by_its_name() -> None:
+def test_one_unknown_id_among_known_ones_is_refused_by_name() -> None:
     audience = Audience(name="group0", group="group0", epoch="epoch0")
     with pytest.raises(UnknownEvent, match="e7"):
         commands.check_may_approve([("e0", a_maintenance()), ("e7", None)], audience)
 
 
-def test_the_id_of_a_maintenance_is_no_event() -> None:
+def test_a_maintenance_id_is_not_an_event_id() -> None:
     audience = Audience(name="group0", group="group0", epoch="epoch0")
     with pytest.raises(UnknownEvent, match="m0"):
         commands.check_may_approve([("m0", a_maintenance("m0"))], audience)
@@ -135,7 +137,7 @@ def test_the_id_of_a_maintenance_is_no_event() -> None:
 # --- time --------------------------------------------------------------------
 
 
-def test_without_approval_it_starts_at_not_before_and_never_earlier() -> None:
+def test_unapproved_maintenance_starts_at_not_before() -> None:
     slice_ = in_phase(Phase.SCHEDULED)
     not_before = NOON + 15 * MINUTE
     early = commands.tick(slice_, not_before - SECOND, RULES)
@@ -146,14 +148,14 @@ def test_without_approval_it_starts_at_not_before_and_never_earlier() -> None:
     assert started.events[0].approved_at is None
 
 
-def test_a_timer_that_rings_twice_does_nothing_the_second_time() -> None:
+def test_a_second_tick_at_the_same_time_does_nothing() -> None:
     once = commands.tick(in_phase(Phase.SCHEDULED), NOON + 15 * MINUTE, RULES)
     twice = commands.tick(once.slice, NOON + 15 * MINUTE, RULES)
     assert twice == Step(once.slice)
 
 
 def worked(duration: int, type_: EventType = EventType.REBOOT) -> Slice:
-    """A maintenance that started at noon and whose work is done."""
+    """Return a slice whose maintenance started at noon and whose work is done."""
     return a_slice(
         maintenances=[
             a_maintenance(
@@ -170,7 +172,7 @@ def worked(duration: int, type_: EventType = EventType.REBOOT) -> Slice:
 @pytest.mark.parametrize(
     ("duration", "seconds"), [(-1, 5), (0, 5), (4, 5), (5, 5), (9, 9), (600, 600)]
 )
-def test_it_completes_when_it_was_shown_and_its_duration_is_over(
+def test_it_completes_after_the_minimum_display_time_and_its_duration(
     duration: int, seconds: int
 ) -> None:
     slice_, end = worked(duration), NOON + seconds * SECOND
@@ -183,7 +185,7 @@ def test_it_completes_when_it_was_shown_and_its_duration_is_over(
     assert [type(fact) for fact in step.facts] == [f.Completed, f.Published]
 
 
-def test_how_long_it_is_shown_may_be_set_for_each_type() -> None:
+def test_the_minimum_display_time_is_configurable_per_type() -> None:
     rules = Rules(shown={**RULES.shown, EventType.FREEZE: MINUTE})
     freeze = worked(-1, EventType.FREEZE).maintenance("m0")
     reboot = worked(-1, EventType.REBOOT).maintenance("m0")
@@ -191,24 +193,24 @@ def test_how_long_it_is_shown_may_be_set_for_each_type() -> None:
     assert next_moment(reboot, NOON, rules) == NOON + 5 * SECOND
 
 
-def test_it_does_not_complete_while_work_is_open() -> None:
+def test_it_does_not_complete_while_work_is_pending() -> None:
     slice_ = in_phase(Phase.STARTED)
     assert commands.tick(slice_, NOON + 60 * MINUTE, RULES) == Step(slice_)
     assert next_moment(slice_.maintenance("m0"), NOON, RULES) is None
 
 
-def test_time_moves_a_scheduled_maintenance_next_at_not_before() -> None:
+def test_the_next_moment_of_scheduled_maintenance_is_not_before() -> None:
     scheduled = a_maintenance(not_before=NOON + MINUTE)
     approved = a_maintenance(
         not_before=NOON + MINUTE, events=[an_event(approved_at=NOON)]
     )
     assert next_moment(scheduled, NOON, RULES) == NOON + MINUTE
     assert next_moment(approved, NOON, RULES) == NOON + MINUTE
-    assert next_moment(scheduled, NOON + MINUTE, RULES) is None  # a gate holds it
+    assert next_moment(scheduled, NOON + MINUTE, RULES) is None  # blocked by a gate
 
 
 @pytest.mark.parametrize("phase", OVER)
-def test_time_moves_nothing_that_is_over(phase: Phase) -> None:
+def test_finished_maintenance_has_no_next_moment(phase: Phase) -> None:
     assert next_moment(a_maintenance(phase=phase), NOON, RULES) is None
 
 
@@ -232,7 +234,7 @@ def of_two_vms() -> Slice:
     )
 
 
-def test_each_call_of_the_driver_is_an_attempt() -> None:
+def test_each_driver_call_is_an_attempt() -> None:
     first = begin(in_phase(Phase.STARTED))
     second = begin(first.slice)
     assert first.facts == (f.WorkBegan(at=NOON, maintenance="m0", attempt=1),)
@@ -240,11 +242,11 @@ def test_each_call_of_the_driver_is_an_attempt() -> None:
 
 
 @pytest.mark.parametrize("phase", [Phase.SCHEDULED, *OVER])
-def test_there_is_no_work_unless_it_has_started(phase: Phase) -> None:
+def test_no_work_begins_unless_the_maintenance_has_started(phase: Phase) -> None:
     assert begin(in_phase(phase)).facts == ()
 
 
-def test_the_driver_waits_for_the_lead() -> None:
+def test_the_driver_waits_for_the_lead_time() -> None:
     rules = Rules(lead=2 * SECOND)
     slice_ = in_phase(Phase.STARTED)
     maintenance = slice_.maintenance("m0")
@@ -254,49 +256,49 @@ def test_the_driver_waits_for_the_lead() -> None:
 
 
 def test_work_is_reported_vm_by_vm() -> None:
-    one = report(of_two_vms(), "vm1")
-    assert one.slice.maintenance("m0").to_do == ("vm0",)
-    both = report(one.slice, "vm0")
+    first = report(of_two_vms(), "vm1")
+    assert first.slice.maintenance("m0").to_do == ("vm0",)
+    both = report(first.slice, "vm0")
     assert both.slice.maintenance("m0").to_do == ()
 
 
-def test_ten_thousand_reports_take_no_ten_seconds() -> None:
+def test_ten_thousand_reports_take_under_a_second() -> None:
     vms = tuple(f"vm{number}" for number in range(10_000))
-    one = a_maintenance(phase=Phase.STARTED, events=[an_event(resources=vms)])
-    slice_ = a_slice(maintenances=[one])
+    maintenance = a_maintenance(phase=Phase.STARTED, events=[an_event(resources=vms)])
+    slice_ = a_slice(maintenances=[maintenance])
     began = process_time()
     step = commands.report_work(slice_, "m0", vms=vms, now=NOON, rules=RULES)
     assert process_time() - began < 1
     assert not step.slice.maintenances["m0"].to_do
 
 
-def test_work_that_was_reported_before_is_not_reported_again() -> None:
+def test_a_repeated_work_report_changes_nothing() -> None:
     once = report(of_two_vms(), "vm1")
     assert report(once.slice, "vm1") == Step(once.slice)
 
 
-def test_work_on_a_vm_that_is_not_listed_is_not_reported() -> None:
+def test_a_report_for_an_unlisted_vm_is_ignored() -> None:
     slice_ = of_two_vms()
     assert report(slice_, "vm7") == Step(slice_)
 
 
 @pytest.mark.parametrize("phase", [Phase.SCHEDULED, *OVER])
 @pytest.mark.parametrize("failed", [False, True])
-def test_a_report_comes_to_nothing_unless_it_has_started(
+def test_a_report_is_ignored_unless_the_maintenance_has_started(
     phase: Phase, failed: bool
 ) -> None:
     slice_ = in_phase(phase)
     assert report(slice_, "vm0", failed=failed) == Step(slice_)
 
 
-def test_the_last_report_completes_what_was_shown_long_enough() -> None:
+def test_the_last_report_completes_it_after_the_minimum_display_time() -> None:
     step = commands.report_work(
         in_phase(Phase.STARTED), "m0", vms=["vm0"], now=NOON + MINUTE, rules=RULES
     )
     assert step.slice.maintenance("m0").phase is Phase.COMPLETED
 
 
-def test_a_driver_that_fails_leaves_the_maintenance_started_and_stuck() -> None:
+def test_a_driver_failure_leaves_the_maintenance_started_and_stuck() -> None:
     step = report(of_two_vms(), "vm0", failed=True)
     stuck = step.slice.maintenance("m0")
     assert (stuck.phase, stuck.stuck_since) == (Phase.STARTED, NOON)
@@ -314,7 +316,7 @@ def test_it_is_stuck_since_the_first_failure() -> None:
     assert second.slice.maintenance("m0").stuck_since == NOON
 
 
-def test_what_is_done_while_it_is_stuck_counts() -> None:
+def test_work_done_while_stuck_counts() -> None:
     stuck = report(of_two_vms(), "vm0", failed=True)
     done = report(stuck.slice, "vm1").slice.maintenance("m0")
     assert (done.to_do, done.stuck_since) == (("vm0",), NOON)

@@ -1,4 +1,4 @@
-"""Durations are read as people write them, and written so that they can be read."""
+"""Durations: parsing human notation and formatting it back."""
 
 from datetime import timedelta
 
@@ -29,29 +29,29 @@ from forewarn.errors import InvalidInput
         (timedelta(minutes=2), 120),
     ],
 )
-def test_what_people_write_is_read(text: str | float, seconds: float) -> None:
+def test_human_notation_is_parsed(text: str | float, seconds: float) -> None:
     assert duration_of(text) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize("text", ["", "m", "soon", "-5m", "5 minutes", "1m1h", "1e3"])
-def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
+def test_an_invalid_duration_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InvalidInput, match="1h30m"):
         duration_of(text)
 
 
 @given(st.integers(min_value=0, max_value=10**12))
-def test_what_is_written_is_read_again(milliseconds: int) -> None:
+def test_a_formatted_duration_parses_to_the_same_value(milliseconds: int) -> None:
     duration = timedelta(milliseconds=milliseconds)
     assert duration_of(written(duration)) == duration
 
 
 @pytest.mark.parametrize("number", [-1, -0.5, float("nan"), True])
-def test_a_number_that_is_no_duration_is_refused(number: float) -> None:
+def test_an_invalid_number_is_refused(number: float) -> None:
     with pytest.raises(InvalidInput, match="is not a duration"):
         duration_of(number)
 
 
 @pytest.mark.parametrize("much", ["999999999d999999999h", 1e300, float("inf")])
-def test_what_is_longer_than_any_time_is_refused(much: str | float) -> None:
+def test_an_excessive_duration_is_refused(much: str | float) -> None:
     with pytest.raises(InvalidInput, match="longer than time"):
         duration_of(much)

@@ -1,4 +1,4 @@
-"""The fleet file: what is read, what is refused and where, and the way back."""
+"""Fleet file: parsing, refusals with their location, and writing it back."""
 
 import tomllib
 
@@ -60,7 +60,7 @@ vm_id = "7"
 """
 
 
-def test_everything_that_can_be_written_is_read() -> None:
+def test_every_key_is_read() -> None:
     fleet = read(WHOLE)
     assert fleet.hosts == {"host-a": Host(name="host-a")}
     assert fleet.groups == {
@@ -94,7 +94,7 @@ def test_everything_that_can_be_written_is_read() -> None:
     }
 
 
-def test_what_is_left_out_has_a_default() -> None:
+def test_missing_keys_get_defaults() -> None:
     fleet = read('[[groups]]\nname = "web"\nkind = "scale-set"')
     group = fleet.groups["web"]
     assert (group.listening, group.isolated) == (Listening.ON_DEMAND, False)
@@ -128,7 +128,7 @@ def test_a_vm_without_a_group_is_in_the_group_of_its_own_name(group: str) -> Non
     }
 
 
-def test_a_standalone_group_gives_its_vm_settings() -> None:
+def test_a_standalone_group_configures_its_vm() -> None:
     fleet = read(
         '[[vms]]\nname = "vm0"\n'
         '[[groups]]\nname = "vm0"\nkind = "standalone"\nlistening = "always"'
@@ -138,7 +138,7 @@ def test_a_standalone_group_gives_its_vm_settings() -> None:
 
 
 @pytest.mark.parametrize("group", ["", 'group = "web"'])
-def test_a_vm_cannot_have_the_name_of_another_kind_of_group_it_is_in(
+def test_a_vm_cannot_share_its_name_with_a_group_of_another_kind(
     group: str,
 ) -> None:
     with pytest.raises(InvalidInput, match="VM web: the group web"):
@@ -148,7 +148,7 @@ def test_a_vm_cannot_have_the_name_of_another_kind_of_group_it_is_in(
         )
 
 
-def test_a_standalone_group_holds_no_vm_but_its_own() -> None:
+def test_a_standalone_group_holds_only_its_own_vm() -> None:
     with pytest.raises(InvalidInput, match="VM vm1: the group vm0"):
         read(
             '[[groups]]\nname = "vm0"\nkind = "standalone"\n'
@@ -168,20 +168,20 @@ def test_a_name_has_up_to_80_of_the_allowed_characters(name: str) -> None:
     "name", ["", "x" * 81, "a b", "a/b", "ü", "a\n", 7, True, ["a"], {"a": 1}]
 )
 @pytest.mark.parametrize("table", ["hosts", "groups", "vms"])
-def test_no_other_name_is_taken(table: str, name: object) -> None:
+def test_an_invalid_name_is_refused(table: str, name: object) -> None:
     row = {"name": name, "kind": "scale-set"} if table == "groups" else {"name": name}
     with pytest.raises(InvalidInput, match="a name of 1 to 80"):
         read_fleet({table: [row]})
 
 
 @pytest.mark.parametrize("table", ["hosts", "groups", "vms"])
-def test_a_name_is_needed(table: str) -> None:
+def test_a_name_is_required(table: str) -> None:
     with pytest.raises(InvalidInput, match=rf"\[\[{table}\]\] 1: name is missing"):
         read_fleet({table: [{}]})
 
 
 @pytest.mark.parametrize("table", ["hosts", "groups", "vms"])
-def test_names_are_unique_whatever_their_case(table: str) -> None:
+def test_names_are_unique_regardless_of_case(table: str) -> None:
     rows = [{"name": "One"}, {"name": "oNE"}]
     if table == "groups":
         rows = [{**row, "kind": "scale-set"} for row in rows]
@@ -189,7 +189,7 @@ def test_names_are_unique_whatever_their_case(table: str) -> None:
         read_fleet({table: rows})
 
 
-def test_groups_and_hosts_are_named_in_any_case_and_kept_as_declared() -> None:
+def test_references_ignore_case_and_take_the_declared_spelling() -> None:
     vm = read(
         '[[hosts]]\nname = "Host-A"\n[[groups]]\nname = "Web"\nkind = "scale-set"\n'
         '[[vms]]\nname = "vm0"\ngroup = "wEB"\nhost = "hOST-a"'
@@ -197,12 +197,12 @@ def test_groups_and_hosts_are_named_in_any_case_and_kept_as_declared() -> None:
     assert (vm.group, vm.host) == ("Web", "Host-A")
 
 
-def test_a_group_that_is_not_declared_is_refused() -> None:
+def test_an_undeclared_group_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"fleet\.toml: VM vm0: group web is not"):
         read('[[vms]]\nname = "vm0"\ngroup = "web"')
 
 
-def test_a_host_that_is_not_declared_is_refused() -> None:
+def test_an_undeclared_host_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"fleet\.toml: VM vm0: host host-a is not"):
         read('[[vms]]\nname = "vm0"\nhost = "host-a"')
 
@@ -218,12 +218,12 @@ def test_a_host_that_is_not_declared_is_refused() -> None:
         ("FD00:0::1", "fd00::1"),
     ],
 )
-def test_addresses_are_kept_in_one_form(written: str, kept: str) -> None:
+def test_addresses_are_normalized(written: str, kept: str) -> None:
     assert read_vm({"name": "vm0", "addresses": [written]}, "vm").addresses == (kept,)
 
 
 @pytest.mark.parametrize("address", ["", "10.0.0", "10.0.0.0/8", "host", 167772161])
-def test_what_is_no_address_is_refused(address: object) -> None:
+def test_an_invalid_address_is_refused(address: object) -> None:
     with pytest.raises(InvalidInput, match=r"vm\.addresses\[1\]: expected an IPv4"):
         read_vm({"name": "vm0", "addresses": ["10.0.0.1", address]}, "vm")
 
@@ -237,7 +237,7 @@ def test_an_address_belongs_to_one_vm(again: str) -> None:
         )
 
 
-# --- warnings and the way back -----------------------------------------------
+# --- warnings and writing back -----------------------------------------------
 
 
 def placed(*domains: str) -> str:
@@ -251,21 +251,21 @@ def placed(*domains: str) -> str:
     )
 
 
-def test_a_placement_that_defeats_the_update_domains_is_warned_about() -> None:
+def test_a_placement_that_defeats_update_domains_causes_a_warning() -> None:
     (warning,) = warnings(read(placed("update_domain = 0", "update_domain = 1")))
     assert "host host-a" in warning
     assert "group web" in warning
 
 
 @pytest.mark.parametrize("other", ["update_domain = 0", ""])
-def test_any_other_placement_is_fine(other: str) -> None:
+def test_other_placements_cause_no_warning(other: str) -> None:
     assert warnings(read(placed("update_domain = 0", other))) == []
 
 
 @pytest.mark.parametrize(
     "text", [WHOLE, placed("", "update_domain = 0"), '[[vms]]\nname = "vm0"']
 )
-def test_what_is_written_is_read_back(text: str) -> None:
+def test_a_written_fleet_is_read_back_unchanged(text: str) -> None:
     fleet = read(text)
     written = {
         "hosts": [host_table(host) for host in fleet.hosts.values()],
@@ -277,12 +277,12 @@ def test_what_is_written_is_read_back(text: str) -> None:
     assert read_fleet(written) == fleet
 
 
-def test_what_only_the_service_knows_of_a_group_is_taken_and_ignored() -> None:
+def test_the_service_s_own_keys_of_a_group_are_accepted_and_ignored() -> None:
     table = {**group_table(read(WHOLE).groups["web"]), "last_request": "today"}
     assert read_group(table, "place") == read(WHOLE).groups["web"]
 
 
-def test_a_table_has_every_key_of_the_file() -> None:
+def test_a_table_contains_every_key_of_the_file() -> None:
     table = vm_table(VM(name="vm0", group="vm0"))
     assert set(table) == set(tomllib.loads(WHOLE)["vms"][0])
     assert table["host"] is None

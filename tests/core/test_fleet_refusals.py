@@ -1,4 +1,4 @@
-"""Bad keys and bad values of the fleet file: refused with place and expectation."""
+"""Fleet file refusals: the location and the expected value of every bad entry."""
 
 import tomllib
 
@@ -38,7 +38,7 @@ from forewarn.errors import InvalidInput
         ),
     ],
 )
-def test_an_unknown_key_is_refused_with_its_place(text: str, complaint: str) -> None:
+def test_an_unknown_key_is_refused_with_its_location(text: str, complaint: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         read_fleet(tomllib.loads(text), "fleet.toml")
     assert complaint in str(refused.value)
@@ -60,7 +60,7 @@ def test_an_unknown_key_is_refused_with_its_place(text: str, complaint: str) -> 
         ("isolated", "true", "true or false"),
     ],
 )
-def test_a_bad_value_of_a_group_is_refused_with_what_was_expected(
+def test_a_bad_group_value_is_refused_with_the_expected_one(
     key: str, value: object, expected: str
 ) -> None:
     table = {"name": "g", "kind": "scale-set", key: value}
@@ -98,7 +98,7 @@ def test_a_group_needs_a_kind() -> None:
         ("size", "x" * 1001, "text of at most 1000"),
     ],
 )
-def test_a_bad_value_of_a_vm_is_refused_with_what_was_expected(
+def test_a_bad_vm_value_is_refused_with_the_expected_one(
     key: str, value: object, expected: str
 ) -> None:
     with pytest.raises(InvalidInput) as refused:

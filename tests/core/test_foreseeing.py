@@ -1,4 +1,4 @@
-"""What would become of a maintenance, before it is announced."""
+"""Previews: what would happen to a maintenance before it is announced."""
 
 from collections.abc import Callable, Iterable
 
@@ -34,39 +34,39 @@ def foreseen(
     new_id: Callable[[], str] | None = None,
     **order: object,
 ) -> list[Explanation]:
-    """What is explained of an order for `vms`, beside others."""
+    """Return the previews of an order for `vms`, next to other maintenance."""
     chosen = [*vms]
     slice_ = a_slice(vms=[*WEB, *chosen], maintenances=others, groups=groups)
     names = tuple(vm.name for vm in chosen)
-    wanted = an_order(vms=names, **order)  # type: ignore[arg-type]  # fields by name
+    requested = an_order(vms=names, **order)  # type: ignore[arg-type]  # fields by name
     step = announce(
         slice_,
-        wanted,
+        requested,
         chosen,
         by="ops",
         new_id=new_id or foreseen_ids(),
         now=NOON,
         rules=RULES,
     )
-    made = [each.maintenance for each in step.facts if isinstance(each, Announced)]
+    ids = [item.maintenance for item in step.facts if isinstance(item, Announced)]
     return [
-        foresee(step.slice, step.slice.maintenance(each), NOON, RULES) for each in made
+        foresee(step.slice, step.slice.maintenance(item), NOON, RULES) for item in ids
     ]
 
 
 def text(explanation: Explanation) -> str:
-    said = [*explanation.sentences]
-    said += [f"{wait.what} {wait.opened_by}" for wait in explanation.waits]
-    return "\n".join(said)
+    sentences = [*explanation.sentences]
+    sentences += [f"{wait.what} {wait.opened_by}" for wait in explanation.waits]
+    return "\n".join(sentences)
 
 
 def gates(explanation: Explanation) -> list[str]:
     return [wait.what for wait in explanation.waits if wait.kind == "gate"]
 
 
-def test_who_has_to_approve_is_told_without_an_id() -> None:
-    (one,) = foreseen(WEB[:1])
-    opening, approval, time, latest = one.sentences
+def test_the_missing_approver_is_named_without_an_id() -> None:
+    (preview,) = foreseen(WEB[:1])
+    opening, approval, time, latest = preview.sentences
     assert opening == "Reboot of web-0 would be announced for 2026-01-05 12:15:00 UTC."
     assert approval == (
         "It waits for an approval: group web has not approved its event (web-0)."
@@ -74,10 +74,10 @@ def test_who_has_to_approve_is_told_without_an_id() -> None:
     )
     assert "its NotBefore" in time
     assert "12:15:00 UTC at the latest" in latest
-    assert one.starts_at_latest == NOON + 15 * MINUTE
+    assert preview.starts_at_latest == NOON + 15 * MINUTE
 
 
-def test_acts_of_one_group_follow_each_other() -> None:
+def test_maintenance_in_one_group_runs_in_sequence() -> None:
     first, second, third = foreseen()
     assert gates(first) == []
     assert second.starts_at_latest is None
@@ -91,41 +91,45 @@ def test_acts_of_one_group_follow_each_other() -> None:
     )
 
 
-def test_acts_of_different_groups_do_not_follow_each_other() -> None:
-    found = foreseen([WEB[0], a_vm("db-0", group="db", update_domain=1)])
-    assert [gates(each) for each in found] == [[], []]
+def test_maintenance_in_different_groups_runs_independently() -> None:
+    previews = foreseen([WEB[0], a_vm("db-0", group="db", update_domain=1)])
+    assert [gates(preview) for preview in previews] == [[], []]
 
 
-def test_what_is_announced_already_comes_first_by_its_name() -> None:
+def test_already_announced_maintenance_goes_first_and_is_named() -> None:
     event = an_event(group="web", resources=("web-2",), update_domain=2)
-    (one,) = foreseen(WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON))
-    (gate,) = gates(one)
+    (preview,) = foreseen(
+        WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON)
+    )
+    (gate,) = gates(preview)
     assert "maintenance OLD, Reboot of web-2, comes first" in gate
 
 
-def test_what_comes_later_is_not_waited_for() -> None:
+def test_later_maintenance_does_not_block() -> None:
     event = an_event(group="web", resources=("web-2",), update_domain=2)
     later = a_maintenance("LATER", events=[event], not_before=NOON + 60 * MINUTE)
-    (one,) = foreseen(WEB[:1], later)
-    assert gates(one) == []
+    (preview,) = foreseen(WEB[:1], later)
+    assert gates(preview) == []
 
 
-def test_one_update_domain_is_touched_at_once() -> None:
+def test_maintenance_in_the_same_update_domain_does_not_block() -> None:
     event = an_event(group="web", resources=("web-9",), update_domain=0)
-    (one,) = foreseen(WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON))
-    assert gates(one) == []
+    (preview,) = foreseen(
+        WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON)
+    )
+    assert gates(preview) == []
 
 
-def test_what_has_started_shuts_a_gate_already() -> None:
+def test_started_maintenance_blocks_already() -> None:
     event = an_event(group="web", resources=("web-2",), update_domain=2)
     running = a_maintenance("RUN", events=[event], phase=Phase.STARTED)
-    (one,) = foreseen(WEB[:1], running)
-    (gate,) = gates(one)
+    (preview,) = foreseen(WEB[:1], running)
+    (gate,) = gates(preview)
     assert "maintenance RUN" in gate
-    assert "A gate is shut, too" in text(one)
+    assert "A gate is shut, too" in text(preview)
 
 
-def test_an_emergency_would_start_at_once_and_hold_the_next() -> None:
+def test_an_emergency_would_start_immediately_and_block_the_next() -> None:
     first, second, _ = foreseen(emergency=True, reason="smoke")
     assert first.sentences[0] == "Reboot of web-0 would start at once."
     assert "Opened by the driver, or an operator." in text(first)
@@ -135,24 +139,24 @@ def test_an_emergency_would_start_at_once_and_hold_the_next() -> None:
     assert "at present by the one before it, Reboot of web-0, STARTED" in text(second)
 
 
-def test_deletions_go_together_without_ids() -> None:
-    found = foreseen(type_=EventType.TERMINATE, groups=[a_group("web")])
-    assert [gates(each) for each in found] == [[], [], []]
+def test_deletions_do_not_block_each_other() -> None:
+    previews = foreseen(type_=EventType.TERMINATE, groups=[a_group("web")])
+    assert [gates(preview) for preview in previews] == [[], [], []]
 
 
-def test_what_is_due_at_once_names_each_that_holds_it_once() -> None:
+def test_an_immediate_start_names_each_blocker_once() -> None:
     *_, third = foreseen(emergency=True, reason="smoke")
     assert len(gates(third)) == len({*gates(third)}) == 2
     assert "Reboot of web-1, SCHEDULED" in gates(third)[1]
 
 
-def test_no_sentence_holds_an_id() -> None:
-    for each in (*foreseen(), *foreseen(emergency=True, reason="smoke")):
-        assert "?" not in text(each)
-        assert "`forewarn" not in text(each)
+def test_sentences_contain_no_ids() -> None:
+    for preview in (*foreseen(), *foreseen(emergency=True, reason="smoke")):
+        assert "?" not in text(preview)
+        assert "`forewarn" not in text(preview)
 
 
-def test_a_maintenance_that_is_announced_is_called_by_its_id() -> None:
+def test_announced_maintenance_is_called_by_its_id() -> None:
     named = iter(f"ID{number}" for number in range(100))
     _, second, _ = foreseen(new_id=lambda: next(named))
     assert "maintenance ID0, Reboot of web-0" in text(second)

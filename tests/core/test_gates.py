@@ -1,4 +1,4 @@
-"""Why a maintenance that is due does not start yet, and when it does."""
+"""Gates: why due maintenance does not start yet, and when it does."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ PLANNED = [EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY]
 
 
 def running(*events: Event) -> Maintenance:
-    """A maintenance that has started: in update domain 0 unless told otherwise."""
+    """Return a started maintenance, by default in update domain 0."""
     return a_maintenance("running", phase=Phase.STARTED, events=events)
 
 
@@ -34,7 +34,7 @@ def due(
     source: EventSource = EventSource.PLATFORM,
     cause: Cause = Cause.PLATFORM,
 ) -> Maintenance:
-    """A maintenance whose time has come: in update domain 1 unless told otherwise."""
+    """Return a due maintenance, by default in update domain 1."""
     shares = events or (an_event(f"e-{maintenance_id}", update_domain=1),)
     return a_maintenance(
         maintenance_id,
@@ -51,7 +51,7 @@ def tick(*maintenances: Maintenance) -> Step:
 
 
 def started(step: Step) -> list[str]:
-    """What the step started, in its order."""
+    """Return what the step started, in order."""
     return [fact.maintenance for fact in step.facts if isinstance(fact, f.Started)]
 
 
@@ -64,11 +64,11 @@ def test_planned_maintenance_waits_for_another_update_domain(type_: EventType) -
 
 
 @pytest.mark.parametrize("phase", [Phase.COMPLETED, Phase.CANCELED, Phase.FAILED])
-def test_what_is_over_holds_nothing(phase: Phase) -> None:
+def test_finished_maintenance_blocks_nothing(phase: Phase) -> None:
     assert started(tick(a_maintenance("over", phase=phase), due())) == ["due"]
 
 
-def test_what_is_only_scheduled_holds_nothing() -> None:
+def test_maintenance_that_is_not_due_blocks_nothing() -> None:
     later = a_maintenance("later", not_before=NOON + MINUTE)
     assert started(tick(later, due())) == ["due"]
 
@@ -78,13 +78,13 @@ def test_maintenance_of_the_same_update_domain_does_not_wait() -> None:
     assert started(tick(running(), due("due", here))) == ["due"]
 
 
-def test_a_vm_without_update_domain_is_never_in_the_same() -> None:
+def test_vms_without_update_domain_never_share_one() -> None:
     nowhere = an_event("e1", update_domain=None, resources=("vm1",))
     domainless = an_event("e0", update_domain=None)
     assert started(tick(running(domainless), due("due", nowhere))) == []
 
 
-def test_in_one_group_only_the_same_update_domain_may_be_touched() -> None:
+def test_only_one_update_domain_of_a_group_at_a_time() -> None:
     both = (
         an_event("e1", update_domain=0, resources=("vm1",)),
         an_event("e2", update_domain=1, resources=("vm2",)),
@@ -93,12 +93,12 @@ def test_in_one_group_only_the_same_update_domain_may_be_touched() -> None:
     assert started(tick(running(*both), due("due", an_event("e0")))) == []
 
 
-def test_a_maintenance_of_another_group_holds_nothing() -> None:
+def test_maintenance_of_another_group_blocks_nothing() -> None:
     elsewhere = an_event("e0", group="group1", resources=("vm1",))
     assert started(tick(running(elsewhere), due())) == ["due"]
 
 
-def test_a_shut_gate_in_one_group_holds_the_maintenance_in_all_of_them() -> None:
+def test_a_gate_in_one_group_blocks_the_maintenance_in_all_its_groups() -> None:
     shares = (
         an_event("e1", update_domain=1),
         an_event("e2", group="group1", update_domain=0, resources=("vm1",)),
@@ -107,7 +107,7 @@ def test_a_shut_gate_in_one_group_holds_the_maintenance_in_all_of_them() -> None
     assert step.slice.maintenance("due").phase is Phase.SCHEDULED
 
 
-def test_the_same_update_domain_counts_group_by_group() -> None:
+def test_update_domains_are_compared_per_group() -> None:
     mine = an_event("e1", update_domain=0)
     theirs = an_event("e2", group="group1", update_domain=7, resources=("vm1",))
     assert started(tick(running(), due("due", mine, theirs))) == ["due"]
@@ -124,7 +124,7 @@ def test_the_same_update_domain_counts_group_by_group() -> None:
         (EventType.REBOOT, EventSource.PLATFORM, Cause.HOST_FAILURE),
     ],
 )
-def test_what_the_platform_did_not_plan_is_not_held(
+def test_unplanned_maintenance_is_not_blocked(
     type_: EventType, source: EventSource, cause: Cause
 ) -> None:
     unplanned = due(type_=type_, source=source, cause=cause)
@@ -140,7 +140,7 @@ def test_what_the_platform_did_not_plan_is_not_held(
         (EventType.REBOOT, EventSource.PLATFORM, Cause.HOST_FAILURE),
     ],
 )
-def test_what_the_platform_did_not_plan_holds_what_it_did(
+def test_unplanned_maintenance_blocks_planned_maintenance(
     type_: EventType, source: EventSource, cause: Cause
 ) -> None:
     unplanned = a_maintenance(
@@ -149,7 +149,7 @@ def test_what_the_platform_did_not_plan_holds_what_it_did(
     assert started(tick(unplanned, due())) == []
 
 
-def test_degraded_hardware_is_planned_too() -> None:
+def test_degraded_hardware_counts_as_planned() -> None:
     assert started(tick(running(), due(cause=Cause.DEGRADED))) == []
 
 
@@ -163,7 +163,7 @@ def test_an_emergency_waits_unless_it_ignores_gates() -> None:
     assert started(tick(running(), urgent)) == ["due"]
 
 
-def test_an_approval_does_not_open_the_gate() -> None:
+def test_an_approval_does_not_unblock_a_gate() -> None:
     waiting = a_maintenance("due", events=[an_event("e1", update_domain=1)])
     slice_ = a_slice(maintenances=[running(), waiting])
     step = commands.approve(
@@ -173,21 +173,21 @@ def test_an_approval_does_not_open_the_gate() -> None:
     assert started(step) == []
 
 
-def test_a_completion_starts_the_next_one_in_the_same_step() -> None:
+def test_a_completion_starts_the_next_in_the_same_step() -> None:
     ending = a_maintenance("running", phase=Phase.STARTED, done=("vm0",))
     now = NOON + 5 * SECOND
     step = commands.tick(a_slice(maintenances=[ending, due()]), now, RULES)
     assert [type(fact) for fact in step.facts] == [f.Completed, f.Started, f.Published]
 
 
-def test_giving_up_a_stuck_one_starts_the_next_one() -> None:
+def test_closing_a_stuck_maintenance_starts_the_next() -> None:
     stuck = a_maintenance("m0", phase=Phase.STARTED, stuck_since=NOON)
     slice_ = a_slice(maintenances=[stuck, due()])
     step = commands.close(slice_, "m0", by="ops", reason=None, now=NOON, rules=RULES)
     assert started(step) == ["due"]
 
 
-def test_the_gate_names_what_holds_it() -> None:
+def test_a_gate_names_its_blocker() -> None:
     slice_ = a_slice(maintenances=[running(), due()])
     (gate,) = policy.gates(slice_, slice_.maintenance("due"), NOON)
     assert (gate.kind, gate.group) == ("update-domain", "group0")
@@ -198,7 +198,7 @@ def test_the_gate_names_what_holds_it() -> None:
 # --- the queue ---------------------------------------------------------------
 
 
-def test_of_several_due_ones_only_the_oldest_starts() -> None:
+def test_only_the_oldest_of_several_due_ones_starts() -> None:
     younger = a_maintenance(
         "younger", not_before=NOON - MINUTE, events=[an_event("e0", update_domain=0)]
     )
@@ -208,7 +208,7 @@ def test_of_several_due_ones_only_the_oldest_starts() -> None:
     assert started(tick(younger, older)) == ["older"]
 
 
-def test_equal_ones_start_in_the_order_of_announcement() -> None:
+def test_ties_start_in_order_of_announcement() -> None:
     first = due("first", an_event("e0", update_domain=0))
     second = due("second", an_event("e1", update_domain=1))
     assert started(tick(first, second)) == ["first"]
@@ -216,7 +216,7 @@ def test_equal_ones_start_in_the_order_of_announcement() -> None:
 
 
 def queue() -> Iterable[Maintenance]:
-    """One is running in group0; an older one of both groups waits behind it."""
+    """Return one running in group0, and an older one of both groups that it blocks."""
     older = a_maintenance(
         "older",
         not_before=NOON - MINUTE,
@@ -228,18 +228,18 @@ def queue() -> Iterable[Maintenance]:
     return running(), older
 
 
-def test_a_younger_one_waits_behind_an_older_one_that_is_held() -> None:
+def test_a_younger_one_queues_after_a_blocked_older_one() -> None:
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
     assert started(tick(*queue(), younger)) == []
 
 
-def test_even_one_that_no_gate_holds_waits_behind_an_older_one() -> None:
+def test_an_unblocked_one_still_queues_after_an_older_one() -> None:
     harmless = due("harmless", an_event("e3", update_domain=0))
     assert started(tick(running(), harmless)) == ["harmless"]
     assert started(tick(*queue(), harmless)) == []
 
 
-def test_the_queue_reaches_from_group_to_group() -> None:
+def test_the_queue_extends_across_groups() -> None:
     younger = due(
         "younger",
         an_event("e3", group="group1", resources=("vm1",)),
@@ -253,7 +253,7 @@ def test_the_queue_reaches_from_group_to_group() -> None:
     assert started(tick(*queue(), younger, youngest)) == []
 
 
-def test_what_the_platform_did_not_plan_does_not_queue() -> None:
+def test_unplanned_maintenance_does_not_queue() -> None:
     preempt = due(
         "preempt",
         an_event("e3", group="group1", resources=("vm1",)),
@@ -263,7 +263,7 @@ def test_what_the_platform_did_not_plan_does_not_queue() -> None:
     assert started(tick(*queue(), preempt)) == ["preempt"]
 
 
-def test_nothing_queues_behind_what_the_platform_did_not_plan() -> None:
+def test_nothing_queues_after_unplanned_maintenance() -> None:
     later, now = NOON + 15 * MINUTE, NOON + MINUTE
     coupled = a_maintenance(
         "coupled",
@@ -296,14 +296,14 @@ def test_one_that_ignores_gates_does_not_queue() -> None:
     assert started(tick(*queue(), urgent)) == ["urgent"]
 
 
-def test_one_that_is_not_due_holds_no_queue() -> None:
+def test_one_that_is_not_due_does_not_hold_up_the_queue() -> None:
     waiting, older = queue()
     patient = a_maintenance("older", events=older.events)
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
     assert started(tick(waiting, patient, younger)) == ["younger"]
 
 
-def test_canceling_the_one_in_front_lets_the_next_one_start() -> None:
+def test_canceling_the_first_in_the_queue_starts_the_next() -> None:
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
     slice_ = a_slice(maintenances=[*queue(), younger])
     step = commands.cancel(
@@ -312,7 +312,7 @@ def test_canceling_the_one_in_front_lets_the_next_one_start() -> None:
     assert started(step) == ["younger"]
 
 
-def test_a_group_that_is_not_at_hand_keeps_its_maintenance_waiting() -> None:
+def test_maintenance_waits_while_one_of_its_groups_is_not_loaded() -> None:
     whole = a_slice(maintenances=[due("due", *queue_shares())])
     part = Slice(
         groups={"group0": whole.groups["group0"]},

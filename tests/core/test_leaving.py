@@ -1,4 +1,4 @@
-"""VMs that leave the fleet, or their host, while something is announced for them."""
+"""VMs that leave the fleet or their host during an announced maintenance."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,25 +35,23 @@ DB = an_event("e-db", group="db", resources=("db-0",))
 
 
 def of_host(*, phase: Phase = Phase.SCHEDULED, web: bool = False) -> Slice:
-    """A maintenance of host-a; `web` says whether the group web has approved."""
+    """Return a slice with a maintenance of host-a, approved by group web if `web`."""
     events = (replace(WEB, approved_at=NOON) if web else WEB, DB)
-    one = a_maintenance("m0", host="host-a", phase=phase, events=events)
-    return a_slice(vms=VMS, maintenances=[one])
+    maintenance = a_maintenance("m0", host="host-a", phase=phase, events=events)
+    return a_slice(vms=VMS, maintenances=[maintenance])
 
 
 def change(slice_: Slice, *vms: VM, groups: Sequence[Group] | None = None) -> Step:
-    """Make `vms` all that there are."""
+    """Change the fleet so that `vms` are its only VMs."""
     sets = [*slice_.groups.values()] if groups is None else groups
     current = Fleet(hosts=slice_.hosts, groups=slice_.groups, vms=slice_.vms)
     desired = Fleet(
         hosts=slice_.hosts,
-        groups={each.name: each for each in sets},
-        vms={each.name: each for each in vms},
+        groups={item.name: item for item in sets},
+        vms={item.name: item for item in vms},
     )
-    found = changes.difference(current, desired)
-    return changes.change(
-        slice_, found, by="ops", epoch="epoch1", now=NOON, rules=RULES
-    )
+    diff = changes.difference(current, desired)
+    return changes.change(slice_, diff, by="ops", epoch="epoch1", now=NOON, rules=RULES)
 
 
 def kinds(step: Step) -> list[str]:
@@ -64,26 +62,26 @@ def the_one(step: Step) -> Maintenance:
     return step.slice.maintenances["m0"]
 
 
-def test_a_vm_that_leaves_the_fleet_stays_in_resources_but_is_not_touched() -> None:
+def test_a_vm_that_left_the_fleet_stays_listed_but_is_not_worked_on() -> None:
     step = change(of_host(), *VMS[1:])
     assert the_one(step).event("e-web").resources == ("web-0", "web-1")
     assert the_one(step).to_do == ("web-1", "db-0")
     assert kinds(step) == ["FleetChanged", "VmsLeft"]
 
 
-def test_a_vm_that_is_moved_away_is_not_touched_by_its_old_host() -> None:
+def test_a_moved_vm_is_not_affected_by_its_old_host() -> None:
     step = change(of_host(), replace(VMS[0], host="host-b"), *VMS[1:])
     assert the_one(step).left == ("web-0",)
 
 
-def test_a_move_touches_nothing_that_was_announced_for_vms() -> None:
-    one = a_maintenance("m0", events=[WEB, DB])
-    slice_ = a_slice(vms=VMS, maintenances=[one])
+def test_a_move_does_not_change_maintenance_of_vms() -> None:
+    maintenance = a_maintenance("m0", events=[WEB, DB])
+    slice_ = a_slice(vms=VMS, maintenances=[maintenance])
     step = change(slice_, replace(VMS[0], host="host-b"), *VMS[1:])
-    assert the_one(step) == one
+    assert the_one(step) == maintenance
 
 
-def test_a_move_touches_nothing_that_has_started() -> None:
+def test_a_move_does_not_change_started_maintenance() -> None:
     slice_ = of_host(phase=Phase.STARTED)
     step = change(slice_, replace(VMS[0], host="host-b"), *VMS[1:])
     assert the_one(step) == slice_.maintenances["m0"]
@@ -105,20 +103,22 @@ def test_the_approval_of_a_withdrawn_event_is_not_needed() -> None:
 def test_a_maintenance_without_events_is_canceled() -> None:
     step = change(of_host())
     assert the_one(step).phase is Phase.CANCELED
-    canceled = [fact for fact in step.facts if isinstance(fact, f.Canceled)]
-    assert [(each.by, each.reason) for each in canceled] == [
+    canceled = [
+        candidate for candidate in step.facts if isinstance(candidate, f.Canceled)
+    ]
+    assert [(fact.by, fact.reason) for fact in canceled] == [
         (None, "all its VMs have left")
     ]
 
 
-def test_a_withdrawn_event_can_not_be_approved() -> None:
+def test_a_withdrawn_event_cannot_be_approved() -> None:
     slice_ = change(of_host(), *VMS[:2]).slice
     via = Via.METADATA
     step = commands.approve(slice_, ["e-db"], by="db-0", via=via, now=NOON, rules=RULES)
     assert step.facts == ()
 
 
-def test_a_vm_that_leaves_while_it_is_worked_on_is_no_longer_waited_for() -> None:
+def test_work_does_not_wait_for_a_vm_that_left() -> None:
     step = change(of_host(phase=Phase.STARTED), *VMS[:2])
     assert the_one(step).to_do == ("web-0", "web-1")
     assert the_one(step).event("e-db").withdrawn_at is None
@@ -127,17 +127,17 @@ def test_a_vm_that_leaves_while_it_is_worked_on_is_no_longer_waited_for() -> Non
 @pytest.mark.parametrize(
     "changed", [replace(VMS[0], update_domain=1), replace(VMS[0], group="db")]
 )
-def test_group_and_update_domain_stay_while_something_is_announced(changed: VM) -> None:
+def test_group_and_update_domain_cannot_change_during_maintenance(changed: VM) -> None:
     with pytest.raises(InUse, match="m0"):
         change(of_host(), changed, *VMS[1:])
 
 
-def test_a_declared_group_stays_while_something_is_announced() -> None:
+def test_a_declared_group_cannot_be_removed_during_maintenance() -> None:
     with pytest.raises(InUse, match="m0"):
         change(of_host(), *VMS[:2], groups=[a_group("web")])
 
 
-def test_a_change_says_what_it_did_to_what_was_announced() -> None:
+def test_a_change_lists_its_consequences_for_announced_maintenance() -> None:
     assert [*changes.consequences(change(of_host(), *VMS[1:]))] == [
         "maintenance m0 no longer touches web-0"
     ]
@@ -149,13 +149,13 @@ def test_a_change_says_what_it_did_to_what_was_announced() -> None:
     ]
 
 
-# --- VMs that are deleted ----------------------------------------------------
+# --- deleted VMs -------------------------------------------------------------
 
 LONE = replace(a_group("lone", kind=GroupKind.STANDALONE), declared=False)
 
 
 def deleting(*others: Maintenance) -> Slice:
-    """The VM `lone` is being deleted, and nothing is left to do."""
+    """Return a slice in which the deletion of VM `lone` is about to complete."""
     mine = an_event("e-del", group="lone", resources=("lone",), update_domain=None)
     delete = a_maintenance(
         "del",
@@ -167,7 +167,7 @@ def deleting(*others: Maintenance) -> Slice:
     return a_slice(groups=[LONE], maintenances=[replace(delete, removes=True), *others])
 
 
-def test_a_deleted_vm_leaves_the_fleet_with_the_group_that_was_its_own() -> None:
+def test_a_deleted_vm_leaves_the_fleet_together_with_its_own_group() -> None:
     step = commands.tick(deleting(), NOON + 5 * SECOND, RULES)
     assert kinds(step) == ["Completed", "FleetChanged", "FleetChanged"]
     assert not step.slice.vms
@@ -175,7 +175,7 @@ def test_a_deleted_vm_leaves_the_fleet_with_the_group_that_was_its_own() -> None
     assert not step.slice.audiences
 
 
-def test_a_deleted_vm_takes_what_was_scheduled_for_it_along() -> None:
+def test_deleting_a_vm_cancels_its_scheduled_maintenance() -> None:
     its = an_event("e1", group="lone", resources=("lone",), update_domain=None)
     step = commands.tick(
         deleting(a_maintenance("m1", events=[its])), NOON + 5 * SECOND, RULES
@@ -184,7 +184,7 @@ def test_a_deleted_vm_takes_what_was_scheduled_for_it_along() -> None:
     assert not step.slice.groups
 
 
-def test_the_group_of_a_deleted_vm_stays_until_all_that_has_started_is_over() -> None:
+def test_the_group_of_a_deleted_vm_stays_until_started_maintenance_ends() -> None:
     its = an_event("e1", group="lone", resources=("lone",), update_domain=None)
     other = a_maintenance(
         "m1", phase=Phase.STARTED, started_at=NOON + 4 * SECOND, events=[its]
@@ -197,7 +197,7 @@ def test_the_group_of_a_deleted_vm_stays_until_all_that_has_started_is_over() ->
     assert not step.slice.groups
 
 
-def test_the_group_of_a_vm_that_came_back_stays() -> None:
+def test_the_group_of_a_vm_that_returned_stays() -> None:
     its = an_event("e1", group="lone", resources=("lone",), update_domain=None)
     other = a_maintenance("m1", phase=Phase.STARTED, events=[its], done=("lone",))
     back = replace(other, left=("lone",))
@@ -207,7 +207,7 @@ def test_the_group_of_a_vm_that_came_back_stays() -> None:
     assert step.slice.groups.keys() == {"lone"}
 
 
-def test_a_vm_whose_deletion_was_given_up_stays() -> None:
+def test_a_vm_stays_if_its_deletion_is_closed() -> None:
     slice_ = deleting()
     stuck = replace(slice_.maintenances["del"], done=(), stuck_since=NOON)
     step = commands.close(

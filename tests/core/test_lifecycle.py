@@ -1,4 +1,4 @@
-"""The life of a maintenance: which moves there are, and that there are no others."""
+"""Maintenance lifecycle: the allowed transitions, and no others."""
 
 import pytest
 from tests.core.builders import (
@@ -39,20 +39,20 @@ FORBIDDEN = {(here, there) for here in Phase for there in MOVES} - ALLOWED
 
 
 @pytest.mark.parametrize(("here", "there"), sorted(ALLOWED))
-def test_a_maintenance_may_move(here: Phase, there: Phase) -> None:
+def test_an_allowed_transition_is_applied(here: Phase, there: Phase) -> None:
     slice_ = a_slice(maintenances=[a_maintenance("m0", phase=here)])
     moved = lifecycle.apply(slice_, MOVES[there]).maintenance("m0")
     assert moved.phase is there
 
 
 @pytest.mark.parametrize(("here", "there"), sorted(FORBIDDEN))
-def test_no_other_move_is_possible(here: Phase, there: Phase) -> None:
+def test_any_other_transition_is_refused(here: Phase, there: Phase) -> None:
     slice_ = a_slice(maintenances=[a_maintenance("m0", phase=here)])
     with pytest.raises(TooLate, match="m0"):
         lifecycle.apply(slice_, MOVES[there])
 
 
-def test_the_table_of_moves_is_the_one_written_here() -> None:
+def test_the_transition_table_equals_the_one_here() -> None:
     table = {
         (here, there)
         for here, allowed in lifecycle.TRANSITIONS.items()
@@ -62,14 +62,14 @@ def test_the_table_of_moves_is_the_one_written_here() -> None:
     assert set(lifecycle.TRANSITIONS) == set(Phase)
 
 
-def test_a_start_notes_the_time() -> None:
+def test_a_start_records_its_time() -> None:
     slice_ = a_slice(maintenances=[a_maintenance("m0")])
     started = lifecycle.apply(slice_, MOVES[Phase.STARTED]).maintenance("m0")
     assert (started.started_at, started.ended_at) == (LATER, None)
 
 
 @pytest.mark.parametrize("end", [Phase.COMPLETED, Phase.FAILED])
-def test_an_end_notes_the_time_and_nothing_stays_stuck(end: Phase) -> None:
+def test_an_end_records_its_time_and_clears_stuck(end: Phase) -> None:
     stuck = a_maintenance("m0", phase=Phase.STARTED, stuck_since=NOON)
     ended = lifecycle.apply(a_slice(maintenances=[stuck]), MOVES[end]).maintenance("m0")
     assert (ended.ended_at, ended.stuck_since) == (LATER, None)
@@ -80,14 +80,14 @@ def test_a_fact_about_an_unknown_maintenance_is_refused() -> None:
         lifecycle.apply(a_slice(), f.Started(at=NOON, maintenance="m0"))
 
 
-def test_a_maintenance_keeps_its_place_when_it_moves() -> None:
+def test_a_transition_keeps_the_order_of_maintenance() -> None:
     older, younger = a_maintenance("m0"), a_maintenance("m1")
     slice_ = a_slice(maintenances=[older, younger])
     moved = lifecycle.apply(slice_, MOVES[Phase.STARTED])
     assert list(moved.maintenances) == ["m0", "m1"]
 
 
-def test_only_the_first_two_phases_are_live() -> None:
+def test_only_scheduled_and_started_are_live() -> None:
     assert [phase for phase in Phase if phase.is_live] == [
         Phase.SCHEDULED,
         Phase.STARTED,
@@ -95,13 +95,13 @@ def test_only_the_first_two_phases_are_live() -> None:
 
 
 @pytest.mark.parametrize("vm", ["vm0", "vm1"])
-def test_seen_is_kept_beside_the_slice(vm: str) -> None:
+def test_sightings_do_not_change_the_slice(vm: str) -> None:
     slice_ = a_slice(maintenances=[a_maintenance()])
     seen = f.Seen(at=NOON, sights=(f.Sight(event="e0", vm=vm, at=NOON),))
     assert lifecycle.apply(slice_, seen) == slice_
 
 
-def test_an_approval_notes_who_how_and_when() -> None:
+def test_an_approval_records_who_how_and_when() -> None:
     slice_ = a_slice(
         maintenances=[a_maintenance(events=[an_event("e0"), an_event("e1")])]
     )
@@ -126,7 +126,7 @@ def test_the_journal_alone_rebuilds_the_state() -> None:
     assert rebuilt == a_slice(groups=[group], vms=[vm], maintenances=[maintenance])
 
 
-# --- what an audience sees of it ---------------------------------------------
+# --- the view of an audience -------------------------------------------------
 
 EVERYBODY = Audience(name="group0", group="group0", epoch="epoch0", incarnation=4)
 
@@ -138,13 +138,13 @@ EVERYBODY = Audience(name="group0", group="group0", epoch="epoch0", incarnation=
         (Phase.STARTED, EventStatus.STARTED),
     ],
 )
-def test_a_live_maintenance_is_on_the_wire(phase: Phase, status: EventStatus) -> None:
+def test_live_maintenance_is_on_the_wire(phase: Phase, status: EventStatus) -> None:
     (event,) = view(EVERYBODY, [a_maintenance(phase=phase)])
     assert event.status is status
 
 
 @pytest.mark.parametrize("phase", [Phase.COMPLETED, Phase.CANCELED, Phase.FAILED])
-def test_a_maintenance_that_is_over_is_gone_from_the_wire(phase: Phase) -> None:
+def test_finished_maintenance_is_not_on_the_wire(phase: Phase) -> None:
     assert view(EVERYBODY, [a_maintenance(phase=phase)]) == ()
 
 
@@ -154,12 +154,12 @@ def test_not_before_is_shown_until_the_start() -> None:
     assert view(EVERYBODY, [started])[0].not_before is None
 
 
-def test_without_notice_not_before_is_blank_from_the_beginning() -> None:
+def test_without_notice_not_before_is_always_blank() -> None:
     (event,) = view(EVERYBODY, [a_maintenance(at_once=True)])
     assert (event.status, event.not_before) == (EventStatus.SCHEDULED, None)
 
 
-def test_events_are_shown_in_the_order_of_announcement() -> None:
+def test_events_are_shown_in_order_of_announcement() -> None:
     late = a_maintenance("m0", events=[an_event("e0")], not_before=NOON + 60 * MINUTE)
     soon = a_maintenance("m1", events=[an_event("e1"), an_event("e2")])
     shown = document(EVERYBODY, [late, soon])
@@ -174,7 +174,7 @@ def test_a_group_sees_only_its_own_events() -> None:
     assert [event.id for event in view(EVERYBODY, [maintenance])] == ["e0"]
 
 
-def test_a_vm_of_an_isolated_group_sees_only_what_lists_it() -> None:
+def test_a_vm_of_an_isolated_group_sees_only_events_that_list_it() -> None:
     alone = Audience(name="group0/vm1", group="group0", vm="vm1", epoch="epoch0")
     maintenance = a_maintenance(
         events=[

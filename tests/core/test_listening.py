@@ -1,4 +1,4 @@
-"""Epochs and incarnations: when a document is new, and when its counter restarts."""
+"""Epochs and incarnations: when a document is new and its counter restarts."""
 
 from datetime import datetime
 
@@ -30,7 +30,7 @@ def listen(slice_: Slice, *groups: str, now: datetime = NOON) -> Step:
     )
 
 
-def test_the_first_request_of_a_silent_group_begins_an_epoch() -> None:
+def test_the_first_request_of_a_disabled_group_starts_an_epoch() -> None:
     step = listen(a_slice(groups=[SILENT]))
     assert step.facts == (f.ListeningBegan(at=NOON, group="group0", epoch="epoch1"),)
     group, audience = step.slice.groups["group0"], step.slice.audiences["group0"]
@@ -38,20 +38,20 @@ def test_the_first_request_of_a_silent_group_begins_an_epoch() -> None:
     assert (audience.epoch, audience.incarnation) == ("epoch1", 0)
 
 
-def test_an_epoch_begins_with_one_if_events_are_live() -> None:
+def test_an_epoch_starts_at_one_if_events_are_live() -> None:
     step = listen(a_slice(groups=[SILENT], maintenances=[a_maintenance()]))
     audience = step.slice.audiences["group0"]
     assert (audience.epoch, audience.incarnation) == ("epoch1", 1)
 
 
-def test_an_epoch_begins_with_one_although_something_starts_in_the_same_step() -> None:
+def test_an_epoch_starts_at_one_even_if_something_starts_in_the_same_step() -> None:
     due = a_maintenance(not_before=NOON)
     step = listen(a_slice(groups=[SILENT], maintenances=[due]))
     assert step.slice.maintenance("m0").phase is Phase.STARTED
     assert step.slice.audiences["group0"].incarnation == 1
 
 
-def test_an_epoch_begins_with_zero_although_something_ends_in_the_same_step() -> None:
+def test_an_epoch_starts_at_zero_if_everything_ends_in_the_same_step() -> None:
     ending = a_maintenance(phase=Phase.STARTED, done=("vm0",))
     slice_ = a_slice(groups=[SILENT], maintenances=[ending])
     step = listen(slice_, now=NOON + HOUR)
@@ -59,7 +59,7 @@ def test_an_epoch_begins_with_zero_although_something_ends_in_the_same_step() ->
     assert step.slice.audiences["group0"].incarnation == 0
 
 
-def test_in_an_isolated_group_each_vm_begins_with_what_it_sees() -> None:
+def test_in_an_isolated_group_each_vm_starts_with_its_own_view() -> None:
     group = a_group(listening=Listening.ON_DEMAND, isolated=True)
     slice_ = a_slice(
         groups=[group], vms=[a_vm("vm0"), a_vm("vm1")], maintenances=[a_maintenance()]
@@ -77,18 +77,18 @@ def test_in_an_isolated_group_each_vm_begins_with_what_it_sees() -> None:
         a_group(listening=Listening.ON_DEMAND, last_request=NOON - 24 * HOUR + MINUTE),
     ],
 )
-def test_a_group_that_listens_goes_on_with_its_epoch(group: Group) -> None:
+def test_an_enabled_group_keeps_its_epoch(group: Group) -> None:
     slice_ = a_slice(groups=[group])
     assert listen(slice_) == Step(slice_)
 
 
-def test_a_day_without_request_ends_the_epoch() -> None:
+def test_a_day_without_requests_ends_the_epoch() -> None:
     group = a_group(listening=Listening.ON_DEMAND, last_request=NOON - 24 * HOUR)
     step = listen(a_slice(groups=[group]))
     assert step.slice.audiences["group0"].epoch == "epoch1"
 
 
-def test_only_the_groups_that_ask_begin_to_listen() -> None:
+def test_only_requesting_groups_become_enabled() -> None:
     other = a_group("group1", listening=Listening.ON_DEMAND)
     step = listen(a_slice(groups=[SILENT, other]), "group1")
     assert step.slice.audiences["group0"].epoch == "epoch0"
@@ -98,7 +98,7 @@ def test_only_the_groups_that_ask_begin_to_listen() -> None:
 # --- publishing --------------------------------------------------------------
 
 
-def test_only_the_groups_concerned_have_a_new_document() -> None:
+def test_only_affected_groups_get_a_new_document() -> None:
     slice_ = a_slice(
         groups=[a_group("group0"), a_group("group1")],
         maintenances=[a_maintenance(not_before=NOON)],
@@ -108,7 +108,7 @@ def test_only_the_groups_concerned_have_a_new_document() -> None:
     assert step.slice.audiences["group1"].incarnation == 0
 
 
-def test_several_changes_in_one_step_are_one_new_document() -> None:
+def test_several_changes_in_one_step_publish_one_document() -> None:
     slice_ = a_slice(
         maintenances=[
             a_maintenance("m0", not_before=NOON, events=[an_event("e0")]),
@@ -124,9 +124,7 @@ def test_several_changes_in_one_step_are_one_new_document() -> None:
     ]
 
 
-def test_in_an_isolated_group_only_those_who_see_the_event_have_a_new_document() -> (
-    None
-):
+def test_in_an_isolated_group_only_vms_that_see_the_event_get_a_new_document() -> None:
     slice_ = a_slice(
         groups=[a_group(isolated=True)],
         vms=[a_vm("vm0"), a_vm("vm1")],

@@ -1,4 +1,4 @@
-"""Months in UTC."""
+"""Months in UTC: names, bounds and overlaps."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -19,7 +19,7 @@ MICROSECOND = timedelta(microseconds=1)
         ("0987-06", (987, 6), (987, 7)),
     ],
 )
-def test_a_month_reaches_to_the_next(
+def test_a_month_ends_where_the_next_begins(
     name: str, since: tuple[int, int], until: tuple[int, int]
 ) -> None:
     month = month_named(name)
@@ -28,7 +28,7 @@ def test_a_month_reaches_to_the_next(
     assert month.until == datetime(*until, 1, tzinfo=UTC)
 
 
-def test_every_moment_is_in_one_month() -> None:
+def test_every_moment_is_in_exactly_one_month() -> None:
     november, december = month_named("2026-11"), month_named("2026-12")
     border = datetime(2026, 12, 1, tzinfo=UTC)
     assert (november.has(border), december.has(border)) == (False, True)
@@ -36,12 +36,12 @@ def test_every_moment_is_in_one_month() -> None:
     assert not november.has(None)
 
 
-def test_the_month_of_a_moment_is_that_of_utc() -> None:
+def test_the_month_of_a_moment_is_in_utc() -> None:
     east = timezone(timedelta(hours=2))
     assert month_of(datetime(2026, 12, 1, 1, tzinfo=east)).name == "2026-11"
 
 
-def test_only_what_lies_in_the_month_counts() -> None:
+def test_only_the_part_within_the_month_counts() -> None:
     month = month_named("2026-11")
     hour = timedelta(hours=1)
     assert month.part(month.since - hour, month.since + hour) == hour
@@ -55,6 +55,6 @@ def test_only_what_lies_in_the_month_counts() -> None:
     "text",
     ["", "2026", "2026-13", "2026-00", "0000-01", "9999-01", "2026-1", "٢٠٢٦-١١"],  # noqa: RUF001  # digits that are not meant
 )
-def test_what_is_no_month_is_refused(text: str) -> None:
+def test_an_invalid_month_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="such as 2026-11"):
         month_named(text)

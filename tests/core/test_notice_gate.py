@@ -1,4 +1,4 @@
-"""The gate *notice*: whom it names, when it opens, and what waits behind it."""
+"""Notice gate: which groups it names, when it opens, and what queues after it."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -37,7 +37,7 @@ from forewarn.protocol.types import EventType
 
 
 def a_host_of_two_groups() -> Slice:
-    """A Reboot of a host: ID1, with ID2 of group0 and ID3 of group1."""
+    """Return a slice with host Reboot ID1: event ID2 of group0 and ID3 of group1."""
     vms = [
         a_vm("vm0", group="group0", host="host0"),
         a_vm("vm1", group="group1", host="host0"),
@@ -46,7 +46,7 @@ def a_host_of_two_groups() -> Slice:
     return announced(an_order(host="host0"), slice_=slice_)
 
 
-def test_one_event_without_approval_is_enough_to_wait() -> None:
+def test_one_unapproved_event_is_enough_to_wait() -> None:
     slice_ = approve(a_host_of_two_groups(), "ID2", at=NOON)
     assert starts_at(away(slice_, 1, 30), NOON + 44 * MINUTE)
 
@@ -62,26 +62,26 @@ def test_the_gate_names_the_groups_that_have_not_approved() -> None:
         Gate(kind="notice", group=group, held_by=None, opens_at=opens_at)
         for group in ("group0", "group1")
     ]
-    assert [each.group for each in gates(approve(slice_, "ID2", at=now))] == ["group1"]
+    assert [gate.group for gate in gates(approve(slice_, "ID2", at=now))] == ["group1"]
 
 
-# --- the gate, and the moments -----------------------------------------------
+# --- the gate and its moments ------------------------------------------------
 
 
-def test_without_an_outage_no_gate_is_named() -> None:
+def test_without_an_outage_there_is_no_notice_gate() -> None:
     slice_ = announced(at=NOON + 300_000 * MICROSECOND)
     for seconds in (0, 60, 899, 900, 901):
         now = NOON + seconds * SECOND
         assert [*policy.gates(slice_, only(slice_), now)] == []
 
 
-def test_the_gate_is_foreseen_before_the_time_has_come() -> None:
+def test_the_gate_is_predicted_before_the_maintenance_is_due() -> None:
     slice_ = away(announced(), 1, 5)
     (gate,) = policy.gates(slice_, only(slice_), NOON + 5 * MINUTE)
     assert (gate.kind, gate.opens_at) == ("notice", NOON + 19 * MINUTE)
 
 
-def test_both_gates_are_named_if_both_are_shut() -> None:
+def test_both_gates_are_named_if_both_block() -> None:
     running = a_maintenance("running", phase=Phase.STARTED)
     waiting = a_maintenance(
         "waiting", events=[an_event("e1", update_domain=1)], promised=900
@@ -92,16 +92,16 @@ def test_both_gates_are_named_if_both_are_shut() -> None:
 
 
 def moments(slice_: Slice, now: datetime) -> list[datetime]:
-    """The moments that time alone leads to, from `now` on, if nothing starts."""
-    found: list[datetime] = []
+    """Return the moments at which time alone changes something, if nothing starts."""
+    upcoming: list[datetime] = []
     moment = policy.next_moment(only(slice_), now, RULES, slice_.outages)
     while moment is not None:
-        found.append(moment)
+        upcoming.append(moment)
         moment = policy.next_moment(only(slice_), moment, RULES, slice_.outages)
-    return found
+    return upcoming
 
 
-def test_time_moves_it_when_it_is_due_and_when_the_gate_opens() -> None:
+def test_the_moments_are_its_due_time_and_the_opening_of_the_gate() -> None:
     slice_ = away(announced(), 1, 5)
     due, opens = NOON + 15 * MINUTE, NOON + 19 * MINUTE
     assert moments(slice_, NOON + 5 * MINUTE) == [due, opens]
@@ -109,14 +109,14 @@ def test_time_moves_it_when_it_is_due_and_when_the_gate_opens() -> None:
 
 
 @pytest.mark.parametrize("notice", [None, 7 * HOUR])
-def test_without_an_outage_time_moves_it_only_when_it_is_due(
+def test_without_an_outage_the_only_moment_is_the_due_time(
     notice: timedelta | None,
 ) -> None:
     slice_ = announced(an_order(notice=notice), at=NOON + 300_000 * MICROSECOND)
     assert moments(slice_, NOON + SECOND) == [only(slice_).not_before]
 
 
-def test_what_is_approved_has_no_gate_to_wait_for() -> None:
+def test_approved_maintenance_has_no_gate_to_wait_for() -> None:
     slice_ = away(a_host_of_two_groups(), 1, 30)
     approved = replace(
         only(slice_),
@@ -130,7 +130,7 @@ def test_what_is_approved_has_no_gate_to_wait_for() -> None:
 
 
 def a_queue(type_: EventType = EventType.REBOOT) -> Slice:
-    """An older Reboot that lost its notice, and a younger one that has had its own."""
+    """Return an older Reboot that lost notice, and a younger one that got its own."""
     older = a_maintenance("older", not_before=NOON + 15 * MINUTE, promised=900)
     younger = a_maintenance(
         "younger",
@@ -141,20 +141,20 @@ def a_queue(type_: EventType = EventType.REBOOT) -> Slice:
     return a_slice(maintenances=[older, younger], outages=[an_outage(1, 30)])
 
 
-def test_younger_planned_ones_queue_behind_one_that_waits_for_notice() -> None:
+def test_younger_planned_ones_queue_after_one_that_waits_for_notice() -> None:
     assert started(a_queue(), NOON + 30 * MINUTE) == []
     assert started(a_queue(), NOON + 44 * MINUTE) == ["older", "younger"]
 
 
-def test_what_the_platform_did_not_plan_does_not_queue_behind_it() -> None:
+def test_unplanned_maintenance_does_not_queue_after_it() -> None:
     assert started(a_queue(EventType.PREEMPT), NOON + 30 * MINUTE) == ["younger"]
 
 
-def test_a_coupled_terminate_waits_no_longer_than_the_other_ones_time() -> None:
+def test_a_coupled_terminate_waits_no_longer_than_the_other_s_not_before() -> None:
     slice_ = a_slice(vms=[a_vm("vm0"), a_vm("vm1")])
     both = announced(an_order(EventType.TERMINATE, vms=("vm0", "vm1")), slice_=slice_)
-    one, other = both.maintenances.values()
-    held = away(approve(both, one.events[0].id, at=NOON), 1, 4)
+    first, other = both.maintenances.values()
+    held = away(approve(both, first.events[0].id, at=NOON), 1, 4)
     assert started(held, NOON + 4 * MINUTE) == []
-    assert started(held, NOON + 5 * MINUTE) == [one.id]
+    assert started(held, NOON + 5 * MINUTE) == [first.id]
     assert other.id in started(held, NOON + 8 * MINUTE)

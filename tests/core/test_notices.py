@@ -1,4 +1,4 @@
-"""What those are told who are notified: events as a fact left them."""
+"""Notification contents: each event in its state right after a fact."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from forewarn.core.tokens import Role
 LATER = NOON + MINUTE
 OVER = a_maintenance(phase=Phase.COMPLETED)
 
-#: One of each kind that is about a maintenance, and what its event has come to.
+#: One fact of each kind about a maintenance, with the resulting event status.
 OUTCOMES: list[tuple[f.Fact, str]] = [
     (f.Announced(at=NOON, by=None, maintenance="m0", announced=OVER), "Scheduled"),
     (
@@ -44,7 +44,7 @@ OUTCOMES: list[tuple[f.Fact, str]] = [
     (f.Canceled(at=NOON, by="ops", maintenance="m0"), "Canceled"),
 ]
 
-#: One of each kind that is about none.
+#: One fact of each kind that is about no maintenance.
 OTHERS: list[f.Fact] = [
     f.FleetChanged(at=NOON, by="ops", epoch="", removed_vms=("vm0",)),
     f.ListeningBegan(at=NOON, group="web", epoch=""),
@@ -62,17 +62,17 @@ def name(case: object) -> str:
 
 
 def statuses(fact: f.Fact, maintenance: Maintenance) -> list[str]:
-    return [str(each.status) for each in told_events(fact, maintenance)]
+    return [str(event.status) for event in told_events(fact, maintenance)]
 
 
-def test_every_fact_is_judged_here() -> None:
-    judged = [type(fact) for fact in (*(fact for fact, _ in OUTCOMES), *OTHERS)]
-    assert {*judged} == {*get_args(f.Fact)}
-    assert len({*judged}) == len(judged)
+def test_every_kind_of_fact_is_covered() -> None:
+    kinds = [type(fact) for fact in (*(fact for fact, _ in OUTCOMES), *OTHERS)]
+    assert {*kinds} == {*get_args(f.Fact)}
+    assert len({*kinds}) == len(kinds)
 
 
 @pytest.mark.parametrize(("fact", "status"), OUTCOMES, ids=name)
-def test_the_status_follows_from_the_fact_and_not_from_the_present(
+def test_the_status_follows_from_the_fact_not_from_the_present_state(
     fact: f.Fact, status: str
 ) -> None:
     for phase in Phase:
@@ -80,16 +80,16 @@ def test_the_status_follows_from_the_fact_and_not_from_the_present(
 
 
 @pytest.mark.parametrize(("fact", "status"), OUTCOMES, ids=name)
-def test_not_before_is_blank_from_the_start_on(fact: f.Fact, status: str) -> None:
-    (told,) = told_events(fact, OVER)
-    is_blank = told.not_before is None
+def test_not_before_is_blank_once_started(fact: f.Fact, status: str) -> None:
+    (event,) = told_events(fact, OVER)
+    is_blank = event.not_before is None
     assert is_blank == (status in ("Started", "Completed"))
 
 
-def test_not_before_is_blank_where_there_was_no_notice() -> None:
+def test_not_before_is_blank_without_notice() -> None:
     fact = f.Announced(at=NOON, by=None, maintenance="m0", announced=OVER)
-    (told,) = told_events(fact, a_maintenance(at_once=True))
-    assert told.not_before is None
+    (event,) = told_events(fact, a_maintenance(at_once=True))
+    assert event.not_before is None
 
 
 @pytest.mark.parametrize("fact", OTHERS, ids=name)
@@ -98,7 +98,7 @@ def test_a_fact_without_a_maintenance_has_no_events(fact: f.Fact) -> None:
         told_events(fact, OVER)
 
 
-# --- events that are withdrawn -----------------------------------------------
+# --- withdrawn events --------------------------------------------------------
 
 WITHDRAWN = a_maintenance(
     events=[
@@ -112,45 +112,45 @@ def withdrawn(event: str) -> f.Fact:
     return f.Withdrawn(at=LATER, maintenance="m0", event=event, group="group0")
 
 
-def test_an_event_is_canceled_by_its_own_withdrawal() -> None:
+def test_a_withdrawal_cancels_its_own_event() -> None:
     assert statuses(withdrawn("e0"), WITHDRAWN) == ["Canceled", "Scheduled"]
 
 
-def test_of_those_withdrawn_together_the_first_is_told_alone() -> None:
+def test_simultaneous_withdrawals_are_reported_one_by_one() -> None:
     both = a_maintenance(
         events=tuple(
-            replace(an_event(each), withdrawn_at=LATER) for each in ("e0", "e1")
+            replace(an_event(event_id), withdrawn_at=LATER) for event_id in ("e0", "e1")
         )
     )
     assert statuses(withdrawn("e0"), both) == ["Canceled", "Scheduled"]
     assert statuses(withdrawn("e1"), both) == ["Canceled", "Canceled"]
 
 
-def test_who_leaves_what_has_begun_does_not_take_it_back() -> None:
+def test_a_vm_leaving_started_maintenance_does_not_reset_the_status() -> None:
     begun = a_maintenance(phase=Phase.STARTED, started_at=NOON)
     left = f.VmsLeft(at=LATER, maintenance="m0", vms=("vm1",))
     assert statuses(left, begun) == ["Started"]
 
 
-def test_who_leaves_and_lets_it_begin_by_that_was_told_before_it_began() -> None:
+def test_a_vm_leaving_is_reported_before_the_start_it_causes() -> None:
     begun = a_maintenance(phase=Phase.STARTED, started_at=LATER)
     left = f.VmsLeft(at=LATER, maintenance="m0", vms=("vm1",))
     assert statuses(left, begun) == ["Scheduled"]
 
 
-def test_an_event_that_was_withdrawn_never_starts() -> None:
+def test_a_withdrawn_event_never_starts() -> None:
     started = f.Started(at=LATER, maintenance="m0")
     assert statuses(started, WITHDRAWN) == ["Canceled", "Started"]
 
 
 @pytest.mark.parametrize("at", [NOON, LATER])
-def test_what_came_before_the_withdrawal_knows_nothing_of_it(at: datetime) -> None:
+def test_facts_before_the_withdrawal_ignore_it(at: datetime) -> None:
     left = replace(f.VmsLeft(at=LATER, maintenance="m0", vms=()), at=at)
     announced = replace(OUTCOMES[0][0], at=at)
     assert statuses(left, WITHDRAWN) == ["Scheduled", "Scheduled"]
     assert statuses(announced, WITHDRAWN) == ["Scheduled", "Scheduled"]
 
 
-def test_what_came_after_the_withdrawal_knows_of_it() -> None:
+def test_facts_after_the_withdrawal_reflect_it() -> None:
     left = f.VmsLeft(at=LATER + MINUTE, maintenance="m0", vms=())
     assert statuses(left, WITHDRAWN) == ["Canceled", "Scheduled"]

@@ -1,4 +1,4 @@
-"""The operator's commands: cancel, complete, retry and close, in every phase."""
+"""Operator commands: cancel, complete, retry and close in every phase."""
 
 from collections.abc import Callable
 
@@ -54,13 +54,13 @@ FAILED = a_slice(maintenances=[a_maintenance(phase=Phase.FAILED)])
     ("command", "slice_", "phase"),
     [
         (cancel, SCHEDULED, Phase.CANCELED),
-        (complete, STARTED, Phase.STARTED),  # until it was shown long enough
+        (complete, STARTED, Phase.STARTED),  # until its minimum display time is over
         (complete, STUCK, Phase.STARTED),
         (retry, STUCK, Phase.STARTED),
         (close, STUCK, Phase.FAILED),
     ],
 )
-def test_a_command_that_is_possible_is_done(
+def test_a_possible_command_is_carried_out(
     command: Command, slice_: Slice, phase: Phase
 ) -> None:
     step = command(slice_)
@@ -71,9 +71,7 @@ def test_a_command_that_is_possible_is_done(
 @pytest.mark.parametrize(
     ("command", "slice_"), [(cancel, CANCELED), (complete, COMPLETED)]
 )
-def test_a_command_that_was_done_before_changes_nothing(
-    command: Command, slice_: Slice
-) -> None:
+def test_a_repeated_command_changes_nothing(command: Command, slice_: Slice) -> None:
     assert command(slice_) == Step(slice_)
 
 
@@ -99,7 +97,7 @@ def test_a_command_that_was_done_before_changes_nothing(
         (close, FAILED, "FAILED"),
     ],
 )
-def test_a_command_that_is_not_possible_is_refused_with_the_reason(
+def test_an_impossible_command_is_refused_with_the_reason(
     command: Command, slice_: Slice, complaint: str
 ) -> None:
     with pytest.raises(TooLate, match=complaint):
@@ -107,7 +105,7 @@ def test_a_command_that_is_not_possible_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize("command", [cancel, complete, retry, close])
-def test_a_maintenance_that_does_not_exist_is_not_found(command: Command) -> None:
+def test_an_unknown_maintenance_is_not_found(command: Command) -> None:
     with pytest.raises(NotFound, match="m0"):
         command(a_slice())
 
@@ -115,7 +113,7 @@ def test_a_maintenance_that_does_not_exist_is_not_found(command: Command) -> Non
 # --- cancel ------------------------------------------------------------------
 
 
-def test_a_cancellation_takes_the_event_off_the_wire_and_says_why() -> None:
+def test_canceling_removes_the_event_and_records_the_reason() -> None:
     step = cancel(SCHEDULED)
     canceled, published = step.facts
     assert canceled == f.Canceled(at=NOON, by="ops", maintenance="m0", reason="rain")
@@ -126,7 +124,7 @@ def test_a_cancellation_takes_the_event_off_the_wire_and_says_why() -> None:
 # --- complete ----------------------------------------------------------------
 
 
-def test_complete_means_that_the_work_is_done_and_the_duration_over() -> None:
+def test_complete_ends_the_work_and_the_duration() -> None:
     hour = a_slice(maintenances=[a_maintenance(phase=Phase.STARTED, duration=3600)])
     step = complete(hour)
     maintenance = step.slice.maintenance("m0")
@@ -136,7 +134,7 @@ def test_complete_means_that_the_work_is_done_and_the_duration_over() -> None:
     assert done.slice.maintenance("m0").phase is Phase.COMPLETED
 
 
-def test_complete_ends_now_what_was_shown_long_enough() -> None:
+def test_complete_ends_immediately_after_the_minimum_display_time() -> None:
     step = commands.complete(
         STARTED, "m0", by="ops", now=NOON + 5 * SECOND, rules=RULES
     )
@@ -147,12 +145,12 @@ def test_complete_ends_now_what_was_shown_long_enough() -> None:
     ]
 
 
-def test_complete_said_twice_is_said_once() -> None:
+def test_a_second_complete_changes_nothing() -> None:
     once = complete(STARTED)
     assert complete(once.slice) == Step(once.slice)
 
 
-def test_after_complete_the_driver_is_not_called_and_not_listened_to() -> None:
+def test_after_complete_the_driver_is_neither_called_nor_heard() -> None:
     ended = complete(STUCK).slice
     assert not commands.is_work_open(ended.maintenance("m0"), NOON, RULES)
     late = commands.report_work(
@@ -164,7 +162,7 @@ def test_after_complete_the_driver_is_not_called_and_not_listened_to() -> None:
 # --- retry and close ---------------------------------------------------------
 
 
-def test_a_retry_runs_what_is_still_to_do() -> None:
+def test_a_retry_runs_the_remaining_work() -> None:
     events = [an_event(resources=("vm0", "vm1"))]
     stuck = a_maintenance(
         phase=Phase.STARTED, events=events, done=("vm0",), stuck_since=NOON
@@ -178,7 +176,7 @@ def test_a_retry_changes_no_document() -> None:
     assert [type(fact) for fact in retry(STUCK).facts] == [f.WorkRetried]
 
 
-def test_close_gives_up_and_the_event_is_gone() -> None:
+def test_close_gives_up_and_removes_the_event() -> None:
     step = commands.close(
         STUCK, "m0", by="ops", reason="rain", now=NOON + MINUTE, rules=RULES
     )

@@ -1,4 +1,4 @@
-"""Everything the core keeps survives being written as JSON."""
+"""Serialization: every value of the core survives a round trip through JSON."""
 
 import json
 from dataclasses import fields
@@ -140,14 +140,14 @@ FACTS: tuple[f.Fact, ...] = (
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
-def test_a_fact_is_read_back_as_it_was_written(fact: f.Fact) -> None:
+def test_a_fact_is_read_back_unchanged(fact: f.Fact) -> None:
     text = json.dumps(to_plain(fact))
     read: f.Fact = from_plain(type(fact), json.loads(text))
     assert read == fact
     assert type(read) is type(fact)
 
 
-def test_every_kind_of_fact_is_tried_here() -> None:
+def test_every_kind_of_fact_is_covered() -> None:
     assert {type(fact) for fact in FACTS} == set(get_args(f.Fact))
 
 
@@ -157,7 +157,7 @@ def test_every_fact_has_a_version_and_a_time() -> None:
         assert "at" in {field.name for field in fields(kind)}
 
 
-def test_enums_tuples_and_times_have_their_own_types_again() -> None:
+def test_enums_tuples_and_times_keep_their_types() -> None:
     read = from_plain(Group, json.loads(json.dumps(to_plain(FULL_GROUP))))
     assert read.kind is GroupKind.SCALE_SET
     assert read.auto_approve == (AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY)
@@ -165,20 +165,20 @@ def test_enums_tuples_and_times_have_their_own_types_again() -> None:
     assert isinstance(read.last_request, datetime)
 
 
-def test_a_time_keeps_its_moment_in_any_zone() -> None:
+def test_a_time_keeps_its_moment_in_any_time_zone() -> None:
     there = datetime(2026, 1, 5, 14, 0, 0, 5, tzinfo=timezone(timedelta(hours=2)))
     read = from_plain(f.Started, to_plain(f.Started(at=there, maintenance="m0")))
     assert read.at == datetime(2026, 1, 5, 12, 0, 0, 5, tzinfo=UTC)
 
 
-def test_fields_that_an_older_journal_lacks_get_their_defaults() -> None:
+def test_fields_missing_from_an_older_journal_get_defaults() -> None:
     plain = to_plain(a_maintenance("m0"))
     assert isinstance(plain, dict)
     del plain["coupled"], plain["attempt"], plain["completed_by"]
     assert from_plain(Maintenance, plain) == a_maintenance("m0")
 
 
-def test_what_the_core_is_not_made_of_has_no_plain_form() -> None:
+def test_other_types_have_no_plain_form() -> None:
     with pytest.raises(TypeError, match="set has no plain form"):
         to_plain({"a", "b"})
     with pytest.raises(TypeError, match="no plain form"):

@@ -1,4 +1,4 @@
-"""Whether a promise of notice was kept."""
+"""Notice audit: whether the promised notice was given."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,22 +15,25 @@ ZERO = timedelta(0)
 
 
 def a_start(after: timedelta, *approved: datetime | None, **more: Any) -> Maintenance:
-    """A Reboot that started `after` its announcement; its groups `approved` when?"""
+    """Return a Reboot that started `after` its announcement.
+
+    `approved` holds the approval time of each group, None if it did not approve.
+    """
     events = [
         an_event(f"e{n}", group=f"group{n}", resources=(f"vm{n}",), approved_at=when)
         for n, when in enumerate(approved or (None,))
     ]
-    made = a_maintenance(
+    maintenance = a_maintenance(
         events=events,
         not_before=NOON + NOTICE,
         promised=900,
         phase=Phase.STARTED,
         started_at=NOON + after,
     )
-    return replace(made, **more)
+    return replace(maintenance, **more)
 
 
-def test_what_starts_at_its_time_has_kept_its_promise() -> None:
+def test_a_start_at_its_time_keeps_the_promise() -> None:
     notice = judge(a_start(NOTICE), ())
     assert not notice.is_broken
     assert (notice.promised, notice.given, notice.used) == (NOTICE, NOTICE, NOTICE)
@@ -38,11 +41,11 @@ def test_what_starts_at_its_time_has_kept_its_promise() -> None:
     assert notice.unapproved == ("group0",)
 
 
-def test_what_starts_a_second_early_without_approval_is_broken() -> None:
+def test_an_unapproved_start_one_second_early_breaks_the_promise() -> None:
     assert judge(a_start(NOTICE - SECOND), ()).is_broken
 
 
-def test_approval_of_everybody_saves_what_is_left() -> None:
+def test_approval_by_all_groups_saves_the_rest_of_the_notice() -> None:
     notice = judge(a_start(5 * MINUTE, NOON + MINUTE, NOON + 5 * MINUTE), ())
     assert not notice.is_broken
     assert notice.saved == 10 * MINUTE
@@ -50,32 +53,32 @@ def test_approval_of_everybody_saves_what_is_left() -> None:
     assert notice.unapproved == ()
 
 
-def test_approval_by_one_of_two_is_not_enough() -> None:
+def test_approval_by_one_of_two_groups_is_not_enough() -> None:
     notice = judge(a_start(5 * MINUTE, NOON + MINUTE, None), ())
     assert notice.is_broken
     assert notice.unapproved == ("group1",)
     assert notice.saved == ZERO
 
 
-def test_an_approval_after_the_start_comes_too_late() -> None:
+def test_an_approval_after_the_start_is_too_late() -> None:
     assert judge(a_start(5 * MINUTE, NOON + 6 * MINUTE), ()).is_broken
 
 
-def test_who_was_withdrawn_before_the_start_need_not_approve() -> None:
-    made = a_start(5 * MINUTE, NOON + MINUTE, None)
-    gone = replace(made.events[1], withdrawn_at=NOON + 2 * MINUTE)
-    notice = judge(replace(made, events=(made.events[0], gone)), ())
+def test_an_event_withdrawn_before_the_start_needs_no_approval() -> None:
+    maintenance = a_start(5 * MINUTE, NOON + MINUTE, None)
+    gone = replace(maintenance.events[1], withdrawn_at=NOON + 2 * MINUTE)
+    notice = judge(replace(maintenance, events=(maintenance.events[0], gone)), ())
     assert not notice.is_broken
     assert notice.saved == 10 * MINUTE
 
 
-def test_a_gate_that_was_shut_for_long_saves_nothing() -> None:
+def test_nothing_is_saved_if_a_gate_blocked_it_for_longer() -> None:
     notice = judge(a_start(20 * MINUTE, NOON + MINUTE), ())
     assert notice.saved == ZERO
     assert notice.used == 20 * MINUTE
 
 
-def test_what_an_outage_took_is_still_owed() -> None:
+def test_notice_lost_to_an_outage_is_still_owed() -> None:
     outage = an_outage(1, 4)
     assert judge(a_start(NOTICE), [outage]).is_broken
     assert judge(a_start(18 * MINUTE - SECOND), [outage]).is_broken
@@ -84,10 +87,10 @@ def test_what_an_outage_took_is_still_owed() -> None:
     assert late.away == 3 * MINUTE
 
 
-def test_an_outage_takes_nothing_from_notice_that_was_longer_than_promised() -> None:
+def test_an_outage_does_not_matter_if_more_notice_was_given() -> None:
     outage = an_outage(1, 4)
-    made = a_start(30 * MINUTE, not_before=NOON + 30 * MINUTE)
-    assert not judge(made, [outage]).is_broken
+    maintenance = a_start(30 * MINUTE, not_before=NOON + 30 * MINUTE)
+    assert not judge(maintenance, [outage]).is_broken
 
 
 @pytest.mark.parametrize(
@@ -98,11 +101,11 @@ def test_an_outage_takes_nothing_from_notice_that_was_longer_than_promised() -> 
     ],
     ids=["at once", "host failure"],
 )
-def test_what_promises_nothing_breaks_nothing(without: dict[str, Any]) -> None:
+def test_without_a_promise_nothing_is_broken(without: dict[str, Any]) -> None:
     assert not judge(a_start(ZERO, **without), ()).is_broken
 
 
-def test_an_emergency_with_notice_promises_its_not_before_alone() -> None:
+def test_an_emergency_with_notice_promises_only_its_not_before() -> None:
     soon: dict[str, Any] = {
         "emergency": True,
         "promised": 0,
@@ -113,7 +116,7 @@ def test_an_emergency_with_notice_promises_its_not_before_alone() -> None:
     assert judge(a_start(59 * SECOND, **soon), [away]).is_broken
 
 
-def test_what_never_started_broke_no_promise() -> None:
+def test_maintenance_that_never_started_broke_no_promise() -> None:
     notice = judge(a_maintenance(phase=Phase.CANCELED, promised=900), ())
     assert notice.used is None
     assert not notice.is_broken

@@ -1,7 +1,7 @@
-"""Any history of commands keeps the rules of life.
+"""Property tests: any history of commands keeps the lifecycle invariants.
 
-The machine plays the engine over one slice that holds everything; the rules that it
-checks are those of `tests.core.model`, written by hand.
+The state machine plays the engine over one slice that holds everything. It checks the
+hand-written rules of `tests.core.model`.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ from forewarn.core.settling import Step
 from forewarn.errors import Conflict, TooLate
 from forewarn.protocol.types import EventType
 
-#: Which phases a command is for, which it leaves alone; in all others it is too late.
+#: The phase a command acts in, and the one it leaves alone; otherwise it is too late.
 DOES: Mapping[str, tuple[Phase, Phase | None]] = {
     "cancel": (Phase.SCHEDULED, Phase.CANCELED),
     "complete": (Phase.STARTED, Phase.COMPLETED),
@@ -52,7 +52,7 @@ DOES: Mapping[str, tuple[Phase, Phase | None]] = {
 
 
 class Machine(Course):
-    """One fleet, one clock that is moved by hand, and any commands in any order."""
+    """A fleet, a manual clock, and arbitrary commands in any order."""
 
     @initialize(lead=st.integers(0, 9), microseconds=st.integers(0, 999_999))
     def begin(self, lead: int, microseconds: int) -> None:
@@ -77,8 +77,12 @@ class Machine(Course):
             now=self.now,
             rules=self.policy,
         )
-        made = [fact.announced for fact in step.facts if isinstance(fact, Announced)]
-        model_of_orders.check_announced(order, made, vms, before, self.now, self.memory)
+        maintenances = [
+            fact.announced for fact in step.facts if isinstance(fact, Announced)
+        ]
+        model_of_orders.check_announced(
+            order, maintenances, vms, before, self.now, self.memory
+        )
         self.take_announced(step)
 
     @rule(operation=st.sampled_from(Operation), name=vm_names)
@@ -88,8 +92,10 @@ class Machine(Course):
             return
         order = causes.order_for(operation, name)
         deleted = any(
-            each.phase.is_live and each.removes and name in each.vms
-            for each in self.slice.maintenances.values()
+            maintenance.phase.is_live
+            and maintenance.removes
+            and name in maintenance.vms
+            for maintenance in self.slice.maintenances.values()
         )
         refused = (operation == "evict" and not vm.spot) or (
             operation == "delete" and deleted
@@ -136,8 +142,12 @@ class Machine(Course):
         self.take_announced(step)
 
     def take_announced(self, step: Step) -> None:
-        made = [fact.announced for fact in step.facts if isinstance(fact, Announced)]
-        self.memory.announced |= {each.id: self.memory.there for each in made}
+        maintenances = [
+            fact.announced for fact in step.facts if isinstance(fact, Announced)
+        ]
+        self.memory.announced |= {
+            maintenance.id: self.memory.there for maintenance in maintenances
+        }
         self.take(step)
 
     def vms_of(self, order: Order) -> list[VM]:
@@ -158,12 +168,14 @@ class Machine(Course):
     @rule(group=group_names, part=st.slices(5))
     def approve_what_a_group_sees(self, group: str, part: slice) -> None:
         live = self.slice.live_in(group)
-        self.approve_events([event.id for each in live[part] for event in each.events])
+        self.approve_events(
+            [event.id for maintenance in live[part] for event in maintenance.events]
+        )
 
     def approve_events(self, ids: list[str]) -> None:
-        for each in self.slice.maintenances.values():
-            if each.phase is Phase.SCHEDULED:
-                self.remember_approvals(each, ids)
+        for maintenance in self.slice.maintenances.values():
+            if maintenance.phase is Phase.SCHEDULED:
+                self.remember_approvals(maintenance, ids)
         self.take(
             commands.approve(
                 self.slice,
@@ -190,19 +202,19 @@ class Machine(Course):
     @precondition(Course.has_maintenances)
     @rule(number=numbers, what=st.sampled_from(sorted(DOES)))
     def command(self, number: int, what: str) -> None:
-        one = self.pick(number)
+        maintenance = self.pick(number)
         acts_in, leaves_alone = DOES[what]
-        possible = one.phase in (acts_in, leaves_alone)
+        possible = maintenance.phase in (acts_in, leaves_alone)
         if what in ("retry", "close"):
-            possible = possible and one.stuck_since is not None
+            possible = possible and maintenance.stuck_since is not None
         try:
-            step = self.commanded(what, one.id)
+            step = self.commanded(what, maintenance.id)
         except TooLate:
             assert not possible
             return
         assert possible
-        if one.phase is leaves_alone:
-            assert step.slice.maintenance(one.id) == one
+        if maintenance.phase is leaves_alone:
+            assert step.slice.maintenance(maintenance.id) == maintenance
         self.take(step)
 
     def commanded(self, what: str, maintenance_id: str) -> Step:
@@ -210,7 +222,7 @@ class Machine(Course):
         does: Mapping[str, Callable[[], Step]] = {
             "approve": lambda: commands.approve(
                 slice_,
-                [each.id for each in slice_.maintenance(maintenance_id).events],
+                [event.id for event in slice_.maintenance(maintenance_id).events],
                 by="ops",
                 via=Via.CONTROL,
                 now=now,
@@ -234,26 +246,28 @@ class Machine(Course):
     @precondition(Course.has_maintenances)
     @rule(number=numbers)
     def look_what_can_be_asked(self, number: int) -> None:
-        """Whatever can be asked does something; all else is refused, or idle."""
-        one = self.pick(number)
+        """Check that exactly the available commands have an effect."""
+        maintenance = self.pick(number)
         idle = commands.tick(self.slice, self.now, self.policy)
         for what in ("approve", *DOES):
             try:
-                step = self.commanded(what, one.id)
+                step = self.commanded(what, maintenance.id)
             except TooLate:
-                assert what not in choices(one)
+                assert what not in choices(maintenance)
                 continue
-            assert (step != idle) == (what in choices(one))
+            assert (step != idle) == (what in choices(maintenance))
 
     @precondition(Course.has_maintenances)
     @rule(number=numbers, part=st.integers(1, 3), fails=st.booleans())
     def work(self, number: int, part: int, fails: bool) -> None:
-        one = self.pick(number)
-        is_open = commands.is_work_open(one, self.now, self.policy)
-        step = commands.begin_work(self.slice, one.id, now=self.now, rules=self.policy)
+        maintenance = self.pick(number)
+        is_open = commands.is_work_open(maintenance, self.now, self.policy)
+        step = commands.begin_work(
+            self.slice, maintenance.id, now=self.now, rules=self.policy
+        )
         self.take(step)
         if is_open:
-            self.report(one, one.to_do[:part], fails)
+            self.report(maintenance, maintenance.to_do[:part], fails)
 
     def report(self, one: Maintenance, vms: tuple[str, ...], fails: bool) -> None:
         self.take(
@@ -276,22 +290,22 @@ class Machine(Course):
         step = commands.listen(
             self.slice, groups, epoch=self.new_id(), now=self.now, rules=self.policy
         )
-        began = [each.group for each in step.facts if isinstance(each, ListeningBegan)]
+        began = [fact.group for fact in step.facts if isinstance(fact, ListeningBegan)]
         assert began == silent
         self.memory.asked |= dict.fromkeys(silent, self.memory.there)
         self.take(step)
 
     @rule(group=group_names)
     def ask(self, group: str) -> None:
-        """Note a request of a group that listens; this is no command."""
-        known = self.slice.groups.get(group)
-        if known is not None and not self.memory.is_silent(known):
+        """Record a poll by an enabled group; this is not a command."""
+        current = self.slice.groups.get(group)
+        if current is not None and not self.memory.is_silent(current):
             self.memory.asked[group] = self.memory.there
-            asked = replace(known, last_request=self.now)
-            groups = {**self.slice.groups, group: asked}
+            updated = replace(current, last_request=self.now)
+            groups = {**self.slice.groups, group: updated}
             self.slice = replace(self.slice, groups=groups)
 
-    # --- always --------------------------------------------------------------
+    # --- invariants ----------------------------------------------------------
 
     @invariant()
     def the_state_keeps_the_rules(self) -> None:
@@ -300,30 +314,36 @@ class Machine(Course):
         model.check_withdrawn(self.slice, self.memory)
 
     def teardown(self) -> None:
-        """Let time and the driver go on: everything ends."""
+        """Run the clock and the driver until everything has ended."""
         if not self.is_sound:
             return
         for _ in range(10 * len(self.slice.maintenances) + 10):
             self.tick()
-            if not any(each.phase.is_live for each in self.slice.maintenances.values()):
+            if not any(
+                maintenance.phase.is_live
+                for maintenance in self.slice.maintenances.values()
+            ):
                 break
             self.next_moment()
             self.do_all_work()
-        phases = {each.phase for each in self.slice.maintenances.values()}
+        phases = {maintenance.phase for maintenance in self.slice.maintenances.values()}
         assert phases <= {Phase.COMPLETED, Phase.CANCELED, Phase.FAILED}
         assert model.same_state(lifecycle.replay(self.facts), self.slice)
         check_report(self.slice, self.facts, NOON, self.now + SECOND)
 
     def do_all_work(self) -> None:
-        for each in list(self.slice.maintenances.values()):
-            if each.phase is Phase.STARTED and each.cause == "host-failure":
-                self.take(self.commanded("complete", each.id))
-            if each.stuck_since is not None:
-                self.take(self.commanded("retry", each.id))
-            if commands.is_work_open(
-                self.slice.maintenance(each.id), self.now, self.policy
+        for maintenance in list(self.slice.maintenances.values()):
+            if (
+                maintenance.phase is Phase.STARTED
+                and maintenance.cause == "host-failure"
             ):
-                self.report(each, each.to_do, fails=False)
+                self.take(self.commanded("complete", maintenance.id))
+            if maintenance.stuck_since is not None:
+                self.take(self.commanded("retry", maintenance.id))
+            if commands.is_work_open(
+                self.slice.maintenance(maintenance.id), self.now, self.policy
+            ):
+                self.report(maintenance, maintenance.to_do, fails=False)
 
 
 TestAnyHistory = Machine.TestCase

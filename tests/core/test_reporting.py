@@ -1,4 +1,4 @@
-"""What a month was like."""
+"""Monthly reports: counts, notice, approvals and failures."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -44,14 +44,14 @@ LATER = NOON + 10 * HOUR
 
 
 def a_start(after: timedelta = 15 * MINUTE, **more: Any) -> Maintenance:
-    """A Reboot that started `after` its announcement at noon, with 15 minutes."""
-    made = a_maintenance(
+    """Return a Reboot announced at noon for 12:15 and started `after` noon."""
+    maintenance = a_maintenance(
         not_before=NOON + 15 * MINUTE,
         promised=900,
         phase=Phase.STARTED,
         started_at=NOON + after,
     )
-    return replace(made, **more)
+    return replace(maintenance, **more)
 
 
 def approved(at: datetime | None, by: str | None = "ops", group: str = "group0") -> Any:
@@ -66,21 +66,21 @@ def report_of(
     group: str | None = None,
     month: Any = MONTH,
 ) -> Report:
-    lives = [Life(maintenance=each) for each in made]
+    lives = [Life(maintenance=maintenance) for maintenance in made]
     return make_report(lives, [*outages], month, now=LATER, group=group)
 
 
-# --- what happened -----------------------------------------------------------
+# --- counts ------------------------------------------------------------------
 
 
-def test_a_month_in_which_nothing_happened_is_empty() -> None:
-    made = report_of()
-    assert (made.counts, made.starts, made.notices) == ((), Starts(), None)
-    assert (made.broken, made.unseen, made.saved) == ((), (), {})
+def test_a_month_without_maintenance_is_empty() -> None:
+    report = report_of()
+    assert (report.counts, report.starts, report.notices) == ((), Starts(), None)
+    assert (report.broken, report.unseen, report.saved) == ((), (), {})
 
 
-def test_maintenances_are_counted_by_type_and_cause() -> None:
-    made = report_of(
+def test_maintenance_is_counted_by_type_and_cause() -> None:
+    report = report_of(
         a_maintenance(),
         a_start(),
         replace(a_start(), phase=Phase.COMPLETED, ended_at=LATER),
@@ -100,7 +100,7 @@ def test_maintenances_are_counted_by_type_and_cause() -> None:
         Counts(type=EventType.FREEZE, cause=Cause.PLATFORM, announced=1, canceled=1),
         Counts(type=EventType.REBOOT, cause=Cause.DEGRADED, announced=1),
     )
-    assert sorted(made.counts, key=repr) == sorted(
+    assert sorted(report.counts, key=repr) == sorted(
         (reboots, freezes, degraded), key=repr
     )
 
@@ -111,7 +111,7 @@ def test_withdrawn_events_are_counted() -> None:
     assert (counts.announced, counts.withdrawn) == (1, 1)
 
 
-def test_what_happened_in_another_month_is_not_counted() -> None:
+def test_other_months_are_not_counted() -> None:
     ended = replace(a_start(), phase=Phase.COMPLETED, ended_at=LATER)
     early = replace(ended, announced_at=LAST.since, not_before=LAST.until - SECOND)
     (counts,) = report_of(early).counts
@@ -120,10 +120,10 @@ def test_what_happened_in_another_month_is_not_counted() -> None:
     assert (counts.announced, counts.started, counts.completed) == (1, 0, 0)
 
 
-def test_a_report_on_one_group_leaves_the_others_out() -> None:
+def test_a_report_on_one_group_omits_the_others() -> None:
     both = a_maintenance(events=[an_event(), an_event("e1", group="Group1")])
-    made = report_of(a_maintenance(), both, group="GROUP1")
-    assert [each.announced for each in made.counts] == [1]
+    report = report_of(a_maintenance(), both, group="GROUP1")
+    assert [row.announced for row in report.counts] == [1]
     assert not report_of(a_maintenance(), group="group1").counts
 
 
@@ -141,13 +141,13 @@ def test_a_report_on_one_group_leaves_the_others_out() -> None:
         (a_start(MINUTE), Starts(broken=1)),
     ],
 )
-def test_every_start_had_its_way(maintenance: Maintenance, way: Starts) -> None:
+def test_every_start_is_classified(maintenance: Maintenance, way: Starts) -> None:
     assert report_of(maintenance).starts == way
 
 
 def test_a_broken_promise_is_named() -> None:
-    made = report_of(a_start(14 * MINUTE), a_start())
-    assert made.broken == (
+    report = report_of(a_start(14 * MINUTE), a_start())
+    assert report.broken == (
         Broken(
             maintenance="m0",
             type=EventType.REBOOT,
@@ -156,16 +156,16 @@ def test_a_broken_promise_is_named() -> None:
             too_soon=MINUTE,
         ),
     )
-    assert (made.starts.kept, made.starts.total) == (1, 2)
+    assert (report.starts.kept, report.starts.total) == (1, 2)
 
 
-def test_an_outage_is_nobodys_notice() -> None:
+def test_downtime_does_not_count_as_notice() -> None:
     outages = [an_outage(-20, -10), an_outage(1, 11)]
     assert report_of(a_start(), outages=outages).starts.broken == 1
     assert report_of(a_start(25 * MINUTE), outages=outages).starts.broken == 0
 
 
-def test_notice_is_told_from_the_least_to_the_longest() -> None:
+def test_notice_is_summarized_as_minimum_median_and_maximum() -> None:
     starts = [a_start(minutes * MINUTE) for minutes in (40, 16, 15, 90)]
     longer = a_start(HOUR, not_before=NOON + HOUR)
     notices = report_of(*starts, longer).notices
@@ -178,18 +178,18 @@ def test_notice_is_told_from_the_least_to_the_longest() -> None:
     )
 
 
-def test_of_two_in_the_middle_the_shorter_is_the_median() -> None:
+def test_the_median_of_an_even_count_is_the_lower_one() -> None:
     notices = report_of(a_start(20 * MINUTE), a_start(30 * MINUTE)).notices
     assert notices is not None
     assert notices.used.median == 20 * MINUTE
 
 
-def test_what_began_at_once_has_no_notice_to_tell_of() -> None:
+def test_immediate_starts_have_no_notice_summary() -> None:
     at_once = a_start(0 * MINUTE, at_once=True, not_before=NOON)
     assert report_of(at_once).notices is None
 
 
-def test_what_early_approval_saved_is_added_up_by_type() -> None:
+def test_time_saved_by_early_approval_is_summed_by_type() -> None:
     sooner = a_start(MINUTE, events=approved(NOON + MINUTE))
     freeze = replace(sooner, type=EventType.FREEZE)
     assert report_of(sooner, sooner, freeze, a_start()).saved == {
@@ -198,15 +198,15 @@ def test_what_early_approval_saved_is_added_up_by_type() -> None:
     }
 
 
-# --- who approved, who was shown ---------------------------------------------
+# --- approvals and sightings -------------------------------------------------
 
 
-def test_approvals_are_counted_by_whom_and_by_which_way() -> None:
-    made = report_of(
+def test_approvals_are_counted_by_approver_and_channel() -> None:
+    report = report_of(
         *(a_maintenance(events=approved(NOON, by)) for by in ("b", "a", "a", None))
     )
-    assert made.approvals == {Via.CONTROL: 3, Via.POLICY: 1}
-    assert made.approvers == (
+    assert report.approvals == {Via.CONTROL: 3, Via.POLICY: 1}
+    assert report.approvers == (
         Approver(by="a", via=Via.CONTROL, approvals=2),
         Approver(by="b", via=Via.CONTROL, approvals=1),
         Approver(by=None, via=Via.POLICY, approvals=1),
@@ -217,24 +217,24 @@ def test_approvals_of_another_month_are_not_counted() -> None:
     assert report_of(a_maintenance(events=approved(LAST.since))).approvals == {}
 
 
-def test_only_those_who_approved_most_often_are_named() -> None:
-    made = report_of(
+def test_only_the_most_frequent_approvers_are_named() -> None:
+    report = report_of(
         *(a_maintenance(events=approved(NOON, f"vm{n}")) for n in range(20))
     )
-    assert len(made.approvers) == MOST_APPROVERS
-    assert made.approvals == {Via.CONTROL: 20}
+    assert len(report.approvers) == MOST_APPROVERS
+    assert report.approvals == {Via.CONTROL: 20}
 
 
 @pytest.mark.parametrize(
     ("seen_at", "is_unseen"),
     [(None, True), (NOON, False), (NOON + 15 * MINUTE, False), (LATER, True)],
 )
-def test_what_nobody_was_shown_before_it_started_is_named(
+def test_events_nobody_saw_before_the_start_are_named(
     seen_at: datetime | None, is_unseen: bool
 ) -> None:
     seen = {} if seen_at is None else {"e0": seen_at}
     life = Life(maintenance=a_start(), first_seen=seen)
-    made = make_report([life], [], MONTH, now=LATER)
+    report = make_report([life], [], MONTH, now=LATER)
     unseen = Unseen(
         event="e0",
         maintenance="m0",
@@ -242,23 +242,23 @@ def test_what_nobody_was_shown_before_it_started_is_named(
         group="group0",
         started_at=NOON + 15 * MINUTE,
     )
-    assert made.unseen == ((unseen,) if is_unseen else ())
-    assert made.unseen_events == int(is_unseen)
+    assert report.unseen == ((unseen,) if is_unseen else ())
+    assert report.unseen_events == int(is_unseen)
 
 
-def test_what_began_at_once_or_was_withdrawn_need_not_have_been_shown() -> None:
+def test_immediate_or_withdrawn_events_need_not_be_seen() -> None:
     at_once = a_start(0 * MINUTE, at_once=True, not_before=NOON)
     gone = a_start(events=(replace(an_event(), withdrawn_at=NOON),))
     assert report_of(at_once, gone).unseen_events == 0
 
 
-def test_of_very_many_that_nobody_was_shown_only_some_are_named() -> None:
-    made = report_of(*[a_start()] * (MOST_UNSEEN + 5))
-    assert len(made.unseen) == MOST_UNSEEN
-    assert made.unseen_events == MOST_UNSEEN + 5
+def test_the_list_of_unseen_events_is_limited() -> None:
+    report = report_of(*[a_start()] * (MOST_UNSEEN + 5))
+    assert len(report.unseen) == MOST_UNSEEN
+    assert report.unseen_events == MOST_UNSEEN + 5
 
 
-# --- troubles ----------------------------------------------------------------
+# --- stuck maintenance and outages -------------------------------------------
 
 
 def failed(minutes: int) -> f.WorkFailed:
@@ -282,30 +282,30 @@ def retried(minutes: int) -> f.WorkRetried:
         ((retried(3),), 0 * MINUTE),
     ],
 )
-def test_a_maintenance_is_stuck_until_somebody_does_something(
+def test_maintenance_is_stuck_until_an_operator_acts(
     facts: tuple[f.Fact, ...], length: timedelta
 ) -> None:
     assert stuck_time(facts, MONTH, LATER) == length
 
 
-def test_only_what_lies_in_the_month_is_stuck_in_it() -> None:
+def test_only_the_stuck_time_within_the_month_counts() -> None:
     long_ago = f.WorkFailed(at=LAST.since, maintenance="m0", vms=())
     assert stuck_time([long_ago], LAST, LATER) == LAST.until - LAST.since
     assert stuck_time([long_ago], MONTH, LATER) == LATER - MONTH.since
 
 
-def test_what_was_stuck_is_counted_and_added_up() -> None:
+def test_stuck_maintenance_is_counted_and_summed() -> None:
     lives = [
         Life(maintenance=a_start(), facts=(failed(0), retried(10))),
         Life(maintenance=a_start(), facts=(failed(0), retried(20))),
         Life(maintenance=a_start()),
     ]
-    made = make_report(lives, [], MONTH, now=LATER)
-    assert (made.stuck_maintenances, made.stuck) == (2, 30 * MINUTE)
+    report = make_report(lives, [], MONTH, now=LATER)
+    assert (report.stuck_maintenances, report.stuck) == (2, 30 * MINUTE)
 
 
-def test_outages_are_counted_as_far_as_they_lie_in_the_month() -> None:
+def test_outages_count_as_far_as_they_lie_in_the_month() -> None:
     across = Outage(since=MONTH.since - HOUR, until=MONTH.since + HOUR)
     before = Outage(since=LAST.since, until=LAST.since + HOUR)
-    made = report_of(outages=[before, across, an_outage(0, 10)])
-    assert (made.outages, made.away) == (2, HOUR + 10 * MINUTE)
+    report = report_of(outages=[before, across, an_outage(0, 10)])
+    assert (report.outages, report.away) == (2, HOUR + 10 * MINUTE)

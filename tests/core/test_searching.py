@@ -1,4 +1,4 @@
-"""Which facts somebody asks for."""
+"""Journal search: which facts match a query."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from forewarn.core.searching import (
 )
 from forewarn.errors import InvalidInput
 
-#: group0 has vm0 and vm1 in it, group1 has vm2.
+#: group0 contains vm0 and vm1, group1 contains vm2.
 SHARED = a_maintenance(
     events=[
         an_event("e0", group="group0", resources=("vm0", "vm1")),
@@ -31,8 +31,8 @@ STARTED = f.Started(at=NOON, maintenance="m0")
 
 
 def look(any_id: str) -> Maintenance | None:
-    known: Mapping[str, Maintenance] = dict.fromkeys(("m0", "e0", "e1"), SHARED)
-    return known.get(any_id)
+    by_id: Mapping[str, Maintenance] = dict.fromkeys(("m0", "e0", "e1"), SHARED)
+    return by_id.get(any_id)
 
 
 def an_approval(by: str = "vm1", via: Via = Via.METADATA) -> f.Approved:
@@ -47,7 +47,7 @@ def seen(*sights: tuple[str, str]) -> f.Seen:
 
 
 @pytest.mark.parametrize("fact", ONE_OF_EACH, ids=lambda fact: type(fact).__name__)
-def test_an_empty_search_finds_everything(fact: f.Fact) -> None:
+def test_an_empty_search_matches_everything(fact: f.Fact) -> None:
     assert matches(Search(), fact, look)
 
 
@@ -107,36 +107,36 @@ def test_an_empty_search_finds_everything(fact: f.Fact) -> None:
         ),
     ],
 )
-def test_a_fact_concerns_those_whom_it_is_about(
+def test_a_fact_concerns_the_groups_and_vms_it_is_about(
     fact: f.Fact, groups: set[str], vms: set[str]
 ) -> None:
-    found = concerned(fact, look)
-    assert (set(found.groups), set(found.vms)) == (groups, vms)
+    concern = concerned(fact, look)
+    assert (set(concern.groups), set(concern.vms)) == (groups, vms)
 
 
-def test_a_group_whose_event_was_withdrawn_is_concerned_all_the_same() -> None:
-    gone = tuple(replace(each, withdrawn_at=NOON) for each in SHARED.events)
+def test_a_group_stays_concerned_after_its_event_was_withdrawn() -> None:
+    gone = tuple(replace(event, withdrawn_at=NOON) for event in SHARED.events)
     withdrawn = replace(SHARED, events=gone)
     assert concerned(STARTED, lambda _: withdrawn).groups == ("group0", "group1")
 
 
-def test_a_maintenance_that_is_not_known_concerns_nobody() -> None:
+def test_an_unknown_maintenance_concerns_nobody() -> None:
     assert not concerned(STARTED, lambda _: None).groups
 
 
-def test_names_are_found_in_any_case() -> None:
+def test_names_match_in_any_case() -> None:
     assert matches(Search(groups=folded(["GROUP1"])), STARTED, look)
     assert matches(Search(vms=folded(["Vm2"])), STARTED, look)
     assert matches(Search(by=folded(["VM1"])), an_approval(), look)
 
 
-def test_other_names_are_not_found() -> None:
+def test_other_names_do_not_match() -> None:
     assert not matches(Search(groups=folded(["group2"])), STARTED, look)
     assert not matches(Search(vms=folded(["vm3"])), STARTED, look)
     assert not matches(Search(by=folded(["ops"])), an_approval(), look)
 
 
-def test_any_of_the_names_in_one_field_is_enough() -> None:
+def test_one_matching_name_per_field_is_enough() -> None:
     assert matches(Search(groups=folded(["nobody", "group1"])), STARTED, look)
 
 
@@ -150,32 +150,32 @@ def test_any_of_the_names_in_one_field_is_enough() -> None:
         Search(groups=folded(["group0"]), until=NOON),
     ],
 )
-def test_every_field_must_agree(search: Search) -> None:
+def test_every_field_must_match(search: Search) -> None:
     assert matches(Search(groups=folded(["group0"])), STARTED, look)
     assert not matches(search, STARTED, look)
 
 
-def test_since_is_within_and_until_is_not() -> None:
+def test_since_is_inclusive_and_until_exclusive() -> None:
     assert matches(Search(since=NOON, until=NOON + MINUTE), STARTED, look)
     assert not matches(Search(since=NOON + MINUTE), STARTED, look)
     assert not matches(Search(until=NOON), STARTED, look)
 
 
-def test_what_nobody_did_is_not_found_by_a_name() -> None:
+def test_a_fact_without_an_actor_matches_no_name() -> None:
     retried = f.WorkRetried(at=NOON, by=None, maintenance="m0")
     assert not matches(Search(by=folded(["none", "ops"])), retried, look)
 
 
 @pytest.mark.parametrize("fact", ONE_OF_EACH, ids=lambda fact: type(fact).__name__)
-def test_only_facts_that_can_name_somebody_are_his_doing(fact: f.Fact) -> None:
+def test_only_facts_with_an_actor_can_be_searched_by_actor(fact: f.Fact) -> None:
     assert (type(fact) in NAMING) == hasattr(fact, "by")
 
 
-def test_a_fact_is_named_in_any_case() -> None:
+def test_a_kind_of_fact_is_named_in_any_case() -> None:
     assert kind_named("workDONE") is f.WorkDone
 
 
-def test_a_fact_that_is_not_known_is_refused_with_those_that_are() -> None:
+def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="'Begun'") as refusal:
         kind_named("Begun")
     assert all(name in str(refusal.value) for name in KINDS)

@@ -1,4 +1,4 @@
-"""What one group may know of maintenances and facts."""
+"""Redaction: what one group may see of maintenance and facts."""
 
 from dataclasses import replace
 from typing import get_args
@@ -11,7 +11,7 @@ from forewarn.core import facts as f
 from forewarn.core.maintenance import Maintenance
 from forewarn.core.share import share_of, share_of_fact, share_of_vm
 
-#: On one host: two VMs of web, one of db.
+#: Two VMs of web and one of db on one host.
 BOTH = replace(
     a_maintenance(),
     id="m0",
@@ -33,7 +33,7 @@ def look(any_id: str) -> Maintenance | None:
     return {"m0": BOTH, "e0": BOTH, "e1": BOTH}.get(any_id)
 
 
-def test_of_a_maintenance_that_is_shared_only_the_own_share_is_known() -> None:
+def test_shared_maintenance_is_cut_to_the_group_s_own_part() -> None:
     share = share_of(BOTH, "web")
     assert share is not None
     assert share.vms == ("web-0", "web-1")
@@ -42,13 +42,13 @@ def test_of_a_maintenance_that_is_shared_only_the_own_share_is_known() -> None:
     assert (share.host, share.reason, share.coupled) == (None, None, ())
 
 
-def test_of_a_maintenance_that_is_ones_own_the_reason_is_known_too() -> None:
+def test_a_group_s_own_maintenance_includes_the_reason() -> None:
     share = share_of(OWN, "web")
     assert share is not None
     assert (share.host, share.reason) == (None, "the fan of db-0")
 
 
-def test_of_a_maintenance_of_others_nothing_is_known() -> None:
+def test_maintenance_of_other_groups_is_hidden() -> None:
     assert share_of(OWN, "db") is None
     assert share_of(BOTH, "we") is None
 
@@ -132,14 +132,14 @@ def test_a_vm_is_shown_to_its_group_without_its_host() -> None:
         ),
     ],
 )
-def test_a_fact_is_cut_to_what_concerns_the_group(
+def test_a_fact_is_redacted_to_what_concerns_the_group(
     fact: f.Fact, share: f.Fact | None
 ) -> None:
     assert share_of_fact(fact, "web", look) == share
 
 
 @pytest.mark.parametrize("kind", [f.WorkDone, f.WorkFailed])
-def test_what_a_driver_says_is_the_operators_even_of_ones_own(
+def test_driver_details_are_for_operators_only(
     kind: type[f.WorkDone | f.WorkFailed],
 ) -> None:
     fact = kind(at=NOON, maintenance="m0", vms=("web-0",), detail="on host-a: db-0")
@@ -147,7 +147,7 @@ def test_what_a_driver_says_is_the_operators_even_of_ones_own(
     assert share == kind(at=NOON, maintenance="m0", vms=("web-0",))
 
 
-def test_an_announcement_is_cut_as_its_maintenance_is() -> None:
+def test_an_announcement_is_redacted_like_its_maintenance() -> None:
     fact = f.Announced(at=NOON, by="ops", maintenance="m0", announced=BOTH)
     share = share_of_fact(fact, "web", look)
     assert isinstance(share, f.Announced)
@@ -156,11 +156,11 @@ def test_an_announcement_is_cut_as_its_maintenance_is() -> None:
 
 
 @pytest.mark.parametrize("kind", get_args(f.Fact), ids=lambda kind: kind.__name__)
-def test_a_group_that_nothing_is_about_learns_of_outages_alone(
+def test_an_unrelated_group_sees_only_outages(
     kind: type[f.Fact],
 ) -> None:
-    told = [each for each in FACTS if type(each) is kind]
-    assert told
-    for fact in told:
+    examples = [candidate for candidate in FACTS if type(candidate) is kind]
+    assert examples
+    for fact in examples:
         share = share_of_fact(fact, "stranger", look)
         assert (share is not None) == (kind is f.OutageEnded)

@@ -1,4 +1,4 @@
-"""An outage is nobody's silence: rule 13."""
+"""Outages and disabling: downtime does not count as inactivity (rule 13)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -28,7 +28,7 @@ DAY = 24 * 60  # minutes
 
 
 def a_quiet_group() -> Group:
-    """A group that has asked at noon."""
+    """Return a group that last polled at noon."""
     return a_group(listening=Listening.ON_DEMAND, last_request=NOON)
 
 
@@ -43,7 +43,7 @@ def a_quiet_group() -> Group:
         ([an_outage(DAY - 1, 3 * DAY)], 3 * DAY + 1),
     ],
 )
-def test_a_day_of_silence_is_a_day_in_which_one_could_have_asked(
+def test_a_group_is_disabled_after_a_day_in_which_it_could_have_polled(
     outages: list[Outage], minutes: int
 ) -> None:
     group, end = a_quiet_group(), NOON + minutes * MINUTE
@@ -51,7 +51,7 @@ def test_a_day_of_silence_is_a_day_in_which_one_could_have_asked(
     assert not group.is_listening(end, outages)
 
 
-def test_after_an_outage_no_new_epoch_begins() -> None:
+def test_no_new_epoch_starts_after_an_outage() -> None:
     slice_ = away(a_slice(groups=[a_quiet_group()]), 60, 31 * 60)
     now = NOON + 31 * HOUR
     step = commands.listen(slice_, ["group0"], epoch="e1", now=now, rules=RULES)
@@ -61,22 +61,25 @@ def test_after_an_outage_no_new_epoch_begins() -> None:
 @pytest.mark.parametrize(
     ("asked", "phase"), [(20 * HOUR, Phase.SCHEDULED), (24 * HOUR, Phase.STARTED)]
 )
-def test_only_who_was_silent_before_an_outage_is_restarted_at_once(
+def test_only_a_group_disabled_before_the_outage_is_restarted_immediately(
     asked: timedelta, phase: Phase
 ) -> None:
     group = replace(a_quiet_group(), last_request=NOON - asked)
     slice_ = away(a_slice(groups=[group], vms=[a_vm()]), 0, 30 * 60)
-    made = announced(
+    changed = announced(
         an_order(source=EventSource.USER), slice_=slice_, at=NOON + 30 * HOUR
     )
-    assert (only(made).phase, only(made).at_once) == (phase, phase is Phase.STARTED)
+    assert (only(changed).phase, only(changed).at_once) == (
+        phase,
+        phase is Phase.STARTED,
+    )
 
 
-def test_who_was_silent_before_an_outage_is_so_afterwards() -> None:
+def test_a_group_disabled_before_an_outage_stays_disabled() -> None:
     outage = an_outage(DAY, 3 * DAY)
     assert not a_quiet_group().is_listening(outage.until, [outage])
 
 
-def test_who_has_never_asked_is_silent_after_an_outage_too() -> None:
+def test_a_group_that_never_polled_stays_disabled() -> None:
     group = a_group(listening=Listening.ON_DEMAND)
     assert not group.is_listening(NOON, [an_outage(-60, 0)])

@@ -1,4 +1,4 @@
-"""The life of a maintenance, told in order."""
+"""Stories: the history of a maintenance in chronological order."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -44,29 +44,29 @@ def lines(story: Story) -> list[str]:
     return [line.what for line in story.lines]
 
 
-def test_it_tells_who_announced_what_and_why() -> None:
-    one = replace(ONE, reason="a new kernel")
-    assert lines(told(announced(one), one=one)) == [
+def test_it_shows_who_announced_what_and_why() -> None:
+    maintenance = replace(ONE, reason="a new kernel")
+    assert lines(told(announced(maintenance), one=maintenance)) == [
         "announced by ops: Reboot of host host-a (web-0), not before 2026-01-05"
         " 12:15:00 UTC (Platform, platform); reason: a new kernel"
     ]
 
 
-def test_it_tells_whose_group_was_silent() -> None:
-    one = replace(ONE, events=(replace(EVENT, silent=True),))
-    assert lines(told(announced(one), one=one))[0].endswith(
+def test_it_shows_which_group_was_disabled() -> None:
+    maintenance = replace(ONE, events=(replace(EVENT, silent=True),))
+    assert lines(told(announced(maintenance), one=maintenance))[0].endswith(
         "silent, not having asked for events in 24 h: web"
     )
 
 
-def test_sights_stand_where_they_happened() -> None:
+def test_sightings_appear_in_chronological_order() -> None:
     assert lines(told(announced(), approved(), sights=1))[1:] == [
         "seen by web-0 of group web",
         "approved for group web by web-0, at the metadata endpoint",
     ]
 
 
-def test_it_tells_how_an_approval_came() -> None:
+def test_it_shows_how_an_approval_arrived() -> None:
     ways = [lines(told(approved(via)))[0] for via in Via]
     assert len(set(ways)) == len(Via)
     assert "approved beforehand, by the settings of group web" in ways
@@ -75,38 +75,38 @@ def test_it_tells_how_an_approval_came() -> None:
 def the_life(*, approved_at: object = None) -> Story:
     event = replace(EVENT, approved_at=NOON + 3 * MINUTE if approved_at else None)
     at = NOON + (3 * MINUTE if approved_at else 15 * MINUTE)
-    one = replace(ONE, events=(event,), started_at=at, phase=Phase.STARTED)
-    return told(announced(), f.Started(at=at, maintenance="m0"), one=one)
+    maintenance = replace(ONE, events=(event,), started_at=at, phase=Phase.STARTED)
+    return told(announced(), f.Started(at=at, maintenance="m0"), one=maintenance)
 
 
-def test_it_tells_how_much_notice_was_given_and_used() -> None:
+def test_it_shows_how_much_notice_was_given_and_used() -> None:
     story = the_life(approved_at=NOON)
     assert lines(story)[-1] == "started after 3 min, everybody having approved"
     assert (story.given, story.used) == (15 * MINUTE, 3 * MINUTE)
     assert story.sentences == ("Notice given: 15 min; used: 3 min.",)
 
 
-def test_it_tells_who_never_approved() -> None:
+def test_it_shows_who_never_approved() -> None:
     story = the_life()
     assert lines(story)[-1] == "started after 15 min, without the approval of web"
     assert story.sentences[-1] == "Never approved by web."
 
 
-def test_what_has_not_started_has_used_nothing_yet() -> None:
+def test_maintenance_that_has_not_started_used_no_notice() -> None:
     story = told(announced())
     assert story.used is None
     assert story.sentences == ("Notice given: 15 min.",)
 
 
-def test_what_started_at_once_had_no_notice() -> None:
-    one = replace(ONE, at_once=True, not_before=NOON, started_at=NOON)
-    story = told(f.Started(at=NOON, maintenance="m0"), one=one)
+def test_an_immediate_start_had_no_notice() -> None:
+    maintenance = replace(ONE, at_once=True, not_before=NOON, started_at=NOON)
+    story = told(f.Started(at=NOON, maintenance="m0"), one=maintenance)
     assert lines(story) == ["started, without notice"]
     assert story.given == timedelta(0)
     assert story.sentences == ("It was announced without notice.",)
 
 
-def test_it_tells_of_the_work() -> None:
+def test_it_shows_the_work() -> None:
     story = told(
         f.WorkBegan(at=NOON, maintenance="m0", attempt=1),
         f.WorkDone(at=NOON, maintenance="m0", vms=("web-0",), detail=""),
@@ -129,7 +129,7 @@ def test_it_tells_of_the_work() -> None:
     ]
 
 
-def test_it_tells_of_those_who_left_and_what_was_called_off() -> None:
+def test_it_shows_departed_vms_and_cancellations() -> None:
     story = told(
         f.VmsLeft(at=NOON, maintenance="m0", vms=("web-0",)),
         f.Withdrawn(at=NOON, maintenance="m0", event="e0", group="web"),
@@ -144,16 +144,16 @@ def test_it_tells_of_those_who_left_and_what_was_called_off() -> None:
     ]
 
 
-def test_what_a_driver_says_at_length_is_cut() -> None:
+def test_long_driver_output_is_cut() -> None:
     story = told(
         f.WorkFailed(at=NOON, maintenance="m0", vms=("web-0",), detail="x" * 9000)
     )
     assert len(lines(story)[0]) < 300
 
 
-def test_an_outage_is_told_and_not_counted() -> None:
-    one = replace(ONE, started_at=NOON + 44 * MINUTE, phase=Phase.STARTED)
-    story = tell(one, [announced()], [], [an_outage(1, 30), an_outage(60, 90)])
+def test_an_outage_is_shown_but_not_counted() -> None:
+    maintenance = replace(ONE, started_at=NOON + 44 * MINUTE, phase=Phase.STARTED)
+    story = tell(maintenance, [announced()], [], [an_outage(1, 30), an_outage(60, 90)])
     assert lines(story)[1:] == [
         "the service is back; it was away since 2026-01-05 12:01:00 UTC"
     ]

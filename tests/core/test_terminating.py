@@ -1,4 +1,4 @@
-"""Terminates of one group are coupled: an approved one waits for the others."""
+"""Coupling of Terminates: an approved one waits for the others of its group."""
 
 from datetime import datetime
 
@@ -26,7 +26,7 @@ def a_terminate(
     not_before: datetime = NOON + 5 * MINUTE,
     approved_at: datetime | None = None,
 ) -> Maintenance:
-    """The Terminate t1 with the event e1 of vm1, and so on."""
+    """Return Terminate t1 with event e1 of vm1, and so on."""
     return a_maintenance(
         f"t{number}",
         type_=EventType.TERMINATE,
@@ -58,7 +58,7 @@ def test_a_lone_terminate_starts_with_its_approval() -> None:
     assert started(approve(a_slice(maintenances=[a_terminate(1)]), "e1")) == ["t1"]
 
 
-def test_an_approved_terminate_waits_for_one_that_is_not() -> None:
+def test_an_approved_terminate_waits_for_an_unapproved_one() -> None:
     slice_ = a_slice(maintenances=[a_terminate(1), a_terminate(2)])
     step = approve(slice_, "e1")
     assert started(step) == []
@@ -72,10 +72,10 @@ def test_an_approved_terminate_waits_for_one_that_is_not() -> None:
 
 def test_approving_the_last_one_releases_all() -> None:
     slice_ = a_slice(maintenances=[a_terminate(n) for n in (1, 2, 3)])
-    one = approve(slice_, "e2")
-    two = approve(one.slice, "e1")
-    assert started(one) == started(two) == []
-    assert started(approve(two.slice, "e3")) == ["t1", "t2", "t3"]
+    first = approve(slice_, "e2")
+    second = approve(first.slice, "e1")
+    assert started(first) == started(second) == []
+    assert started(approve(second.slice, "e3")) == ["t1", "t2", "t3"]
 
 
 def test_all_may_be_approved_in_one_step() -> None:
@@ -83,7 +83,7 @@ def test_all_may_be_approved_in_one_step() -> None:
     assert started(approve(slice_, "e1", "e2")) == ["t1", "t2"]
 
 
-def test_it_is_released_when_the_other_one_has_timed_out() -> None:
+def test_it_is_released_when_the_other_one_reaches_its_not_before() -> None:
     soon = a_terminate(2, not_before=NOON + MINUTE)
     slice_ = approve(a_slice(maintenances=[a_terminate(1), soon]), "e1").slice
     early = commands.tick(slice_, NOON + MINUTE - SECOND, RULES)
@@ -98,7 +98,7 @@ def test_it_is_released_when_the_other_one_is_canceled() -> None:
     assert started(step) == ["t1"]
 
 
-def test_it_is_never_held_beyond_its_own_not_before() -> None:
+def test_it_never_waits_beyond_its_own_not_before() -> None:
     late = a_terminate(2, not_before=NOON + 60 * MINUTE)
     held = approve(a_slice(maintenances=[a_terminate(1), late]), "e1").slice
     at = NOON + 5 * MINUTE
@@ -107,20 +107,20 @@ def test_it_is_never_held_beyond_its_own_not_before() -> None:
     assert started(commands.tick(held, at, RULES)) == ["t1"]
 
 
-def test_one_that_is_announced_after_the_approval_does_not_hold_it() -> None:
+def test_one_announced_after_the_approval_does_not_block_it() -> None:
     slice_ = a_slice(maintenances=[a_terminate(1), a_terminate(2)])
     held = approve(slice_, "e1").slice
     more = held.with_maintenance(a_terminate(3))
     assert started(approve(more, "e2")) == ["t1"]  # t2 itself waits for t3
 
 
-def test_one_that_was_approved_before_does_not_hold_it() -> None:
+def test_one_approved_earlier_does_not_block_it() -> None:
     approved = a_terminate(2, approved_at=NOON)
     slice_ = a_slice(maintenances=[a_terminate(1), approved])
     assert started(approve(slice_, "e1")) == ["t1", "t2"]
 
 
-def test_a_terminate_of_another_group_does_not_hold_it() -> None:
+def test_a_terminate_of_another_group_does_not_block_it() -> None:
     slice_ = a_slice(maintenances=[a_terminate(1), a_terminate(2, group="group1")])
     assert started(approve(slice_, "e1")) == ["t1"]
 
@@ -132,7 +132,7 @@ def test_only_terminates_are_coupled() -> None:
     assert started(approve(slice_, "e0")) == ["m0"]
 
 
-def test_one_that_runs_does_not_hold_it() -> None:
+def test_a_started_one_does_not_block_it() -> None:
     running = a_maintenance(
         "t2",
         type_=EventType.TERMINATE,

@@ -1,4 +1,4 @@
-"""Which tokens make sense, and which are good."""
+"""Tokens: validation, expiry and lookup."""
 
 from dataclasses import replace
 
@@ -19,16 +19,16 @@ CI = Token(
 )
 
 
-def test_each_role_may_do_what_those_below_it_may() -> None:
+def test_each_role_includes_the_lower_ones() -> None:
     order = [Role.VIEWER, Role.OPERATOR, Role.ADMIN]
     for place, role in enumerate(order):
-        assert [role.is_at_least(each) for each in order] == [
+        assert [role.is_at_least(other) for other in order] == [
             below <= place for below in range(3)
         ]
-    assert not any(Role.GROUP.is_at_least(each) for each in order)
+    assert not any(Role.GROUP.is_at_least(other) for other in order)
 
 
-def test_a_token_is_good_until_it_expires_or_is_revoked() -> None:
+def test_a_token_is_valid_until_it_expires_or_is_revoked() -> None:
     brief = replace(CI, expires_at=NOON + HOUR)
     assert CI.is_good(NOON + 1000 * HOUR)
     assert brief.is_good(NOON + HOUR - MINUTE)
@@ -36,7 +36,7 @@ def test_a_token_is_good_until_it_expires_or_is_revoked() -> None:
     assert not replace(CI, revoked_at=NOON).is_good(NOON)
 
 
-def test_what_makes_it_one_is_not_in_its_repr() -> None:
+def test_the_digest_is_not_in_the_repr() -> None:
     assert "digest" not in repr(CI)
 
 
@@ -51,12 +51,12 @@ def test_what_makes_it_one_is_not_in_its_repr() -> None:
         replace(CI, expires_at=NOON),
     ],
 )
-def test_a_token_that_makes_no_sense_is_refused(odd: Token) -> None:
+def test_an_invalid_token_is_refused(odd: Token) -> None:
     with pytest.raises(InvalidInput):
         tokens.check(odd, [], NOON)
 
 
-def test_a_name_is_taken_while_its_token_is_good() -> None:
+def test_a_name_is_reserved_while_its_token_is_valid() -> None:
     other = replace(CI, id="2f", name="CI")
     with pytest.raises(Conflict):
         tokens.check(other, [CI], NOON)
@@ -64,7 +64,7 @@ def test_a_name_is_taken_while_its_token_is_good() -> None:
     tokens.check(other, [replace(CI, expires_at=NOON)], NOON)
 
 
-def test_the_good_one_of_several_is_found_by_name() -> None:
+def test_lookup_by_name_prefers_the_valid_token() -> None:
     old = replace(CI, revoked_at=NOON)
     new = replace(CI, id="2f")
     assert tokens.find([old, new], "Ci", NOON) == new

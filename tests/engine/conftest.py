@@ -1,4 +1,4 @@
-"""A service to test, started as often as a test wants and closed at its end."""
+"""Fixtures: stores and a service, closed at the end of a test."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

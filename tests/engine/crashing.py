@@ -1,4 +1,4 @@
-"""Connections that die before any statement one likes."""
+"""Store connections that crash before a chosen statement."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,19 +9,19 @@ from tests.stores.watched import watched
 
 
 class Crash(BaseException):
-    """The process is gone; nothing that is not committed will ever be."""
+    """The process has died; uncommitted changes are lost."""
 
 
 class Fuse:
-    """Counts statements, and blows before the one after the next `left`."""
+    """Counts statements and crashes before the one after the next `left`."""
 
     def __init__(self, left: int | None = None) -> None:
-        self._left = left  # None: never
+        self._left = left  # None: never crashes
         self._is_out = False
-        self.blown_at: str | None = None  # the first word of a statement
+        self.blown_at: str | None = None  # first word of the statement
 
     def burn(self, sql: str) -> None:
-        """Let `sql` through, or crash; after a crash nothing is let through."""
+        """Pass `sql` or crash; after a crash nothing passes."""
         if self._is_out:
             return
         if self.blown_at is None and self._left is not None:
@@ -33,7 +33,7 @@ class Fuse:
 
     @contextmanager
     def taken_out(self) -> Iterator[None]:
-        """Let everything through, to look at what there is."""
+        """Pass every statement while the test inspects the store."""
         self._is_out = True
         try:
             yield

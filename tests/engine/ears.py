@@ -1,4 +1,4 @@
-"""Somebody who is told what happens, and the time that passes meanwhile."""
+"""Recording notifier, with a manual stopwatch for its pauses."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ ALL = frozenset(KINDS)
 
 @dataclass(slots=True)
 class Ear:
-    """Writes down what it is told; fails as often as is set."""
+    """Notifier that records notices; its next `failures` calls fail."""
 
     failures: int = 0
     told: list[Notice] = field(default_factory=list)
@@ -31,16 +31,16 @@ class Ear:
 
     @property
     def positions(self) -> list[int]:
-        return [each.position for each in self.told]
+        return [notice.position for notice in self.told]
 
     @property
     def names(self) -> list[str]:
-        return [type(each.fact).__name__ for each in self.told]
+        return [type(notice.fact).__name__ for notice in self.told]
 
 
 @dataclass(slots=True)
 class Watch:
-    """Real time, as the test wants it; counts how long is waited for a bell."""
+    """Real time, moved by the test."""
 
     now: float = 1000.0
 
@@ -67,9 +67,9 @@ def a_delivery(
 ) -> Delivery:
     clock = a_system(store, fleet=None).clock
     pace = (watch or Watch()).pace()
-    made = Delivery(target or a_target(), notifier, store, clock, pace)
-    made.open()
-    return made
+    delivery = Delivery(target or a_target(), notifier, store, clock, pace)
+    delivery.open()
+    return delivery
 
 
 def kept(store: Store, name: str = "notify:ops") -> str | None:

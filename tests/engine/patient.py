@@ -1,4 +1,4 @@
-"""A driver whose calls end when the test says so, and works for it."""
+"""Driver whose calls the test ends, and helpers for its work."""
 
 from collections.abc import Callable, Iterable, Iterator
 from queue import Queue
@@ -12,7 +12,7 @@ from forewarn.core.maintenance import Maintenance
 from forewarn.ports import Printed, Report, Work
 from forewarn.protocol.types import EventType
 
-LONG = 10.0  # seconds; only a broken service needs them
+LONG = 10.0  # seconds; only a broken service takes that long
 
 
 def done(work: Work) -> list[Report]:
@@ -20,7 +20,7 @@ def done(work: Work) -> list[Report]:
 
 
 class PatientDriver:
-    """Tells what it has begun, and goes on when it may."""
+    """Reports each call that begins, and waits for permission to end it."""
 
     def __init__(
         self, act: Callable[[Work], Iterable[Report | Printed]] = done
@@ -36,7 +36,7 @@ class PatientDriver:
         yield from self.act(work)
 
     def begun(self) -> Work:
-        """The next work that it has begun."""
+        """Return the next work that has begun."""
         return self._begun.get(timeout=LONG)
 
     def has_begun_more(self) -> bool:
@@ -48,7 +48,7 @@ class PatientDriver:
 
 
 def at_once(system: System, *vms: str, host: str | None = None) -> Maintenance:
-    """Start a Reboot now, whatever else goes on."""
+    """Start a Reboot now, regardless of gates."""
     order = Order(
         type=EventType.REBOOT,
         vms=vms,

@@ -1,8 +1,8 @@
 """Random stories of a service that crashes.
 
-A story is told by its seed. It commands at random; whenever its fuse blows, all that
-was in memory is forgotten, the file is opened again, and the interrupted command is
-given once more, as a client does that got no answer.
+A seed determines a story. It gives random commands. Whenever its fuse blows, everything
+in memory is lost, the file is opened again, and the interrupted command is repeated, as
+by a client that got no response.
 """
 
 import logging
@@ -48,7 +48,7 @@ Command = Callable[[System], Promise | None]
 
 @dataclass(frozen=True, slots=True)
 class OnOne:
-    """A command on one maintenance, and how many facts it leaves of which kind."""
+    """A command on one maintenance, and the kind of fact it leaves."""
 
     kind: type[f.Approved | f.Canceled | f.WorkEnded | f.WorkRetried | f.Closed]
     call: Callable[[System, Maintenance, str, Once[Maintenance]], object]
@@ -85,7 +85,7 @@ ON_ONE = (
 
 
 def orders(random: Random) -> Order:
-    """Something to announce."""
+    """Return a random order."""
     vm = random.choice([*FLEET.vms])
     return random.choice(
         (
@@ -103,7 +103,7 @@ def orders(random: Random) -> Order:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """Stories to tell one after the other, each from the same `beginning`."""
+    """Stories to run one after another, each from the same `beginning`."""
 
     seeds: range
     beginning: Path
@@ -111,10 +111,10 @@ class Chapter:
 
 
 def tell(chapter: Chapter) -> list[list[str]]:
-    """Tell all stories of `chapter`; answer the crashes of each."""
-    logging.disable(logging.CRITICAL)  # drivers fail a thousand times, and log it
+    """Run all stories of `chapter` and return the crashes of each."""
+    logging.disable(logging.CRITICAL)  # drivers fail a thousand times and log it
     machine = Machine(chapter.folder / f"{chapter.seeds.start}.db")
-    told: list[list[str]] = []
+    crashes: list[list[str]] = []
     for seed in chapter.seeds:
         shutil.copy(chapter.beginning, machine.path)
         story = Story(seed, machine)
@@ -123,16 +123,16 @@ def tell(chapter: Chapter) -> list[list[str]]:
         except Exception as error:
             error.add_note(f"this is the story of seed {seed}: {story.crashes}")
             raise
-        told.append(story.crashes)
-    return told
+        crashes.append(story.crashes)
+    return crashes
 
 
 class Story:
     """One story, from the first command to the end of every maintenance."""
 
     def __init__(self, seed: int, machine: Machine) -> None:
-        """Tell the story `seed` on a `machine` whose store has `FLEET` in it."""
-        self.crashes: list[str] = []  # the statements that were never executed
+        """Prepare story `seed` on a `machine` whose store contains `FLEET`."""
+        self.crashes: list[str] = []  # statements that were never executed
         self._name = f"seed {seed}"
         self._random = Random(seed)
         self._machine = machine
@@ -143,7 +143,7 @@ class Story:
         self._keys = (f"command-{number}" for number in range(1000))
 
     def tell(self) -> None:
-        """Command, crash and go on; then let time end everything."""
+        """Give commands, crash and continue; then advance time until all ends."""
         self._replace_fuse()
         system = self._open()
         for _ in range(self._random.randint(3, 6)):
@@ -161,7 +161,7 @@ class Story:
     # --- crashing ------------------------------------------------------------
 
     def _carry_out(self, system: System, command: Command) -> System:
-        """Give `command` again and again until there is an answer."""
+        """Repeat `command` until it succeeds or is refused."""
         while True:
             try:
                 promise = command(system)
@@ -177,7 +177,7 @@ class Story:
     def _begin_again(self, system: System) -> System:
         self._now = system.clock.now()
         if self._random.random() < 0.3:
-            self._now += self._random.randint(1, 3600) * SECOND  # nobody was there
+            self._now += self._random.randint(1, 3600) * SECOND  # downtime
         self._pull_the_plug()
         system = self._open()
         with self._fuse.taken_out():
@@ -186,7 +186,7 @@ class Story:
 
     def _pull_the_plug(self) -> None:
         self.crashes.append(self._fuse.blown_at or "")
-        self._machine.store.close()  # the connections; nothing is said through them
+        self._machine.store.close()  # closes connections; nothing is sent through them
         self._replace_fuse()
 
     def _open(self) -> System:
@@ -216,7 +216,7 @@ class Story:
     # --- commands ------------------------------------------------------------
 
     def _think_of_a_command(self, system: System) -> Command:
-        known = system.maintenances()
+        maintenances = system.maintenances()
         thoughts: list[Callable[[], Command]] = [
             self._announce,
             self._announce,
@@ -225,9 +225,12 @@ class Story:
             self._change_the_fleet,
             self._notice,
         ]
-        if known:
-            thoughts += [lambda: self._on_one(known), lambda: self._on_one(known)]
-            thoughts += [lambda: self._approve_as_vm(known)]
+        if maintenances:
+            thoughts += [
+                lambda: self._on_one(maintenances),
+                lambda: self._on_one(maintenances),
+            ]
+            thoughts += [lambda: self._approve_as_vm(maintenances)]
         return self._random.choice(thoughts)()
 
     def _announce(self) -> Command:
@@ -238,10 +241,10 @@ class Story:
                 key=key, digest="", render=_how_many
             )
             try:
-                made = system.engine.announce(order, by=key, once=once)
+                maintenances = system.engine.announce(order, by=key, once=once)
             except Repeated as repeated:
                 return Promise(f.Announced, key, int(repeated.answer))
-            return Promise(f.Announced, key, len(made))
+            return Promise(f.Announced, key, len(maintenances))
 
         return command
 
@@ -256,7 +259,7 @@ class Story:
             once: Once[Maintenance] = Once(key=key, digest="", render=_how_many)
             try:
                 what.call(system, which, key, once)
-            except Repeated:  # it was done before a crash; until then nothing changed
+            except Repeated:  # done before a crash; nothing changed until then
                 return Promise(what.kind, key, int(changes[0]))
             return Promise(what.kind, key, int(changes[-1]))
 
@@ -273,10 +276,10 @@ class Story:
             system.engine.approve_as_vm(vm, ids)
             with self._fuse.taken_out():
                 for event_id in ids:
-                    found = system.maintenance(event_id)
+                    maintenance = system.maintenance(event_id)
                     assert (
-                        found.phase is not Phase.SCHEDULED
-                        or found.event(event_id).approved_at is not None
+                        maintenance.phase is not Phase.SCHEDULED
+                        or maintenance.event(event_id).approved_at is not None
                     ), f"{self._name}: {event_id} is not approved"
 
         return command
@@ -291,7 +294,7 @@ class Story:
         def command(system: System) -> None:
             if is_noticed:
                 system.advance.by(step)
-            else:  # the clock runs on while the timers are still asleep
+            else:  # the clock moves on while the timers still sleep
                 system.clock.move_to(system.clock.now() + step)
 
         return command
@@ -310,7 +313,7 @@ class Story:
         way = self._random.choice(ways)
 
         def command(system: System) -> None:
-            way(system)  # promises nothing; the state says enough
+            way(system)  # promises nothing; the state is checked
 
         return command
 
@@ -332,7 +335,7 @@ class Story:
     # --- the driver, and the end ---------------------------------------------
 
     def _act(self, work: Work) -> Iterable[Report]:
-        """Do it at once, one by one, by halves, later, or not at all."""
+        """Do the work immediately, one by one, by halves, or not at all."""
         return self._random.choice((_at_once, _at_once, _one_by_one, _by_halves, fail))(
             work
         )
@@ -340,12 +343,14 @@ class Story:
     def _let_everything_end(self, system: System) -> None:
         self._driver.act = _at_once
         system.advance.by(HOUR)
-        for each in system.maintenances():
-            if each.stuck_since is not None:
-                system.engine.retry(each.id, by="ops")
+        for maintenance in system.maintenances():
+            if maintenance.stuck_since is not None:
+                system.engine.retry(maintenance.id, by="ops")
         system.advance.by(72 * HOUR)
-        for each in system.maintenances():
-            assert not each.phase.is_live, f"{self._name}: {each} never ends"
+        for maintenance in system.maintenances():
+            assert not maintenance.phase.is_live, (
+                f"{self._name}: {maintenance} never ends"
+            )
 
 
 def _how_many(result: object, _: object) -> str:

@@ -1,4 +1,4 @@
-"""A whole service in one process, without threads and sockets."""
+"""Complete service in one process, without threads or sockets."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -38,7 +38,7 @@ SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
-#: host-a and host-b are shared by web and db; web-2, iso and lone stand apart.
+#: web and db share host-a and host-b; web-2, iso and lone are separate.
 TABLES: Mapping[str, object] = {
     "hosts": [{"name": "host-a"}, {"name": "host-b"}],
     "groups": [
@@ -59,31 +59,31 @@ TABLES: Mapping[str, object] = {
 }
 FLEET = fleet_file.read_fleet(dict(TABLES))
 
-#: Opens a store in a file, or in memory; it is closed when the test ends.
+#: Opens a store in a file or in memory; it is closed when the test ends.
 OpenStore = Callable[..., Store]
 
 _Kind = TypeVar("_Kind", bound=Fact)
 
 
 def a_reboot(*vms: str, host: str | None = None, minutes: int | None = None) -> Order:
-    """A planned Reboot, by default with the least notice."""
+    """Return an order for a planned Reboot, by default with the minimum notice."""
     notice = None if minutes is None else minutes * MINUTE
     return Order(type=EventType.REBOOT, vms=vms, host=host, notice=notice)
 
 
 def an_emergency(*vms: str) -> Order:
-    """A Reboot that starts at once."""
+    """Return an order for a Reboot that starts immediately."""
     return Order(type=EventType.REBOOT, vms=vms, emergency=True, reason="smoke")
 
 
 def counted(start: int = 1) -> Callable[[], str]:
-    """Make ids that are counted and differ in their first eight characters."""
+    """Return a generator of ids that differ in their first eight characters."""
     numbers = count(start)
     return lambda: f"{next(numbers):08X}-FEED-4ABC-8DEF-0000DECADE00"
 
 
 class Plane:
-    """A sink of updates that knows what each VM would be shown."""
+    """Sink of updates that knows what each VM would be shown."""
 
     def __init__(self) -> None:
         self.updates: list[Update] = []
@@ -117,7 +117,7 @@ class Plane:
 
 @dataclass(slots=True)
 class RecordingDriver:
-    """Writes down what it is asked to do, and does `act`."""
+    """Driver that records its work and performs `act`."""
 
     act: Callable[[Work], Iterable[Report | Printed]] = NothingDriver().carry_out
     works: list[Work] = field(default_factory=list)
@@ -128,12 +128,12 @@ class RecordingDriver:
 
 
 def fail(work: Work) -> Iterable[Report]:
-    """Act as a driver does that cannot reach its machines."""
+    """Act like a driver that cannot reach its machines."""
     raise ConnectionError(f"no way to {work.maintenance}")
 
 
 class MoodyStore:
-    """A store whose next transactions fail as `failures` say."""
+    """Store whose next transactions raise `failures`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -156,7 +156,7 @@ class MoodyStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """All parts, put together as `compose` does it, but without threads."""
+    """All parts, assembled as `compose` does it, but without threads."""
 
     store: Store
     clock: ManualClock
@@ -173,7 +173,7 @@ class System:
         self.works.finish()
 
     def facts(self, kind: type[_Kind]) -> list[_Kind]:
-        """All facts of one `kind`, in order."""
+        """Return all facts of one `kind`, in order."""
         return [fact for fact in self.journal() if isinstance(fact, kind)]
 
     def journal(self) -> list[Fact]:
@@ -181,9 +181,9 @@ class System:
 
     def maintenance(self, any_id: str) -> Maintenance:
         with self.store.snapshot() as snapshot:
-            found = snapshot.maintenance(any_id)
-        assert found is not None
-        return found
+            maintenance = snapshot.maintenance(any_id)
+        assert maintenance is not None
+        return maintenance
 
     def phase(self, any_id: str) -> Phase:
         return self.maintenance(any_id).phase
@@ -191,22 +191,22 @@ class System:
     def maintenances(self) -> list[Maintenance]:
         with self.store.snapshot() as snapshot:
             listed = snapshot.maintenances(phases=[], after=0, limit=1_000_000)
-        return [each for _, each in listed]
+        return [maintenance for _, maintenance in listed]
 
     def fleet(self) -> Fleet:
         with self.store.snapshot() as snapshot:
             return snapshot.fleet()
 
     def announce(self, order: Order) -> Maintenance:
-        """Announce what is one act."""
-        (made,) = self.engine.announce(order, by="ops")
-        return made
+        """Announce an order that makes exactly one maintenance."""
+        (maintenance,) = self.engine.announce(order, by="ops")
+        return maintenance
 
     def stuck(self, *vms: str) -> Maintenance:
-        """A maintenance of `vms` that has started and is stuck."""
-        made = self.announce(an_emergency(*vms))
+        """Return a maintenance of `vms` that has started and is stuck."""
+        maintenance = self.announce(an_emergency(*vms))
         Works(self.engine, self.documents, RecordingDriver(fail)).catch_up()
-        return self.maintenance(made.id)
+        return self.maintenance(maintenance.id)
 
 
 def a_system(
@@ -220,7 +220,7 @@ def a_system(
     parallel: int = 0,
     retries: Retries | None = None,
 ) -> System:
-    """Start a service on `store`; without a driver, all work is done at once."""
+    """Start a service on `store`; without a driver, all work is done immediately."""
     clock, notes, plane = ManualClock(at), Notes(), Plane()
     engine = Engine(
         store, clock, rules=rules or Rules(), notes=notes, new_id=new_id or counted()

@@ -1,4 +1,4 @@
-"""A service on a machine whose clock a test sets, forward and back."""
+"""Service on a machine whose clock the test sets forward and back."""
 
 from datetime import datetime, timedelta
 from threading import Event
@@ -15,34 +15,34 @@ from forewarn.engine.notes import Notes
 from forewarn.engine.pulse import HEARTBEAT
 from forewarn.ports import Clock, Store
 
-LONG = 10.0  # seconds; only a broken thread needs them
+LONG = 10.0  # seconds; only a broken thread takes that long
 
 
 class SystemTime:
-    """A clock of the system, or one that runs `rate` times as fast."""
+    """A system clock, or one that runs `rate` times as fast."""
 
     name = "system"
 
     def __init__(self, *, rate: float = 1.0) -> None:
-        """Show noon, and stand still."""
+        """Show noon and stand still."""
         self.rate = rate
         self.is_waited_for = Event()
         self._now = NOON
 
     def now(self) -> datetime:
-        """What it was set to."""
+        """Return the time it was set to."""
         return self._now
 
     def set(self, now: datetime) -> None:
-        """Set it, as an administrator does, or a machine that wakes up."""
+        """Set it, as an administrator or a resuming machine does."""
         self._now = now
 
     def run(self, span: timedelta) -> None:
-        """Let time pass."""
+        """Move the clock forward by `span`."""
         self._now += span
 
     def wait(self, bell: Event, until: datetime | None) -> None:
-        """Say that somebody waits, and let him wait for the bell."""
+        """Signal that a thread waits, then wait for the bell."""
         del until  # only the test knows when
         self.is_waited_for.set()
         bell.wait(LONG)
@@ -60,7 +60,7 @@ def an_engine(store: Store, clock: Clock, *, first_id: int = 1) -> Engine:
 
 
 def restarted(engine: Engine, clock: Clock | None = None) -> Engine:
-    """Let another process go on with the store, by the same clock or another."""
+    """Return a second engine on the store, with the same clock or another."""
     return an_engine(engine.store, clock or engine.clock, first_id=10_000)
 
 
@@ -69,16 +69,16 @@ def journal(store: Store) -> list[Fact]:
 
 
 def outages(engine: Engine) -> list[Outage]:
-    """The outages that were taken down."""
-    told = journal(engine.store)
-    return [each.outage for each in told if isinstance(each, OutageEnded)]
+    """Return the recorded outages."""
+    facts = journal(engine.store)
+    return [fact.outage for fact in facts if isinstance(fact, OutageEnded)]
 
 
 def found(engine: Engine, made: Maintenance) -> Maintenance:
     with engine.store.snapshot() as snapshot:
-        known = snapshot.maintenance(made.id)
-    assert known is not None
-    return known
+        stored = snapshot.maintenance(made.id)
+    assert stored is not None
+    return stored
 
 
 def beat_of(store: Store) -> datetime | None:
@@ -88,12 +88,12 @@ def beat_of(store: Store) -> datetime | None:
 
 
 def announce(engine: Engine, vm: str = "web-0") -> Maintenance:
-    (made,) = engine.announce(a_reboot(vm), by="ops")
-    return made
+    (maintenance,) = engine.announce(a_reboot(vm), by="ops")
+    return maintenance
 
 
 def run(engine: Engine, clock: SystemTime, span: timedelta) -> None:
-    """Let time pass as the timers do it, with a heartbeat every ten seconds."""
+    """Move time on as the timers do, with a heartbeat every ten seconds."""
     for _ in range(span // (10 * SECOND)):
         clock.run(10 * SECOND)
         engine.beat()

@@ -1,4 +1,4 @@
-"""The manual clock: one long step and many short ones tell the same story."""
+"""Manual clock: one long step and many short ones leave the same journal."""
 
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -38,12 +38,12 @@ from forewarn.errors import Conflict, InvalidInput, Unavailable
 from forewarn.ports import Bell, Driver, Report, Work
 from forewarn.protocol.types import EventSource, EventType
 
-#: Time enough for all that `scenario` begins.
+#: Enough time for everything that `scenario` begins.
 SPAN = 20 * MINUTE
 
 
 def scenario(system: System) -> None:
-    """Maintenances that meet: in groups, on hosts, approved, held, and in haste."""
+    """Announce maintenance that interacts: by group, host, gate and approval."""
     system.engine.listen(["web", "lone"])
     for order in (
         a_reboot(host="host-a"),
@@ -59,12 +59,16 @@ def scenario(system: System) -> None:
         system.engine.announce(order, by="ops")
     held = system.announce(a_reboot("db-1", minutes=18))
     system.engine.approve_as_vm("db-0", [held.events[0].id])
-    terminate = next(each for each in system.maintenances() if each.vms == ("iso-0",))
+    terminate = next(
+        maintenance
+        for maintenance in system.maintenances()
+        if maintenance.vms == ("iso-0",)
+    )
     system.engine.approve_as_vm("iso-0", [terminate.events[0].id])
 
 
 def raw_journal(path: Path) -> list[tuple[object, ...]]:
-    """The journal as it lies on the disk."""
+    """Return the journal as stored on disk."""
     with closing(sqlite3.connect(path)) as database:
         return database.execute(
             "SELECT position, at, fact, version, body FROM journal ORDER BY position"
@@ -143,38 +147,42 @@ def test_after_an_outage_steps_of_any_length_leave_the_same_journal(
         again.engine.beat()
         for _ in range(2 * HOUR // step):
             again.advance.by(step)
-        assert {each.phase for each in again.maintenances()} == {Phase.COMPLETED}
+        assert {maintenance.phase for maintenance in again.maintenances()} == {
+            Phase.COMPLETED
+        }
         return raw_journal(tmp_path / name)
 
     long = journal_after_an_outage("long.db", 2 * HOUR)
     assert journal_after_an_outage("short.db", step) == long
 
 
-def test_everything_ends_in_the_scenario(system: System) -> None:
+def test_everything_in_the_scenario_ends(system: System) -> None:
     scenario(system)
     system.advance.by(SPAN)
-    assert {each.phase for each in system.maintenances()} == {Phase.COMPLETED}
+    assert {maintenance.phase for maintenance in system.maintenances()} == {
+        Phase.COMPLETED
+    }
     assert len(system.facts(Completed)) == 11
 
 
-def test_deadlines_are_met_at_their_own_time(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+def test_deadlines_are_met_on_time(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
     system.advance.by(24 * HOUR)
-    assert [fact.at for fact in system.facts(Started)] == [made.not_before]
-    assert [fact.at for fact in system.facts(WorkBegan)] == [made.not_before]
+    assert [fact.at for fact in system.facts(Started)] == [maintenance.not_before]
+    assert [fact.at for fact in system.facts(WorkBegan)] == [maintenance.not_before]
     assert [fact.at for fact in system.facts(Completed)] == [
-        made.not_before + 5 * SECOND
+        maintenance.not_before + 5 * SECOND
     ]
 
 
-def test_what_starts_at_the_target_is_done_too(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
-    system.advance.to(made.not_before)
-    assert system.maintenance(made.id).started_at == made.not_before
-    assert system.maintenance(made.id).done == ("web-0",)
+def test_maintenance_starting_at_the_target_time_is_carried_out(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    system.advance.to(maintenance.not_before)
+    assert system.maintenance(maintenance.id).started_at == maintenance.not_before
+    assert system.maintenance(maintenance.id).done == ("web-0",)
 
 
-def test_work_that_a_command_opened_is_done_before_the_clock_moves(
+def test_work_opened_by_a_command_is_done_before_the_clock_moves(
     system: System,
 ) -> None:
     system.announce(an_emergency("web-0"))
@@ -182,14 +190,14 @@ def test_work_that_a_command_opened_is_done_before_the_clock_moves(
     assert [fact.at for fact in system.facts(WorkBegan)] == [NOON]
 
 
-def test_the_clock_stands_at_the_target_in_the_end(system: System) -> None:
+def test_the_clock_stops_at_the_target(system: System) -> None:
     assert system.advance.by(HOUR) == NOON + HOUR
     assert system.clock.now() == NOON + HOUR
     assert system.advance.to(NOON + 3 * HOUR) == NOON + 3 * HOUR
     assert system.clock.now() == NOON + 3 * HOUR
 
 
-def test_a_step_of_nothing_is_no_step(system: System) -> None:
+def test_a_step_of_zero_does_nothing(system: System) -> None:
     assert system.advance.by(timedelta(0)) == NOON
     assert system.clock.now() == NOON
 
@@ -204,15 +212,13 @@ def test_the_clock_is_never_set_back(system: System, back: timedelta) -> None:
 
 
 @pytest.mark.parametrize("step", [timedelta(days=36_501), timedelta.max])
-def test_the_clock_is_not_moved_beyond_all_measure(
-    system: System, step: timedelta
-) -> None:
+def test_the_clock_has_a_maximum_step(system: System, step: timedelta) -> None:
     with pytest.raises(InvalidInput):
         system.advance.by(step)
     assert system.clock.now() == NOON
 
 
-def test_where_the_clock_stands_is_kept(system: System) -> None:
+def test_the_clock_is_persisted(system: System) -> None:
     system.advance.by(HOUR)
     with system.store.snapshot() as snapshot:
         kept = snapshot.setting(CLOCK)
@@ -221,13 +227,13 @@ def test_where_the_clock_stands_is_kept(system: System) -> None:
     assert clock.now() == NOON + HOUR
 
 
-def test_every_step_has_its_heartbeat(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+def test_every_step_has_a_heartbeat(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
     system.advance.by(HOUR)
     with system.store.snapshot() as snapshot:
         beat = snapshot.setting(HEARTBEAT)
     assert beat is not None
-    assert datetime.fromisoformat(beat) >= made.not_before + 5 * SECOND
+    assert datetime.fromisoformat(beat) >= maintenance.not_before + 5 * SECOND
 
 
 def test_documents_are_current_after_an_advance(system: System) -> None:
@@ -247,15 +253,15 @@ def test_only_a_manual_clock_can_be_advanced(open_store: OpenStore) -> None:
 
 def test_an_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
     system = a_system(open_store())
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     system.advance.stop()
     with pytest.raises(Unavailable, match="stopping"):
         system.advance.by(HOUR)
-    assert system.phase(made.id) is Phase.SCHEDULED
+    assert system.phase(maintenance.id) is Phase.SCHEDULED
     assert system.clock.now() == NOON
 
 
-def test_only_a_few_wait_to_advance_the_clock_and_the_rest_are_refused(
+def test_the_number_of_waiting_advances_is_limited(
     system: System,
 ) -> None:
     refused: Queue[str] = Queue()
@@ -276,9 +282,9 @@ def test_only_a_few_wait_to_advance_the_clock_and_the_rest_are_refused(
         for _ in range(32):
             pool.submit(move)
         try:
-            said = {refused.get(timeout=10) for _ in range(12)}
+            messages = {refused.get(timeout=10) for _ in range(12)}
         finally:
             script_ends.set()
-    assert len(said) == 1
+    assert len(messages) == 1
     assert refused.empty()
     assert system.clock.now() == NOON + 20 * SECOND

@@ -1,4 +1,4 @@
-"""Approving: by a VM, all or nothing; by the operator, one event."""
+"""Approvals: by a VM, all or nothing; by the operator, one event."""
 
 import pytest
 from tests.engine.system import MINUTE, NOON, SECOND, System, a_reboot, an_emergency
@@ -13,17 +13,17 @@ from forewarn.protocol.types import EventStatus
 def test_an_approved_maintenance_starts_in_the_same_transaction(
     system: System,
 ) -> None:
-    made = system.announce(a_reboot("web-0"))
-    system.engine.approve_as_vm("web-0", [made.events[0].id])
-    assert system.maintenance(made.id).started_at == NOON
+    maintenance = system.announce(a_reboot("web-0"))
+    system.engine.approve_as_vm("web-0", [maintenance.events[0].id])
+    assert system.maintenance(maintenance.id).started_at == NOON
     (event,) = system.plane.document("web-2").events
     assert (event.status, event.not_before) == (EventStatus.STARTED, None)
 
 
-def test_the_journal_says_who_approved_and_how(system: System) -> None:
-    one, other = (system.announce(a_reboot(vm)) for vm in ("web-0", "db-0"))
-    system.engine.approve_as_vm("web-1", [one.events[0].id])
-    system.engine.approve(other.events[0].id, by="ops")
+def test_the_journal_records_who_approved_and_how(system: System) -> None:
+    first, second = (system.announce(a_reboot(vm)) for vm in ("web-0", "db-0"))
+    system.engine.approve_as_vm("web-1", [first.events[0].id])
+    system.engine.approve(second.events[0].id, by="ops")
     assert [(fact.by, fact.via) for fact in system.facts(Approved)] == [
         ("web-1", Via.METADATA),
         ("ops", Via.CONTROL),
@@ -31,20 +31,20 @@ def test_the_journal_says_who_approved_and_how(system: System) -> None:
 
 
 def test_any_vm_of_the_audience_may_approve(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
-    system.engine.approve_as_vm("WEB-2", [made.events[0].id])
-    assert system.maintenance(made.id).events[0].approved_by == "web-2"
+    maintenance = system.announce(a_reboot("web-0"))
+    system.engine.approve_as_vm("WEB-2", [maintenance.events[0].id])
+    assert system.maintenance(maintenance.id).events[0].approved_by == "web-2"
 
 
 def test_a_shared_host_starts_only_when_both_groups_have_approved(
     system: System,
 ) -> None:
-    made = system.announce(a_reboot(host="host-a"))
-    of = {event.group: event.id for event in made.events}
+    maintenance = system.announce(a_reboot(host="host-a"))
+    of = {event.group: event.id for event in maintenance.events}
     system.engine.approve_as_vm("web-0", [of["web"]])
-    assert system.phase(made.id) is Phase.SCHEDULED
+    assert system.phase(maintenance.id) is Phase.SCHEDULED
     system.engine.approve_as_vm("db-1", [of["db"]])
-    assert system.phase(made.id) is Phase.STARTED
+    assert system.phase(maintenance.id) is Phase.STARTED
     for vm in ("web-1", "db-0"):
         (event,) = system.plane.document(vm).events
         assert event.status == EventStatus.STARTED
@@ -53,14 +53,16 @@ def test_a_shared_host_starts_only_when_both_groups_have_approved(
 def test_all_ids_of_one_request_are_approved_in_one_transaction(
     system: System,
 ) -> None:
-    made = [system.announce(a_reboot(vm)) for vm in ("web-0", "web-1")]
-    system.engine.approve_as_vm("web-0", [each.events[0].id for each in made])
+    maintenances = [system.announce(a_reboot(vm)) for vm in ("web-0", "web-1")]
+    system.engine.approve_as_vm(
+        "web-0", [maintenance.events[0].id for maintenance in maintenances]
+    )
     kinds = [type(fact) for fact in system.journal()[-4:]]
     assert kinds[:3] == [Approved, Approved, Started]
 
 
 @pytest.mark.parametrize("wrong", ["unknown", "of another group", "of a maintenance"])
-def test_one_id_that_is_not_its_own_refuses_all(system: System, wrong: str) -> None:
+def test_one_foreign_id_refuses_all(system: System, wrong: str) -> None:
     mine, other = (system.announce(a_reboot(vm)) for vm in ("web-0", "db-0"))
     ids = {
         "unknown": "NO-SUCH-ID",
@@ -75,23 +77,23 @@ def test_one_id_that_is_not_its_own_refuses_all(system: System, wrong: str) -> N
 
 
 def test_an_isolated_vm_approves_only_what_it_sees(system: System) -> None:
-    made = system.announce(a_reboot("iso-0"))
+    maintenance = system.announce(a_reboot("iso-0"))
     with pytest.raises(UnknownEvent):
-        system.engine.approve_as_vm("iso-1", [made.events[0].id])
-    system.engine.approve_as_vm("iso-0", [made.events[0].id])
-    assert system.phase(made.id) is Phase.STARTED
+        system.engine.approve_as_vm("iso-1", [maintenance.events[0].id])
+    system.engine.approve_as_vm("iso-0", [maintenance.events[0].id])
+    assert system.phase(maintenance.id) is Phase.STARTED
 
 
-def test_an_event_that_has_started_may_be_approved_and_nothing_happens(
+def test_approving_a_started_event_has_no_effect(
     system: System,
 ) -> None:
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     before = system.journal()
-    system.engine.approve_as_vm("web-1", [made.events[0].id])
+    system.engine.approve_as_vm("web-1", [maintenance.events[0].id])
     assert system.journal() == before
 
 
-def test_events_that_are_over_may_be_approved_with_others(system: System) -> None:
+def test_finished_events_may_be_approved_along_with_others(system: System) -> None:
     canceled, completed, live = (
         system.announce(a_reboot(vm)) for vm in ("web-0", "web-1", "web-2")
     )
@@ -99,18 +101,21 @@ def test_events_that_are_over_may_be_approved_with_others(system: System) -> Non
     system.engine.approve(completed.events[0].id, by="ops")
     system.advance.by(MINUTE)
     system.engine.approve_as_vm(
-        "web-0", [each.events[0].id for each in (canceled, completed, live)]
+        "web-0",
+        [maintenance.events[0].id for maintenance in (canceled, completed, live)],
     )
-    assert [system.phase(each.id) for each in (canceled, completed, live)] == [
+    assert [
+        system.phase(maintenance.id) for maintenance in (canceled, completed, live)
+    ] == [
         Phase.CANCELED,
         Phase.COMPLETED,
         Phase.STARTED,
     ]
 
 
-def test_approving_twice_is_approving_once(system: System) -> None:
-    made = system.announce(a_reboot(host="host-a"))
-    (of_web,) = (event.id for event in made.events if event.group == "web")
+def test_approving_twice_counts_once(system: System) -> None:
+    maintenance = system.announce(a_reboot(host="host-a"))
+    (of_web,) = (event.id for event in maintenance.events if event.group == "web")
     for vm in ("web-0", "web-1"):
         system.engine.approve_as_vm(vm, [of_web, of_web])
     system.engine.approve(of_web, by="ops")
@@ -124,12 +129,12 @@ def test_approving_nothing_changes_nothing(system: System) -> None:
 
 
 def test_an_unknown_vm_approves_nothing(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     with pytest.raises(NotFound):
-        system.engine.approve_as_vm("web-9", [made.events[0].id])
+        system.engine.approve_as_vm("web-9", [maintenance.events[0].id])
 
 
-def test_approval_that_a_gate_holds_starts_when_the_gate_opens(
+def test_a_blocked_approval_takes_effect_when_the_gate_opens(
     system: System,
 ) -> None:
     system.announce(an_emergency("web-0"))
@@ -143,45 +148,45 @@ def test_approval_that_a_gate_holds_starts_when_the_gate_opens(
 # --- by the operator ---------------------------------------------------------
 
 
-def test_the_operator_approves_one_event_and_is_answered_the_maintenance(
+def test_an_operator_s_approval_returns_the_maintenance(
     system: System,
 ) -> None:
-    made = system.announce(a_reboot("web-0"))
-    after = system.engine.approve(made.events[0].id, by="ops")
-    assert after == system.maintenance(made.id)
+    maintenance = system.announce(a_reboot("web-0"))
+    after = system.engine.approve(maintenance.events[0].id, by="ops")
+    assert after == system.maintenance(maintenance.id)
     assert after.phase is Phase.STARTED
 
 
-def test_the_operator_may_write_an_id_in_any_case(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
-    after = system.engine.approve(made.events[0].id.lower(), by="ops")
+def test_an_operator_may_write_an_id_in_any_case(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    after = system.engine.approve(maintenance.events[0].id.lower(), by="ops")
     assert after.phase is Phase.STARTED
 
 
-def test_the_operator_approves_events_not_maintenances(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+def test_an_operator_approves_events_not_maintenance_ids(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
     with pytest.raises(NotFound):
-        system.engine.approve(made.id, by="ops")
+        system.engine.approve(maintenance.id, by="ops")
 
 
-def test_the_operator_cannot_approve_what_is_over(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
-    system.engine.cancel(made.id, by="ops")
+def test_an_operator_cannot_approve_a_finished_event(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    system.engine.cancel(maintenance.id, by="ops")
     with pytest.raises(TooLate):
-        system.engine.approve(made.events[0].id, by="ops")
+        system.engine.approve(maintenance.events[0].id, by="ops")
 
 
-# --- several, each for itself ------------------------------------------------
+# --- several events individually ---------------------------------------------
 
 
-def test_those_that_can_be_approved_are_and_of_others_it_is_said_why(
+def test_approvable_events_are_approved_and_the_others_are_explained(
     system: System,
 ) -> None:
     over, good, other = (
         system.announce(a_reboot(vm)) for vm in ("web-0", "web-1", "db-0")
     )
     system.engine.cancel(over.id, by="ops")
-    ids = [each.events[0].id for each in (over, good, other)]
+    ids = [item.events[0].id for item in (over, good, other)]
     results = approve_each(
         system.engine,
         [*ids, "none"],
@@ -189,7 +194,7 @@ def test_those_that_can_be_approved_are_and_of_others_it_is_said_why(
         via=Via.ARM,
         is_seen=lambda event: event.group == "web",
     )
-    assert [type(each) for each in results.values()] == [
+    assert [type(item) for item in results.values()] == [
         TooLate,
         type(None),
         NotFound,
@@ -201,20 +206,20 @@ def test_those_that_can_be_approved_are_and_of_others_it_is_said_why(
 
 
 def test_several_are_approved_in_one_transaction(system: System) -> None:
-    made = [system.announce(a_reboot(vm)) for vm in ("web-0", "db-0")]
+    maintenances = [system.announce(a_reboot(vm)) for vm in ("web-0", "db-0")]
     before = system.plane.document("web-0").incarnation
-    ids = [each.events[0].id.lower() for each in made]
+    ids = [item.events[0].id.lower() for item in maintenances]
     approve_each(system.engine, ids, by="ops", via=Via.ARM, is_seen=lambda event: True)
     assert system.plane.document("web-0").incarnation == before + 1
-    assert [each.by for each in system.facts(Approved)] == ["ops", "ops"]
+    assert [item.by for item in system.facts(Approved)] == ["ops", "ops"]
 
 
 def test_if_none_can_be_approved_nothing_is_written(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     before = len(system.journal())
     approve_each(
         system.engine,
-        [made.events[0].id, made.id],
+        [maintenance.events[0].id, maintenance.id],
         by="ops",
         via=Via.ARM,
         is_seen=lambda event: False,

@@ -1,4 +1,4 @@
-"""The clocks: the machine's, a fast one, and one that is moved by hand."""
+"""Clocks: the system clock, a fast one and a manual one."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -11,15 +11,15 @@ from forewarn.clocks import FastClock, ManualClock, SystemClock, make_clock, rat
 from forewarn.errors import InvalidInput
 from forewarn.ports import Clock
 
-LONG = 5.0  # seconds; only a clock that does not return needs them
+LONG = 5.0  # seconds; only a clock that does not return takes that long
 
 
 def seconds_waited(clock: Clock, bell: Event, until: datetime | None) -> float:
-    """How long `clock` waits, in real seconds; `LONG` if it does not return."""
+    """Return how long `clock` waits, in real seconds; `LONG` if it does not return."""
     began = time.monotonic()
-    waiting = Thread(target=clock.wait, args=(bell, until), daemon=True)
-    waiting.start()
-    waiting.join(LONG)
+    thread = Thread(target=clock.wait, args=(bell, until), daemon=True)
+    thread.start()
+    thread.join(LONG)
     bell.set()
     return time.monotonic() - began
 
@@ -30,10 +30,10 @@ def rung() -> Event:
     return bell
 
 
-# --- what is called how ------------------------------------------------------
+# --- names and start times ---------------------------------------------------
 
 
-def test_the_system_clock_tells_the_time_of_the_machine() -> None:
+def test_the_system_clock_shows_the_time_of_the_machine() -> None:
     clock = make_clock("system", kept=NOON, last=NOON + HOUR)
     assert (clock.name, clock.rate) == ("system", 1.0)
     assert clock.now().tzinfo is UTC
@@ -43,7 +43,7 @@ def test_the_system_clock_tells_the_time_of_the_machine() -> None:
 @pytest.mark.parametrize(
     ("text", "rate"), [("x60", 60.0), ("x1", 1.0), ("x0.5", 0.5), ("x86400", 86400.0)]
 )
-def test_a_fast_clock_is_called_by_its_rate(text: str, rate: float) -> None:
+def test_a_fast_clock_is_named_by_its_rate(text: str, rate: float) -> None:
     clock = make_clock(text, kept=None, last=None)
     assert (clock.name, clock.rate) == (text, rate)
 
@@ -64,29 +64,29 @@ def test_a_fast_clock_is_called_by_its_rate(text: str, rate: float) -> None:
         "x1e9",
     ],
 )
-def test_no_other_clock_is_known(text: str) -> None:
+def test_any_other_clock_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"system, manual, x60"):
         make_clock(text, kept=None, last=None)
 
 
-def test_a_manual_clock_goes_on_where_it_was_kept() -> None:
+def test_a_manual_clock_continues_where_it_was_stored() -> None:
     clock = make_clock("manual", kept=NOON, last=NOON - HOUR)
     assert (clock.name, clock.rate, clock.now()) == ("manual", 1.0, NOON)
 
 
-def test_a_new_manual_clock_begins_at_a_whole_second_of_the_machine() -> None:
+def test_a_new_manual_clock_starts_at_a_whole_second() -> None:
     before = SystemClock().now()
     now = make_clock("manual", kept=None, last=None).now()
     assert now.microsecond == 0
     assert before - SECOND < now <= SystemClock().now()
 
 
-def test_a_fast_clock_never_begins_before_the_last_time_in_the_store() -> None:
+def test_a_fast_clock_never_starts_before_the_last_time_in_the_store() -> None:
     future = SystemClock().now() + 24 * HOUR
     assert make_clock("x60", kept=None, last=future).now() >= future
 
 
-def test_a_fast_clock_begins_at_the_time_of_the_machine_if_that_is_later() -> None:
+def test_a_fast_clock_starts_at_the_machine_s_time_if_that_is_later() -> None:
     before = SystemClock().now()
     now = make_clock("x60", kept=NOON - 24 * HOUR, last=NOON - 24 * HOUR).now()
     assert now >= before
@@ -96,7 +96,7 @@ def test_a_fast_clock_begins_at_the_time_of_the_machine_if_that_is_later() -> No
 @pytest.mark.parametrize(
     ("text", "rate"), [("system", 1.0), ("manual", 1.0), ("x60", 60.0), ("x0.5", 0.5)]
 )
-def test_the_rate_of_a_clock_is_known_before_it_runs(text: str, rate: float) -> None:
+def test_the_rate_of_a_clock_is_known_from_its_name(text: str, rate: float) -> None:
     assert rate_of(text) == rate
 
 
@@ -136,14 +136,14 @@ def test_a_fast_clock_never_runs_backwards() -> None:
 @pytest.mark.parametrize(
     "clock", [SystemClock(), FastClock(60.0, NOON), ManualClock(NOON)]
 )
-def test_a_bell_ends_the_waiting(clock: Clock) -> None:
+def test_a_bell_ends_the_wait(clock: Clock) -> None:
     until = clock.now() + 24 * HOUR
     assert seconds_waited(clock, rung(), until) < LONG
     assert seconds_waited(clock, rung(), None) < LONG
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), FastClock(60.0, NOON)])
-def test_a_time_that_has_passed_is_not_waited_for(clock: Clock) -> None:
+def test_a_time_in_the_past_is_not_waited_for(clock: Clock) -> None:
     assert seconds_waited(clock, Event(), clock.now() - MINUTE) < LONG
 
 
@@ -169,6 +169,6 @@ def test_a_manual_clock_is_never_set_back() -> None:
     assert clock.now() == NOON
 
 
-def test_a_manual_clock_never_begins_before_the_last_time_in_the_store() -> None:
+def test_a_manual_clock_never_starts_before_the_last_time_in_the_store() -> None:
     later = NOON + HOUR
     assert make_clock("manual", kept=NOON, last=later).now() == later

@@ -1,4 +1,4 @@
-"""A trouble that lasts is told once, not once a second."""
+"""Log throttling: a lasting failure is logged once, not once a second."""
 
 import logging
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LONG = 60.0  # seconds
 
 @dataclass(slots=True)
 class Watch:
-    """A stopwatch that is moved by hand."""
+    """A stopwatch that the test moves."""
 
     seconds: float = 1000.0
 
@@ -38,7 +38,7 @@ def complaints(watch: Watch) -> Complaints:
     return Complaints("timers", monotonic=watch)
 
 
-def test_what_repeats_itself_is_told_once(
+def test_a_repeated_failure_is_logged_once(
     complaints: Complaints, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):
@@ -46,7 +46,7 @@ def test_what_repeats_itself_is_told_once(
     assert caplog.messages == ["timers: the disk is full; trying again"]
 
 
-def test_troubles_in_turns_are_told_once_each(
+def test_alternating_failures_are_logged_once_each(
     complaints: Complaints, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):
@@ -55,7 +55,7 @@ def test_troubles_in_turns_are_told_once_each(
     assert len(caplog.messages) == 2
 
 
-def test_the_end_of_a_trouble_is_told_once(
+def test_the_end_of_a_failure_is_logged_once(
     complaints: Complaints, watch: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
     complaints.end()
@@ -66,7 +66,7 @@ def test_the_end_of_a_trouble_is_told_once(
     assert caplog.messages[1:] == ["timers: works again"]
 
 
-def test_what_fails_and_works_by_turns_is_told_once(
+def test_an_intermittent_failure_is_logged_once(
     complaints: Complaints, watch: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):
@@ -76,7 +76,7 @@ def test_what_fails_and_works_by_turns_is_told_once(
     assert len(caplog.messages) == 1
 
 
-def test_a_trouble_that_comes_back_is_told_again(
+def test_a_failure_that_returns_is_logged_again(
     complaints: Complaints, watch: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):
@@ -86,7 +86,7 @@ def test_a_trouble_that_comes_back_is_told_again(
     assert len(caplog.messages) == 4
 
 
-def test_what_nobody_expected_is_told_with_its_place(
+def test_an_unexpected_failure_is_logged_with_its_traceback(
     complaints: Complaints, caplog: pytest.LogCaptureFixture
 ) -> None:
     complaints.about(LookupError("no counter"))

@@ -1,4 +1,4 @@
-"""The reader that counts: what became of maintenances, since it began to read."""
+"""Counting reader: metrics about maintenance, since it started reading."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -46,17 +46,21 @@ def read(counting: Counting) -> Numbers:
 
 
 def moved(counting: Counting, *kinds: type[f.Fact]) -> list[float]:
-    """How many planned Reboots were so moved."""
+    """Return how many planned Reboots had each kind of fact."""
     tallies = read(counting).maintenances
-    found = [tally for kind in kinds for each, tally in tallies.items() if each is kind]
-    return [tally.all().get(PLANNED, 0) for tally in found]
+    matching = [
+        tally for kind in kinds for name, tally in tallies.items() if name is kind
+    ]
+    return [tally.all().get(PLANNED, 0) for tally in matching]
 
 
 def only(spread: Spread, *labels: str) -> tuple[int, float]:
-    """How many values there are, all of them under `labels`, and their sum."""
-    ((found, some),) = [each for each in spread.all().items() if not is_empty(each[1])]
-    assert found == labels
-    return some.up_to[-1][1], some.total
+    """Return the number and sum of all values, which must be under `labels`."""
+    ((name, distribution),) = [
+        item for item in spread.all().items() if not is_empty(item[1])
+    ]
+    assert name == labels
+    return distribution.up_to[-1][1], distribution.total
 
 
 def is_empty(distribution: Distribution) -> bool:
@@ -68,19 +72,19 @@ def value(tally: Tally, *labels: str) -> float:
 
 
 def approve_early(system: System, after: timedelta) -> Maintenance:
-    """Let a Reboot with 15 minutes of notice be approved `after` its announcement."""
-    made = system.announce(a_reboot("lone"))
+    """Announce a Reboot with 15 minutes of notice and approve it `after` that."""
+    maintenance = system.announce(a_reboot("lone"))
     system.advance.by(after)
-    system.engine.approve_as_vm("lone", [made.events[0].id])
-    return made
+    system.engine.approve_as_vm("lone", [maintenance.events[0].id])
+    return maintenance
 
 
-def test_what_happened_before_it_began_is_not_counted(system: System) -> None:
+def test_earlier_maintenance_is_not_counted(system: System) -> None:
     system.announce(a_reboot("lone"))
     assert moved(counting_on(system.store), f.Announced) == [0]
 
 
-def test_a_whole_life_is_counted_step_by_step(
+def test_a_whole_lifecycle_is_counted_step_by_step(
     system: System, counting: Counting
 ) -> None:
     system.announce(a_reboot("lone"))
@@ -91,19 +95,19 @@ def test_a_whole_life_is_counted_step_by_step(
     assert moved(counting, f.Announced, f.Started, f.Completed) == [1, 1, 1]
 
 
-def test_what_was_called_off_is_counted(system: System, counting: Counting) -> None:
-    made = system.announce(a_reboot("lone"))
-    system.engine.cancel(made.id, by="ops")
+def test_a_cancellation_is_counted(system: System, counting: Counting) -> None:
+    maintenance = system.announce(a_reboot("lone"))
+    system.engine.cancel(maintenance.id, by="ops")
     assert moved(counting, f.Canceled, f.Started) == [1, 0]
 
 
-def test_what_was_given_up_is_counted(system: System, counting: Counting) -> None:
-    made = system.stuck("lone")
-    system.engine.close(made.id, by="ops")
+def test_a_closed_maintenance_is_counted(system: System, counting: Counting) -> None:
+    maintenance = system.stuck("lone")
+    system.engine.close(maintenance.id, by="ops")
     assert moved(counting, f.Closed, f.Completed) == [1, 0]
 
 
-def test_notice_is_given_whole_and_used_in_part(
+def test_notice_given_used_and_saved_are_measured(
     system: System, counting: Counting
 ) -> None:
     approve_early(system, MINUTE)
@@ -113,7 +117,7 @@ def test_notice_is_given_whole_and_used_in_part(
     assert value(numbers.notice_saved, "Reboot") == 840
 
 
-def test_what_begins_at_once_is_no_measure_of_notice(
+def test_immediate_starts_do_not_count_as_notice(
     system: System, counting: Counting
 ) -> None:
     system.announce(an_emergency("lone"))
@@ -121,7 +125,7 @@ def test_what_begins_at_once_is_no_measure_of_notice(
     assert all(map(is_empty, read(counting).notice_given.all().values()))
 
 
-def test_an_approval_is_timed_by_the_way_it_came(
+def test_an_approval_is_timed_by_its_channel(
     system: System, counting: Counting
 ) -> None:
     approve_early(system, MINUTE)
@@ -129,25 +133,25 @@ def test_an_approval_is_timed_by_the_way_it_came(
 
 
 def test_an_event_is_first_seen_once(system: System, counting: Counting) -> None:
-    made = system.announce(a_reboot(host="host-a"))
-    event = made.events[0].id
+    maintenance = system.announce(a_reboot(host="host-a"))
+    event = maintenance.events[0].id
     for vm, seconds in (("web-1", 7), ("web-2", 9)):
-        at = made.announced_at + seconds * SECOND
+        at = maintenance.announced_at + seconds * SECOND
         system.notes.see(Sight(event=event, vm=vm, at=at))
         system.engine.beat()
     assert only(read(counting).first_seen, "Reboot") == (1, 7)
 
 
-def test_an_event_announced_before_it_began_is_not_timed(system: System) -> None:
-    made = system.announce(a_reboot("lone"))
+def test_an_event_announced_earlier_is_not_timed(system: System) -> None:
+    maintenance = system.announce(a_reboot("lone"))
     counting = counting_on(system.store)
-    at = made.announced_at + HOUR
-    system.notes.see(Sight(event=made.events[0].id, vm="lone", at=at))
+    at = maintenance.announced_at + HOUR
+    system.notes.see(Sight(event=maintenance.events[0].id, vm="lone", at=at))
     system.engine.beat()
     assert all(map(is_empty, read(counting).first_seen.all().values()))
 
 
-def test_no_promise_is_broken_by_any_of_this(
+def test_regular_operation_breaks_no_promise(
     system: System, counting: Counting
 ) -> None:
     approve_early(system, MINUTE)
@@ -159,25 +163,27 @@ def test_no_promise_is_broken_by_any_of_this(
 
 
 def test_a_broken_promise_is_counted(system: System, counting: Counting) -> None:
-    made = system.announce(a_reboot("lone"))
-    start(system, made, made.not_before - SECOND)
+    maintenance = system.announce(a_reboot("lone"))
+    start(system, maintenance, maintenance.not_before - SECOND)
     assert value(read(counting).broken, "Reboot") == 1
 
 
-def test_an_outage_within_its_notice_is_still_owed(
+def test_notice_lost_to_an_outage_is_still_owed(
     system: System, counting: Counting
 ) -> None:
-    made = system.announce(a_reboot("lone"))
-    away = Outage(since=made.announced_at, until=made.announced_at + MINUTE)
+    maintenance = system.announce(a_reboot("lone"))
+    away = Outage(
+        since=maintenance.announced_at, until=maintenance.announced_at + MINUTE
+    )
     write(system, f.OutageEnded(at=away.until, outage=away))
-    start(system, made, made.not_before)
+    start(system, maintenance, maintenance.not_before)
     numbers = read(counting)
     assert value(numbers.broken, "Reboot") == 1
     assert (value(numbers.outages), value(numbers.outage_seconds)) == (1, 60)
 
 
 def start(system: System, made: Maintenance, at: datetime) -> None:
-    """Write down a start that the core would not have allowed."""
+    """Record a start that the core would not have allowed."""
     write(system, f.Started(at=at, maintenance=made.id))
 
 
@@ -188,7 +194,7 @@ def write(system: System, fact: f.Fact) -> None:
         transaction.save(slice_, Step(slice_, (fact,)), {})
 
 
-def test_reports_of_the_driver_are_counted_by_their_result(
+def test_driver_reports_are_counted_by_result(
     system: System, counting: Counting
 ) -> None:
     system.stuck("web-0")
@@ -200,42 +206,38 @@ def test_reports_of_the_driver_are_counted_by_their_result(
     assert value(read(counting).driver_calls, "Reboot") == 2
 
 
-def test_what_is_live_is_known_from_the_first_moment_on(system: System) -> None:
+def test_live_maintenance_is_known_from_the_start(system: System) -> None:
     stuck = system.stuck("lone")
     counting = counting_on(system.store)
     assert counting.live() == [stuck]
 
 
-def test_what_is_live_is_as_the_store_has_it(
-    system: System, counting: Counting
-) -> None:
+def test_live_maintenance_matches_the_store(system: System, counting: Counting) -> None:
     waiting = system.announce(a_reboot("web-0"))
     stuck = system.stuck("lone")
     approve = system.announce(a_reboot(host="host-b"))
     system.engine.approve(approve.events[0].id, by="ops")
     counting.catch_up()
-    live = [system.maintenance(each.id) for each in (waiting, stuck, approve)]
+    live = [system.maintenance(item.id) for item in (waiting, stuck, approve)]
     assert [*counting.live()] == live
     system.engine.retry(stuck.id, by="ops")
     system.engine.cancel(waiting.id, by="ops")
     counting.catch_up()
-    assert [each.stuck_since for each in counting.live()] == [None, None]
+    assert [item.stuck_since for item in counting.live()] == [None, None]
 
 
-def test_it_reads_on_where_it_was_after_many_facts(
-    system: System, counting: Counting
-) -> None:
-    for _ in range(150):  # five facts each, and it reads five hundred at once
-        made = system.announce(a_reboot("lone"))
-        system.engine.cancel(made.id, by="ops")
+def test_it_continues_after_many_facts(system: System, counting: Counting) -> None:
+    for _ in range(150):  # five facts each; it reads five hundred at once
+        maintenance = system.announce(a_reboot("lone"))
+        system.engine.cancel(maintenance.id, by="ops")
     assert moved(counting, f.Announced, f.Canceled) == [150, 150]
     assert counting.position == len(system.journal())
 
 
-# --- what the driver's side tells ---------------------------------------------
+# --- driver calls ------------------------------------------------------------
 
 
-def test_a_call_is_told_while_it_runs_and_when_it_is_over(
+def test_a_driver_call_is_counted_while_it_runs_and_timed(
     open_store: OpenStore,
 ) -> None:
     running: list[int] = []
@@ -254,7 +256,7 @@ def test_a_call_is_told_while_it_runs_and_when_it_is_over(
     assert system.works.calls == 0
 
 
-def test_works_tells_how_far_it_has_looked(system: System) -> None:
+def test_works_reports_its_position(system: System) -> None:
     system.announce(an_emergency("lone"))
     assert system.works.position < len(system.journal())
     system.works.catch_up()

@@ -1,11 +1,11 @@
-"""A crash at any point loses nothing and invents nothing.
+"""Crash test: a crash at any point loses nothing and invents nothing.
 
-Two thousand random stories, each in a file that is synchronized as always, are cut
-short before any statement, COMMIT included. After every crash, and at the end, all
-of `truths` must hold. At the time of writing four stories in five crash, twice each
-on average; the test logs how many really did (`--log-cli-level=INFO`).
+Two thousand random stories, each in a file with normal synchronization, are cut short
+before any statement, including COMMIT. After every crash and at the end, all of
+`truths` must hold. When this was written, four stories in five crashed, twice each on
+average. The test logs the actual number (`--log-cli-level=INFO`).
 
-To hear one story again: `tell(Chapter(range(seed, seed + 1), beginning, folder))`.
+To run one story again: `tell(Chapter(range(seed, seed + 1), beginning, folder))`.
 """
 
 import logging
@@ -24,13 +24,13 @@ from tests.stores.things import sqlite_store
 log = logging.getLogger(__name__)
 
 STORIES = 2000
-CHAPTER = 50  # stories that one process tells in a row
-HEALTHY = 0.7  # of the stories have a crash in them, at least
+CHAPTER = 50  # stories that one process runs in a row
+HEALTHY = 0.7  # minimum share of stories with a crash
 
 
 @pytest.fixture
 def beginning(tmp_path: Path) -> Path:
-    """A store with the fleet in it, with which each story begins."""
+    """Return a store that contains the fleet, with which each story starts."""
     path = tmp_path / "beginning.db"
     store = sqlite_store(path)
     store.open()
@@ -51,7 +51,11 @@ def test_a_crash_between_any_two_statements_loses_and_invents_nothing(
         for first in range(0, STORIES, CHAPTER)
     ]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        stories = [crashes for told in pool.map(tell, chapters) for crashes in told]
+        stories = [
+            crashes
+            for chapter_crashes in pool.map(tell, chapters)
+            for crashes in chapter_crashes
+        ]
     crashed = sum(1 for crashes in stories if crashes)
     kinds = Counter(statement for crashes in stories for statement in crashes)
     record_property("crashes", kinds.total())

@@ -1,4 +1,4 @@
-"""What a target does not take is offered again; its position is kept now and then."""
+"""Notification retries: backoff, and when the position is stored."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -14,24 +14,24 @@ from forewarn.ports import Bell, Notice, Transaction
 # --- the backoff -------------------------------------------------------------
 
 
-def test_the_pause_doubles_up_to_the_longest() -> None:
+def test_the_pause_doubles_up_to_the_maximum() -> None:
     longest = [backoff(failures, 300, 1.0) for failures in range(1, 12)]
     assert longest == [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
 
 
-def test_the_pause_is_between_the_half_and_the_whole() -> None:
-    assert [backoff(each, 300, 0.0) for each in (1, 2, 9)] == [1, 2, 150]
-    assert [backoff(each, 300, 0.5) for each in (1, 2, 9)] == [1.5, 3, 225]
+def test_the_pause_varies_between_half_and_full() -> None:
+    assert [backoff(failures, 300, 0.0) for failures in (1, 2, 9)] == [1, 2, 150]
+    assert [backoff(failures, 300, 0.5) for failures in (1, 2, 9)] == [1.5, 3, 225]
 
 
-def test_a_pause_after_very_many_failures_is_the_longest() -> None:
+def test_the_pause_after_many_failures_is_the_maximum() -> None:
     assert backoff(10**9, 86_400, 1.0) == 86_400
 
 
 # --- failures ----------------------------------------------------------------
 
 
-def test_what_was_not_taken_is_offered_again_and_nothing_before_it(
+def test_a_refused_notice_is_repeated_and_nothing_before_it(
     system: System,
 ) -> None:
     ear, watch = Ear(failures=2), Watch()
@@ -40,8 +40,8 @@ def test_what_was_not_taken_is_offered_again_and_nothing_before_it(
     for _ in range(3):
         delivery.catch_up()
         watch.now += 10
-    assert [each.position for each in ear.offered[:3]] == [ear.positions[0]] * 3
-    assert [each.attempt for each in ear.offered[:4]] == [1, 2, 3, 1]
+    assert [notice.position for notice in ear.offered[:3]] == [ear.positions[0]] * 3
+    assert [notice.attempt for notice in ear.offered[:4]] == [1, 2, 3, 1]
     assert ear.positions[-1] == end_of(system.store)
 
 
@@ -59,7 +59,7 @@ def test_a_ring_does_not_shorten_the_pause(system: System) -> None:
     assert ear.positions[-1] == end_of(system.store)
 
 
-def test_a_success_ends_the_row_of_failures(system: System) -> None:
+def test_a_success_resets_the_failures(system: System) -> None:
     ear, watch = Ear(failures=5), Watch()
     delivery = a_delivery(system.store, ear, watch)
     system.announce(a_reboot("web-0"))
@@ -73,7 +73,7 @@ def test_a_success_ends_the_row_of_failures(system: System) -> None:
     assert delivery.progress.due_at == watch.now + 1
 
 
-def test_whoever_refuses_for_days_loses_nothing(system: System) -> None:
+def test_a_target_that_refuses_for_days_loses_nothing(system: System) -> None:
     ear, watch, before = Ear(failures=1000), Watch(), end_of(system.store)
     delivery = a_delivery(system.store, ear, watch)
     for number in range(1001):
@@ -95,7 +95,7 @@ def test_whoever_refuses_for_days_loses_nothing(system: System) -> None:
         (ValueError("x" * 9999), "ValueError: " + "x" * 388),
     ],
 )
-def test_the_last_error_is_known(
+def test_the_last_error_is_kept(
     system: System,
     error: Exception,
     words: str,
@@ -112,7 +112,7 @@ def test_the_last_error_is_known(
     assert "ops was not told" in caplog.text
 
 
-def test_the_log_tells_of_a_failure_once_and_of_its_end(
+def test_a_failure_and_its_end_are_logged_once(
     system: System, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -122,18 +122,18 @@ def test_the_log_tells_of_a_failure_once_and_of_its_end(
     for _ in range(51):
         delivery.catch_up()
         watch.now += 300
-    said = [each.getMessage() for each in caplog.records]
-    assert said == [
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == [
         "ops was not told: the line is dead; trying again",
         "ops is told again, failures: 50",
     ]
 
 
-# --- keeping the position ----------------------------------------------------
+# --- storing the position ----------------------------------------------------
 
 
 class CountingStore(MoodyStore):
-    """A store that counts what is written."""
+    """Store that counts its transactions."""
 
     written = 0
 
@@ -142,7 +142,7 @@ class CountingStore(MoodyStore):
         return super().transaction()
 
 
-def test_the_position_is_written_once_a_second_at_the_most(system: System) -> None:
+def test_the_position_is_written_at_most_once_a_second(system: System) -> None:
     store, watch = CountingStore(system.store), Watch()
     delivery = a_delivery(store, Ear(), watch)
     before = store.written
@@ -153,7 +153,7 @@ def test_the_position_is_written_once_a_second_at_the_most(system: System) -> No
     assert 4 <= store.written - before <= 6
 
 
-def test_the_last_position_is_written_when_all_is_calm(system: System) -> None:
+def test_the_last_position_is_written_when_idle(system: System) -> None:
     watch = Watch()
     delivery = a_delivery(system.store, Ear(), watch)
     for _ in range(2):
@@ -165,7 +165,7 @@ def test_the_last_position_is_written_when_all_is_calm(system: System) -> None:
     assert kept(system.store) == str(end_of(system.store))
 
 
-def test_it_is_waited_no_longer_than_until_the_next_attempt(system: System) -> None:
+def test_it_waits_no_longer_than_until_the_next_attempt(system: System) -> None:
     delivery = a_delivery(system.store, Ear(failures=1))
     waited: list[float] = []
 
@@ -181,7 +181,7 @@ def test_it_is_waited_no_longer_than_until_the_next_attempt(system: System) -> N
     assert waited == [60, 1]
 
 
-def test_a_store_that_cannot_be_written_does_not_keep_anybody_from_being_told(
+def test_delivery_continues_while_the_store_cannot_be_written(
     system: System,
 ) -> None:
     store, ear, watch = MoodyStore(system.store), Ear(), Watch()
@@ -196,7 +196,9 @@ def test_a_store_that_cannot_be_written_does_not_keep_anybody_from_being_told(
     assert kept(system.store) == str(end_of(system.store))
 
 
-def test_a_crash_tells_the_last_again_and_skips_none(system: System) -> None:
+def test_after_a_crash_the_last_notices_are_repeated_and_none_is_skipped(
+    system: System,
+) -> None:
     ear, before = Ear(), end_of(system.store)
     delivery = a_delivery(system.store, ear)
     for _ in range(3):
@@ -206,10 +208,10 @@ def test_a_crash_tells_the_last_again_and_skips_none(system: System) -> None:
     assert sorted({*ear.positions}) == [*range(before + 1, end_of(system.store) + 1)]
 
 
-# --- leaving -----------------------------------------------------------------
+# --- stopping ----------------------------------------------------------------
 
 
-def test_whoever_leaves_tells_nothing_more(system: System) -> None:
+def test_nothing_is_delivered_after_leave(system: System) -> None:
     ear = Ear()
     delivery = a_delivery(system.store, ear)
     delivery.leave()
@@ -218,7 +220,7 @@ def test_whoever_leaves_tells_nothing_more(system: System) -> None:
     assert ear.offered == []
 
 
-def test_what_fails_while_leaving_is_no_failure(system: System) -> None:
+def test_an_error_while_leaving_is_not_a_failure(system: System) -> None:
     leave: list[Callable[[], None]] = []
 
     class Cut:

@@ -1,4 +1,4 @@
-"""The reader that keeps documents current: from any position, in order, for all."""
+"""Document reader: keeps all documents current, from any journal position."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ ISO = Group(name="iso", kind=GroupKind.SCALE_SET, isolated=True)
 
 
 def a_second_plane(system: System) -> tuple[Plane, Documents]:
-    """Another reader of the same journal, opened now."""
+    """Return another reader of the same journal, opened now."""
     plane = Plane()
     documents = Documents(system.store, plane.hand_over)
     documents.open()
@@ -34,14 +34,14 @@ def names(update: Update) -> set[str]:
     return {shown.audience.name for shown in update.shown}
 
 
-def test_opening_hands_the_whole_state_over(system: System) -> None:
-    made = system.announce(a_reboot(host="host-a"))
+def test_opening_hands_over_the_whole_state(system: System) -> None:
+    maintenance = system.announce(a_reboot(host="host-a"))
     plane, documents = a_second_plane(system)
     assert len(plane.updates) == 1
     assert set(plane.vms) == set(system.fleet().vms)
     assert plane.seen_by_all() == system.plane.seen_by_all()
     assert documents.position == len(system.journal())
-    assert {event.id for event in made.events} == {
+    assert {event.id for event in maintenance.events} == {
         plane.document(vm).events[0].id for vm in ("web-0", "db-0")
     }
 
@@ -51,7 +51,7 @@ def test_an_empty_store_has_nothing_to_show(open_store: OpenStore) -> None:
     assert system.plane.updates == [Update(position=0, shown=[], placed=[])]
 
 
-def test_catching_up_with_nothing_new_hands_nothing_over(system: System) -> None:
+def test_catching_up_without_news_hands_nothing_over(system: System) -> None:
     before = len(system.plane.updates)
     system.documents.catch_up()
     system.documents.catch_up(system.documents.position)
@@ -87,7 +87,7 @@ def test_catching_up_to_a_position_reads_at_least_that_far(system: System) -> No
     assert plane.updates[-1].position == documents.position
 
 
-def test_an_update_has_every_audience_concerned_and_no_other(system: System) -> None:
+def test_an_update_has_exactly_the_affected_audiences(system: System) -> None:
     system.announce(a_reboot(host="host-a"))
     assert names(system.plane.updates[-1]) == {"web", "db"}
     system.announce(a_reboot("lone"))
@@ -113,14 +113,14 @@ def test_positions_of_updates_only_rise(system: System) -> None:
 
 
 def test_every_incarnation_is_shown_in_order(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
-    system.engine.approve(made.events[0].id, by="ops")
+    maintenance = system.announce(a_reboot("web-0"))
+    system.engine.approve(maintenance.events[0].id, by="ops")
     system.advance.by(MINUTE)
     shown = [
-        (each.document.incarnation, [event.status for event in each.document.events])
+        (entry.document.incarnation, [event.status for event in entry.document.events])
         for update in system.plane.updates
-        for each in update.shown
-        if each.audience.name == "web"
+        for entry in update.shown
+        if entry.audience.name == "web"
     ]
     assert shown[-4:] == [
         (0, []),
@@ -131,16 +131,16 @@ def test_every_incarnation_is_shown_in_order(system: System) -> None:
 
 
 def test_a_vm_of_an_isolated_group_sees_only_its_own_events(system: System) -> None:
-    made = system.announce(a_reboot("iso-0"))
+    maintenance = system.announce(a_reboot("iso-0"))
     assert [event.id for event in system.plane.document("iso-0").events] == [
-        made.events[0].id
+        maintenance.events[0].id
     ]
     assert system.plane.document("iso-1").events == ()
     assert system.plane.document("iso-1").incarnation == 0
 
 
 @pytest.mark.parametrize("was_isolated", [True, False])
-def test_isolation_acts_at_once_and_begins_an_epoch(
+def test_isolation_takes_effect_immediately_and_starts_an_epoch(
     system: System, was_isolated: bool
 ) -> None:
     system.fleets.put_group(replace(ISO, isolated=was_isolated), by="ops")
@@ -149,9 +149,9 @@ def test_isolation_acts_at_once_and_begins_an_epoch(
     system.fleets.put_group(replace(ISO, isolated=not was_isolated), by="ops")
     seen = {vm: system.plane.document(vm) for vm in ("iso-0", "iso-1")}
     assert epochs.isdisjoint(system.plane.epoch(vm) for vm in seen)
-    assert [(each.incarnation, len(each.events)) for each in seen.values()] == (
-        [(1, 1), (1, 1)] if was_isolated else [(1, 1), (0, 0)]
-    )
+    assert [
+        (document.incarnation, len(document.events)) for document in seen.values()
+    ] == ([(1, 1), (1, 1)] if was_isolated else [(1, 1), (0, 0)])
 
 
 def test_a_new_vm_is_placed_and_sees_what_its_group_sees(system: System) -> None:
@@ -166,7 +166,7 @@ def test_a_removed_vm_is_removed(system: System) -> None:
     assert system.plane.updates[-1].removed == ["web-2"]
 
 
-def test_groups_that_came_changed_or_left_are_named(system: System) -> None:
+def test_added_changed_and_removed_groups_are_named(system: System) -> None:
     app = Group(name="app", kind=GroupKind.SCALE_SET)
     system.fleets.put_group(app, by="ops")
     assert set(system.plane.updates[-1].regrouped) == {"app"}
@@ -176,7 +176,7 @@ def test_groups_that_came_changed_or_left_are_named(system: System) -> None:
     assert set(system.plane.updates[-1].regrouped) == {"app"}
 
 
-def test_a_vm_that_left_and_came_back_is_there(system: System) -> None:
+def test_a_vm_that_left_and_returned_is_there(system: System) -> None:
     plane, documents = a_second_plane(system)
     lone = system.fleet().vms["lone"]
     system.fleets.remove_vm("lone", by="ops")
@@ -186,16 +186,16 @@ def test_a_vm_that_left_and_came_back_is_there(system: System) -> None:
     assert plane.seen_by_all() == system.plane.seen_by_all()
 
 
-def test_what_happened_since_shows_the_newest_state(system: System) -> None:
+def test_catching_up_shows_the_newest_state(system: System) -> None:
     plane, documents = a_second_plane(system)
-    made = system.announce(a_reboot("web-0"))
-    system.engine.cancel(made.id, by="ops")
+    maintenance = system.announce(a_reboot("web-0"))
+    system.engine.cancel(maintenance.id, by="ops")
     documents.catch_up()
     assert plane.document("web-0").events == ()
     assert plane.document("web-0").incarnation == 2
 
 
-def test_a_reader_that_fails_stays_where_it_is_and_tries_again(
+def test_a_failed_update_is_repeated(
     system: System,
 ) -> None:
     plane, is_broken = Plane(), True
@@ -223,9 +223,9 @@ def test_a_reader_that_fails_stays_where_it_is_and_tries_again(
 
 def test_a_long_journal_is_read_to_the_end(system: System) -> None:
     plane, documents = a_second_plane(system)
-    for _ in range(300):  # more facts than one batch has
-        made = system.announce(a_reboot("lone"))
-        system.engine.cancel(made.id, by="ops")
+    for _ in range(300):  # more facts than one batch
+        maintenance = system.announce(a_reboot("lone"))
+        system.engine.cancel(maintenance.id, by="ops")
     documents.catch_up()
     assert documents.position == len(system.journal())
     assert plane.document("lone").incarnation == 600

@@ -1,4 +1,4 @@
-"""Commits that were kept, but not confirmed."""
+"""Commits that were stored but not confirmed."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -19,7 +19,7 @@ from forewarn.ports import Snapshot, Store, Transaction
 
 
 class Doubtful:
-    """A store that may keep a transaction without saying so."""
+    """Store that may keep a transaction without confirming it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -60,20 +60,22 @@ def announce_in_doubt(engine: Engine, store: Doubtful) -> None:
         engine.announce(a_reboot("web-0"), by="ops")
 
 
-def test_what_was_kept_in_doubt_is_told_after_the_next_commit(
+def test_a_commit_in_doubt_is_announced_after_the_next_commit(
     engine: Engine, store: Doubtful
 ) -> None:
-    told: list[int] = []
-    engine.after_commit = told.append
+    positions: list[int] = []
+    engine.after_commit = positions.append
     announce_in_doubt(engine, store)
-    assert told == []
+    assert positions == []
     store.confirms = True
     engine.beat()
     engine.beat()
-    assert told == [len(store.facts(0, 100))]
+    assert positions == [len(store.facts(0, 100))]
 
 
-def test_doubt_is_said_once_until_it_is_over(engine: Engine, store: Doubtful) -> None:
+def test_doubt_is_reported_once_until_it_is_over(
+    engine: Engine, store: Doubtful
+) -> None:
     doubts: list[bool] = []
     engine.on_doubt = lambda: doubts.append(engine.is_in_doubt)
     for _ in range(2):
@@ -85,13 +87,13 @@ def test_doubt_is_said_once_until_it_is_over(engine: Engine, store: Doubtful) ->
     assert not engine.is_in_doubt
 
 
-def test_a_command_that_is_refused_leaves_no_doubt(engine: Engine) -> None:
+def test_a_refused_command_leaves_no_doubt(engine: Engine) -> None:
     with pytest.raises(LookupError), engine.writing():
         raise LookupError
     assert not engine.is_in_doubt
 
 
-def test_a_token_that_was_revoked_in_doubt_is_good_for_nothing_once_that_is_known(
+def test_a_token_revoked_in_doubt_is_invalid_once_the_commit_is_known(
     engine: Engine, store: Doubtful
 ) -> None:
     tokens = Tokens(engine, "first")
@@ -108,7 +110,7 @@ def test_a_token_that_was_revoked_in_doubt_is_good_for_nothing_once_that_is_know
     assert tokens.holder_of(text) is Unknown.REVOKED
 
 
-def test_a_token_that_was_made_in_doubt_has_its_name(
+def test_a_token_created_in_doubt_reserves_its_name(
     engine: Engine, store: Doubtful
 ) -> None:
     tokens = Tokens(engine, "first")

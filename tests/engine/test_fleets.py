@@ -1,4 +1,4 @@
-"""Changes of the fleet: whole, piece by piece, and what a live event forbids."""
+"""Fleet changes: as a whole, piece by piece, and during live events."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,7 +36,7 @@ def a_large_fleet(size: int) -> Fleet:
 # --- the whole fleet ---------------------------------------------------------
 
 
-def test_an_applied_fleet_is_the_whole_truth(open_store: OpenStore) -> None:
+def test_an_applied_fleet_replaces_everything(open_store: OpenStore) -> None:
     system = a_system(open_store(), fleet=None)
     applied = system.fleets.apply(FLEET, by="ops")
     assert system.fleet() == FLEET
@@ -51,7 +51,7 @@ def test_applying_the_same_fleet_again_changes_nothing(system: System) -> None:
     assert not applied.difference.vms
 
 
-def test_applying_tells_what_came_changed_and_left(system: System) -> None:
+def test_applying_reports_what_was_added_changed_and_removed(system: System) -> None:
     zoned = replace(FLEET.vms["web-0"], zone="1")
     new = VM(name="web-9", group="web")
     desired = without("web-2")
@@ -65,11 +65,11 @@ def test_applying_tells_what_came_changed_and_left(system: System) -> None:
     assert system.fleet() == desired
 
 
-def test_applying_leaves_incarnations_listening_and_events_alone(
+def test_applying_does_not_affect_incarnations_enabled_state_or_events(
     system: System,
 ) -> None:
     system.engine.listen(["web"])
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     before, epoch = system.plane.document("web-0"), system.plane.epoch("web-0")
     web = replace(WEB, terminate_notice=300)
     system.fleets.apply(
@@ -77,7 +77,7 @@ def test_applying_leaves_incarnations_listening_and_events_alone(
     )
     assert system.plane.document("web-0") == before
     assert system.plane.epoch("web-0") == epoch
-    assert system.maintenance(made.id) == made
+    assert system.maintenance(maintenance.id) == maintenance
     assert system.fleet().groups["web"] == replace(
         web, listening_since=NOON, last_request=NOON
     )
@@ -120,7 +120,7 @@ def test_a_refused_fleet_is_not_remembered(system: System) -> None:
     assert not system.fleets.is_applied("d1")
 
 
-def test_a_placement_that_defeats_the_update_domains_is_warned_of(
+def test_a_placement_that_defeats_update_domains_causes_a_warning(
     system: System,
 ) -> None:
     together = replace(FLEET.vms["web-1"], host="host-a")
@@ -141,7 +141,7 @@ def test_a_vm_is_added_and_changed(system: System) -> None:
     assert system.fleet() == replace(FLEET, vms={**FLEET.vms, "web-9": changed})
 
 
-def test_putting_what_is_there_changes_nothing(system: System) -> None:
+def test_putting_an_unchanged_item_changes_nothing(system: System) -> None:
     before = system.journal()
     system.fleets.put_vm(FLEET.vms["web-0"], by="ops")
     system.fleets.put_group(WEB, by="ops")
@@ -149,7 +149,7 @@ def test_putting_what_is_there_changes_nothing(system: System) -> None:
     assert system.journal() == before
 
 
-def test_a_vm_without_a_group_brings_its_own_and_takes_it_along(
+def test_a_standalone_vm_adds_and_removes_its_own_group(
     system: System,
 ) -> None:
     system.fleets.put_vm(VM(name="solo", group="solo"), by="ops")
@@ -168,7 +168,7 @@ def test_a_vm_without_a_group_brings_its_own_and_takes_it_along(
         VM(name="web", group="web"),
     ],
 )
-def test_a_vm_that_fits_nowhere_is_refused(system: System, vm: VM) -> None:
+def test_a_vm_that_does_not_fit_is_refused(system: System, vm: VM) -> None:
     with pytest.raises(InvalidInput):
         system.fleets.put_vm(vm, by="ops")
     assert system.fleet() == FLEET
@@ -182,7 +182,7 @@ def test_an_address_belongs_to_one_vm(system: System) -> None:
         )
 
 
-def test_a_removed_vm_is_gone_and_can_come_back(system: System) -> None:
+def test_a_removed_vm_is_gone_and_can_return(system: System) -> None:
     system.fleets.remove_vm("WEB-2", by="ops")
     assert "web-2" not in system.fleet().vms
     system.fleets.put_vm(FLEET.vms["web-2"], by="ops")
@@ -192,7 +192,7 @@ def test_a_removed_vm_is_gone_and_can_come_back(system: System) -> None:
 @pytest.mark.parametrize(
     "remove", [lambda f: f.remove_vm, lambda f: f.remove_group, lambda f: f.remove_host]
 )
-def test_what_is_not_there_cannot_be_removed(
+def test_removing_something_unknown_is_refused(
     system: System, remove: Callable[[object], Callable[..., None]]
 ) -> None:
     with pytest.raises(NotFound):
@@ -207,7 +207,7 @@ def test_a_group_or_host_with_vms_cannot_be_removed(system: System) -> None:
     assert system.fleet() == FLEET
 
 
-def test_an_empty_group_and_host_come_and_go(system: System) -> None:
+def test_an_empty_group_and_host_can_be_added_and_removed(system: System) -> None:
     system.fleets.put_host(Host(name="host-c"), by="ops")
     system.fleets.put_group(Group(name="app", kind=GroupKind.SCALE_SET), by="ops")
     assert {"host-c"} == set(system.fleet().hosts) - set(FLEET.hosts)
@@ -217,19 +217,19 @@ def test_an_empty_group_and_host_come_and_go(system: System) -> None:
     assert system.fleet() == FLEET
 
 
-def test_a_put_group_is_answered_as_it_is_kept(system: System) -> None:
+def test_put_group_returns_the_stored_group(system: System) -> None:
     system.engine.listen(["web"])
-    answered = system.fleets.put_group(replace(WEB, terminate_notice=300), by="ops")
-    assert answered == system.fleet().groups["web"]
+    returned = system.fleets.put_group(replace(WEB, terminate_notice=300), by="ops")
+    assert returned == system.fleet().groups["web"]
 
 
 def test_a_host_put_in_another_case_keeps_its_vms(system: System) -> None:
     system.fleets.put_host(Host(name="HOST-A"), by="ops")
-    made = system.announce(a_reboot(host="host-a"))
-    assert set(made.vms) == {"web-0", "db-0"}
+    maintenance = system.announce(a_reboot(host="host-a"))
+    assert set(maintenance.vms) == {"web-0", "db-0"}
 
 
-def test_who_changed_the_fleet_is_journaled(system: System) -> None:
+def test_the_author_of_a_fleet_change_is_journaled(system: System) -> None:
     system.fleets.put_host(Host(name="host-c"), by="somebody")
     assert system.facts(FleetChanged)[-1].by == "somebody"
 
@@ -238,41 +238,43 @@ def test_who_changed_the_fleet_is_journaled(system: System) -> None:
 
 
 def test_a_vm_moves_from_one_group_to_another(system: System) -> None:
-    made = system.announce(a_reboot("db-0"))
+    maintenance = system.announce(a_reboot("db-0"))
     system.fleets.put_vm(replace(FLEET.vms["web-2"], group="db"), by="ops")
     assert [event.id for event in system.plane.document("web-2").events] == [
-        made.events[0].id
+        maintenance.events[0].id
     ]
-    system.engine.approve_as_vm("web-2", [made.events[0].id])
-    assert system.phase(made.id) is Phase.STARTED
+    system.engine.approve_as_vm("web-2", [maintenance.events[0].id])
+    assert system.phase(maintenance.id) is Phase.STARTED
 
 
 def test_a_vm_moves_in_and_out_of_an_isolated_group(system: System) -> None:
     system.fleets.put_vm(replace(FLEET.vms["web-2"], group="iso"), by="ops")
-    made = system.announce(a_reboot("web-2"))
+    maintenance = system.announce(a_reboot("web-2"))
     assert len(system.plane.document("web-2").events) == 1
     assert system.plane.document("iso-0").events == ()
-    system.engine.cancel(made.id, by="ops")
+    system.engine.cancel(maintenance.id, by="ops")
     system.fleets.put_vm(FLEET.vms["web-2"], by="ops")
     with system.store.snapshot() as snapshot:
         assert "iso/web-2" not in snapshot.slice(None).audiences
     assert system.plane.document("web-2") == system.plane.document("web-0")
 
 
-def test_a_lone_vm_that_joins_a_group_leaves_no_group_behind(system: System) -> None:
+def test_a_standalone_vm_that_joins_a_group_leaves_no_group_behind(
+    system: System,
+) -> None:
     system.fleets.put_vm(VM(name="lone", group="web", update_domain=7), by="ops")
     assert set(system.fleet().groups) == {"web", "db", "iso"}
     system.fleets.put_vm(VM(name="lone", group="lone"), by="ops")
     assert system.fleet() == FLEET
 
 
-def test_a_vm_that_is_not_listed_may_move_under_a_live_event(system: System) -> None:
+def test_an_unlisted_vm_may_move_during_a_live_event(system: System) -> None:
     system.announce(a_reboot("web-0"))
     system.fleets.put_vm(replace(FLEET.vms["web-2"], group="db"), by="ops")
     assert system.fleet().vms["web-2"].group == "db"
 
 
-# --- under live events -------------------------------------------------------
+# --- during live events ------------------------------------------------------
 
 
 Change = Callable[[System], object]
@@ -291,28 +293,30 @@ FORBIDDEN: dict[str, Change] = {
 
 @pytest.mark.parametrize("change", FORBIDDEN.values(), ids=FORBIDDEN)
 @pytest.mark.parametrize("is_started", [False, True])
-def test_a_change_that_a_live_event_forbids_names_the_ids(
+def test_a_forbidden_change_names_the_live_maintenance(
     system: System, change: Change, is_started: bool
 ) -> None:
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     if is_started:
-        system.engine.approve(made.events[0].id, by="ops")
+        system.engine.approve(maintenance.events[0].id, by="ops")
     before = system.journal()
-    with pytest.raises(InUse, match=made.id):
+    with pytest.raises(InUse, match=maintenance.id):
         change(system)
     assert system.journal() == before
     assert system.fleet() == FLEET
 
 
-def test_all_ids_are_named(system: System) -> None:
-    made = [system.announce(a_reboot("web-0", minutes=15 + n)) for n in range(3)]
+def test_all_live_maintenance_ids_are_named(system: System) -> None:
+    maintenances = [
+        system.announce(a_reboot("web-0", minutes=15 + n)) for n in range(3)
+    ]
     with pytest.raises(InUse) as refused:
         FORBIDDEN["group"](system)
-    assert all(each.id in str(refused.value) for each in made)
+    assert all(maintenance.id in str(refused.value) for maintenance in maintenances)
 
 
 @pytest.mark.parametrize("change", FORBIDDEN.values(), ids=FORBIDDEN)
-def test_what_was_forbidden_is_allowed_when_the_events_are_over(
+def test_a_forbidden_change_is_allowed_once_the_events_are_over(
     system: System, change: Change
 ) -> None:
     system.announce(a_reboot("web-0"))
@@ -321,22 +325,22 @@ def test_what_was_forbidden_is_allowed_when_the_events_are_over(
     assert system.fleet() != FLEET
 
 
-def test_a_move_to_another_host_touches_no_maintenance_announced_for_vms(
+def test_a_move_to_another_host_does_not_affect_maintenance_of_vms(
     system: System,
 ) -> None:
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     system.fleets.put_vm(replace(WEB_0, host="host-b"), by="ops")
-    assert system.maintenance(made.id) == made
+    assert system.maintenance(maintenance.id) == maintenance
 
 
 def test_a_host_with_live_events_cannot_be_removed(system: System) -> None:
-    made: Maintenance = system.announce(a_reboot(host="host-a"))
+    maintenance: Maintenance = system.announce(a_reboot(host="host-a"))
     empty = replace(
         FLEET,
         hosts={"host-b": FLEET.hosts["host-b"]},
         vms={name: replace(vm, host="host-b") for name, vm in FLEET.vms.items()},
     )
-    with pytest.raises(Conflict, match=made.id):
+    with pytest.raises(Conflict, match=maintenance.id):
         system.fleets.apply(empty, by="ops")
     with pytest.raises(Conflict):
         system.fleets.remove_host("host-a", by="ops")

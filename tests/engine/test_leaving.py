@@ -1,4 +1,4 @@
-"""VMs and hosts that go while something has started: what stays, and what goes on."""
+"""VMs and hosts that leave during started maintenance."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ from forewarn.errors import InUse, TooLate
 from forewarn.ports import Report, Work
 from forewarn.protocol.types import EventType
 
-#: Two VMs that stand alone on one host; web and db share another.
+#: Two standalone VMs on one host; web and db share another.
 FLEET = fleet_file.read_fleet(
     {
         "hosts": [{"name": "host-a"}, {"name": "host-b"}],
@@ -46,7 +46,7 @@ FLEET = fleet_file.read_fleet(
 
 
 def fail_on_lone(work: Work) -> list[Report]:
-    """Reboot all but the VM `lone`; delete whatever is to be deleted."""
+    """Reboot all VMs except `lone`; carry out all deletions."""
     reboots = work.type is EventType.REBOOT
     return [
         Report(vm=vm.name, failed=reboots and vm.name == "lone", detail="no disk")
@@ -61,18 +61,18 @@ def system(open_store: OpenStore) -> System:
 
 
 def a_stuck_host(system: System) -> Maintenance:
-    """A maintenance of host-a, which is stuck at the VM `lone`."""
+    """Return a maintenance of host-a that is stuck at the VM `lone`."""
     order = Order(type=EventType.REBOOT, host="host-a", emergency=True, reason="smoke")
-    made = system.announce(order)
+    maintenance = system.announce(order)
     system.advance.by(MINUTE)
-    assert system.maintenance(made.id).to_do == ("lone",)
-    return made
+    assert system.maintenance(maintenance.id).to_do == ("lone",)
+    return maintenance
 
 
 def operate(system: System, operation: Operation, vm: str) -> Maintenance:
     order = order_for(operation, vm)
-    (made,) = Causes(system.engine).operate(operation, order, by="ops")
-    return made
+    (maintenance,) = Causes(system.engine).operate(operation, order, by="ops")
+    return maintenance
 
 
 def remove(system: System) -> None:
@@ -84,58 +84,58 @@ def delete(system: System) -> None:
 
 
 @pytest.mark.parametrize("leave", [remove, delete])
-def test_a_vm_that_leaves_takes_no_group_along_but_its_own(
+def test_a_leaving_vm_removes_only_its_own_group(
     system: System, leave: Callable[[System], None]
 ) -> None:
-    made = a_stuck_host(system)
+    maintenance = a_stuck_host(system)
     leave(system)
     system.advance.by(MINUTE)
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
     assert system.fleet().groups.keys() == {"web", "db", "solo"}
 
 
-def test_a_maintenance_that_is_given_up_keeps_no_group_that_nobody_is_in(
+def test_closing_a_maintenance_removes_an_empty_group(
     system: System,
 ) -> None:
-    made = a_stuck_host(system)
+    maintenance = a_stuck_host(system)
     system.fleets.put_vm(replace(FLEET.vms["solo"], host=None), by="ops")
     system.fleets.remove_vm("solo", by="ops")
     assert "solo" in system.fleet().groups
-    system.engine.close(made.id, by="ops")
+    system.engine.close(maintenance.id, by="ops")
     assert "solo" not in system.fleet().groups
 
 
-def test_a_restart_that_ends_with_a_deletion_keeps_no_group(system: System) -> None:
+def test_a_restart_that_ends_with_a_deletion_removes_the_group(system: System) -> None:
     operate(system, Operation.DELETE, "solo")
     operate(system, Operation.RESTART, "solo")
     system.advance.by(MINUTE)
     assert "solo" not in system.fleet().groups
 
 
-def test_a_vm_that_comes_back_elsewhere_keeps_no_group_of_its_own(
+def test_a_vm_that_returns_in_another_group_removes_its_own(
     system: System,
 ) -> None:
-    made = a_stuck_host(system)
+    maintenance = a_stuck_host(system)
     system.fleets.remove_vm("solo", by="ops")
     system.fleets.put_vm(VM(name="solo", group="web", update_domain=2), by="ops")
-    system.engine.complete(made.id, by="ops")
+    system.engine.complete(maintenance.id, by="ops")
     assert "solo" not in system.fleet().groups
 
 
-def test_a_vm_that_came_back_is_not_deleted_in_place_of_the_one_that_left(
+def test_a_returned_vm_is_not_deleted_instead_of_the_one_that_left(
     open_store: OpenStore,
 ) -> None:
     system = a_system(open_store(), driver=OperatorDriver())
-    made = operate(system, Operation.DELETE, "web-2")
+    maintenance = operate(system, Operation.DELETE, "web-2")
     old = system.fleet().vms["web-2"]
     system.fleets.remove_vm("web-2", by="ops")
     system.fleets.put_vm(old, by="ops")
     system.advance.by(MINUTE)
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
     assert "web-2" in system.fleet().vms
 
 
-def test_a_vm_that_came_back_can_be_deleted_itself(open_store: OpenStore) -> None:
+def test_a_returned_vm_can_be_deleted_itself(open_store: OpenStore) -> None:
     system = a_system(open_store(), driver=OperatorDriver())
     operate(system, Operation.DELETE, "web-2")
     old = system.fleet().vms["web-2"]
@@ -148,40 +148,40 @@ def test_a_vm_that_came_back_can_be_deleted_itself(open_store: OpenStore) -> Non
     assert "web-2" not in system.fleet().vms
 
 
-def test_the_group_that_is_kept_for_its_work_keeps_its_spelling(
+def test_a_group_kept_for_its_work_keeps_its_spelling(
     open_store: OpenStore,
 ) -> None:
     system = a_system(open_store(), driver=OperatorDriver())
-    made = system.announce(an_emergency("lone"))
+    maintenance = system.announce(an_emergency("lone"))
     system.fleets.remove_vm("lone", by="ops")
-    with pytest.raises(InUse, match=made.id):
+    with pytest.raises(InUse, match=maintenance.id):
         system.fleets.put_vm(VM(name="LONE", group="LONE"), by="ops")
     system.advance.by(MINUTE)
     system.fleets.put_vm(VM(name="LONE", group="LONE"), by="ops")
     assert "LONE" in system.fleet().groups
 
 
-def test_the_end_of_one_starts_another_that_reaches_two_groups_farther(
+def test_an_ending_maintenance_starts_another_that_reaches_further_groups(
     system: System,
 ) -> None:
-    made = a_stuck_host(system)  # lone, solo and web
+    maintenance = a_stuck_host(system)  # lone, solo and web
     behind = system.announce(a_reboot(host="host-b"))  # web and db
     system.advance.by(HOUR)
     assert system.phase(behind.id) is Phase.SCHEDULED
     system.fleets.remove_vm("lone", by="ops")
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
     assert system.phase(behind.id) is Phase.STARTED
 
 
-def test_a_host_stays_while_something_is_told_of_it_though_its_vms_have_left(
+def test_a_host_stays_during_its_maintenance_even_without_vms(
     system: System,
 ) -> None:
     order = order_for_host("host-a")
-    (made,) = Causes(system.engine).fail(order, by="ops").made
-    for name in made.vms:
+    (maintenance,) = Causes(system.engine).fail(order, by="ops").made
+    for name in maintenance.vms:
         moved = replace(system.fleet().vms[name], host="host-b")
         system.fleets.put_vm(moved, by="ops")
-    with pytest.raises(InUse, match=made.id):
+    with pytest.raises(InUse, match=maintenance.id):
         system.fleets.remove_host("host-a", by="ops")
     Causes(system.engine).recover(order, by="ops")
     system.advance.by(MINUTE)
@@ -189,10 +189,10 @@ def test_a_host_stays_while_something_is_told_of_it_though_its_vms_have_left(
     assert system.fleet().hosts.keys() == {"host-b"}
 
 
-def test_an_operator_who_approves_a_withdrawn_event_is_told_so(system: System) -> None:
-    made = system.announce(a_reboot(host="host-a"))
-    (its,) = [each.id for each in made.events if each.group == "solo"]
+def test_approving_a_withdrawn_event_is_refused_with_the_reason(system: System) -> None:
+    maintenance = system.announce(a_reboot(host="host-a"))
+    (its,) = [event.id for event in maintenance.events if event.group == "solo"]
     system.fleets.remove_vm("solo", by="ops")
     with pytest.raises(TooLate, match="is withdrawn"):
         system.engine.approve(its, by="ops")
-    assert system.phase(made.id) is Phase.SCHEDULED
+    assert system.phase(maintenance.id) is Phase.SCHEDULED

@@ -1,4 +1,4 @@
-"""Listening: rule 12."""
+"""Enabling and disabling of groups (rule 12)."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ from forewarn.protocol.types import EventSource, EventType
 USER_RESTART = Order(type=EventType.REBOOT, vms=("web-0",), source=EventSource.USER)
 
 
-def test_the_first_request_of_a_silent_group_begins_an_epoch(system: System) -> None:
+def test_the_first_request_of_a_disabled_group_starts_an_epoch(system: System) -> None:
     before = system.plane.epoch("web-0")
     system.engine.listen(["web"])
     assert system.plane.epoch("web-0") != before
@@ -42,7 +42,7 @@ def test_the_incarnation_is_one_if_events_are_live(system: System) -> None:
     assert len(system.plane.document("web-2").events) == 2
 
 
-def test_an_isolated_vm_without_events_begins_with_zero(system: System) -> None:
+def test_an_isolated_vm_without_events_starts_at_zero(system: System) -> None:
     system.announce(a_reboot("iso-0"))
     system.engine.listen(["iso"])
     incarnations = [system.plane.document(vm).incarnation for vm in ("iso-0", "iso-1")]
@@ -50,7 +50,7 @@ def test_an_isolated_vm_without_events_begins_with_zero(system: System) -> None:
     assert system.plane.epoch("iso-0") == system.facts(ListeningBegan)[0].epoch
 
 
-def test_a_listening_group_keeps_its_epoch(system: System) -> None:
+def test_an_enabled_group_keeps_its_epoch(system: System) -> None:
     system.engine.listen(["web"])
     epoch = system.plane.epoch("web-0")
     system.advance.by(HOUR)
@@ -59,25 +59,25 @@ def test_a_listening_group_keeps_its_epoch(system: System) -> None:
     assert len(system.facts(ListeningBegan)) == 1
 
 
-def test_no_other_group_begins_to_listen(system: System) -> None:
+def test_no_other_group_is_enabled(system: System) -> None:
     before = system.plane.epoch("db-0")
     system.engine.listen(["web"])
     assert system.plane.epoch("db-0") == before
     assert system.fleet().groups["db"].listening_since is None
 
 
-def test_several_groups_can_begin_in_one_transaction(system: System) -> None:
+def test_several_groups_can_be_enabled_in_one_transaction(system: System) -> None:
     system.engine.listen(["web", "db", "web"])
     assert {fact.group for fact in system.facts(ListeningBegan)} == {"web", "db"}
     assert len(system.facts(ListeningBegan)) == 2
 
 
-def test_an_unknown_group_does_not_listen(system: System) -> None:
+def test_an_unknown_group_is_not_enabled(system: System) -> None:
     system.engine.listen(["gone", "web"])
     assert [fact.group for fact in system.facts(ListeningBegan)] == ["web"]
 
 
-def test_a_group_is_silent_after_24_hours_without_a_request(system: System) -> None:
+def test_a_group_is_disabled_after_24_hours_without_a_request(system: System) -> None:
     system.engine.listen(["web"])
     system.advance.by(24 * HOUR - SECOND)
     assert system.fleet().groups["web"].is_listening(system.clock.now())
@@ -87,7 +87,7 @@ def test_a_group_is_silent_after_24_hours_without_a_request(system: System) -> N
     assert len(system.facts(ListeningBegan)) == 2
 
 
-def test_a_request_in_between_keeps_it_listening(system: System) -> None:
+def test_a_request_in_between_keeps_it_enabled(system: System) -> None:
     system.engine.listen(["web"])
     system.advance.by(23 * HOUR)
     system.notes.ask("web", system.clock.now())
@@ -96,7 +96,7 @@ def test_a_request_in_between_keeps_it_listening(system: System) -> None:
     assert len(system.facts(ListeningBegan)) == 1
 
 
-def test_incarnations_go_on_from_where_the_epoch_began(system: System) -> None:
+def test_incarnations_continue_from_the_start_of_the_epoch(system: System) -> None:
     system.engine.listen(["web"])
     system.announce(a_reboot("web-0"))
     assert system.plane.document("web-0").incarnation == 1
@@ -108,7 +108,7 @@ ALWAYS = Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.
 
 
 @pytest.mark.parametrize("silence", [0 * HOUR, 25 * HOUR])
-def test_a_group_that_always_listens_never_begins(
+def test_an_always_enabled_group_starts_no_epoch(
     system: System, silence: timedelta
 ) -> None:
     system.fleets.put_group(ALWAYS, by="ops")
@@ -119,7 +119,7 @@ def test_a_group_that_always_listens_never_begins(
     assert system.plane.epoch("web-0") == epoch
 
 
-def test_a_group_that_always_listens_is_asked_though_it_never_asks(
+def test_an_always_enabled_group_gets_notice_even_without_requests(
     system: System,
 ) -> None:
     system.fleets.put_group(ALWAYS, by="ops")
@@ -127,30 +127,32 @@ def test_a_group_that_always_listens_is_asked_though_it_never_asks(
     assert system.announce(USER_RESTART).phase is Phase.SCHEDULED
 
 
-def test_a_user_operation_on_a_silent_group_starts_at_once(system: System) -> None:
-    made = system.announce(USER_RESTART)
-    assert (made.phase, made.at_once) == (Phase.STARTED, True)
+def test_a_user_operation_on_a_disabled_group_starts_immediately(
+    system: System,
+) -> None:
+    maintenance = system.announce(USER_RESTART)
+    assert (maintenance.phase, maintenance.at_once) == (Phase.STARTED, True)
 
 
-def test_a_user_operation_on_a_listening_group_gets_its_notice(
+def test_a_user_operation_on_an_enabled_group_gets_its_notice(
     system: System,
 ) -> None:
     system.engine.listen(["web"])
-    made = system.announce(USER_RESTART)
-    assert made.phase is Phase.SCHEDULED
-    assert made.not_before == NOON + 15 * MINUTE
+    maintenance = system.announce(USER_RESTART)
+    assert maintenance.phase is Phase.SCHEDULED
+    assert maintenance.not_before == NOON + 15 * MINUTE
 
 
-def test_planned_maintenance_never_looks_at_listening(system: System) -> None:
-    silent = system.announce(a_reboot("web-0"))
+def test_planned_maintenance_ignores_the_enabled_state(system: System) -> None:
+    disabled = system.announce(a_reboot("web-0"))
     system.engine.listen(["db"])
-    listening = system.announce(a_reboot("db-0"))
-    assert silent.not_before == listening.not_before
-    assert silent.phase is listening.phase is Phase.SCHEDULED
+    enabled = system.announce(a_reboot("db-0"))
+    assert disabled.not_before == enabled.not_before
+    assert disabled.phase is enabled.phase is Phase.SCHEDULED
 
 
 @pytest.mark.parametrize("vm", ["web-0", "iso-1"])
-def test_an_epoch_begins_anew_while_something_is_under_way(
+def test_an_epoch_can_start_while_maintenance_is_running(
     system: System, vm: str
 ) -> None:
     system.announce(an_emergency(vm))

@@ -1,4 +1,4 @@
-"""What the metadata plane notices is written with the next transaction."""
+"""Pending observations of the metadata plane, written with the next transaction."""
 
 from datetime import datetime
 
@@ -21,13 +21,13 @@ def last_request(system: System, group: str) -> datetime | None:
     return system.fleet().groups[group].last_request
 
 
-def test_notes_are_kept_in_memory_until_something_is_written(system: System) -> None:
+def test_observations_stay_in_memory_until_something_is_written(system: System) -> None:
     system.notes.ask("web", NOON)
     assert system.notes.are_there
     assert last_request(system, "web") is None
 
 
-def test_notes_are_written_with_the_next_transaction(system: System) -> None:
+def test_observations_are_written_with_the_next_transaction(system: System) -> None:
     system.notes.ask("web", NOON)
     system.notes.see(a_sight())
     system.announce(a_reboot("db-0"))
@@ -36,16 +36,16 @@ def test_notes_are_written_with_the_next_transaction(system: System) -> None:
     assert system.facts(Seen) == [Seen(at=NOON, sights=(a_sight(),))]
 
 
-def test_notes_are_written_before_the_command_decides(system: System) -> None:
+def test_observations_are_written_before_the_command_decides(system: System) -> None:
     system.clock.move_to(NOON + HOUR)
     system.notes.ask("lone", NOON + HOUR)
-    made = system.announce(
+    maintenance = system.announce(
         Order(type=EventType.REBOOT, vms=("lone",), source=EventSource.USER)
     )
-    assert made.phase is Phase.SCHEDULED  # the group listens, by the note alone
+    assert maintenance.phase is Phase.SCHEDULED  # enabled by the observation alone
 
 
-def test_what_was_seen_is_journaled_before_what_the_command_did(
+def test_sightings_are_journaled_before_the_effects_of_the_command(
     system: System,
 ) -> None:
     system.notes.see(a_sight())
@@ -54,7 +54,7 @@ def test_what_was_seen_is_journaled_before_what_the_command_did(
     assert kinds.index(Seen) < kinds.index(Announced)
 
 
-def test_notes_are_given_back_when_the_transaction_fails(system: System) -> None:
+def test_observations_are_returned_when_the_transaction_fails(system: System) -> None:
     system.notes.ask("web", NOON)
     system.notes.see(a_sight())
     with pytest.raises(NotFound):
@@ -67,7 +67,7 @@ def test_notes_are_given_back_when_the_transaction_fails(system: System) -> None
     assert system.facts(Seen) == [Seen(at=NOON, sights=(a_sight(),))]
 
 
-def test_a_note_that_was_given_back_does_not_hide_a_newer_one(system: System) -> None:
+def test_a_returned_observation_does_not_hide_a_newer_one(system: System) -> None:
     system.notes.ask("web", NOON)
     taken = system.notes.take()
     system.notes.ask("web", NOON + MINUTE)
@@ -76,7 +76,7 @@ def test_a_note_that_was_given_back_does_not_hide_a_newer_one(system: System) ->
     assert last_request(system, "web") == NOON + MINUTE
 
 
-def test_of_two_sights_the_first_one_is_kept_though_it_was_given_back(
+def test_the_earlier_of_two_sightings_is_kept_even_if_returned(
     system: System,
 ) -> None:
     system.notes.see(a_sight(at=NOON))
@@ -88,26 +88,26 @@ def test_of_two_sights_the_first_one_is_kept_though_it_was_given_back(
         assert snapshot.seen("E0") == [a_sight(at=NOON)]
 
 
-def test_a_vm_sees_an_event_for_the_first_time_only_once(system: System) -> None:
+def test_the_first_sighting_by_a_vm_is_recorded_once(system: System) -> None:
     for minute in range(3):
         system.notes.see(a_sight(at=NOON + minute * MINUTE))
         system.engine.beat()
     assert len(system.facts(Seen)) == 1
 
 
-def test_the_heartbeat_writes_the_notes(system: System) -> None:
+def test_the_heartbeat_writes_the_observations(system: System) -> None:
     system.notes.ask("web", NOON)
     system.engine.beat()
     assert last_request(system, "web") == NOON
 
 
-def test_notes_can_be_written_alone(system: System) -> None:
+def test_observations_can_be_written_on_their_own(system: System) -> None:
     system.notes.ask("web", NOON)
     system.engine.write_notes()
     assert last_request(system, "web") == NOON
 
 
-def test_taking_notes_leaves_none() -> None:
+def test_taking_observations_leaves_none() -> None:
     notes = Notes()
     notes.ask("web", NOON)
     notes.see(a_sight())

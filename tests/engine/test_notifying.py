@@ -1,4 +1,4 @@
-"""All targets at once, each with a thread: none delays another, nor the stop."""
+"""Notification threads: no target delays another, or the shutdown."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from forewarn.errors import Undelivered
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Notice, Notifier
 
-LONG = 10.0  # seconds; only a broken thread needs them
+LONG = 10.0  # seconds; only a broken thread takes that long
 
 
 class Listener:
-    """Writes down what it is told, and can be waited for."""
+    """Notifier that records positions and can be waited for."""
 
     def __init__(self) -> None:
         self.positions: list[int] = []
@@ -38,7 +38,7 @@ class Listener:
 
 
 class Hanging:
-    """Hangs, until the test is over; `close` may end that."""
+    """Notifier that hangs until the test is over, or until `close` if `closes`."""
 
     def __init__(self, *, closes: bool = False) -> None:
         self.hangs = Event()
@@ -53,7 +53,7 @@ class Hanging:
 
 
 class Refusing:
-    """Never takes anything."""
+    """Notifier that refuses everything."""
 
     def __init__(self) -> None:
         self.refused = Event()
@@ -67,16 +67,16 @@ def made_of(
     system: System, *notifiers: Notifier, pace: Pace | None = None
 ) -> Notifying:
     deliveries = []
-    for number, each in enumerate(notifiers):
+    for number, notifier in enumerate(notifiers):
         target = Target(
             name=f"target-{number}",
             kind="webhook",
             url="https://me:hush@ops.example/hook?token=hush",
             facts=a_target().facts,
         )
-        made = Delivery(target, each, system.store, system.clock, pace)
-        made.open()
-        deliveries.append(made)
+        delivery = Delivery(target, notifier, system.store, system.clock, pace)
+        delivery.open()
+        deliveries.append(delivery)
     return Notifying(deliveries, system.store, system.clock)
 
 
@@ -97,46 +97,48 @@ def telling(system: System, *notifiers: Notifier) -> Iterator[Notifying]:
         notifying.stop()
 
 
-def test_whoever_hangs_delays_neither_others_nor_operators_nor_vms(
+def test_a_hanging_target_delays_neither_others_nor_operators_nor_vms(
     system: System,
 ) -> None:
     listener, hanging, refusing = Listener(), Hanging(), Refusing()
     with telling(system, hanging, listener, refusing):
-        made = system.announce(a_reboot("web-0"))
+        maintenance = system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
         assert refusing.refused.wait(LONG)
-        system.engine.approve_as_vm("web-1", [made.events[0].id])
-        assert system.phase(made.id) is Phase.STARTED
+        system.engine.approve_as_vm("web-1", [maintenance.events[0].id])
+        assert system.phase(maintenance.id) is Phase.STARTED
         listener.wait_for(end_of(system.store))
     hanging.ends.set()
 
 
-def test_an_advance_does_not_wait_for_anybody(system: System) -> None:
+def test_an_advance_does_not_wait_for_targets(system: System) -> None:
     hanging = Hanging()
     with telling(system, hanging):
-        made = system.announce(a_reboot("web-0"))
+        maintenance = system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
         system.advance.by(HOUR)
-        assert system.phase(made.id) is Phase.COMPLETED
+        assert system.phase(maintenance.id) is Phase.COMPLETED
     hanging.ends.set()
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_whoever_hangs_does_not_delay_the_stop(system: System, closes: bool) -> None:
+def test_a_hanging_target_does_not_delay_the_shutdown(
+    system: System, closes: bool
+) -> None:
     hanging = [Hanging(closes=closes) for _ in range(5)]
     with telling(system, *hanging) as notifying:
         system.announce(a_reboot("web-0"))
-        for each in hanging:
-            assert each.hangs.wait(LONG)
+        for target in hanging:
+            assert target.hangs.wait(LONG)
         began = time.monotonic()
         notifying.stop()
         assert time.monotonic() - began < 1
-    assert all(each.ends.is_set() == closes for each in hanging)
-    for each in hanging:
-        each.ends.set()
+    assert all(target.ends.is_set() == closes for target in hanging)
+    for target in hanging:
+        target.ends.set()
 
 
-def test_whoever_waits_to_try_again_does_not_delay_the_stop(system: System) -> None:
+def test_a_target_waiting_to_retry_does_not_delay_the_shutdown(system: System) -> None:
     refusing = Refusing()
     with telling(system, refusing) as notifying:
         system.announce(a_reboot("web-0"))
@@ -146,7 +148,7 @@ def test_whoever_waits_to_try_again_does_not_delay_the_stop(system: System) -> N
         assert time.monotonic() - began < 1
 
 
-def test_a_stop_writes_how_far_each_is(system: System) -> None:
+def test_a_stop_stores_the_position_of_each_target(system: System) -> None:
     listener, hanging, before = Listener(), Hanging(), end_of(system.store)
     with telling(system, listener, hanging):
         system.announce(a_reboot("web-0"))
@@ -157,11 +159,11 @@ def test_a_stop_writes_how_far_each_is(system: System) -> None:
     assert kept(system.store, "notify:target-1") == str(before)
 
 
-def test_what_never_started_can_be_stopped(system: System) -> None:
+def test_it_can_be_stopped_without_being_started(system: System) -> None:
     made_of(system, Ear()).stop()
 
 
-# --- how they are doing ------------------------------------------------------
+# --- status ------------------------------------------------------------------
 
 
 def by_hand(
@@ -172,63 +174,63 @@ def by_hand(
     return Notifying([delivery], system.store, system.clock), delivery
 
 
-def test_whoever_knows_everything_is_idle(system: System) -> None:
+def test_a_target_that_is_up_to_date_is_idle(system: System) -> None:
     notifying, delivery = by_hand(system, Ear(), Watch())
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
-    (found,) = notifying.targets()
-    assert (found.state, found.behind, found.lag_seconds) == (State.IDLE, 0, 0)
-    assert found.position == end_of(system.store)
-    assert found.last_success == system.clock.now()
-    assert (found.failures, found.next_attempt) == (0, None)
+    (target,) = notifying.targets()
+    assert (target.state, target.behind, target.lag_seconds) == (State.IDLE, 0, 0)
+    assert target.position == end_of(system.store)
+    assert target.last_success == system.clock.now()
+    assert (target.failures, target.next_attempt) == (0, None)
 
 
-def test_whoever_does_not_take_something_waits(system: System) -> None:
+def test_a_target_that_failed_is_waiting(system: System) -> None:
     watch = Watch()
     notifying, delivery = by_hand(system, Ear(failures=1), watch)
     before = end_of(system.store)
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
     system.clock.move_to(system.clock.now() + 10 * MINUTE)
-    (found,) = notifying.targets()
-    assert (found.state, found.failures) == (State.WAITING, 1)
-    assert (found.position, found.lag_seconds) == (before, 600)
-    assert found.behind == end_of(system.store) - before
-    assert found.last_error == "the line is dead"
-    assert found.next_attempt is not None
-    assert (found.next_attempt - system.clock.now()).total_seconds() == 1
+    (target,) = notifying.targets()
+    assert (target.state, target.failures) == (State.WAITING, 1)
+    assert (target.position, target.lag_seconds) == (before, 600)
+    assert target.behind == end_of(system.store) - before
+    assert target.last_error == "the line is dead"
+    assert target.next_attempt is not None
+    assert (target.next_attempt - system.clock.now()).total_seconds() == 1
 
 
-def test_whoever_is_being_told_is_delivering(system: System) -> None:
+def test_a_target_being_notified_is_delivering(system: System) -> None:
     hanging = Hanging()
     with telling(system, hanging) as notifying:
         system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
-        (found,) = notifying.targets()
-        assert found.state is State.DELIVERING
+        (target,) = notifying.targets()
+        assert target.state is State.DELIVERING
     hanging.ends.set()
 
 
-def test_what_is_not_read_yet_counts_if_it_is_wanted(system: System) -> None:
+def test_an_unread_selected_fact_counts_as_lag(system: System) -> None:
     notifying, _ = by_hand(system, Ear(), Watch())
     system.announce(a_reboot("web-0"))
     system.clock.move_to(system.clock.now() + MINUTE)
-    (found,) = notifying.targets()
-    assert (found.state, found.lag_seconds) == (State.DELIVERING, 60)
+    (target,) = notifying.targets()
+    assert (target.state, target.lag_seconds) == (State.DELIVERING, 60)
 
 
-def test_what_is_not_wanted_is_behind_but_no_lag(system: System) -> None:
+def test_an_unselected_fact_is_behind_but_no_lag(system: System) -> None:
     target = a_target(facts=frozenset({"Closed"}))
     delivery = Delivery(target, Ear(), system.store, system.clock)
     delivery.open()
     system.announce(an_emergency("web-0"))
     system.clock.move_to(system.clock.now() + MINUTE)
-    (found,) = Notifying([delivery], system.store, system.clock).targets()
-    assert found.behind > 0
-    assert found.lag_seconds == 0
+    (status,) = Notifying([delivery], system.store, system.clock).targets()
+    assert status.behind > 0
+    assert status.lag_seconds == 0
 
 
-def test_the_url_is_shown_without_its_secrets(system: System) -> None:
+def test_the_url_is_shown_without_secrets(system: System) -> None:
     shown: Sequence[object] = made_of(system, Ear()).targets()
     assert "hush" not in repr(shown)
     assert "https://ops.example/hook" in repr(shown)

@@ -1,4 +1,4 @@
-"""For any history, what is counted, what is reported and the journal agree."""
+"""Property test: metrics, reports and the journal agree for any history."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -50,7 +50,7 @@ STEPS = 60
 
 
 def a_fleet() -> Fleet:
-    """The usual one, with settings that lead to other lives."""
+    """Return the usual fleet, with settings that lead to other histories."""
     changed = {
         "web": {"listening": Listening.ALWAYS},
         "db": {"auto_approve": (AutoApproval.USER_REBOOT,)},
@@ -66,7 +66,7 @@ def a_fleet() -> Fleet:
 
 @dataclass(slots=True)
 class History:
-    """A service to which anything happens, by chance."""
+    """A service to which random things happen."""
 
     store: Store
     chance: Random
@@ -93,11 +93,11 @@ class History:
         )
 
     def go_on(self) -> None:
-        """Let one thing happen; what is refused has not happened."""
+        """Run one random action; a refused one changes nothing."""
         often = (self.announce, self.approve, self.pass_time)
-        seldom = (self.see, self.operate, self.on_host)
+        sometimes = (self.see, self.operate, self.on_host)
         rarely = (self.end, self.leave, self.be_away)
-        act = self.chance.choice([*often, *often, *seldom, *rarely])
+        act = self.chance.choice([*often, *often, *sometimes, *rarely])
         with suppress(ForewarnError):
             act()
 
@@ -118,8 +118,8 @@ class History:
         )
 
     def approve(self) -> None:
-        one = self.one(Phase.SCHEDULED)
-        event = self.chance.choice(one.events)
+        maintenance = self.one(Phase.SCHEDULED)
+        event = self.chance.choice(maintenance.events)
         if self.chance.random() < 0.5:
             self.system.engine.approve_as_vm(event.resources[0], [event.id])
         else:
@@ -148,11 +148,11 @@ class History:
         engine = self.system.engine
         which = self.chance.choice(["cancel", "complete", "retry", "close"])
         phase = Phase.SCHEDULED if which == "cancel" else Phase.STARTED
-        one = self.one(phase).id
+        maintenance_id = self.one(phase).id
         if which in ("cancel", "close"):
-            getattr(engine, which)(one, by="ops", reason="why not")
+            getattr(engine, which)(maintenance_id, by="ops", reason="why not")
         else:
-            getattr(engine, which)(one, by="ops")
+            getattr(engine, which)(maintenance_id, by="ops")
 
     def leave(self) -> None:
         if self.chance.random() < 0.3:
@@ -171,19 +171,23 @@ class History:
         self.system = self.serve(self.system.clock.now() + away)
 
     def one(self, phase: Phase) -> Maintenance:
-        found = [each for each in self.system.maintenances() if each.phase is phase]
-        if not found:
+        candidates = [
+            maintenance
+            for maintenance in self.system.maintenances()
+            if maintenance.phase is phase
+        ]
+        if not candidates:
             raise ForewarnError("there is none")
-        return self.chance.choice(found)
+        return self.chance.choice(candidates)
 
 
 def total(reports: Sequence[Report], name: str) -> Counter[tuple[str, str]]:
-    """How often that happened in all months, by type and cause."""
-    found: Counter[tuple[str, str]] = Counter()
+    """Return how often `name` happened in all months, by type and cause."""
+    totals: Counter[tuple[str, str]] = Counter()
     for report in reports:
-        for each in report.counts:
-            found[each.type, each.cause] += getattr(each, name)
-    return +found
+        for row in report.counts:
+            totals[row.type, row.cause] += getattr(row, name)
+    return +totals
 
 
 def check(numbers: Numbers, journal: Sequence[f.Fact], reports: list[Report]) -> None:
@@ -196,25 +200,25 @@ def check(numbers: Numbers, journal: Sequence[f.Fact], reports: list[Report]) ->
     latencies = numbers.approvals.all()
     seen = {via: latencies[via,].up_to[-1][1] for via in Via}
     assert Counter(seen) == approved
-    assert sum((Counter(each.approvals) for each in reports), Counter()) == approved
-    starts = [each.starts for each in reports]
-    with_notice = sum(each.whole + each.early for each in starts)
+    assert sum((Counter(item.approvals) for item in reports), Counter()) == approved
+    starts = [item.starts for item in reports]
+    with_notice = sum(item.whole + item.early for item in starts)
     for spread in (numbers.notice_given, numbers.notice_used):
-        assert sum(each.up_to[-1][1] for each in spread.all().values()) == with_notice
+        assert sum(item.up_to[-1][1] for item in spread.all().values()) == with_notice
     for type_ in EventType:
-        saved = sum((each.saved.get(type_, timedelta(0)) for each in reports), MINUTE)
-        told = numbers.notice_saved.all()[type_,]
-        assert told == pytest.approx((saved - MINUTE).total_seconds())
-    assert [each.broken for each in starts] == [0, 0, 0]
+        saved = sum((item.saved.get(type_, timedelta(0)) for item in reports), MINUTE)
+        exported = numbers.notice_saved.all()[type_,]
+        assert exported == pytest.approx((saved - MINUTE).total_seconds())
+    assert [item.broken for item in starts] == [0, 0, 0]
     assert set(numbers.broken.all().values()) == {0}
     away = sum(isinstance(fact, f.OutageEnded) for fact in journal)
     assert numbers.outages.all()[()] == away
-    seconds = sum(each.away.total_seconds() for each in reports)
+    seconds = sum(item.away.total_seconds() for item in reports)
     assert numbers.outage_seconds.all()[()] == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_counted_and_reported_is_what_happened(
+def test_metrics_and_reports_match_the_journal(
     open_store: OpenStore, seed: int
 ) -> None:
     store = open_store()
@@ -229,10 +233,14 @@ def test_what_is_counted_and_reported_is_what_happened(
     counting.catch_up()
     check(counting.numbers, history.system.journal()[begun:], reports)
     assert as_told(counting.live()) == as_told(
-        each for each in history.system.maintenances() if each.phase.is_live
+        maintenance
+        for maintenance in history.system.maintenances()
+        if maintenance.phase.is_live
     )
 
 
 def as_told(maintenances: Iterable[Maintenance]) -> dict[str, Maintenance]:
-    """By id, without what only the start of others depends on."""
-    return {each.id: replace(each, coupled=()) for each in maintenances}
+    """Return them by id, without what only the start of others depends on."""
+    return {
+        maintenance.id: replace(maintenance, coupled=()) for maintenance in maintenances
+    }

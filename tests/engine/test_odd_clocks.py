@@ -1,7 +1,7 @@
 """Clocks that are set while the service runs, and clocks at the end of time.
 
-The clock of a machine may be set back or forth at any moment. Whatever it shows,
-nothing starts early, nothing is forgotten, and the journal's times never go back.
+A machine's clock may be set back or forward at any moment. Whatever it shows, nothing
+starts early, nothing is forgotten, and the journal's times never go back.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ BEAT = 10 * SECOND
 
 
 class MachineClock:
-    """The clock of a machine, which somebody sets."""
+    """A machine's clock, set by the test."""
 
     name = "system"
     rate = 1.0
@@ -62,14 +62,14 @@ class MachineClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A service on a machine; time passes, and the timers do what they do."""
+    """A service on a machine; time passes, and the timers do their work."""
 
     clock: MachineClock
     engine: Engine
     works: Works
 
     def live(self, how_long: timedelta) -> None:
-        """Let time pass, a heartbeat after the other."""
+        """Move time on, one heartbeat after another."""
         passed = timedelta(0)
         while passed < how_long:
             step = min(BEAT, how_long - passed)
@@ -80,14 +80,14 @@ class Machine:
             self.works.catch_up()
 
     def announce(self) -> Maintenance:
-        (made,) = self.engine.announce(a_reboot("web-0"), by="ops")
-        return made
+        (maintenance,) = self.engine.announce(a_reboot("web-0"), by="ops")
+        return maintenance
 
     def phase(self, made: Maintenance) -> Phase:
         with self.engine.store.snapshot() as snapshot:
-            found = snapshot.maintenance(made.id)
-        assert found is not None
-        return found.phase
+            stored = snapshot.maintenance(made.id)
+        assert stored is not None
+        return stored.phase
 
     def facts(self) -> list[f.Fact]:
         return [entry.fact for entry in self.engine.store.facts(0, 1_000_000)]
@@ -109,76 +109,76 @@ def machine(open_store: OpenStore) -> Machine:
     return a_machine(open_store())
 
 
-# --- back --------------------------------------------------------------------
+# --- set back ----------------------------------------------------------------
 
 
-def test_a_clock_that_is_set_back_starts_nothing_early(machine: Machine) -> None:
-    made = machine.announce()
+def test_a_clock_set_back_starts_nothing_early(machine: Machine) -> None:
+    maintenance = machine.announce()
     machine.live(5 * MINUTE)
     machine.clock.set(-HOUR)
     machine.live(HOUR + 10 * MINUTE - SECOND)
-    assert machine.phase(made) is Phase.SCHEDULED
+    assert machine.phase(maintenance) is Phase.SCHEDULED
 
 
-def test_what_was_announced_before_the_clock_was_set_back_is_not_lost(
+def test_maintenance_survives_a_clock_set_back(
     machine: Machine,
 ) -> None:
-    made = machine.announce()
+    maintenance = machine.announce()
     machine.live(5 * MINUTE)
     machine.clock.set(-HOUR)
     machine.live(HOUR + 10 * MINUTE + BEAT)
-    assert machine.phase(made) is Phase.COMPLETED
+    assert machine.phase(maintenance) is Phase.COMPLETED
 
 
-def test_an_approval_starts_it_also_while_the_clock_is_behind(machine: Machine) -> None:
-    made = machine.announce()
+def test_an_approval_works_even_while_the_clock_is_behind(machine: Machine) -> None:
+    maintenance = machine.announce()
     machine.clock.set(-HOUR)
-    machine.engine.approve_as_vm("web-1", [made.events[0].id])
-    assert machine.phase(made) is Phase.STARTED
+    machine.engine.approve_as_vm("web-1", [maintenance.events[0].id])
+    assert machine.phase(maintenance) is Phase.STARTED
 
 
-def test_a_clock_that_is_set_back_makes_no_outage(machine: Machine) -> None:
+def test_a_clock_set_back_causes_no_outage(machine: Machine) -> None:
     machine.announce()
     machine.clock.set(-HOUR)
     machine.live(2 * HOUR)
-    assert not [each for each in machine.facts() if isinstance(each, f.OutageEnded)]
+    assert not [fact for fact in machine.facts() if isinstance(fact, f.OutageEnded)]
 
 
-# --- forth -------------------------------------------------------------------
+# --- set forward -------------------------------------------------------------
 
 
-def test_a_clock_that_is_set_forth_takes_nobody_his_notice(machine: Machine) -> None:
-    made = machine.announce()
+def test_a_clock_set_forward_does_not_shorten_notice(machine: Machine) -> None:
+    maintenance = machine.announce()
     machine.live(5 * MINUTE)
     machine.clock.set(2 * HOUR)
     machine.live(10 * MINUTE - 2 * BEAT)
-    assert machine.phase(made) is Phase.SCHEDULED
+    assert machine.phase(maintenance) is Phase.SCHEDULED
     machine.live(2 * BEAT + MINUTE)
-    assert machine.phase(made) is Phase.COMPLETED
+    assert machine.phase(maintenance) is Phase.COMPLETED
 
 
-def test_a_clock_that_is_set_forth_by_mistake_and_back_again_loses_nothing(
+def test_a_clock_set_forward_by_mistake_and_back_again_loses_nothing(
     machine: Machine,
 ) -> None:
-    made = machine.announce()
+    maintenance = machine.announce()
     machine.live(MINUTE)
     machine.clock.set(DAY)
     machine.live(MINUTE)
     machine.clock.set(-DAY)
     machine.live(13 * MINUTE - BEAT)
-    assert machine.phase(made) is Phase.SCHEDULED
+    assert machine.phase(maintenance) is Phase.SCHEDULED
     machine.live(DAY + HOUR)
-    assert machine.phase(made) is Phase.COMPLETED
+    assert machine.phase(maintenance) is Phase.COMPLETED
     check_lives(machine.facts(), "forth and back")
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_the_clock_shows_the_promised_time_is_given(
+def test_the_promised_notice_is_given_whatever_the_clock_shows(
     open_store: OpenStore, seed: int
 ) -> None:
     random, machine = Random(seed), a_machine(open_store())
-    made, lived = machine.announce(), timedelta(0)
-    while machine.phase(made) is Phase.SCHEDULED:
+    maintenance, lived = machine.announce(), timedelta(0)
+    while machine.phase(maintenance) is Phase.SCHEDULED:
         step = random.randint(1, 30) * SECOND
         machine.live(step)
         lived += step
@@ -189,20 +189,20 @@ def test_whatever_the_clock_shows_the_promised_time_is_given(
     check_lives(machine.facts(), f"seed {seed}")
 
 
-# --- a start -----------------------------------------------------------------
+# --- start -------------------------------------------------------------------
 
 
-def test_a_start_with_a_clock_that_is_behind_the_store_goes_on(
+def test_a_start_with_a_clock_behind_the_store_continues(
     open_store: OpenStore,
 ) -> None:
     store = open_store()
     before = a_machine(store)
-    made, other = before.announce(), before.announce()
+    maintenance, other = before.announce(), before.announce()
     after = a_machine(store, at=NOON - HOUR)
-    after.engine.approve_as_vm("web-1", [made.events[0].id])
-    assert after.phase(made) is Phase.STARTED
+    after.engine.approve_as_vm("web-1", [maintenance.events[0].id])
+    assert after.phase(maintenance) is Phase.STARTED
     after.live(HOUR + 15 * MINUTE - BEAT)
-    assert after.phase(made) is Phase.COMPLETED
+    assert after.phase(maintenance) is Phase.COMPLETED
     assert after.phase(other) is Phase.SCHEDULED
     after.live(MINUTE)
     assert after.phase(other) is Phase.COMPLETED
@@ -212,46 +212,46 @@ def test_a_start_with_a_clock_that_is_behind_the_store_goes_on(
 # --- the ends of time --------------------------------------------------------
 
 
-def test_a_machine_that_believes_it_is_1970_is_served(open_store: OpenStore) -> None:
+def test_a_machine_in_1970_is_served(open_store: OpenStore) -> None:
     machine = a_machine(open_store(), at=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
-    made = machine.announce()
+    maintenance = machine.announce()
     machine.live(16 * MINUTE)
-    assert machine.phase(made) is Phase.COMPLETED
+    assert machine.phase(maintenance) is Phase.COMPLETED
 
 
-def test_a_clock_that_learns_that_it_is_not_1970_takes_nobody_his_notice(
+def test_a_clock_corrected_from_1970_does_not_shorten_notice(
     open_store: OpenStore,
 ) -> None:
     machine = a_machine(open_store(), at=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
-    made = machine.announce()
+    maintenance = machine.announce()
     machine.live(MINUTE)
     machine.clock.set(NOON - machine.clock.now())
     machine.live(14 * MINUTE - 2 * BEAT)
-    assert machine.phase(made) is Phase.SCHEDULED
+    assert machine.phase(maintenance) is Phase.SCHEDULED
     machine.live(MINUTE)
-    assert machine.phase(made) is not Phase.SCHEDULED
+    assert machine.phase(maintenance) is not Phase.SCHEDULED
 
 
 @pytest.mark.parametrize("text", ["system", "manual", "x60"])
-def test_no_clock_begins_at_the_end_of_time(text: str) -> None:
+def test_no_clock_starts_at_the_end_of_time(text: str) -> None:
     with pytest.raises(CannotStart, match=r"9979-01-01.*--store"):
         make_clock(text, kept=None, last=END)
 
 
-def test_a_clock_that_was_kept_at_the_end_of_time_is_refused() -> None:
+def test_a_clock_stored_at_the_end_of_time_is_refused() -> None:
     with pytest.raises(CannotStart, match="9978"):
         make_clock("manual", kept=END, last=None)
 
 
-def test_just_before_the_end_of_time_everything_is_possible(
+def test_everything_works_just_before_the_end_of_time(
     open_store: OpenStore,
 ) -> None:
     machine = a_machine(open_store(), at=END - SECOND)
     order = an_emergency("web-0")
     machine.engine.announce(order, by="ops")
-    made = machine.announce()
+    maintenance = machine.announce()
     machine.live(16 * MINUTE)
-    assert machine.phase(made) is Phase.COMPLETED
+    assert machine.phase(maintenance) is Phase.COMPLETED
 
 
 def test_a_fast_clock_stands_still_at_the_end_of_time() -> None:

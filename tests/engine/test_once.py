@@ -1,4 +1,4 @@
-"""Requests with an idempotency key: carried out once, answered alike."""
+"""Idempotency keys: repeated requests are carried out once."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -33,28 +33,28 @@ def once(key: str = "K", *, body: str = "body") -> Once[_T]:
 
 
 def repeated(call: Callable[[], object]) -> str:
-    """The answer that was given before, when `call` was first made."""
+    """Return the result stored when `call` was first made."""
     with pytest.raises(Repeated) as answered:
         call()
     return answered.value.answer
 
 
-def test_the_same_key_and_body_get_the_same_answer(system: System) -> None:
-    made = system.engine.announce(a_reboot("web-0"), by="ops", once=once())
+def test_the_same_key_and_body_return_the_same_result(system: System) -> None:
+    maintenances = system.engine.announce(a_reboot("web-0"), by="ops", once=once())
     answer = repeated(
         lambda: system.engine.announce(a_reboot("web-0"), by="ops", once=once())
     )
-    assert answer == repr(made)
+    assert answer == repr(maintenances)
     assert len(system.facts(Announced)) == 1
 
 
-def test_the_answer_stays_the_same_when_the_state_does_not(system: System) -> None:
-    (made,) = system.engine.announce(a_reboot("web-0"), by="ops", once=once())
-    system.engine.cancel(made.id, by="ops")
+def test_the_result_stays_the_same_when_the_state_changes(system: System) -> None:
+    (maintenance,) = system.engine.announce(a_reboot("web-0"), by="ops", once=once())
+    system.engine.cancel(maintenance.id, by="ops")
     answer = repeated(
         lambda: system.engine.announce(a_reboot("web-0"), by="ops", once=once())
     )
-    assert answer == repr([made])
+    assert answer == repr([maintenance])
 
 
 def test_the_same_key_with_another_body_is_refused(system: System) -> None:
@@ -70,7 +70,7 @@ def test_another_key_is_another_request(system: System) -> None:
     assert len(system.facts(Announced)) == 2
 
 
-def test_a_key_is_known_for_24_hours(system: System) -> None:
+def test_a_key_is_remembered_for_24_hours(system: System) -> None:
     system.engine.announce(a_reboot("web-0"), by="ops", once=once())
     system.advance.by(24 * HOUR)
     repeated(lambda: system.engine.announce(a_reboot("web-0"), by="ops", once=once()))
@@ -79,26 +79,30 @@ def test_a_key_is_known_for_24_hours(system: System) -> None:
     assert len(system.facts(Announced)) == 2
 
 
-def test_a_key_is_known_after_a_restart(open_store: OpenStore, tmp_path: Path) -> None:
+def test_a_key_is_remembered_across_a_restart(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
     store = open_store(tmp_path / "forewarn.db")
-    made = a_system(store).engine.announce(a_reboot("web-0"), by="ops", once=once())
+    maintenances = a_system(store).engine.announce(
+        a_reboot("web-0"), by="ops", once=once()
+    )
     store.close()
     system = a_system(open_store(tmp_path / "forewarn.db"), fleet=None)
-    assert repr(made) == repeated(
+    assert repr(maintenances) == repeated(
         lambda: system.engine.announce(a_reboot("web-0"), by="ops", once=once())
     )
 
 
 def test_a_refused_request_is_not_remembered(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     with pytest.raises(TooLate):
-        system.engine.complete(made.id, by="ops", once=once())
-    system.engine.approve(made.events[0].id, by="ops")
-    system.engine.complete(made.id, by="ops", once=once())
+        system.engine.complete(maintenance.id, by="ops", once=once())
+    system.engine.approve(maintenance.events[0].id, by="ops")
+    system.engine.complete(maintenance.id, by="ops", once=once())
     assert len(system.facts(WorkEnded)) == 1
 
 
-def test_an_answer_that_cannot_be_written_undoes_the_deed(system: System) -> None:
+def test_a_result_that_cannot_be_rendered_undoes_the_command(system: System) -> None:
     def burst(result: object, snapshot: Snapshot) -> str:
         raise ArithmeticError("no")
 
@@ -111,21 +115,23 @@ def test_an_answer_that_cannot_be_written_undoes_the_deed(system: System) -> Non
     assert len(system.facts(Announced)) == 1
 
 
-def test_the_answer_is_rendered_from_the_state_after_the_deed(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+def test_the_result_is_rendered_from_the_state_after_the_command(
+    system: System,
+) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
     phases: list[Phase | None] = []
 
     def render(result: Maintenance, snapshot: Snapshot) -> str:
-        found = snapshot.maintenance(result.id)
-        phases.append(None if found is None else found.phase)
+        stored = snapshot.maintenance(result.id)
+        phases.append(None if stored is None else stored.phase)
         return ""
 
-    asked: Once[Maintenance] = Once(key="K", digest="body", render=render)
-    system.engine.cancel(made.id, by="ops", once=asked)
+    key: Once[Maintenance] = Once(key="K", digest="body", render=render)
+    system.engine.cancel(maintenance.id, by="ops", once=key)
     assert phases == [Phase.CANCELED]
 
 
-def test_every_command_on_a_maintenance_can_be_asked_once(system: System) -> None:
+def test_every_maintenance_command_accepts_a_key(system: System) -> None:
     engine = system.engine
     approved, canceled = (
         system.announce(a_reboot(vm, minutes=30)) for vm in ("web-0", "db-0")
@@ -146,13 +152,13 @@ def test_every_command_on_a_maintenance_can_be_asked_once(system: System) -> Non
 
 
 def test_a_repeated_advance_moves_the_clock_once(system: System) -> None:
-    asked: Once[datetime] = once()
-    assert system.advance.by(HOUR, asked) == NOON + HOUR
-    assert repeated(lambda: system.advance.by(HOUR, asked)) == repr(NOON + HOUR)
+    key: Once[datetime] = once()
+    assert system.advance.by(HOUR, key) == NOON + HOUR
+    assert repeated(lambda: system.advance.by(HOUR, key)) == repr(NOON + HOUR)
     assert system.clock.now() == NOON + HOUR
 
 
-def test_a_repeated_request_loses_no_notes(system: System) -> None:
+def test_a_repeated_request_loses_no_observations(system: System) -> None:
     system.engine.announce(an_emergency("web-0"), by="ops", once=once())
     system.notes.ask("web", NOON)
     repeated(

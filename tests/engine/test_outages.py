@@ -1,4 +1,4 @@
-"""A service that was away gives the notice that it could not give."""
+"""Outages: after downtime, the service gives the notice it still owes."""
 
 from datetime import datetime, timedelta
 
@@ -37,34 +37,34 @@ def reopened(system: System, at: datetime) -> System:
 
 
 def away(system: System, gap: timedelta) -> System:
-    """Stop the service, and start it again after `gap`."""
+    """Stop the service and start it again after `gap`."""
     return reopened(system, system.clock.now() + gap)
 
 
 def starts(system: System) -> dict[str, datetime]:
-    """When each maintenance has started."""
+    """Return when each maintenance started."""
     return {fact.maintenance: fact.at for fact in system.facts(Started)}
 
 
 # --- notice ------------------------------------------------------------------
 
 
-def test_a_reboot_of_noon_that_was_down_from_1_to_30_starts_at_44(
+def test_a_reboot_announced_at_noon_with_downtime_from_1_to_30_starts_at_44(
     system: System,
 ) -> None:
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     system.advance.by(MINUTE)
     again = away(system, 29 * MINUTE)
     again.advance.by(2 * HOUR)
-    assert starts(again) == {made.id: NOON + 44 * MINUTE}
+    assert starts(again) == {maintenance.id: NOON + 44 * MINUTE}
     outage = Outage(since=NOON + MINUTE, until=NOON + 30 * MINUTE)
     assert again.facts(OutageEnded) == [OutageEnded(at=outage.until, outage=outage)]
 
 
-def test_what_waits_for_its_notice_is_shown_with_its_time_as_before(
+def test_a_delayed_event_is_shown_with_its_original_time(
     system: System,
 ) -> None:
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     shown = system.plane.seen_by_all()
     again = away(system, HOUR)
     again.advance.by(15 * MINUTE - SECOND)
@@ -72,22 +72,22 @@ def test_what_waits_for_its_notice_is_shown_with_its_time_as_before(
     (event,) = again.plane.document("web-1").events
     assert (event.status, event.not_before) == (
         EventStatus.SCHEDULED,
-        made.not_before,
+        maintenance.not_before,
     )
     again.advance.by(SECOND)
-    assert again.phase(made.id) is Phase.STARTED
+    assert again.phase(maintenance.id) is Phase.STARTED
 
 
-def test_notice_is_added_up_over_several_outages(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+def test_lost_notice_adds_up_over_several_outages(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
     for _ in range(4):
         system.advance.by(3 * MINUTE)
         system = away(system, 5 * HOUR)
     system.advance.by(HOUR)
-    assert starts(system) == {made.id: NOON + 15 * MINUTE + 20 * HOUR}
+    assert starts(system) == {maintenance.id: NOON + 15 * MINUTE + 20 * HOUR}
 
 
-def test_outages_are_known_as_far_back_as_the_oldest_announcement(
+def test_outages_are_remembered_back_to_the_oldest_announcement(
     system: System,
 ) -> None:
     long = system.announce(a_reboot("web-0", minutes=72 * 60))
@@ -98,40 +98,40 @@ def test_outages_are_known_as_far_back_as_the_oldest_announcement(
     assert starts(system) == {long.id: NOON + 15 * MINUTE + 78 * HOUR}
 
 
-def test_an_outage_that_left_notice_enough_delays_nothing(system: System) -> None:
-    made = system.announce(a_reboot("web-0", minutes=60))
+def test_an_outage_that_leaves_enough_notice_delays_nothing(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0", minutes=60))
     system.advance.by(20 * MINUTE)
     again = away(system, 30 * MINUTE)
     again.advance.by(HOUR)
-    assert starts(again) == {made.id: made.not_before}
+    assert starts(again) == {maintenance.id: maintenance.not_before}
 
 
-def test_what_is_announced_after_an_outage_gets_its_notice_and_no_more(
+def test_an_announcement_after_an_outage_gets_only_its_own_notice(
     system: System,
 ) -> None:
     again = away(system, 5 * HOUR)
-    made = again.announce(a_reboot("web-0"))
+    maintenance = again.announce(a_reboot("web-0"))
     again.advance.by(HOUR)
-    assert starts(again) == {made.id: made.announced_at + 15 * MINUTE}
+    assert starts(again) == {maintenance.id: maintenance.announced_at + 15 * MINUTE}
 
 
-def test_an_approval_starts_what_waits_for_its_notice(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
+def test_an_approval_starts_a_delayed_maintenance(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
     again = away(system, HOUR)
-    again.engine.approve_as_vm("web-1", [made.events[0].id])
-    assert starts(again) == {made.id: NOON + HOUR}
+    again.engine.approve_as_vm("web-1", [maintenance.events[0].id])
+    assert starts(again) == {maintenance.id: NOON + HOUR}
 
 
-def test_one_group_that_has_not_approved_is_enough_to_wait(system: System) -> None:
-    made = system.announce(a_reboot(host="host-a"))
-    web, _ = made.events
+def test_one_unapproved_group_is_enough_to_wait(system: System) -> None:
+    maintenance = system.announce(a_reboot(host="host-a"))
+    web, _ = maintenance.events
     system.engine.approve(web.id, by="ops")
     again = away(system, HOUR)
     again.advance.by(HOUR)
-    assert starts(again) == {made.id: NOON + HOUR + 15 * MINUTE}
+    assert starts(again) == {maintenance.id: NOON + HOUR + 15 * MINUTE}
 
 
-def test_an_emergency_starts_at_its_time(system: System) -> None:
+def test_an_emergency_is_not_delayed(system: System) -> None:
     order = an_emergency("web-0")
     noticed = Order(
         type=order.type,
@@ -140,13 +140,13 @@ def test_an_emergency_starts_at_its_time(system: System) -> None:
         reason="smoke",
         notice=5 * MINUTE,
     )
-    made = system.announce(noticed)
+    maintenance = system.announce(noticed)
     again = away(system, HOUR)
     again.engine.tick()
-    assert starts(again) == {made.id: NOON + HOUR}
+    assert starts(again) == {maintenance.id: NOON + HOUR}
 
 
-def test_younger_ones_queue_behind_the_one_that_waits_for_its_notice(
+def test_younger_ones_queue_after_one_that_waits_for_notice(
     system: System,
 ) -> None:
     older = system.announce(a_reboot("web-0"))
@@ -159,26 +159,26 @@ def test_younger_ones_queue_behind_the_one_that_waits_for_its_notice(
     assert starts(again) == {older.id: opens, younger.id: opens + 5 * SECOND}
 
 
-def test_a_command_after_the_outage_finds_the_moment_at_which_the_gate_opens(
+def test_the_next_moment_after_an_outage_is_the_opening_of_the_gate(
     system: System,
 ) -> None:
-    made = system.announce(a_reboot("web-0"))
+    maintenance = system.announce(a_reboot("web-0"))
     again = away(system, HOUR)
     again.announce(a_reboot("web-1", minutes=600))
-    assert again.engine.next_moment() == made.not_before + HOUR
+    assert again.engine.next_moment() == maintenance.not_before + HOUR
 
 
-# --- silence -----------------------------------------------------------------
+# --- disabling ---------------------------------------------------------------
 
 
-def test_an_outage_makes_no_group_silent(system: System) -> None:
+def test_an_outage_disables_no_group(system: System) -> None:
     system.engine.listen(["web"])
     epoch = system.plane.epoch("web-0")
     again = away(system, 30 * HOUR)
     again.engine.listen(["web"])
     assert again.plane.epoch("web-0") == epoch
-    made = again.announce(USER_RESTART)
-    assert (made.phase, made.not_before) == (
+    maintenance = again.announce(USER_RESTART)
+    assert (maintenance.phase, maintenance.not_before) == (
         Phase.SCHEDULED,
         NOON + 30 * HOUR + 15 * MINUTE,
     )
@@ -186,7 +186,7 @@ def test_an_outage_makes_no_group_silent(system: System) -> None:
 
 
 @pytest.mark.parametrize(("more", "begins"), [(-SECOND, False), (SECOND * 0, True)])
-def test_after_24_hours_in_which_it_could_ask_a_group_is_silent(
+def test_a_group_is_disabled_after_24_hours_in_which_it_could_poll(
     system: System, more: timedelta, begins: bool
 ) -> None:
     system.engine.listen(["web"])
@@ -199,19 +199,19 @@ def test_after_24_hours_in_which_it_could_ask_a_group_is_silent(
     assert (len(system.facts(ListeningBegan)) == 2) is begins
 
 
-def test_planned_maintenance_of_a_group_that_never_asked_waits_too(
+def test_planned_maintenance_of_a_disabled_group_is_delayed(
     system: System,
 ) -> None:
-    made = system.announce(a_reboot("lone"))
+    maintenance = system.announce(a_reboot("lone"))
     again = away(system, HOUR)
     again.advance.by(HOUR)
-    assert starts(again) == {made.id: made.not_before + HOUR}
+    assert starts(again) == {maintenance.id: maintenance.not_before + HOUR}
 
 
-# --- what is kept ------------------------------------------------------------
+# --- storage -----------------------------------------------------------------
 
 
-def test_the_journal_replayed_knows_the_outages_that_the_store_knows(
+def test_the_replayed_journal_has_the_stored_outages(
     system: System,
 ) -> None:
     system.announce(a_reboot("web-0", minutes=600))
@@ -230,24 +230,27 @@ def test_an_outage_publishes_nothing(system: System) -> None:
     assert again.facts(Published) == before
 
 
-def test_a_plane_that_opens_is_told_of_the_outages_that_matter(
+def test_a_plane_that_opens_receives_the_relevant_outages(
     system: System,
 ) -> None:
-    again = away(system, HOUR)  # before anybody asked
+    again = away(system, HOUR)  # before the first request
     again.engine.listen(["web"])
     last = away(away(again, 2 * HOUR), 3 * HOUR)
     plane = Plane()
     Documents(last.store, plane.hand_over).open()
     (update,) = plane.updates
-    assert [each.until - each.since for each in update.outages] == [2 * HOUR, 3 * HOUR]
+    assert [outage.until - outage.since for outage in update.outages] == [
+        2 * HOUR,
+        3 * HOUR,
+    ]
 
 
-def test_a_plane_that_runs_is_told_of_an_outage_once(open_store: OpenStore) -> None:
+def test_a_running_plane_receives_an_outage_once(open_store: OpenStore) -> None:
     store = open_store()
     a_system(store)
     again = a_system(store, at=NOON + HOUR, fleet=None)
     for _ in range(2):
         again.engine.beat()
         again.documents.catch_up()
-    told = [outage for update in again.plane.updates for outage in update.outages]
-    assert told == [Outage(since=NOON, until=NOON + HOUR)]
+    received = [outage for update in again.plane.updates for outage in update.outages]
+    assert received == [Outage(since=NOON, until=NOON + HOUR)]

@@ -1,4 +1,4 @@
-"""An outage is taken down once, with the first transaction that is kept."""
+"""Outage detection: recorded once, with the first successful transaction."""
 
 import logging
 import sqlite3
@@ -36,7 +36,7 @@ from forewarn.ports import Store
 
 
 def an_engine_that_was_away(store: Store) -> tuple[Engine, SystemTime]:
-    """An engine that has not yet noticed that it was away for an hour."""
+    """Return an engine that has not yet noticed an hour of downtime."""
     clock = SystemTime()
     engine = an_engine(store, clock)
     clock.run(HOUR)
@@ -55,7 +55,7 @@ FIRST_ACTS: dict[str, Act] = {
 
 
 @pytest.mark.parametrize("act", FIRST_ACTS.values(), ids=FIRST_ACTS)
-def test_whatever_is_written_first_takes_the_outage_down_before(
+def test_any_first_write_records_the_outage_beforehand(
     open_store: OpenStore, act: Act
 ) -> None:
     engine, _ = an_engine_that_was_away(open_store())
@@ -66,29 +66,29 @@ def test_whatever_is_written_first_takes_the_outage_down_before(
     assert isinstance(journal(engine.store)[before], OutageEnded)
 
 
-def test_a_tick_takes_the_outage_down_before_it_starts_anything(
+def test_a_tick_records_the_outage_before_it_starts_anything(
     open_store: OpenStore,
 ) -> None:
     clock = SystemTime()
     engine = an_engine(open_store(), clock)
-    made = announce(engine)
+    maintenance = announce(engine)
     clock.run(HOUR)
     engine.tick()
     assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
-    assert found(engine, made).phase is Phase.SCHEDULED
+    assert found(engine, maintenance).phase is Phase.SCHEDULED
 
 
-def test_of_many_who_write_at_once_one_takes_it_down(tmp_path: Path) -> None:
+def test_only_one_of_many_concurrent_writers_records_it(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path / "forewarn.db")
     store.open()
     with closing(store), ThreadPoolExecutor(8) as pool:
         engine, _ = an_engine_that_was_away(store)
-        for written in [pool.submit(announce, engine) for _ in range(16)]:
-            written.result()
+        for future in [pool.submit(announce, engine) for _ in range(16)]:
+            future.result()
         assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
 
 
-def test_a_command_that_is_refused_leaves_it_to_the_next(
+def test_a_refused_command_leaves_it_to_the_next(
     open_store: OpenStore,
 ) -> None:
     engine, clock = an_engine_that_was_away(open_store())
@@ -102,7 +102,7 @@ def test_a_command_that_is_refused_leaves_it_to_the_next(
 
 @contextmanager
 def a_moody_disk(path: Path) -> Iterator[tuple[Store, list[str]]]:
-    """A store that fails once at each statement whose first word is listed."""
+    """Yield a store that fails once at each statement whose first word is listed."""
     failures: list[str] = []
 
     def before(sql: str) -> None:
@@ -117,7 +117,7 @@ def a_moody_disk(path: Path) -> Iterator[tuple[Store, list[str]]]:
 
 
 @pytest.mark.parametrize("statement", ["INSERT", "UPDATE", "DELETE", "COMMIT"])
-def test_if_it_cannot_be_taken_down_the_next_transaction_does_it(
+def test_after_a_failure_the_next_transaction_records_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, statement: str
 ) -> None:
     with a_moody_disk(tmp_path / "forewarn.db") as (store, failures):
@@ -132,14 +132,14 @@ def test_if_it_cannot_be_taken_down_the_next_transaction_does_it(
         announce(engine)
         announce(engine)
         assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR + SECOND)]
-    warned = [each for each in caplog.records if each.levelno == logging.WARNING]
+    warned = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warned) == 1
 
 
-def test_the_log_says_from_when_to_when(
+def test_the_log_shows_the_start_and_end(
     open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine, _ = an_engine_that_was_away(open_store())
     engine.beat()
-    (said,) = [each.getMessage() for each in caplog.records]
-    assert "from 2026-01-01T12:00:00+00:00 to 2026-01-01T13:00:00+00:00" in said
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "from 2026-01-01T12:00:00+00:00 to 2026-01-01T13:00:00+00:00" in message

@@ -1,4 +1,4 @@
-"""Reports on months, from what is in the store."""
+"""Monthly reports, from the store."""
 
 from datetime import UTC, datetime
 
@@ -28,9 +28,9 @@ LATE = datetime(2026, 1, 31, 23, 50, tzinfo=UTC)
 
 def happened(made: Report) -> tuple[int, int, int]:
     return (
-        sum(each.announced for each in made.counts),
-        sum(each.started for each in made.counts),
-        sum(each.completed for each in made.counts),
+        sum(row.announced for row in made.counts),
+        sum(row.started for row in made.counts),
+        sum(row.completed for row in made.counts),
     )
 
 
@@ -38,14 +38,14 @@ def both(system: System) -> tuple[Report, Report]:
     return report_on(system.engine, JANUARY), report_on(system.engine, FEBRUARY)
 
 
-def test_without_a_month_the_present_one_is_meant(system: System) -> None:
-    made = report_on(system.engine, None)
-    assert made.month == JANUARY
-    assert made.made_at == NOON
-    assert made.counts == ()
+def test_the_current_month_is_the_default(system: System) -> None:
+    report = report_on(system.engine, None)
+    assert report.month == JANUARY
+    assert report.made_at == NOON
+    assert report.counts == ()
 
 
-def test_every_month_has_what_happened_in_it(open_store: OpenStore) -> None:
+def test_every_month_has_its_own_facts(open_store: OpenStore) -> None:
     system = a_system(open_store(), at=LATE)
     system.announce(a_reboot("web-0"))
     system.announce(a_reboot("lone"))
@@ -56,7 +56,7 @@ def test_every_month_has_what_happened_in_it(open_store: OpenStore) -> None:
     assert (january.starts, february.starts) == (Starts(), Starts(whole=2))
 
 
-def test_a_month_before_the_first_fact_or_after_the_last_is_empty(
+def test_a_month_without_facts_is_empty(
     system: System,
 ) -> None:
     system.announce(a_reboot("web-0"))
@@ -65,54 +65,54 @@ def test_a_month_before_the_first_fact_or_after_the_last_is_empty(
         assert report_on(system.engine, month_named(name)).counts == ()
 
 
-def test_an_approval_counts_in_its_month_though_nothing_starts_in_it(
+def test_an_approval_counts_in_its_month_even_without_a_start(
     open_store: OpenStore,
 ) -> None:
     system = a_system(open_store(), at=LATE)
-    made = system.announce(a_reboot(host="host-a", minutes=60 * 48))
+    maintenance = system.announce(a_reboot(host="host-a", minutes=60 * 48))
     system.advance.by(HOUR)
-    system.engine.approve(made.events[0].id, by="ops")
+    system.engine.approve(maintenance.events[0].id, by="ops")
     january, february = both(system)
     assert (january.approvals, february.approvals) == ({}, {Via.CONTROL: 1})
 
 
-def test_on_whichever_page_its_facts_are_each_counts_once(system: System) -> None:
+def test_maintenance_is_counted_once_across_pages(system: System) -> None:
     long = system.announce(a_reboot("web-0"))
-    for _ in range(260):  # two facts each, and a page has 500
+    for _ in range(260):  # two facts each; a page has 500
         other = system.announce(a_reboot("lone"))
         system.engine.cancel(other.id, by="ops")
     system.engine.approve(long.events[0].id, by="ops")
-    made = report_on(system.engine, None)
-    assert sum(each.canceled for each in made.counts) == 260
-    assert happened(made) == (261, 1, 0)
-    assert made.starts.total == 1
+    report = report_on(system.engine, None)
+    assert sum(row.canceled for row in report.counts) == 260
+    assert happened(report) == (261, 1, 0)
+    assert report.starts.total == 1
 
 
-def test_what_was_seen_in_time_was_shown(system: System) -> None:
+def test_an_event_seen_in_time_is_not_unseen(system: System) -> None:
     seen, unseen = (system.announce(a_reboot(vm)) for vm in ("web-0", "lone"))
     system.notes.see(Sight(event=seen.events[0].id, vm="web-1", at=NOON))
     system.advance.by(HOUR)
-    made = report_on(system.engine, None)
-    assert [each.maintenance for each in made.unseen] == [unseen.id]
+    report = report_on(system.engine, None)
+    assert [event.maintenance for event in report.unseen] == [unseen.id]
 
 
-def test_what_is_noted_and_not_yet_written_counts(system: System) -> None:
-    made = system.announce(a_reboot("lone"))
+def test_pending_observations_count(system: System) -> None:
+    maintenance = system.announce(a_reboot("lone"))
     system.advance.by(HOUR)
-    system.notes.see(Sight(event=made.events[0].id, vm="lone", at=NOON))
+    system.notes.see(Sight(event=maintenance.events[0].id, vm="lone", at=NOON))
     assert report_on(system.engine, None).unseen == ()
 
 
-def test_stuck_time_lasts_until_somebody_gives_up(system: System) -> None:
-    made = system.stuck("lone")
+def test_stuck_time_ends_when_it_is_closed(system: System) -> None:
+    maintenance = system.stuck("lone")
     system.advance.by(HOUR)
-    system.engine.close(made.id, by="ops")
+    system.engine.close(maintenance.id, by="ops")
     system.advance.by(HOUR)
-    told = report_on(system.engine, None)
-    assert (told.stuck_maintenances, told.stuck) == (1, HOUR)
+    report = report_on(system.engine, None)
+    assert (report.stuck_maintenances, report.stuck) == (1, HOUR)
 
 
-def test_what_is_stuck_since_another_month_is_stuck_in_this(
+def test_stuck_time_continues_in_the_next_month(
     open_store: OpenStore,
 ) -> None:
     system = a_system(open_store(), at=LATE, driver=RecordingDriver(fail))
@@ -126,16 +126,16 @@ def test_what_is_stuck_since_another_month_is_stuck_in_this(
 def test_a_group_is_named_in_any_case(system: System) -> None:
     system.announce(a_reboot(host="host-a"))
     system.announce(a_reboot("lone"))
-    made = report_on(system.engine, None, "DB")
-    assert (made.group, happened(made)) == ("db", (1, 0, 0))
+    report = report_on(system.engine, None, "DB")
+    assert (report.group, happened(report)) == ("db", (1, 0, 0))
 
 
-def test_a_group_that_is_not_there_is_named(system: System) -> None:
+def test_an_unknown_group_is_refused_by_name(system: System) -> None:
     with pytest.raises(NotFound, match="nobody"):
         report_on(system.engine, None, "nobody")
 
 
-def test_a_group_that_has_left_has_its_report(system: System) -> None:
+def test_a_removed_group_keeps_its_report(system: System) -> None:
     system.announce(a_reboot("lone"))
     system.advance.by(HOUR)
     system.fleets.remove_vm("lone", by="ops")

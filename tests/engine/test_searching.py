@@ -1,4 +1,4 @@
-"""The journal, searched page by page."""
+"""Journal search, page by page."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ SEARCHES = [
 
 @pytest.fixture
 def past(system: System) -> System:
-    """A service with some history: half an hour of it, in several groups."""
+    """Return a service with half an hour of history in several groups."""
     for vm in ("web-0", "lone", "db-1"):
         system.announce(a_reboot(vm))
         system.advance.by(MINUTE)
@@ -36,12 +36,12 @@ def past(system: System) -> System:
 
 
 def pages(ask: Callable[[int | None], Found], after: int | None) -> list[Found]:
-    """Ask for page after page, until there are no more."""
-    found = [ask(after)]
-    while found[-1].has_more:
-        assert len(found) < 1000
-        found.append(ask(found[-1].position))
-    return found
+    """Request page after page until there are no more."""
+    results = [ask(after)]
+    while results[-1].has_more:
+        assert len(results) < 1000
+        results.append(ask(results[-1].position))
+    return results
 
 
 def forward(system: System, search: Search, limit: int, most: int) -> list[Found]:
@@ -70,60 +70,60 @@ def put_together(found: list[Found]) -> list[Entry]:
 
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 7), (1000, 2), (2, 1000)])
-def test_pages_put_together_are_all_that_is_asked_for(
+def test_all_pages_together_are_the_complete_result(
     past: System, search: Search, limit: int, most: int
 ) -> None:
     (whole,) = forward(past, search, 10_000, 10_000)
-    found = forward(past, search, limit, most)
-    assert put_together(found) == [*whole.entries]
-    assert all(len(page.entries) <= limit for page in found)
+    results = forward(past, search, limit, most)
+    assert put_together(results) == [*whole.entries]
+    assert all(len(page.entries) <= limit for page in results)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 7), (1000, 2), (2, 1000)])
-def test_the_newest_first_is_the_same_backward(
+def test_newest_first_is_the_reverse(
     past: System, search: Search, limit: int, most: int
 ) -> None:
     (whole,) = forward(past, search, 10_000, 10_000)
-    found = backward(past, search, limit, most)
-    assert put_together(found) == [*whole.entries][::-1]
+    results = backward(past, search, limit, most)
+    assert put_together(results) == [*whole.entries][::-1]
 
 
-def test_what_is_asked_for_is_found_and_nothing_else(past: System) -> None:
-    (found,) = forward(past, Search(groups=folded(["lone"])), 100, 10_000)
-    kinds = [type(entry.fact).__name__ for entry in found.entries]
+def test_a_search_finds_exactly_what_matches(past: System) -> None:
+    (page,) = forward(past, Search(groups=folded(["lone"])), 100, 10_000)
+    kinds = [type(entry.fact).__name__ for entry in page.entries]
     life = ["Announced", "Published", "Started", "Published", "WorkBegan"]
     life += ["WorkDone", "Completed", "Published"]
     assert kinds == ["FleetChanged", "FleetChanged", *life]
 
 
-def test_a_page_that_has_read_enough_says_how_far_it_has_come(past: System) -> None:
+def test_a_page_that_read_enough_reports_its_position(past: System) -> None:
     with past.store.snapshot() as snapshot:
         nobody = Search(groups=folded(["nobody"]))
-        found = find(snapshot, nobody, after=0, limit=100, most=5)
-    assert (found.entries, found.position, found.has_more) == ((), 5, True)
+        page = find(snapshot, nobody, after=0, limit=100, most=5)
+    assert (page.entries, page.position, page.has_more) == ((), 5, True)
 
 
-def test_times_are_found_without_reading_what_lies_before(past: System) -> None:
+def test_a_time_filter_skips_earlier_entries(past: System) -> None:
     with past.store.snapshot() as snapshot:
         late = Search(since=NOON + 16 * MINUTE)
-        found = find(snapshot, late, after=0, limit=1, most=1)
-    assert [entry.fact.at >= NOON + 16 * MINUTE for entry in found.entries] == [True]
+        page = find(snapshot, late, after=0, limit=1, most=1)
+    assert [entry.fact.at >= NOON + 16 * MINUTE for entry in page.entries] == [True]
 
 
-def test_a_search_behind_the_end_finds_nothing(past: System) -> None:
+def test_a_search_after_the_end_finds_nothing(past: System) -> None:
     with past.store.snapshot() as snapshot:
-        found = find(snapshot, Search(), after=10_000, limit=5)
-    assert (found.entries, found.has_more) == ((), False)
+        page = find(snapshot, Search(), after=10_000, limit=5)
+    assert (page.entries, page.has_more) == ((), False)
 
 
 def test_a_search_before_the_beginning_finds_nothing(past: System) -> None:
     with past.store.snapshot() as snapshot:
-        found = find_newest(snapshot, Search(), before=1, limit=5)
-    assert (found.entries, found.has_more) == ((), False)
+        page = find_newest(snapshot, Search(), before=1, limit=5)
+    assert (page.entries, page.has_more) == ((), False)
 
 
-def test_a_group_finds_the_vms_that_left_it(past: System) -> None:
+def test_a_group_search_includes_vms_that_left_it(past: System) -> None:
     before = past.store.facts(0, 1000)[-1].position
     past.fleets.remove_vm("db-1", by="ops")
     with past.store.snapshot() as snapshot:
@@ -133,16 +133,16 @@ def test_a_group_finds_the_vms_that_left_it(past: System) -> None:
         assert len(find(snapshot, of_web, after=before, limit=9).entries) == 0
 
 
-def test_an_event_stands_for_its_maintenance(past: System) -> None:
-    (made, *_) = past.maintenances()
+def test_an_event_id_stands_for_its_maintenance(past: System) -> None:
+    (maintenance, *_) = past.maintenances()
     with past.store.snapshot() as snapshot:
-        named = Search(maintenances=frozenset({made.events[0].id.lower()}))
-        found = find(snapshot, resolve(snapshot, named), after=0, limit=100)
-    assert len(found.entries) == 5
-    assert {entry.fact.maintenance for entry in found.entries} == {made.id}  # type: ignore[union-attr]  # those found have one
+        named = Search(maintenances=frozenset({maintenance.events[0].id.lower()}))
+        page = find(snapshot, resolve(snapshot, named), after=0, limit=100)
+    assert len(page.entries) == 5
+    assert {entry.fact.maintenance for entry in page.entries} == {maintenance.id}  # type: ignore[union-attr]  # those found have one
 
 
-def test_a_maintenance_that_is_not_there_is_named(past: System) -> None:
+def test_an_unknown_maintenance_is_refused_by_name(past: System) -> None:
     with (
         past.store.snapshot() as snapshot,
         pytest.raises(NotFound, match="NOBODY"),

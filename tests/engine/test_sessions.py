@@ -1,4 +1,4 @@
-"""Sessions: sealed, opened again, and over in time."""
+"""Sessions: sealing, unsealing and expiry."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -34,28 +34,28 @@ SESSIONS = st.builds(
 ADMIN = Holder(name="admin", role=Role.ADMIN)
 
 
-# --- the seal ----------------------------------------------------------------
+# --- sealing -----------------------------------------------------------------
 
 
 @given(SESSIONS)
-def test_what_was_sealed_is_read_again(session: Session) -> None:
+def test_a_sealed_session_is_unsealed(session: Session) -> None:
     text = seal(session, KEY)
     assert unseal(text, KEY) == session
     assert token_named(text) == session.token
 
 
 @given(SESSIONS, st.data())
-def test_with_any_letter_changed_it_is_refused(
-    session: Session, data: st.DataObject
-) -> None:
+def test_a_changed_character_is_refused(session: Session, data: st.DataObject) -> None:
     text = seal(session, KEY)
     place = data.draw(st.integers(0, len(text) - 1))
-    other = data.draw(st.characters().filter(lambda each: each != text[place]))
+    other = data.draw(
+        st.characters().filter(lambda character: character != text[place])
+    )
     assert unseal(text[:place] + other + text[place + 1 :], KEY) is None
 
 
 @given(SESSIONS, st.data())
-def test_with_anything_cut_off_or_added_it_is_refused(
+def test_a_shortened_or_extended_text_is_refused(
     session: Session, data: st.DataObject
 ) -> None:
     text = seal(session, KEY)
@@ -65,31 +65,31 @@ def test_with_anything_cut_off_or_added_it_is_refused(
 
 
 @given(st.text() | st.from_regex(r"\A1\.[0-9a-f]*\.[0-9]+\.[A-Za-z0-9_-]{43}\Z"))
-def test_no_text_is_taken_for_a_session(text: str) -> None:
+def test_arbitrary_text_is_not_a_session(text: str) -> None:
     assert unseal(text, KEY) is None
     assert token_named(text) != ""
 
 
-def test_half_a_letter_is_not_taken_for_a_session() -> None:
+def test_a_lone_surrogate_is_not_a_session() -> None:
     assert unseal("\ud800", KEY) is None
     assert unseal("1..1.\udfff", KEY) is None
 
 
-def test_what_is_sealed_today_is_known_by_the_next_release() -> None:
+def test_the_seal_is_stable_across_releases() -> None:
     key = key_for(root_key("one"), "digest")
     mark = "0GPRn4Nmjj_7pjK4ciY4nf6JlJczf_Lt1SjXV55Hd9U"
     assert seal(Session(token="ci", ends=1), key) == f"1.ci.1.{mark}"
 
 
 @given(SESSIONS, st.binary(max_size=40), st.text(max_size=40))
-def test_another_key_does_not_open_it(
+def test_another_key_does_not_unseal_it(
     session: Session, root: bytes, digest: str
 ) -> None:
     other = key_for(root + b"else", digest)
     assert unseal(seal(session, KEY), other) is None
 
 
-def test_every_first_token_and_every_digest_has_a_key_of_its_own() -> None:
+def test_every_admin_token_and_digest_has_its_own_key() -> None:
     roots = [root_key("one"), root_key("two")]
     keys = {key_for(root, digest) for root in roots for digest in ("a", "b")}
     assert len(keys) == 4
@@ -119,7 +119,7 @@ def signed_in(tokens: Tokens, sessions: Sessions, text: str) -> tuple[str, Holde
     return sessions.begin(holder)
 
 
-def test_who_signed_in_is_known_again_with_all_that_his_token_is_for(
+def test_a_session_has_all_permissions_of_its_token(
     tokens: Tokens, sessions: Sessions, wall: ManualClock
 ) -> None:
     wall.move_to(NOON + SECOND / 2)
@@ -131,7 +131,7 @@ def test_who_signed_in_is_known_again_with_all_that_his_token_is_for(
     assert holder == replace(shown, signed_in_until=NOON + LASTS)
 
 
-def test_a_session_is_not_the_token_and_does_not_hold_it(
+def test_a_session_neither_is_nor_contains_the_token(
     tokens: Tokens, sessions: Sessions
 ) -> None:
     token, text = tokens.create("ci", Role.VIEWER, by="admin")
@@ -141,7 +141,7 @@ def test_a_session_is_not_the_token_and_does_not_hold_it(
     assert tokens.holder_of(session) is Unknown.WRONG
 
 
-def test_a_session_is_over_after_twelve_hours_on_the_wall(
+def test_a_session_expires_after_twelve_hours_of_real_time(
     system: System, sessions: Sessions, wall: ManualClock
 ) -> None:
     session, _ = sessions.begin(ADMIN)
@@ -165,7 +165,7 @@ def test_a_session_ends_with_its_token(
     assert sessions.holder_of(expired) is Unknown.EXPIRED
 
 
-def test_who_has_begun_to_follow_is_good_as_long_as_his_session_and_his_token(
+def test_a_journal_reader_is_valid_as_long_as_session_and_token(
     tokens: Tokens, sessions: Sessions, wall: ManualClock
 ) -> None:
     _, text = tokens.create("ci", Role.VIEWER, by="admin")
@@ -181,7 +181,7 @@ def test_who_has_begun_to_follow_is_good_as_long_as_his_session_and_his_token(
     assert not sessions.is_good(shown)
 
 
-def test_sessions_outlive_the_service_but_not_its_first_token(
+def test_sessions_survive_a_restart_but_not_a_new_admin_token(
     open_store: OpenStore, wall: ManualClock, tmp_path: Path
 ) -> None:
     store = open_store(tmp_path / "store.db")
@@ -191,14 +191,14 @@ def test_sessions_outlive_the_service_but_not_its_first_token(
     began = Sessions(before, wall)
     own, first = signed_in(before, began, text), began.begin(ADMIN)
     after, changed = Tokens(engine, "first"), Tokens(engine, "another")
-    for each in (after, changed):
-        each.reload()
+    for registry in (after, changed):
+        registry.reload()
     for session, holder in (own, first):
         assert Sessions(after, wall).holder_of(session) == holder
         assert Sessions(changed, wall).holder_of(session) is Lapsed.WRONG
 
 
-def test_a_session_of_one_token_is_not_made_into_one_of_another(
+def test_a_session_cannot_be_converted_to_another_token(
     tokens: Tokens, sessions: Sessions
 ) -> None:
     token, text = tokens.create("ci", Role.VIEWER, by="admin")
@@ -206,17 +206,17 @@ def test_a_session_of_one_token_is_not_made_into_one_of_another(
     assert sessions.holder_of(session.replace(token.id, "")) is Lapsed.WRONG
 
 
-def test_a_session_whose_token_nobody_knows_is_not_known(sessions: Sessions) -> None:
+def test_a_session_of_an_unknown_token_is_refused(sessions: Sessions) -> None:
     sealed = seal(Session(token="nobody", ends=2**40), KEY)
     assert sessions.holder_of(sealed) is Lapsed.WRONG
 
 
-def test_no_session_begins_for_a_token_that_nobody_knows(sessions: Sessions) -> None:
+def test_no_session_starts_for_an_unknown_token(sessions: Sessions) -> None:
     with pytest.raises(NotFound):
         sessions.begin(replace(ADMIN, name="ci", token="nobody"))
 
 
-def test_what_the_store_holds_is_not_enough_to_make_one(
+def test_the_store_s_content_is_not_enough_to_forge_a_session(
     tokens: Tokens, sessions: Sessions
 ) -> None:
     token, _ = tokens.create("ci", Role.ADMIN, by="admin")

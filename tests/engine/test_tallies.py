@@ -1,15 +1,15 @@
-"""Numbers that grow."""
+"""Counters and histograms."""
 
 from math import inf
 
 from forewarn.engine.tallies import Spread, Tally
 
 
-def test_what_is_expected_is_told_before_it_was_counted() -> None:
+def test_expected_labels_are_zero_before_they_are_counted() -> None:
     assert Tally([("a",), ("b",)]).all() == {("a",): 0, ("b",): 0}
 
 
-def test_counts_are_kept_apart_by_labels() -> None:
+def test_counts_are_separate_by_label() -> None:
     tally = Tally()
     tally.add("a")
     tally.add("a", by=2.5)
@@ -17,15 +17,15 @@ def test_counts_are_kept_apart_by_labels() -> None:
     assert tally.all() == {("a",): 3.5, ("b",): 1}
 
 
-def test_what_was_told_does_not_change_afterwards() -> None:
+def test_a_returned_result_does_not_change_afterwards() -> None:
     tally = Tally()
     tally.add("a")
-    told = tally.all()
+    counts = tally.all()
     tally.add("a")
-    assert told == {("a",): 1}
+    assert counts == {("a",): 1}
 
 
-def test_a_value_counts_up_to_every_bound_that_it_does_not_exceed() -> None:
+def test_a_value_counts_in_every_bucket_that_includes_it() -> None:
     spread = Spread(1, 5)
     for value in (0.5, 1, 3, 100):
         spread.see(value, "a")
@@ -33,15 +33,15 @@ def test_a_value_counts_up_to_every_bound_that_it_does_not_exceed() -> None:
     assert spread.all()["a",].total == 104.5
 
 
-def test_what_is_expected_is_empty_before_it_was_seen() -> None:
+def test_expected_labels_are_empty_before_they_are_observed() -> None:
     spread = Spread(1, expected=[("a",)])
     assert spread.all()["a",].up_to == ((1, 0), (inf, 0))
     spread.see(1, "a")
     assert spread.all()["a",].up_to == ((1, 1), (inf, 1))
 
 
-def test_values_are_kept_apart_by_labels() -> None:
+def test_values_are_separate_by_label() -> None:
     spread = Spread(1)
     spread.see(1, "a")
     spread.see(2, "b")
-    assert [each.total for each in spread.all().values()] == [1, 2]
+    assert [distribution.total for distribution in spread.all().values()] == [1, 2]

@@ -1,4 +1,4 @@
-"""The threads of a service: followers of the journal, and timers."""
+"""Service threads: journal followers and timers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from forewarn.engine.pulse import HEARTBEAT
 from forewarn.engine.timers import Timers
 from forewarn.ports import Clock, Store
 
-LONG = 10.0  # seconds; only a broken thread needs them
+LONG = 10.0  # seconds; only a broken thread takes that long
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def test_a_follower_reads_when_it_starts() -> None:
         assert read.wait(LONG)
 
 
-def test_a_follower_reads_in_a_thread_of_its_own_when_its_bell_rings() -> None:
+def test_a_follower_reads_in_its_own_thread_when_its_bell_rings() -> None:
     threads: list[int] = []
     reads = [Event(), Event()]
 
@@ -69,7 +69,7 @@ def test_a_follower_reads_in_a_thread_of_its_own_when_its_bell_rings() -> None:
     assert get_ident() not in threads
 
 
-def test_a_ring_while_it_reads_is_not_lost() -> None:
+def test_a_ring_during_a_read_is_not_lost() -> None:
     reads: list[Event] = [Event(), Event()]
     go_on = Event()
 
@@ -85,7 +85,7 @@ def test_a_ring_while_it_reads_is_not_lost() -> None:
         assert reads[1].wait(LONG)
 
 
-def test_a_follower_that_fails_tries_again() -> None:
+def test_a_failed_follower_retries() -> None:
     failures = iter([ValueError("no")])
     read = Event()
 
@@ -99,7 +99,7 @@ def test_a_follower_that_fails_tries_again() -> None:
         assert read.wait(LONG)
 
 
-def test_a_follower_that_has_stopped_reads_no_more() -> None:
+def test_a_stopped_follower_does_not_read() -> None:
     reads: list[None] = []
     follower = Follower("reader", lambda: reads.append(None))
     with running(follower):
@@ -109,7 +109,7 @@ def test_a_follower_that_has_stopped_reads_no_more() -> None:
     assert len(reads) == before
 
 
-def test_a_follower_that_never_started_can_be_stopped() -> None:
+def test_a_follower_can_be_stopped_without_being_started() -> None:
     Follower("reader", lambda: None).stop()
 
 
@@ -117,7 +117,7 @@ def test_a_follower_that_never_started_can_be_stopped() -> None:
 
 
 def until(is_so: Callable[[], bool], bell: Event) -> bool:
-    """Wait until `is_so`, asked whenever `bell` rings."""
+    """Wait until `is_so`, checked whenever `bell` rings."""
     while not is_so():
         bell.clear()
         if not (is_so() or bell.wait(LONG)):
@@ -125,9 +125,9 @@ def until(is_so: Callable[[], bool], bell: Event) -> bool:
     return True
 
 
-def test_timers_start_what_is_due_when_it_is_due(open_store: OpenStore) -> None:
+def test_timers_start_maintenance_when_it_is_due(open_store: OpenStore) -> None:
     store, committed = open_store(), Event()
-    engine = an_engine(store, FastClock(36_000.0, NOON))  # an hour: a tenth of a second
+    engine = an_engine(store, FastClock(36_000.0, NOON))  # an hour takes 0.1 s
     timers = Timers(engine, lambda: None)
 
     def after_commit(position: int) -> None:
@@ -136,29 +136,29 @@ def test_timers_start_what_is_due_when_it_is_due(open_store: OpenStore) -> None:
 
     engine.after_commit = after_commit
     with running(timers):
-        (made,) = engine.announce(a_reboot("web-0"), by="ops")
+        (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
 
         def has_started() -> bool:
             with store.snapshot() as snapshot:
-                found = snapshot.maintenance(made.id)
-            return found is not None and found.phase is Phase.STARTED
+                stored = snapshot.maintenance(maintenance.id)
+            return stored is not None and stored.phase is Phase.STARTED
 
         assert until(has_started, committed)
     with store.snapshot() as snapshot:
-        found = snapshot.maintenance(made.id)
-    assert found is not None
-    assert found.started_at is not None
-    assert found.started_at >= made.not_before
+        stored = snapshot.maintenance(maintenance.id)
+    assert stored is not None
+    assert stored.started_at is not None
+    assert stored.started_at >= maintenance.not_before
 
 
-def test_timers_say_when_they_have_ticked(open_store: OpenStore) -> None:
+def test_timers_report_each_tick(open_store: OpenStore) -> None:
     ticked = Event()
     with running(Timers(an_engine(open_store(), FastClock(60.0, NOON)), ticked.set)):
         assert ticked.wait(LONG)
 
 
 class WatchedClock(ManualClock):
-    """A manual clock that says when somebody waits."""
+    """Manual clock that signals when a thread waits."""
 
     def __init__(self, start: datetime) -> None:
         super().__init__(start)
@@ -169,7 +169,7 @@ class WatchedClock(ManualClock):
         bell.wait(LONG)
 
 
-def test_the_last_heartbeat_is_written_when_timers_stop(open_store: OpenStore) -> None:
+def test_stopping_timers_writes_the_last_heartbeat(open_store: OpenStore) -> None:
     store, clock = open_store(), WatchedClock(NOON)
     with running(Timers(an_engine(store, clock), lambda: None)):
         assert clock.is_waited_for.wait(LONG)
@@ -178,21 +178,21 @@ def test_the_last_heartbeat_is_written_when_timers_stop(open_store: OpenStore) -
     assert beat_of(store) == NOON + MINUTE
 
 
-def test_timers_leave_a_manual_clock_to_whoever_advances_it(
+def test_timers_do_not_act_on_a_manual_clock(
     open_store: OpenStore,
 ) -> None:
     store, clock = open_store(), ManualClock(NOON)
     engine = an_engine(store, clock)
-    (made,) = engine.announce(a_reboot("web-0"), by="ops")
+    (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
     timers = Timers(engine, lambda: None)
     with running(timers):
         clock.move_to(NOON + HOUR)
         timers.ring()
     with store.snapshot() as snapshot:
-        found = snapshot.maintenance(made.id)
-    assert found is not None
-    assert found.phase is Phase.SCHEDULED
+        stored = snapshot.maintenance(maintenance.id)
+    assert stored is not None
+    assert stored.phase is Phase.SCHEDULED
 
 
-def test_timers_that_never_started_can_be_stopped(open_store: OpenStore) -> None:
+def test_timers_can_be_stopped_without_being_started(open_store: OpenStore) -> None:
     Timers(an_engine(open_store(), ManualClock(NOON)), lambda: None).stop()

@@ -1,4 +1,4 @@
-"""Time: nothing that is due is left, and nothing that will be due is forgotten."""
+"""Ticks: nothing due is left over, and nothing due later is forgotten."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +35,7 @@ def is_nothing_due(system: System) -> bool:
         return not snapshot.due(system.clock.now())
 
 
-def test_a_tick_starts_what_is_due_and_nothing_else(system: System) -> None:
+def test_a_tick_starts_exactly_what_is_due(system: System) -> None:
     due, later = (
         system.announce(a_reboot("web-0")),
         system.announce(a_reboot("db-0", minutes=16)),
@@ -47,15 +47,15 @@ def test_a_tick_starts_what_is_due_and_nothing_else(system: System) -> None:
 
 
 def test_a_tick_before_not_before_starts_nothing(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
-    system.clock.move_to(made.not_before - SECOND)
+    maintenance = system.announce(a_reboot("web-0"))
+    system.clock.move_to(maintenance.not_before - SECOND)
     system.engine.tick()
-    assert system.phase(made.id) is Phase.SCHEDULED
+    assert system.phase(maintenance.id) is Phase.SCHEDULED
 
 
 def test_a_second_tick_does_nothing(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
-    system.clock.move_to(made.not_before)
+    maintenance = system.announce(a_reboot("web-0"))
+    system.clock.move_to(maintenance.not_before)
     system.engine.tick()
     before = system.journal()
     system.engine.tick()
@@ -63,9 +63,7 @@ def test_a_second_tick_does_nothing(system: System) -> None:
 
 
 @pytest.mark.parametrize("minutes", [0, 14, 15, 16, 30, 60, 61, 24 * 60])
-def test_after_a_tick_nothing_is_left_that_time_would_move(
-    system: System, minutes: int
-) -> None:
+def test_after_a_tick_nothing_is_due(system: System, minutes: int) -> None:
     for order in (
         a_reboot("web-0"),
         a_reboot("web-1"),
@@ -82,7 +80,7 @@ def test_after_a_tick_nothing_is_left_that_time_would_move(
     assert following is None or following > system.clock.now()
 
 
-def test_a_vm_that_was_deleted_with_its_group_leaves_nothing_to_wait_for(
+def test_a_vm_deleted_with_its_group_leaves_nothing_to_wait_for(
     system: System,
 ) -> None:
     order = order_for(Operation.DELETE, "lone")
@@ -94,16 +92,16 @@ def test_a_vm_that_was_deleted_with_its_group_leaves_nothing_to_wait_for(
     assert system.engine.next_moment() is None
 
 
-def test_the_next_moment_is_that_of_the_next_start_or_end(system: System) -> None:
-    made = system.announce(a_reboot("web-0"))
-    assert system.engine.next_moment() == made.not_before
-    system.clock.move_to(made.not_before)
+def test_the_next_moment_is_the_next_start_or_end(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    assert system.engine.next_moment() == maintenance.not_before
+    system.clock.move_to(maintenance.not_before)
     system.engine.tick()
     system.works.catch_up()
-    assert system.engine.next_moment() == made.not_before + 5 * SECOND
+    assert system.engine.next_moment() == maintenance.not_before + 5 * SECOND
 
 
-def test_open_work_has_no_next_moment(open_store: OpenStore) -> None:
+def test_pending_work_has_no_next_moment(open_store: OpenStore) -> None:
     system = a_system(open_store(), driver=OperatorDriver())
     system.announce(an_emergency("web-0"))
     system.works.catch_up()
@@ -119,7 +117,7 @@ def test_a_late_tick_starts_the_oldest_first(system: System) -> None:
     assert system.phase(younger.id) is Phase.SCHEDULED
 
 
-def test_one_of_a_group_starts_when_the_other_has_ended(system: System) -> None:
+def test_the_second_of_a_group_starts_when_the_first_has_ended(system: System) -> None:
     first, second = (system.announce(a_reboot(vm)) for vm in ("web-0", "web-1"))
     system.advance.by(HOUR)
     assert system.maintenance(second.id).started_at == (
@@ -127,7 +125,7 @@ def test_one_of_a_group_starts_when_the_other_has_ended(system: System) -> None:
     )
 
 
-def test_a_maintenance_over_two_groups_is_started_by_the_end_of_one_in_only_one(
+def test_an_end_in_one_group_starts_maintenance_of_two_groups(
     system: System,
 ) -> None:
     holding = system.announce(an_emergency("web-1"))
@@ -137,18 +135,22 @@ def test_a_maintenance_over_two_groups_is_started_by_the_end_of_one_in_only_one(
     assert system.phase(held.id) is Phase.SCHEDULED
     system.works.catch_up()
     system.clock.move_to(NOON + 5 * SECOND)
-    system.engine.tick()  # loads web alone, and must see db too
+    system.engine.tick()  # loads only web, and must consider db as well
     assert system.phase(holding.id) is Phase.COMPLETED
     assert system.phase(held.id) is Phase.STARTED
 
 
-def test_a_gate_in_either_group_holds_a_maintenance_over_both(system: System) -> None:
+def test_a_gate_in_either_group_blocks_maintenance_of_both(system: System) -> None:
     system.announce(an_emergency("web-1"))
     system.announce(an_emergency("db-1"))
     held = system.announce(a_reboot(host="host-a"))
     for event in held.events:
         system.engine.approve(event.id, by="ops")
-    web, db = (each for each in system.maintenances() if each.id != held.id)
+    web, db = (
+        maintenance
+        for maintenance in system.maintenances()
+        if maintenance.id != held.id
+    )
     system.clock.move_to(NOON + MINUTE)
     system.engine.complete(web.id, by="ops")
     assert system.phase(held.id) is Phase.SCHEDULED
@@ -156,7 +158,7 @@ def test_a_gate_in_either_group_holds_a_maintenance_over_both(system: System) ->
     assert system.phase(held.id) is Phase.STARTED
 
 
-def test_a_younger_one_waits_behind_an_older_one_that_is_held(system: System) -> None:
+def test_a_younger_one_queues_after_a_blocked_older_one(system: System) -> None:
     busy = system.announce(an_emergency("db-1"))
     older = system.announce(a_reboot(host="host-a"))
     younger = system.announce(a_reboot("web-1", minutes=16))
@@ -176,13 +178,13 @@ def test_facts_never_go_back_in_time(open_store: OpenStore) -> None:
     store = open_store()
     a_system(store, at=NOON + HOUR).announce(a_reboot("web-0"))
     system = a_system(store, at=NOON, fleet=None)  # the clock was set back
-    made = system.announce(a_reboot("db-0"))
+    maintenance = system.announce(a_reboot("db-0"))
     times = [fact.at for fact in system.journal()]
     assert times == sorted(times)
-    assert made.announced_at == NOON + HOUR
+    assert maintenance.announced_at == NOON + HOUR
 
 
-def test_the_heartbeat_is_a_row_and_no_fact(system: System) -> None:
+def test_the_heartbeat_is_a_setting_and_not_a_fact(system: System) -> None:
     before = system.journal()
     system.clock.move_to(NOON + MINUTE)
     system.engine.beat()
@@ -191,10 +193,10 @@ def test_the_heartbeat_is_a_row_and_no_fact(system: System) -> None:
         assert snapshot.setting("heartbeat") == (NOON + MINUTE).isoformat()
 
 
-# --- commands that come before the tick --------------------------------------
+# --- commands before the tick ------------------------------------------------
 #
-# The clock of a real service runs on while nobody ticks: for milliseconds in each
-# second, and for as long as the service was down.
+# The clock of a real service moves on between ticks: for milliseconds in each second,
+# and for as long as the service was down.
 
 
 def cancel_again(system: System, over: Maintenance) -> None:
@@ -202,8 +204,8 @@ def cancel_again(system: System, over: Maintenance) -> None:
 
 
 def approve_in_one_group(system: System, over: Maintenance) -> None:
-    made = system.announce(a_reboot("web-2", minutes=60))
-    system.engine.approve_as_vm("web-2", [made.events[0].id])
+    maintenance = system.announce(a_reboot("web-2", minutes=60))
+    system.engine.approve_as_vm("web-2", [maintenance.events[0].id])
 
 
 def change_the_fleet(system: System, over: Maintenance) -> None:
@@ -231,26 +233,26 @@ Before = Callable[[System, Maintenance], None]
         announce_another,
     ],
 )
-def test_a_command_that_comes_before_the_tick_forgets_nothing(
+def test_a_command_before_the_tick_forgets_nothing(
     system: System, command: Before
 ) -> None:
     over = system.announce(a_reboot("web-1"))
     system.engine.cancel(over.id, by="ops")
-    made = system.announce(a_reboot(host="host-a"))
-    system.clock.move_to(made.not_before)
+    maintenance = system.announce(a_reboot(host="host-a"))
+    system.clock.move_to(maintenance.not_before)
     command(system, over)
     system.advance.by(2 * HOUR)
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
 
 
 def test_completing_again_before_the_tick_forgets_nothing(system: System) -> None:
     over = system.announce(an_emergency("web-1"))
     system.advance.by(MINUTE)
-    made = system.announce(a_reboot(host="host-a"))
-    system.clock.move_to(made.not_before)
+    maintenance = system.announce(a_reboot(host="host-a"))
+    system.clock.move_to(maintenance.not_before)
     system.engine.complete(over.id, by="ops")
     system.advance.by(HOUR)
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
 
 
 def test_a_command_before_the_tick_forgets_nothing_two_groups_away(
@@ -263,13 +265,13 @@ def test_a_command_before_the_tick_forgets_nothing_two_groups_away(
     system.clock.move_to(near.not_before)
     other = system.announce(a_reboot("lone", minutes=60))
     system.advance.by(3 * HOUR)
-    assert {each.id for each in (near, far, other)} == {
+    assert {item.id for item in (near, far, other)} == {
         fact.maintenance for fact in system.facts(Completed)
     }
 
 
 class HastyClock(ManualClock):
-    """A clock that runs on by a minute whenever somebody looks at it."""
+    """A clock that moves on by a minute whenever it is read."""
 
     def now(self) -> datetime:
         moment = super().now()
@@ -277,15 +279,15 @@ class HastyClock(ManualClock):
         return moment
 
 
-def test_what_is_due_again_at_once_does_not_go_round_in_circles(
+def test_a_maintenance_due_again_immediately_does_not_loop(
     system: System,
 ) -> None:
-    made = system.announce(replace(an_emergency("web-0"), notice=MINUTE))
+    maintenance = system.announce(replace(an_emergency("web-0"), notice=MINUTE))
     engine = Engine(
         system.store,
-        HastyClock(made.not_before),
+        HastyClock(maintenance.not_before),
         rules=Rules(lead=SECOND),
         notes=system.notes,
     )
-    engine.tick()  # it starts, and its lead is over when the next tick looks
-    assert system.phase(made.id) is Phase.STARTED
+    engine.tick()  # it starts, and its lead is over by the next tick
+    assert system.phase(maintenance.id) is Phase.STARTED

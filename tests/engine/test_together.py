@@ -1,4 +1,4 @@
-"""Many threads use one service at once."""
+"""Concurrent commands from many threads."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ from forewarn.protocol.types import EventType
 
 THREADS = 6
 TURNS = 8
-LONG = 60.0  # seconds; only a deadlock needs them
+LONG = 60.0  # seconds; only a deadlock takes that long
 
 
 def announce_something(system: System, random: Random, by: str) -> Maintenance:
@@ -45,7 +45,7 @@ def announce_something(system: System, random: Random, by: str) -> Maintenance:
 def do_something_about(system: System, made: Maintenance, random: Random) -> None:
     event = made.events[0]
     vm = VM(name=f"new-{random.randint(0, 9)}", group=random.choice(["web", "iso"]))
-    deeds: tuple[Callable[[], object], ...] = (
+    actions: tuple[Callable[[], object], ...] = (
         lambda: system.engine.cancel(made.id, by="ops"),
         lambda: system.engine.listen([event.group]),
         lambda: system.engine.approve_as_vm(event.resources[0], [event.id]),
@@ -53,19 +53,19 @@ def do_something_about(system: System, made: Maintenance, random: Random) -> Non
         system.read_to_end,
     )
     with suppress(Conflict):  # another thread was faster
-        random.choice(deeds)()
+        random.choice(actions)()
 
 
 def all_together(system: System, seed: int) -> None:
-    """Let threads announce, approve, cancel, change the fleet and read, at random."""
+    """Announce, approve, cancel, change the fleet and read at random in threads."""
     barrier = Barrier(THREADS)
 
     def command(number: int) -> None:
         random = Random(THREADS * seed + number)
         barrier.wait(LONG)
         for turn in range(TURNS):
-            made = announce_something(system, random, by=f"{number}-{turn}")
-            do_something_about(system, made, random)
+            maintenance = announce_something(system, random, by=f"{number}-{turn}")
+            do_something_about(system, maintenance, random)
 
     with ThreadPoolExecutor(THREADS) as pool:
         for done in [pool.submit(command, number) for number in range(THREADS)]:
@@ -74,7 +74,7 @@ def all_together(system: System, seed: int) -> None:
 
 @pytest.mark.parametrize("is_file", [True, False])
 @pytest.mark.parametrize("seed", range(2))
-def test_threads_that_command_at_once_lose_and_invent_nothing(
+def test_concurrent_commands_lose_and_invent_nothing(
     open_store: OpenStore, tmp_path: Path, seed: int, is_file: bool
 ) -> None:
     system = a_system(open_store(tmp_path / "forewarn.db") if is_file else open_store())
@@ -85,12 +85,12 @@ def test_threads_that_command_at_once_lose_and_invent_nothing(
     }
     system.advance.by(24 * HOUR)
     check(system, [], [], f"seed {seed}")
-    assert not any(each.phase.is_live for each in system.maintenances())
+    assert not any(maintenance.phase.is_live for maintenance in system.maintenances())
 
 
-def test_when_all_approve_at_once_the_journal_has_it_once(system: System) -> None:
-    made = system.announce(a_reboot(host="host-a"))
-    of_web = next(event.id for event in made.events if event.group == "web")
+def test_concurrent_approvals_are_journaled_once(system: System) -> None:
+    maintenance = system.announce(a_reboot(host="host-a"))
+    of_web = next(event.id for event in maintenance.events if event.group == "web")
     barrier = Barrier(THREADS)
 
     def approve(number: int) -> None:

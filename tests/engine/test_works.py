@@ -1,4 +1,4 @@
-"""The reader that lets the driver act: once per maintenance and attempt."""
+"""Driver runner: one driver call per maintenance and attempt."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -33,17 +33,17 @@ def done(work: Work) -> list[Report]:
     return [Report(vm=vm.name) for vm in work.vms]
 
 
-def test_the_driver_is_called_once_with_all_there_is_to_do(
+def test_the_driver_is_called_once_with_all_its_work(
     open_store: OpenStore,
 ) -> None:
     driver = RecordingDriver()
     system = a_system(open_store(), driver=driver)
-    made = system.announce(a_reboot(host="host-a"))
+    maintenance = system.announce(a_reboot(host="host-a"))
     system.advance.by(HOUR)
     system.works.catch_up()
     (work,) = driver.works
     assert work == Work(
-        maintenance=made.id,
+        maintenance=maintenance.id,
         type=EventType.REBOOT,
         source=EventSource.PLATFORM,
         cause=Cause.PLATFORM,
@@ -55,7 +55,7 @@ def test_the_driver_is_called_once_with_all_there_is_to_do(
     )
 
 
-def test_nothing_is_done_before_it_has_started(open_store: OpenStore) -> None:
+def test_nothing_is_done_before_the_start(open_store: OpenStore) -> None:
     driver = RecordingDriver()
     system = a_system(open_store(), driver=driver)
     system.announce(a_reboot("web-0"))
@@ -77,7 +77,9 @@ def test_started_is_shown_before_the_driver_acts(open_store: OpenStore) -> None:
     assert shown == [EventStatus.STARTED]
 
 
-def test_that_work_began_is_kept_before_the_driver_acts(open_store: OpenStore) -> None:
+def test_the_beginning_of_work_is_stored_before_the_driver_acts(
+    open_store: OpenStore,
+) -> None:
     def look(work: Work) -> Iterable[Report]:
         assert [fact.attempt for fact in system.facts(WorkBegan)] == [work.attempt]
         assert not system.facts(WorkDone)
@@ -90,7 +92,7 @@ def test_that_work_began_is_kept_before_the_driver_acts(open_store: OpenStore) -
     assert len(system.facts(WorkDone)) == len(driver.works) == 1
 
 
-def test_the_driver_acts_only_when_the_lead_has_passed(open_store: OpenStore) -> None:
+def test_the_driver_acts_only_after_the_lead_time(open_store: OpenStore) -> None:
     driver = RecordingDriver()
     rules = Rules(lead=2 * SECOND)
     system = a_system(open_store(), driver=driver, rules=rules)
@@ -101,15 +103,15 @@ def test_the_driver_acts_only_when_the_lead_has_passed(open_store: OpenStore) ->
     assert [fact.at for fact in system.facts(WorkBegan)] == [NOON + 2 * SECOND]
 
 
-# --- a driver that fails -----------------------------------------------------
+# --- failing drivers ---------------------------------------------------------
 
 
 def test_a_driver_that_raises_leaves_it_stuck(open_store: OpenStore) -> None:
     driver = RecordingDriver(fail)
     system = a_system(open_store(), driver=driver)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.works.catch_up()
-    assert system.maintenance(made.id).stuck_since == NOON
+    assert system.maintenance(maintenance.id).stuck_since == NOON
     (fact,) = system.facts(WorkFailed)
     assert fact.vms == ("web-0",)
     assert "no way to" in fact.detail
@@ -118,14 +120,14 @@ def test_a_driver_that_raises_leaves_it_stuck(open_store: OpenStore) -> None:
 def test_a_stuck_maintenance_is_left_alone(open_store: OpenStore) -> None:
     driver = RecordingDriver(fail)
     system = a_system(open_store(), driver=driver)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     for _ in range(3):
         system.advance.by(HOUR)
     assert len(driver.works) == 1
-    assert system.phase(made.id) is Phase.STARTED
+    assert system.phase(maintenance.id) is Phase.STARTED
 
 
-def test_a_failure_is_nobody_elses(open_store: OpenStore) -> None:
+def test_a_failure_does_not_affect_others(open_store: OpenStore) -> None:
     driver = RecordingDriver(
         lambda work: fail(work) if len(work.vms) > 1 else done(work)
     )
@@ -137,7 +139,7 @@ def test_a_failure_is_nobody_elses(open_store: OpenStore) -> None:
     assert system.phase(good.id) is Phase.COMPLETED
 
 
-def test_retry_calls_the_driver_again_with_what_is_still_to_do(
+def test_a_retry_calls_the_driver_with_the_remaining_work(
     open_store: OpenStore,
 ) -> None:
     def half(work: Work) -> Iterator[Report]:
@@ -148,22 +150,22 @@ def test_retry_calls_the_driver_again_with_what_is_still_to_do(
 
     driver = RecordingDriver(half)
     system = a_system(open_store(), driver=driver)
-    made = system.announce(a_reboot(host="host-a"))
+    maintenance = system.announce(a_reboot(host="host-a"))
     system.advance.by(HOUR)
-    assert system.maintenance(made.id).done == ("db-0",)
+    assert system.maintenance(maintenance.id).done == ("db-0",)
     driver.act = done
-    system.engine.retry(made.id, by="ops")
+    system.engine.retry(maintenance.id, by="ops")
     system.works.catch_up()
     assert [[vm.name for vm in work.vms] for work in driver.works] == [
         ["db-0", "web-0"],
         ["web-0"],
     ]
     assert [work.attempt for work in driver.works] == [1, 2]
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
     assert [fact.by for fact in system.facts(WorkRetried)] == ["ops"]
 
 
-def test_a_reported_failure_leaves_only_that_vm_to_do(open_store: OpenStore) -> None:
+def test_a_reported_failure_leaves_only_that_vm(open_store: OpenStore) -> None:
     def partly(work: Work) -> list[Report]:
         return [
             Report(vm=vm.name, failed=vm.name == "web-0", detail="no disk")
@@ -171,11 +173,11 @@ def test_a_reported_failure_leaves_only_that_vm_to_do(open_store: OpenStore) -> 
         ]
 
     system = a_system(open_store(), driver=RecordingDriver(partly))
-    made = system.announce(a_reboot(host="host-a"))
+    announced = system.announce(a_reboot(host="host-a"))
     system.advance.by(HOUR)
-    found = system.maintenance(made.id)
-    assert (found.done, found.to_do) == (("db-0",), ("web-0",))
-    assert found.stuck_since is not None
+    maintenance = system.maintenance(announced.id)
+    assert (maintenance.done, maintenance.to_do) == (("db-0",), ("web-0",))
+    assert maintenance.stuck_since is not None
     (fact,) = system.facts(WorkFailed)
     assert (fact.vms, fact.detail) == (("web-0",), "no disk")
 
@@ -185,16 +187,16 @@ def test_a_driver_that_fails_again_leaves_it_stuck_again(
 ) -> None:
     driver = RecordingDriver(fail)
     system = a_system(open_store(), driver=driver)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.works.catch_up()
     system.advance.by(MINUTE)
-    system.engine.retry(made.id, by="ops")
+    system.engine.retry(maintenance.id, by="ops")
     system.works.catch_up()
-    assert system.maintenance(made.id).stuck_since == NOON + MINUTE
+    assert system.maintenance(maintenance.id).stuck_since == NOON + MINUTE
     assert [work.attempt for work in driver.works] == [1, 2]
 
 
-def test_reports_on_other_vms_are_passed_over(open_store: OpenStore) -> None:
+def test_reports_on_other_vms_are_ignored(open_store: OpenStore) -> None:
     driver = RecordingDriver(lambda work: [Report(vm="db-0"), *done(work)])
     system = a_system(open_store(), driver=driver)
     system.announce(an_emergency("web-0"))
@@ -203,7 +205,7 @@ def test_reports_on_other_vms_are_passed_over(open_store: OpenStore) -> None:
     assert fact.vms == ("web-0",)
 
 
-def test_a_failure_on_another_vm_is_not_tried_again_and_again(
+def test_a_failure_on_another_vm_is_not_retried_endlessly(
     open_store: OpenStore,
 ) -> None:
     def confused(work: Work) -> list[Report]:
@@ -218,22 +220,22 @@ def test_a_failure_on_another_vm_is_not_tried_again_and_again(
     assert [work.attempt for work in driver.works] == [1]
 
 
-# --- work that stays open ----------------------------------------------------
+# --- pending work ------------------------------------------------------------
 
 
-def test_the_operators_work_stays_open_until_somebody_says_complete(
+def test_operator_work_stays_pending_until_complete(
     open_store: OpenStore,
 ) -> None:
     system = a_system(open_store(), driver=OperatorDriver())
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.advance.by(24 * HOUR)
-    assert system.phase(made.id) is Phase.STARTED
-    assert system.maintenance(made.id).stuck_since is None
-    system.engine.complete(made.id, by="ops")
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.STARTED
+    assert system.maintenance(maintenance.id).stuck_since is None
+    system.engine.complete(maintenance.id, by="ops")
+    assert system.phase(maintenance.id) is Phase.COMPLETED
 
 
-def test_open_work_is_handed_over_once(open_store: OpenStore) -> None:
+def test_pending_work_is_handed_over_once(open_store: OpenStore) -> None:
     driver = RecordingDriver(lambda work: [])
     system = a_system(open_store(), driver=driver)
     system.announce(an_emergency("web-0"))
@@ -269,19 +271,19 @@ def test_after_a_restart_finished_work_is_not_done_again(
     driver = RecordingDriver()
     store = open_store(tmp_path / "forewarn.db")
     before = a_system(store, driver=driver)
-    made = before.announce(an_emergency("web-0"))
+    maintenance = before.announce(an_emergency("web-0"))
     before.works.catch_up()
     store.close()
     after = a_system(open_store(tmp_path / "forewarn.db"), driver=driver, fleet=None)
     after.advance.by(HOUR)
     assert len(driver.works) == 1
-    assert after.phase(made.id) is Phase.COMPLETED
+    assert after.phase(maintenance.id) is Phase.COMPLETED
 
 
-# --- what must not be forgotten ----------------------------------------------
+# --- nothing is forgotten ----------------------------------------------------
 
 
-def test_work_that_a_report_opens_is_done_before_catching_up_ends(
+def test_work_started_by_a_report_is_done_before_catch_up_ends(
     open_store: OpenStore,
 ) -> None:
     driver = RecordingDriver(fail)
@@ -296,7 +298,7 @@ def test_work_that_a_report_opens_is_done_before_catching_up_ends(
     assert [work.maintenance for work in driver.works[1:]] == [stuck.id, following.id]
 
 
-def test_work_that_was_completed_meanwhile_is_not_handed_over(
+def test_work_completed_in_the_meantime_is_not_handed_over(
     open_store: OpenStore,
 ) -> None:
     driver = RecordingDriver()
@@ -315,7 +317,7 @@ def test_work_that_was_completed_meanwhile_is_not_handed_over(
     assert [work.maintenance for work in driver.works] == [slow.id]
 
 
-def test_work_that_is_over_meanwhile_disturbs_nobody(open_store: OpenStore) -> None:
+def test_work_that_ended_in_the_meantime_affects_nobody(open_store: OpenStore) -> None:
     driver = RecordingDriver()
     system = a_system(open_store(), driver=driver)
     system.announce(an_emergency("web-0"))
@@ -337,13 +339,13 @@ def test_work_that_is_over_meanwhile_disturbs_nobody(open_store: OpenStore) -> N
     assert system.phase(following.id) is Phase.COMPLETED
 
 
-def test_a_store_that_cannot_be_written_is_not_the_drivers_failure(
+def test_a_store_failure_is_not_a_driver_failure(
     open_store: OpenStore,
 ) -> None:
     driver = RecordingDriver()
     store = MoodyStore(open_store())
     system = a_system(store, driver=driver)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
 
     def while_the_disk_fills_up(work: Work) -> Iterable[Report]:
         store.failures.append(Unavailable("the disk is full"))
@@ -355,4 +357,4 @@ def test_a_store_that_cannot_be_written_is_not_the_drivers_failure(
         system.works.catch_up()
     system.works.catch_up()
     assert not system.facts(WorkFailed)
-    assert system.maintenance(made.id).done == ("web-0",)
+    assert system.maintenance(maintenance.id).done == ("web-0",)

@@ -1,4 +1,4 @@
-"""A driver that has failed is called again by itself, as often as the settings say."""
+"""Automatic driver retries."""
 
 from collections.abc import Iterator
 from threading import Thread
@@ -36,20 +36,20 @@ class StopWatch:
 
 
 @pytest.mark.parametrize("parallel", [0, 4])
-def test_a_driver_that_fails_is_called_again_so_often(
+def test_a_failed_driver_is_retried_as_often_as_configured(
     open_store: OpenStore, parallel: int
 ) -> None:
     driver = RecordingDriver(fail)
     system = a_system(open_store(), driver=driver, rules=TWICE, parallel=parallel)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.works.finish()
     assert [work.attempt for work in driver.works] == [1, 2, 3]
     assert [fact.by for fact in system.facts(WorkRetried)] == [None, None]
     assert len(system.facts(WorkFailed)) == 3
-    assert system.maintenance(made.id).stuck_since == NOON
+    assert system.maintenance(maintenance.id).stuck_since == NOON
 
 
-def test_without_the_setting_it_is_called_once(open_store: OpenStore) -> None:
+def test_without_the_setting_it_is_not_retried(open_store: OpenStore) -> None:
     driver = RecordingDriver(fail)
     system = a_system(open_store(), driver=driver)
     system.announce(an_emergency("web-0"))
@@ -57,20 +57,20 @@ def test_without_the_setting_it_is_called_once(open_store: OpenStore) -> None:
     assert len(driver.works) == 1
 
 
-def test_only_what_is_left_is_tried_again(open_store: OpenStore) -> None:
+def test_only_the_remaining_work_is_retried(open_store: OpenStore) -> None:
     def partly(work: Work) -> list[Report]:
         failed = "web-0" if work.attempt == 1 else ""
         return [Report(vm=vm.name, failed=vm.name == failed) for vm in work.vms]
 
     driver = RecordingDriver(partly)
     system = a_system(open_store(), driver=driver, rules=TWICE)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.works.finish()
     assert [work.attempt for work in driver.works] == [1, 2]
-    assert system.maintenance(made.id).done == ("web-0",)
+    assert system.maintenance(maintenance.id).done == ("web-0",)
 
 
-def test_nothing_is_tried_again_before_the_call_has_ended(
+def test_nothing_is_retried_before_the_call_has_ended(
     open_store: OpenStore,
 ) -> None:
     retried: list[int] = []
@@ -87,17 +87,19 @@ def test_nothing_is_tried_again_before_the_call_has_ended(
     assert retried == [0, 1]
 
 
-def test_somebody_who_asks_gets_all_retries_again(open_store: OpenStore) -> None:
+def test_an_operator_s_retry_resets_the_automatic_retries(
+    open_store: OpenStore,
+) -> None:
     driver = RecordingDriver(fail)
     system = a_system(open_store(), driver=driver, rules=TWICE)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.works.finish()
-    system.engine.retry(made.id, by="ops")
+    system.engine.retry(maintenance.id, by="ops")
     system.works.finish()
     assert len(driver.works) == 6
 
 
-def test_before_its_time_nothing_is_tried_again(open_store: OpenStore) -> None:
+def test_nothing_is_retried_early(open_store: OpenStore) -> None:
     driver, watch = RecordingDriver(fail), StopWatch()
     retries = Retries(5.0, watch)
     system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
@@ -111,40 +113,40 @@ def test_before_its_time_nothing_is_tried_again(open_store: OpenStore) -> None:
     assert len(driver.works) == 2
 
 
-def test_the_thread_that_hands_over_wakes_up_for_it(open_store: OpenStore) -> None:
+def test_the_handing_thread_wakes_up_for_a_retry(open_store: OpenStore) -> None:
     driver, watch = RecordingDriver(fail), StopWatch()
     retries = Retries(5.0, watch)
     system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
     system.announce(an_emergency("web-0"))
     system.works.catch_up()
     watch.now = 5.0
-    waiting = Thread(target=system.works.wait, args=(Bell(),), daemon=True)
-    waiting.start()
-    waiting.join(LONG)
-    assert not waiting.is_alive()
+    thread = Thread(target=system.works.wait, args=(Bell(),), daemon=True)
+    thread.start()
+    thread.join(LONG)
+    assert not thread.is_alive()
 
 
-def test_an_operator_who_closes_it_is_not_overruled(open_store: OpenStore) -> None:
+def test_a_closed_maintenance_is_not_retried(open_store: OpenStore) -> None:
     driver, watch = RecordingDriver(fail), StopWatch()
     retries = Retries(5.0, watch)
     system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.works.catch_up()
-    system.engine.close(made.id, by="ops")
+    system.engine.close(maintenance.id, by="ops")
     watch.now = 60.0
     system.works.finish()
     assert len(driver.works) == 1
-    assert system.phase(made.id) is Phase.FAILED
+    assert system.phase(maintenance.id) is Phase.FAILED
 
 
-def test_an_operator_who_is_quicker_begins_a_new_wait(open_store: OpenStore) -> None:
+def test_an_earlier_operator_retry_restarts_the_pause(open_store: OpenStore) -> None:
     driver, watch = RecordingDriver(fail), StopWatch()
     retries = Retries(5.0, watch)
     system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.works.catch_up()
     watch.now = 4.0
-    system.engine.retry(made.id, by="ops")
+    system.engine.retry(maintenance.id, by="ops")
     system.works.catch_up()
     watch.now = 8.9
     system.works.catch_up()
@@ -152,12 +154,12 @@ def test_an_operator_who_is_quicker_begins_a_new_wait(open_store: OpenStore) -> 
     assert [fact.by for fact in system.facts(WorkRetried)] == ["ops"]
 
 
-def test_after_a_restart_what_waits_is_still_tried_again(
+def test_a_pending_retry_survives_a_restart(
     open_store: OpenStore,
 ) -> None:
     store, driver = open_store(), RecordingDriver(fail)
     before = a_system(store, driver=driver, rules=TWICE, retries=Retries(300.0))
-    made = before.announce(an_emergency("web-0"))
+    maintenance = before.announce(an_emergency("web-0"))
     before.works.catch_up()
     driver.act = done
     after = a_system(
@@ -165,10 +167,10 @@ def test_after_a_restart_what_waits_is_still_tried_again(
     )
     after.works.finish()
     assert [fact.attempt for fact in after.facts(WorkBegan)] == [1, 2]
-    assert after.maintenance(made.id).done == ("web-0",)
+    assert after.maintenance(maintenance.id).done == ("web-0",)
 
 
-def test_advance_waits_for_what_is_tried_again(open_store: OpenStore) -> None:
+def test_advance_waits_for_retries(open_store: OpenStore) -> None:
     driver = RecordingDriver(fail)
     retries = Retries(0.05)
     system = a_system(
@@ -180,14 +182,14 @@ def test_advance_waits_for_what_is_tried_again(open_store: OpenStore) -> None:
     assert [fact.at for fact in system.facts(WorkBegan)] == [NOON] * 3
 
 
-# --- how long ----------------------------------------------------------------
+# --- pauses ------------------------------------------------------------------
 
 
-def test_each_wait_is_twice_as_long_up_to_five_minutes() -> None:
+def test_each_pause_doubles_up_to_five_minutes() -> None:
     waits = [Retries(5.0).pause(tries) for tries in range(1, 10)]
     assert waits == [5, 10, 20, 40, 80, 160, 300, 300, 300]
 
 
 @pytest.mark.parametrize("first", [0.0, 86_400.0])
-def test_a_wait_is_never_beyond_reason(first: float) -> None:
+def test_a_pause_is_limited(first: float) -> None:
     assert Retries(first).pause(1_000_000) == (300 if first else 0)

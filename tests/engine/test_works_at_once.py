@@ -1,4 +1,4 @@
-"""Several calls of the driver at once: never two for one VM, and none forgotten."""
+"""Concurrent driver calls: never two for one VM, and none forgotten."""
 
 from collections.abc import Iterator
 from threading import Event
@@ -14,25 +14,25 @@ from tests.engine.system import (
 from forewarn.core.facts import WorkDone
 from forewarn.ports import Report, Work
 
-# --- how many ----------------------------------------------------------------
+# --- number of calls ---------------------------------------------------------
 
 
-def test_so_many_calls_run_at_once_as_are_allowed(open_store: OpenStore) -> None:
+def test_the_number_of_concurrent_calls_is_limited(open_store: OpenStore) -> None:
     driver = PatientDriver()
     system = a_system(open_store(), driver=driver, parallel=2)
-    made = [at_once(system, vm).id for vm in ("web-0", "db-0", "lone")]
+    ids = [at_once(system, vm).id for vm in ("web-0", "db-0", "lone")]
     system.works.catch_up()
     first, second = driver.begun(), driver.begun()
-    assert {first.maintenance, second.maintenance} == {*made[:2]}
-    assert begun(system) == made[:2]
+    assert {first.maintenance, second.maintenance} == {*ids[:2]}
+    assert begun(system) == ids[:2]
     driver.end(first, second)
     driver.end(driver_begins_next(system, driver))
     system.works.finish()
-    assert begun(system) == made
+    assert begun(system) == ids
 
 
 def driver_begins_next(system: System, driver: PatientDriver) -> Work:
-    """Catch up as often as a call ends, until the next has begun."""
+    """Catch up whenever a call ends, until the next has begun."""
     ended = Event()
     system.works.on_end = ended.set
     system.works.catch_up()
@@ -42,7 +42,7 @@ def driver_begins_next(system: System, driver: PatientDriver) -> Work:
     return driver.begun()
 
 
-def test_whoever_hands_over_is_told_when_a_call_has_ended(
+def test_the_end_of_a_call_is_signaled(
     open_store: OpenStore,
 ) -> None:
     driver, ended = PatientDriver(), Event()
@@ -56,7 +56,7 @@ def test_whoever_hands_over_is_told_when_a_call_has_ended(
     assert ended.wait(LONG)
 
 
-def test_work_is_handed_over_once_although_it_takes_its_time(
+def test_slow_work_is_handed_over_once(
     open_store: OpenStore,
 ) -> None:
     driver = PatientDriver()
@@ -69,7 +69,7 @@ def test_work_is_handed_over_once_although_it_takes_its_time(
     assert len(begun(system)) == 1
 
 
-def test_a_call_that_hangs_keeps_nobody_else(open_store: OpenStore) -> None:
+def test_a_hanging_call_does_not_delay_others(open_store: OpenStore) -> None:
     driver = PatientDriver()
     system = a_system(open_store(), driver=driver, parallel=2)
     slow, quick = at_once(system, "web-0"), at_once(system, "lone")
@@ -85,7 +85,7 @@ def test_a_call_that_hangs_keeps_nobody_else(open_store: OpenStore) -> None:
     system.works.finish()
 
 
-# --- one VM ------------------------------------------------------------------
+# --- one call per VM ---------------------------------------------------------
 
 
 def test_no_two_calls_share_a_vm(open_store: OpenStore) -> None:
@@ -98,20 +98,20 @@ def test_no_two_calls_share_a_vm(open_store: OpenStore) -> None:
     driver.end(work)
     following = driver_begins_next(system, driver)
     assert following.maintenance == second.id
-    assert [type(each) for each in system.journal()].count(WorkDone) == 1
+    assert [type(fact) for fact in system.journal()].count(WorkDone) == 1
     driver.end(following)
     system.works.finish()
 
 
-def test_whoever_waits_for_a_vm_keeps_his_place(open_store: OpenStore) -> None:
+def test_a_call_waiting_for_a_vm_keeps_its_place(open_store: OpenStore) -> None:
     driver = PatientDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
     first = at_once(system, "web-0")
-    waiting = at_once(system, host="host-a")  # of web-0 and db-0
+    waiting = at_once(system, host="host-a")  # web-0 and db-0
     behind, beside = at_once(system, "db-0"), at_once(system, "lone")
     system.works.catch_up()
     works = [driver.begun(), driver.begun()]
-    assert {each.maintenance for each in works} == {first.id, beside.id}
+    assert {work_begun.maintenance for work_begun in works} == {first.id, beside.id}
     driver.end(*works)
     for expected in (waiting, behind):
         work = driver_begins_next(system, driver)
@@ -133,10 +133,10 @@ def test_a_retry_waits_until_the_call_has_ended(open_store: OpenStore) -> None:
         lambda work: half(work) if work.attempt == 1 else done(work)
     )
     system = a_system(open_store(), driver=driver, parallel=4)
-    made = at_once(system, host="host-a")
+    maintenance = at_once(system, host="host-a")
     system.works.catch_up()
     assert failed_one.wait(LONG)
-    system.engine.retry(made.id, by="ops")
+    system.engine.retry(maintenance.id, by="ops")
     system.works.catch_up()
     assert len(driver.works) == 1
     may_end.set()

@@ -1,4 +1,4 @@
-"""Calls that nobody wants any more, stores that are away, and services that stop."""
+"""Halting driver calls: cancellation, store failures and shutdown."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,17 +21,17 @@ from forewarn.core.maintenance import Phase
 from forewarn.errors import Unavailable
 from forewarn.ports import Report, Work
 
-# --- what nobody wants any more ----------------------------------------------
+# --- unwanted calls ----------------------------------------------------------
 
 
-def test_complete_tells_the_driver_to_stop(open_store: OpenStore) -> None:
+def test_complete_halts_the_driver(open_store: OpenStore) -> None:
     driver = PatientDriver(fail)
     system = a_system(open_store(), driver=driver, parallel=1)
-    made = at_once(system, "web-0")
+    maintenance = at_once(system, "web-0")
     system.works.catch_up()
     work = driver.begun()
     assert not work.halt.is_set()
-    system.engine.complete(made.id, by="ops")
+    system.engine.complete(maintenance.id, by="ops")
     system.works.catch_up()
     assert work.halt.is_set()
     driver.end(work)
@@ -39,7 +39,7 @@ def test_complete_tells_the_driver_to_stop(open_store: OpenStore) -> None:
     assert not system.facts(WorkFailed)
 
 
-def test_close_tells_the_driver_to_stop(open_store: OpenStore) -> None:
+def test_close_halts_the_driver(open_store: OpenStore) -> None:
     failed_one, halted = Event(), Event()
 
     def half(work: Work) -> Iterator[Report]:
@@ -49,17 +49,17 @@ def test_close_tells_the_driver_to_stop(open_store: OpenStore) -> None:
         halted.set()
 
     system = a_system(open_store(), driver=RecordingDriver(half), parallel=1)
-    made = at_once(system, host="host-a")
+    maintenance = at_once(system, host="host-a")
     system.works.catch_up()
     assert failed_one.wait(LONG)
-    system.engine.close(made.id, by="ops")
+    system.engine.close(maintenance.id, by="ops")
     system.works.catch_up()
     assert halted.wait(LONG)
     system.works.finish()
-    assert system.phase(made.id) is Phase.FAILED
+    assert system.phase(maintenance.id) is Phase.FAILED
 
 
-def test_the_driver_is_told_to_stop_when_all_that_is_left_has_left(
+def test_the_driver_is_halted_when_all_remaining_vms_have_left(
     open_store: OpenStore,
 ) -> None:
     reported, halted = Event(), Event()
@@ -81,7 +81,9 @@ def test_the_driver_is_told_to_stop_when_all_that_is_left_has_left(
     system.works.finish()
 
 
-def test_a_driver_that_has_done_it_all_may_tidy_up(open_store: OpenStore) -> None:
+def test_a_driver_that_has_reported_everything_may_clean_up(
+    open_store: OpenStore,
+) -> None:
     reported, may_end = Event(), Event()
     was_halted: list[bool] = []
 
@@ -92,12 +94,12 @@ def test_a_driver_that_has_done_it_all_may_tidy_up(open_store: OpenStore) -> Non
         was_halted.append(work.halt.is_set())
 
     system = a_system(open_store(), driver=RecordingDriver(tidily), parallel=1)
-    made = at_once(system, "web-0")
+    maintenance = at_once(system, "web-0")
     system.works.catch_up()
     assert reported.wait(LONG)
     system.clock.move_to(NOON + HOUR)
     system.engine.tick()
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
     system.works.catch_up()
     may_end.set()
     system.works.finish()
@@ -107,18 +109,18 @@ def test_a_driver_that_has_done_it_all_may_tidy_up(open_store: OpenStore) -> Non
 # --- advance -----------------------------------------------------------------
 
 
-def test_advance_waits_for_what_is_running(open_store: OpenStore) -> None:
+def test_advance_waits_for_running_calls(open_store: OpenStore) -> None:
     driver = PatientDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
-    made = at_once(system, "web-0")
-    advancing = Thread(target=lambda: system.advance.by(HOUR))
-    advancing.start()
+    maintenance = at_once(system, "web-0")
+    thread = Thread(target=lambda: system.advance.by(HOUR))
+    thread.start()
     work = driver.begun()
     assert system.clock.now() == NOON
     driver.end(work)
-    advancing.join(LONG)
+    thread.join(LONG)
     assert system.clock.now() == NOON + HOUR
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
 
 
 def test_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
@@ -140,7 +142,7 @@ def test_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
     system.works.stop()
 
 
-# --- a store that cannot be written ------------------------------------------
+# --- store failures ----------------------------------------------------------
 
 
 def test_a_report_that_cannot_be_written_is_kept_until_it_can(
@@ -149,21 +151,21 @@ def test_a_report_that_cannot_be_written_is_kept_until_it_can(
     store = MoodyStore(open_store())
     driver = PatientDriver()
     system = a_system(store, driver=driver, parallel=4)
-    made = at_once(system, "web-0")
+    maintenance = at_once(system, "web-0")
     system.works.catch_up()
     work = driver.begun()
     store.failures += [Unavailable("the disk is full"), ValueError("a bug")]
     driver.end(work)
     system.works.finish()
     assert not store.failures
-    assert system.maintenance(made.id).done == ("web-0",)
+    assert system.maintenance(maintenance.id).done == ("web-0",)
     assert len(begun(system)) == 1
 
 
-# --- the service stops -------------------------------------------------------
+# --- shutdown ----------------------------------------------------------------
 
 
-def test_a_stop_tells_all_drivers_to_stop_and_begins_nothing(
+def test_a_stop_halts_all_drivers_and_starts_nothing(
     open_store: OpenStore,
 ) -> None:
     driver = PatientDriver()
@@ -180,7 +182,7 @@ def test_a_stop_tells_all_drivers_to_stop_and_begins_nothing(
     assert len(begun(system)) == 2
 
 
-def test_what_a_stop_interrupts_is_no_failure_and_is_done_again(
+def test_interrupted_work_is_not_a_failure_and_is_repeated(
     open_store: OpenStore,
 ) -> None:
     def partly(work: Work) -> Iterator[Report]:
@@ -189,7 +191,7 @@ def test_what_a_stop_interrupts_is_no_failure_and_is_done_again(
 
     store, driver = open_store(), PatientDriver(partly)
     system = a_system(store, driver=driver, parallel=2)
-    made = at_once(system, host="host-a")
+    maintenance = at_once(system, host="host-a")
     system.works.catch_up()
     work = driver.begun()
     system.works.leave()
@@ -201,17 +203,17 @@ def test_what_a_stop_interrupts_is_no_failure_and_is_done_again(
     after.works.finish()
     assert [vm.name for vm in again.works[0].vms] == ["web-0"]
     assert again.works[0].attempt == 2
-    assert after.maintenance(made.id).done == ("db-0", "web-0")
+    assert after.maintenance(maintenance.id).done == ("db-0", "web-0")
 
 
-def test_what_comes_after_the_stop_is_not_written(open_store: OpenStore) -> None:
+def test_reports_after_the_stop_are_not_written(open_store: OpenStore) -> None:
     driver, ended = PatientDriver(), Event()
     system = a_system(open_store(), driver=driver, parallel=1)
     system.works.on_end = ended.set
     at_once(system, "web-0")
     system.works.catch_up()
     work = driver.begun()
-    system.works.stop()  # nobody has patience
+    system.works.stop()  # without patience
     driver.end(work)
     assert ended.wait(LONG)
     assert not system.facts(WorkDone)

@@ -1,4 +1,4 @@
-"""What a driver says: written down as it comes, whatever it is."""
+"""Driver output and reports: recorded as they arrive, whatever they contain."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
@@ -29,11 +29,11 @@ from forewarn.protocol.types import EventType
 
 
 def after(open_store: OpenStore, driver: Driver) -> System:
-    """A system whose driver has worked on db-0 and web-0."""
+    """Return a system whose driver has worked on db-0 and web-0."""
     system = a_system(open_store(), driver=driver, parallel=1)
     order = a_reboot(host="host-a")
-    made = system.announce(order)
-    system.clock.move_to(made.not_before)
+    maintenance = system.announce(order)
+    system.clock.move_to(maintenance.not_before)
     system.engine.tick()
     system.works.finish()
     return system
@@ -48,10 +48,10 @@ def printing(*texts: str) -> Callable[[Work], Iterable[Report | Printed]]:
     return lambda work: [Printed(text=text) for text in texts]
 
 
-# --- what it prints ----------------------------------------------------------
+# --- output ------------------------------------------------------------------
 
 
-def test_what_is_printed_stands_before_the_reports_that_follow(
+def test_output_is_recorded_before_the_reports_that_follow(
     open_store: OpenStore,
 ) -> None:
     def act(work: Work) -> Iterator[Report | Printed]:
@@ -67,36 +67,36 @@ def test_what_is_printed_stands_before_the_reports_that_follow(
     assert isinstance(last, WorkFailed)
 
 
-def test_what_is_printed_when_all_is_over_is_kept_too(open_store: OpenStore) -> None:
+def test_output_after_the_last_report_is_kept(open_store: OpenStore) -> None:
     def act(work: Work) -> Iterator[Report | Printed]:
         yield Report(vm="web-0")
         yield Printed(text="tidied up\n")
 
     rules = Rules(shown=dict.fromkeys(EventType, timedelta(0)))
     system = a_system(open_store(), driver=RecordingDriver(act), rules=rules)
-    made = system.announce(an_emergency("web-0"))
+    maintenance = system.announce(an_emergency("web-0"))
     system.works.finish()
     kinds = [type(fact) for fact in system.journal()]
     assert kinds.index(Completed) < kinds.index(WorkPrinted)
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED
 
 
-def test_the_end_of_what_is_printed_is_kept(open_store: OpenStore) -> None:
+def test_the_end_of_the_output_is_kept(open_store: OpenStore) -> None:
     text = "a" * MOST_OUTPUT + "z" * 10
     system = after(open_store, RecordingDriver(printing(text)))
     (fact,) = system.facts(WorkPrinted)
     assert fact.output == text[-MOST_OUTPUT:]
 
 
-def test_no_more_is_kept_of_one_call_however_often_it_prints(
+def test_the_output_of_one_call_is_limited(
     open_store: OpenStore,
 ) -> None:
     texts = ["b" * MOST_OUTPUT, "c", "d"]
     system = after(open_store, RecordingDriver(printing(*texts)))
-    assert sum(len(each.output) for each in system.facts(WorkPrinted)) == MOST_OUTPUT
+    assert sum(len(fact.output) for fact in system.facts(WorkPrinted)) == MOST_OUTPUT
 
 
-def test_who_prints_nothing_leaves_nothing(open_store: OpenStore) -> None:
+def test_empty_output_is_not_recorded(open_store: OpenStore) -> None:
     system = after(open_store, RecordingDriver(printing("")))
     assert not system.facts(WorkPrinted)
 
@@ -109,15 +109,15 @@ def test_no_character_is_cut_in_half(text: str, most: int, end: str) -> None:
     assert end_of(text, most) == end
 
 
-def test_half_a_character_does_no_harm(open_store: OpenStore) -> None:
+def test_a_lone_surrogate_is_replaced(open_store: OpenStore) -> None:
     system = after(open_store, RecordingDriver(printing("a\ud800b")))
-    assert [each.output for each in system.facts(WorkPrinted)] == ["a?b"]
+    assert [fact.output for fact in system.facts(WorkPrinted)] == ["a?b"]
 
 
 # --- reports -----------------------------------------------------------------
 
 
-def test_reports_are_written_one_by_one_as_they_come(open_store: OpenStore) -> None:
+def test_reports_are_written_one_by_one_as_they_arrive(open_store: OpenStore) -> None:
     seen: list[int] = []
 
     def act(work: Work) -> Iterator[Report]:
@@ -126,27 +126,27 @@ def test_reports_are_written_one_by_one_as_they_come(open_store: OpenStore) -> N
             seen.append(len(system.facts(WorkDone)))
 
     system = a_system(open_store(), driver=RecordingDriver(act), parallel=1)
-    made = system.announce(a_reboot(host="host-a"))
-    system.clock.move_to(made.not_before)
+    maintenance = system.announce(a_reboot(host="host-a"))
+    system.clock.move_to(maintenance.not_before)
     system.engine.tick()
     system.works.finish()
     assert seen == [1, 2]
 
 
 class Together:
-    """Reports on all VMs in one breath, after something else."""
+    """Driver that reports on all VMs at once, after some output."""
 
     def carry_out(self, work: Work) -> Iterator[Printed | list[Report]]:
         yield Printed(text="now")
         yield [Report(vm=vm.name) for vm in work.vms]
 
 
-def test_reports_that_come_together_are_one_fact(open_store: OpenStore) -> None:
+def test_reports_that_arrive_together_are_one_fact(open_store: OpenStore) -> None:
     (fact,) = after(open_store, Together()).facts(WorkDone)
     assert fact.vms == ("db-0", "web-0")
 
 
-# --- a driver that breaks ----------------------------------------------------
+# --- broken drivers ----------------------------------------------------------
 
 
 def breaking(error: BaseException) -> Callable[[Work], Iterator[Report]]:
@@ -158,7 +158,7 @@ def breaking(error: BaseException) -> Callable[[Work], Iterator[Report]]:
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), RecursionError()])
-def test_whatever_it_raises_is_a_failure_of_what_is_not_reported(
+def test_an_exception_fails_everything_not_yet_reported(
     open_store: OpenStore, error: BaseException
 ) -> None:
     system = after(open_store, RecordingDriver(breaking(error)))
@@ -167,7 +167,7 @@ def test_whatever_it_raises_is_a_failure_of_what_is_not_reported(
     assert fact.detail.startswith(f"the driver failed: {type(error).__name__}: ")
 
 
-def test_what_is_reported_failed_fails_once(open_store: OpenStore) -> None:
+def test_a_vm_reported_as_failed_fails_once(open_store: OpenStore) -> None:
     def act(work: Work) -> Iterator[Report]:
         yield Report(vm="db-0", failed=True, detail="no disk")
         raise ValueError("no")
@@ -176,7 +176,7 @@ def test_what_is_reported_failed_fails_once(open_store: OpenStore) -> None:
     assert [fact.vms for fact in facts] == [("db-0",), ("web-0",)]
 
 
-def test_the_traceback_is_in_the_log_alone(
+def test_the_traceback_is_only_in_the_log(
     open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     system = after(open_store, RecordingDriver(breaking(ValueError("no"))))
@@ -185,7 +185,7 @@ def test_the_traceback_is_in_the_log_alone(
 
 
 class Mute:
-    """Answers what no driver should."""
+    """Driver that returns invalid values."""
 
     def __init__(self, answer: object) -> None:
         self._answer = answer
@@ -195,7 +195,7 @@ class Mute:
 
 
 @pytest.mark.parametrize("answer", [None, 7])
-def test_a_driver_that_answers_nothing_has_failed(
+def test_a_driver_without_an_iterable_result_has_failed(
     open_store: OpenStore, answer: object
 ) -> None:
     (fact,) = after(open_store, Mute(answer)).facts(WorkFailed)
@@ -203,14 +203,12 @@ def test_a_driver_that_answers_nothing_has_failed(
 
 
 @pytest.mark.parametrize("answer", ["done", [], [None, "web-0"], iter([3, ["x"]])])
-def test_what_is_no_report_is_passed_over(
-    open_store: OpenStore, answer: object
-) -> None:
+def test_an_invalid_report_is_ignored(open_store: OpenStore, answer: object) -> None:
     system = after(open_store, Mute(answer))
-    assert [type(each) for each in told(system)] == [WorkBegan]
+    assert [type(fact) for fact in told(system)] == [WorkBegan]
 
 
-def test_a_long_complaint_is_cut(open_store: OpenStore) -> None:
+def test_a_long_error_is_cut(open_store: OpenStore) -> None:
     system = a_system(
         open_store(), driver=RecordingDriver(breaking(ValueError("x" * 5000)))
     )

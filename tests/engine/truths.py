@@ -1,4 +1,4 @@
-"""What is true of a store at every moment, whatever has happened to it."""
+"""Invariants of a store, true at every moment whatever has happened."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from forewarn.engine.documents import Documents
 from forewarn.ports import Work
 from forewarn.protocol.types import EventType
 
-#: What happens to a maintenance at most once.
+#: Facts that a maintenance has at most once.
 ONCE_IN_A_LIFE = (
     f.Announced,
     f.Started,
@@ -26,7 +26,7 @@ ONCE_IN_A_LIFE = (
     f.Closed,
 )
 
-#: The least notice in this fleet, where no group has set its own for Terminate.
+#: The minimum notice in this fleet, where no group sets its own for Terminate.
 PROMISED = {
     EventType.FREEZE: timedelta(minutes=15),
     EventType.REBOOT: timedelta(minutes=15),
@@ -44,7 +44,7 @@ BySomebody = (
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a command that has returned left behind: `count` facts of a `kind`."""
+    """Facts that a successful command must leave: `count` of a `kind`."""
 
     kind: type[BySomebody]
     by: str
@@ -54,7 +54,7 @@ class Promise:
 def check(
     system: System, promises: Sequence[Promise], works: Sequence[Work], story: str
 ) -> None:
-    """Assert every truth; `story` says whose it is."""
+    """Assert every invariant; `story` is named in failures."""
     entries = system.store.facts(0, 1_000_000)
     facts = [entry.fact for entry in entries]
     positions = [entry.position for entry in entries]
@@ -74,12 +74,12 @@ def check(
 
 
 def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
-    """The journal, replayed, gives the state that was saved."""
+    """Check that the replayed journal gives the stored state."""
     replayed = lifecycle.replay(facts)
     with system.store.snapshot() as snapshot:
         fleet, live = snapshot.fleet(), snapshot.slice(None)
         assert snapshot.position() == len(facts), f"{story}: the counter is wrong"
-    for what, told, kept in (
+    for what, expected, kept in (
         ("hosts", replayed.hosts, fleet.hosts),
         ("groups", _unasked(replayed.groups), _unasked(fleet.groups)),
         ("VMs", replayed.vms, fleet.vms),
@@ -91,36 +91,43 @@ def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
         ),
         ("outages", _that_matter(replayed.outages, live), live.outages),
     ):
-        assert told == kept, f"{story}: the journal tells of other {what}"
+        assert expected == kept, f"{story}: the journal tells of other {what}"
 
 
 def _unasked(groups: Mapping[str, Group]) -> Mapping[str, Group]:
-    """Groups without their last request, which is noted and not journaled."""
-    return {name: replace(each, last_request=None) for name, each in groups.items()}
+    """Return groups without their last request, which is not journaled."""
+    return {name: replace(group, last_request=None) for name, group in groups.items()}
 
 
 def _that_matter(outages: Sequence[Outage], live: Slice) -> Sequence[Outage]:
-    """The outages that some notice or silence of `live` reaches back to."""
-    reach = [each.announced_at for each in live.maintenances.values()]
-    reach += [each.last_request for each in live.groups.values() if each.last_request]
-    return tuple(each for each in outages if reach and each.until > min(reach))
+    """Return the outages that a notice or an idle period of `live` reaches back to."""
+    reach = [item.announced_at for item in live.maintenances.values()]
+    reach += [item.last_request for item in live.groups.values() if item.last_request]
+    return tuple(item for item in outages if reach and item.until > min(reach))
 
 
 def check_moments(system: System, story: str) -> None:
-    """What waits for its time, or its notice, will be found when that has come."""
+    """Check that all waiting maintenance is found when its time or notice has come."""
     with system.store.snapshot() as snapshot:
         now, live = system.engine.now(snapshot), snapshot.slice(None)
-        for each in live.maintenances.values():
-            if each.phase is not Phase.SCHEDULED or each.is_approved:
+        for maintenance in live.maintenances.values():
+            if maintenance.phase is not Phase.SCHEDULED or maintenance.is_approved:
                 continue
-            promised = PROMISED[each.type] - served(each, now, live.outages)
-            moment = max(each.not_before, now + (ZERO if exempt(each) else promised))
-            found = {due.id for due in snapshot.due(moment)}
-            assert moment <= now or each.id in found, f"{story}: {each.id} is forgotten"
+            promised = PROMISED[maintenance.type] - served(
+                maintenance, now, live.outages
+            )
+            moment = max(
+                maintenance.not_before,
+                now + (ZERO if exempt(maintenance) else promised),
+            )
+            due_ids = {due.id for due in snapshot.due(moment)}
+            assert moment <= now or maintenance.id in due_ids, (
+                f"{story}: {maintenance.id} is forgotten"
+            )
 
 
 def check_documents(system: System, story: str) -> None:
-    """Documents kept current are those that a new reader makes."""
+    """Check that current documents equal those of a new reader."""
     plane = Plane()
     Documents(system.store, plane.hand_over).open()
     system.documents.catch_up()
@@ -128,7 +135,7 @@ def check_documents(system: System, story: str) -> None:
 
 
 def check_lives(facts: Iterable[f.Fact], story: str) -> None:
-    """Nothing happens twice that happens once, and time goes on."""
+    """Check that unique facts are not repeated and that time never goes back."""
     seen: Counter[tuple[object, ...]] = Counter()
     last = None
     for fact in facts:
@@ -141,36 +148,42 @@ def check_lives(facts: Iterable[f.Fact], story: str) -> None:
         if isinstance(fact, f.Published):
             seen[f.Published, fact.audience, fact.epoch, fact.incarnation] += 1
         if isinstance(fact, f.Seen):
-            seen.update((each.event, each.vm) for each in fact.sights)
+            seen.update((sight.event, sight.vm) for sight in fact.sights)
     twice = [what for what, count in seen.items() if count > 1]
     assert not twice, f"{story}: {twice} happened twice"
 
 
 def check_notice(facts: Sequence[f.Fact], story: str) -> None:
-    """Nobody is taken by surprise: what nobody approved was shown long enough."""
+    """Check that unapproved maintenance was shown long enough before its start."""
     replayed = lifecycle.replay(facts)
     last = None
     for outage in replayed.outages:
         assert last is None or last.until <= outage.since, f"{story}: {outage} again"
         last = outage
-    for each in replayed.maintenances.values():
-        if each.started_at is None or each.is_approved or exempt(each):
+    for maintenance in replayed.maintenances.values():
+        if (
+            maintenance.started_at is None
+            or maintenance.is_approved
+            or exempt(maintenance)
+        ):
             continue
-        shown = served(each, each.started_at, replayed.outages)
-        assert shown >= PROMISED[each.type], f"{story}: {each.id} had {shown}"
+        shown = served(maintenance, maintenance.started_at, replayed.outages)
+        assert shown >= PROMISED[maintenance.type], (
+            f"{story}: {maintenance.id} had {shown}"
+        )
 
 
 def exempt(maintenance: Maintenance) -> bool:
-    """Whether nobody was promised any notice."""
+    """Return whether no notice was promised."""
     return maintenance.emergency or maintenance.at_once
 
 
 def served(
     maintenance: Maintenance, until: datetime, outages: Iterable[Outage]
 ) -> timedelta:
-    """How long it could be read before `until`."""
+    """Return how long it could be read before `until`."""
     shown = until - maintenance.announced_at
-    for each in outages:
-        start = max(each.since, maintenance.announced_at)
-        shown -= max(min(each.until, until) - start, ZERO)
+    for outage in outages:
+        start = max(outage.since, maintenance.announced_at)
+        shown -= max(min(outage.until, until) - start, ZERO)
     return shown

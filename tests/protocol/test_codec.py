@@ -1,4 +1,4 @@
-"""Documents, approvals and dates: exact in writing, tolerant in reading."""
+"""Codec: exact encoding and tolerant decoding of documents and dates."""
 
 import json
 from dataclasses import replace
@@ -52,22 +52,22 @@ def written(event: ScheduledEvent) -> bytes:
 
 
 def read_event(**fields: object) -> ScheduledEvent:
-    """Read a document with one event that has these fields and an id."""
+    """Decode a document with one event that has an id and these fields."""
     body = {"DocumentIncarnation": 1, "Events": [{"EventId": "E0", **fields}]}
     (event,) = decode(json.dumps(body).encode()).events
     return event
 
 
-# --- writing -----------------------------------------------------------------
+# --- encoding ----------------------------------------------------------------
 
 
-def test_text_is_written_as_utf_8_and_not_escaped() -> None:
+def test_text_is_encoded_as_unescaped_utf_8() -> None:
     body = written(an_event(description="Wartung für Zürich 🛠"))
     assert "Wartung für Zürich 🛠".encode() in body
     assert b"\\u" not in body
 
 
-def test_the_body_is_one_line_without_spaces_between_its_parts() -> None:
+def test_the_body_is_one_line_without_whitespace() -> None:
     body = written(an_event(description="a\nb"))
     assert b"\n" not in body
     assert b'": ' not in body
@@ -82,36 +82,34 @@ def test_a_duration_of_zero_is_zero() -> None:
     assert written(an_event(duration=0)).endswith(b'"DurationInSeconds":0}]}')
 
 
-def test_no_not_before_is_an_empty_string() -> None:
+def test_a_missing_not_before_is_an_empty_string() -> None:
     assert b'"NotBefore":"",' in written(an_event(not_before=None))
 
 
-def test_events_are_a_list_even_if_there_are_none() -> None:
+def test_events_are_a_list_even_when_empty() -> None:
     assert encode(Document(incarnation=4), NEWEST) == (
         b'{"DocumentIncarnation":4,"Events":[]}'
     )
 
 
-# --- reading documents -------------------------------------------------------
+# --- decoding ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("body", [b"", b" ", b"\r\n"])
-def test_an_empty_body_means_that_nothing_is_scheduled(body: bytes) -> None:
+def test_an_empty_body_means_no_events(body: bytes) -> None:
     assert decode(body) == Document(incarnation=0)
 
 
 @pytest.mark.parametrize(
     ("text", "incarnation"), [("5", 5), ('"5"', 5), ('"-1"', -1), ("0", 0)]
 )
-def test_an_incarnation_is_read_as_a_number_or_as_text(
-    text: str, incarnation: int
-) -> None:
+def test_an_incarnation_may_be_a_number_or_text(text: str, incarnation: int) -> None:
     body = f'{{"DocumentIncarnation":{text},"Events":[]}}'
     assert decode(body.encode()).incarnation == incarnation
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"Events":null}', b'{"Events":[]}'])
-def test_missing_members_mean_that_nothing_is_scheduled(body: bytes) -> None:
+def test_missing_members_mean_no_events(body: bytes) -> None:
     assert decode(body) == Document(incarnation=0)
 
 
@@ -129,23 +127,23 @@ def test_missing_members_mean_that_nothing_is_scheduled(body: bytes) -> None:
         " Mon, 19 Sep 2016 18:29:47 GMT ",
     ],
 )
-def test_a_not_before_is_read_in_every_form_that_was_seen(not_before: str) -> None:
+def test_not_before_is_read_in_every_observed_format(not_before: str) -> None:
     assert read_event(NotBefore=not_before).not_before == MOMENT
 
 
 @pytest.mark.parametrize(
     "not_before", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"]
 )
-def test_a_not_before_in_a_year_that_is_none_in_utc_is_none(not_before: str) -> None:
+def test_a_not_before_outside_the_years_of_utc_is_none(not_before: str) -> None:
     assert read_event(NotBefore=not_before).not_before is None
 
 
 @pytest.mark.parametrize("not_before", ["", "  ", None, "soon", 1474309787, [], {}])
-def test_a_blank_or_strange_not_before_is_none(not_before: object) -> None:
+def test_a_blank_or_invalid_not_before_is_none(not_before: object) -> None:
     assert read_event(NotBefore=not_before).not_before is None
 
 
-def test_an_event_needs_nothing_but_its_id() -> None:
+def test_an_event_needs_only_its_id() -> None:
     assert read_event() == ScheduledEvent(id="E0", type="", status="", resources=())
 
 
@@ -154,12 +152,12 @@ def test_null_is_read_as_absent(member: str) -> None:
     assert read_event(**{member: None}) == read_event()
 
 
-def test_unknown_words_are_kept_as_text() -> None:
+def test_unknown_values_are_kept_as_text() -> None:
     event = read_event(EventType="Hop", EventStatus="Completed", EventSource="Moon")
     assert (event.type, event.status, event.source) == ("Hop", "Completed", "Moon")
 
 
-def test_known_words_are_read_as_such() -> None:
+def test_known_values_become_enum_members() -> None:
     event = read_event(EventType="Redeploy", EventStatus="Started", EventSource="User")
     assert event.type is EventType.REDEPLOY
     assert event.status is EventStatus.STARTED
@@ -191,12 +189,12 @@ def test_a_duration_of_minus_one_is_unknown(seconds: int, duration: int | None) 
         b'{"Events":[{"EventId":7}]}',
     ],
 )
-def test_what_is_no_document_is_malformed(body: bytes) -> None:
+def test_an_invalid_document_is_malformed(body: bytes) -> None:
     with pytest.raises(Malformed):
         decode(body)
 
 
-# --- there and back ----------------------------------------------------------
+# --- round trips -------------------------------------------------------------
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 moments = st.datetimes(
@@ -226,7 +224,7 @@ documents = st.builds(
 
 
 def as_shown(document: Document, version: ApiVersion) -> Document:
-    """What a reader of `version` learns of `document`, written out by hand."""
+    """Return what a client of `version` sees of `document`, derived by hand."""
     late = {EventType.PREEMPT: "2017-11-01", EventType.TERMINATE: "2019-01-01"}
     return replace(
         document,
@@ -248,12 +246,14 @@ def as_shown(document: Document, version: ApiVersion) -> Document:
 
 
 @given(document=documents, version=st.sampled_from(list(VERSIONS.values())))
-def test_what_is_written_is_read_back(document: Document, version: ApiVersion) -> None:
+def test_an_encoded_document_decodes_to_the_same(
+    document: Document, version: ApiVersion
+) -> None:
     assert decode(encode(document, version)) == as_shown(document, version)
 
 
 @given(body=st.binary() | st.text().map(str.encode))
-def test_reading_any_bytes_gives_a_document_or_says_that_they_are_malformed(
+def test_any_bytes_decode_to_a_document_or_are_malformed(
     body: bytes,
 ) -> None:
     try:
@@ -266,7 +266,7 @@ def test_reading_any_bytes_gives_a_document_or_says_that_they_are_malformed(
 # --- dates -------------------------------------------------------------------
 
 
-def test_dates_are_in_english_with_a_day_of_two_digits() -> None:
+def test_dates_are_in_english_with_a_two_digit_day() -> None:
     assert rfc1123(datetime(2024, 3, 6, 9, 2, 9, tzinfo=UTC)) == (
         "Wed, 06 Mar 2024 09:02:09 GMT"
     )
@@ -287,13 +287,13 @@ def test_dates_are_read_back(moment: datetime) -> None:
 
 
 @given(st.text(alphabet="0123456789,:-+. TZGMTJanMonSep") | st.text())
-def test_no_text_is_too_strange_to_be_no_date(text: str) -> None:
-    found = parse_date(text)
-    assert found is None or found.tzinfo is not None
+def test_parsing_arbitrary_text_as_a_date_never_fails(text: str) -> None:
+    parsed = parse_date(text)
+    assert parsed is None or parsed.tzinfo is not None
 
 
 @pytest.mark.parametrize(
     "text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
 )
-def test_a_date_that_utc_does_not_have_is_none(text: str) -> None:
+def test_a_date_outside_the_range_of_utc_is_none(text: str) -> None:
     assert parse_date(text) is None

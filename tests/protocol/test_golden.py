@@ -1,4 +1,4 @@
-"""Answers of a real endpoint: written byte for byte, and read back."""
+"""Golden files: recorded responses of a real endpoint, encoded and decoded."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,20 +40,20 @@ LIVE_MIGRATION = (
 
 
 def recorded(name: str, *path: str | int) -> object:
-    """Find what was recorded under `path` in the file `name`."""
-    found: object = json.loads((GOLDEN / f"{name}.json").read_text())
+    """Return the part at `path` of the recording `name`."""
+    value: object = json.loads((GOLDEN / f"{name}.json").read_text())
     for step in path:
         if isinstance(step, int):
-            assert isinstance(found, Sequence)
-            found = found[step]
+            assert isinstance(value, Sequence)
+            value = value[step]
         else:
-            assert isinstance(found, Mapping)
-            found = found[step]
-    return found
+            assert isinstance(value, Mapping)
+            value = value[step]
+    return value
 
 
 def recorded_bytes(name: str, *path: str | int) -> bytes:
-    """Find text that was recorded as it came."""
+    """Return text as it was recorded, encoded."""
     text = recorded(name, *path)
     assert isinstance(text, str)
     return text.encode()
@@ -64,14 +64,14 @@ def compact(value: object) -> bytes:
 
 
 def compact_event(event: object) -> bytes:
-    """Write a recorded event compactly, in the order of a real endpoint."""
+    """Encode a recorded event compactly, in the field order of a real endpoint."""
     assert isinstance(event, Mapping)
     assert set(event) <= set(OBSERVED_ORDER)
     return compact({name: event[name] for name in OBSERVED_ORDER if name in event})
 
 
 def compact_document(body: object) -> bytes:
-    """Write a recorded document compactly, in the order of a real endpoint."""
+    """Encode a recorded document compactly, in the field order of a real endpoint."""
     assert isinstance(body, Mapping)
     events = b",".join(compact_event(event) for event in body["Events"])
     incarnation = compact(body["DocumentIncarnation"])
@@ -82,11 +82,11 @@ def a_document(incarnation: int, *events: ScheduledEvent) -> Document:
     return Document(incarnation=incarnation, events=events)
 
 
-# --- bytes as they came ------------------------------------------------------
+# --- byte-exact recordings ---------------------------------------------------
 
 
 @pytest.mark.parametrize("version", VERSIONS.values(), ids=VERSIONS)
-def test_the_empty_document_is_the_recorded_one_in_every_version(
+def test_the_empty_document_matches_the_recording_in_every_version(
     version: ApiVersion,
 ) -> None:
     raw = recorded_bytes("empty_document", "raw")
@@ -95,7 +95,7 @@ def test_the_empty_document_is_the_recorded_one_in_every_version(
     assert decode(raw) == empty
 
 
-def test_the_recorded_empty_body_means_that_nothing_is_scheduled() -> None:
+def test_the_recorded_empty_body_means_no_events() -> None:
     assert decode(recorded_bytes("empty_body_200", "raw")) == Document(incarnation=0)
 
 
@@ -116,7 +116,7 @@ def test_the_recorded_empty_body_means_that_nothing_is_scheduled() -> None:
         ),
     ],
 )
-def test_a_preempt_of_2019_08_01_is_written_and_read_as_recorded(
+def test_a_preempt_of_2019_08_01_matches_the_recording(
     name: str, event_id: str, resource: str, not_before: datetime
 ) -> None:
     preempt = a_document(
@@ -135,7 +135,7 @@ def test_a_preempt_of_2019_08_01_is_written_and_read_as_recorded(
     assert decode(raw) == preempt
 
 
-def test_a_terminate_of_2019_08_01_begins_as_recorded() -> None:
+def test_a_terminate_of_2019_08_01_matches_the_recorded_beginning() -> None:
     terminate = a_document(
         1,
         ScheduledEvent(
@@ -149,18 +149,16 @@ def test_a_terminate_of_2019_08_01_begins_as_recorded() -> None:
     assert encode(terminate, VERSIONS["2019-08-01"]).startswith(beginning)
 
 
-def test_a_document_that_is_cut_off_is_malformed() -> None:
+def test_a_truncated_document_is_malformed() -> None:
     beginning = recorded_bytes("2019-08-01_terminate_scheduled_fragment", "raw_prefix")
     with pytest.raises(Malformed):
         decode(beginning)
 
 
-# --- documents whose fields were printed -------------------------------------
+# --- recordings rebuilt from printed fields ----------------------------------
 
 
-def test_a_redeploy_of_2017_03_01_has_an_underscore_and_the_date_of_the_recording() -> (
-    None
-):
+def test_a_redeploy_of_2017_03_01_has_an_underscore_and_the_recorded_date() -> None:
     redeploy = ScheduledEvent(
         id="762D06A2-8289-469B-AB27-4D26C9C745B3",
         type=EventType.REDEPLOY,
@@ -174,7 +172,7 @@ def test_a_redeploy_of_2017_03_01_has_an_underscore_and_the_date_of_the_recordin
     assert written == b'{"DocumentIncarnation":7,"Events":[%b]}' % event
 
 
-def test_a_recording_without_an_incarnation_is_read() -> None:
+def test_a_recording_without_an_incarnation_is_decoded() -> None:
     name = "2017-03-01_redeploy_scheduled_underscore"
     document = decode(compact(recorded(name, "rebuilt")))
     assert document == a_document(
@@ -189,7 +187,7 @@ def test_a_recording_without_an_incarnation_is_read() -> None:
     )
 
 
-def test_two_reboots_of_2017_08_01_are_written_and_read_in_their_order() -> None:
+def test_two_reboots_of_2017_08_01_keep_their_order() -> None:
     first = ScheduledEvent(
         id="28512AF7-C957-4500-9BC4-842D6FB531E4",
         type=EventType.REBOOT,
@@ -252,7 +250,7 @@ def test_a_reboot_without_description_is_the_same_in_three_versions(
         ),
     ],
 )
-def test_a_freeze_that_has_started_has_a_blank_not_before(
+def test_a_started_freeze_has_a_blank_not_before(
     place: int, incarnation: int, event_id: str, resource: str, duration: int
 ) -> None:
     freeze = a_document(
@@ -260,10 +258,10 @@ def test_a_freeze_that_has_started_has_a_blank_not_before(
     )
     body = recorded("2020-07-01_freeze_started_aks", "documents", place, "body")
     assert encode(freeze, VERSIONS["2020-07-01"]) == compact_document(body)
-    assert decode(compact(body)) == freeze  # in the order in which it was logged
+    assert decode(compact(body)) == freeze  # in the order of the log
 
 
-def test_a_freeze_recorded_alone_is_written_and_read() -> None:
+def test_a_freeze_recorded_alone_matches() -> None:
     freeze = a_document(
         33,
         a_started_freeze(
@@ -298,7 +296,7 @@ def a_started_freeze(event_id: str, resource: str, *, duration: int) -> Schedule
         (2, EventStatus.STARTED, None),
     ],
 )
-def test_a_live_migration_is_written_and_read_as_recorded(
+def test_a_live_migration_matches_the_recording(
     place: int, status: EventStatus, not_before: datetime | None
 ) -> None:
     migration = a_document(
@@ -329,7 +327,7 @@ def test_a_live_migration_is_written_and_read_as_recorded(
         ("2020-07-01_user_reboot_lifecycle", ("timeline", 4, "body"), 4),
     ],
 )
-def test_before_and_after_an_event_the_document_is_empty(
+def test_the_document_is_empty_before_and_after_an_event(
     name: str, path: tuple[str | int, ...], incarnation: int
 ) -> None:
     empty = Document(incarnation=incarnation)
@@ -374,7 +372,7 @@ def test_before_and_after_an_event_the_document_is_empty(
         ),
     ],
 )
-def test_a_user_reboot_of_unknown_duration_is_written_and_read_as_recorded(
+def test_a_user_reboot_of_unknown_duration_matches_the_recording(
     name: str, path: tuple[str | int, ...], event: ScheduledEvent
 ) -> None:
     reboot = a_document(2, event)
@@ -385,8 +383,8 @@ def test_a_user_reboot_of_unknown_duration_is_written_and_read_as_recorded(
     assert decode(raw) == reboot
 
 
-def test_every_recorded_document_is_used_here() -> None:
+def test_every_recording_is_used_here() -> None:
     source = Path(__file__).read_text()
-    names = {each.stem for each in GOLDEN.glob("20*.json")}
+    names = {path.stem for path in GOLDEN.glob("20*.json")}
     assert names
     assert {name for name in names if f'"{name}"' not in source} == set()

@@ -1,4 +1,4 @@
-"""The tree of /metadata/instance, version by version."""
+"""The /metadata/instance tree in each version."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ import pytest
 from forewarn.protocol.instance import Node, compute
 from forewarn.protocol.versions import INSTANCE_VERSIONS
 
-#: What each version has that the one before has not, written down by hand.
+#: Fields that each version adds to its predecessor, listed by hand.
 NEW = {
     "2017-03-01": "location name offer osType platformFaultDomain platformUpdateDomain"
     " publisher sku version vmId vmSize",
@@ -56,7 +56,7 @@ NEW = {
 
 
 def paths(node: Node, path: str = "") -> Iterator[str]:
-    """Name every value; lists end with brackets."""
+    """Yield the path of every value; paths of lists end with brackets."""
     if isinstance(node, Mapping):
         for name, inner in node.items():
             yield from paths(inner, f"{path}.{name}" if path else name)
@@ -75,26 +75,26 @@ def objects(node: Node) -> Iterator[Mapping[str, Node]]:
             yield from objects(inner)
 
 
-def test_the_first_version_has_what_is_written_down() -> None:
+def test_the_first_version_has_the_listed_fields() -> None:
     assert empty(INSTANCE_VERSIONS[0]) == set(NEW["2017-03-01"].split())
 
 
 @pytest.mark.parametrize("number", range(1, len(INSTANCE_VERSIONS)))
-def test_each_version_adds_what_is_written_down(number: int) -> None:
+def test_each_version_adds_the_listed_fields(number: int) -> None:
     before, version = INSTANCE_VERSIONS[number - 1 : number + 1]
     assert empty(version) - empty(before) == set(NEW.get(version, "").split())
 
 
 @pytest.mark.parametrize("number", range(1, len(INSTANCE_VERSIONS)))
-def test_no_version_takes_anything_away(number: int) -> None:
+def test_no_version_removes_a_field(number: int) -> None:
     before, version = INSTANCE_VERSIONS[number - 1 : number + 1]
     assert empty(before) <= empty(version)
 
 
 @pytest.mark.parametrize("version", INSTANCE_VERSIONS)
-def test_everything_is_ordered_by_name(version: str) -> None:
-    for each in objects(compute({}, version)):
-        assert [*each] == sorted(each)
+def test_fields_are_sorted_by_name(version: str) -> None:
+    for node in objects(compute({}, version)):
+        assert [*node] == sorted(node)
 
 
 def test_a_value_is_put_in_its_place() -> None:
@@ -104,12 +104,12 @@ def test_a_value_is_put_in_its_place() -> None:
     assert tree["osProfile"] == {"adminUsername": "", "computerName": "b"}
 
 
-def test_a_value_that_the_version_does_not_have_is_left_out() -> None:
+def test_a_value_unknown_to_the_version_is_omitted() -> None:
     tree = compute({"zone": "1", "osProfile": {"computerName": "b"}}, "2017-10-01")
     assert tree.keys().isdisjoint({"zone", "osProfile"})
 
 
-def test_what_is_put_in_stays_in_one_answer() -> None:
+def test_values_do_not_leak_into_other_responses() -> None:
     compute({"name": "a", "osProfile": {"computerName": "b"}}, "2021-02-01")
     tree = compute({}, "2021-02-01")
     assert tree["name"] == ""

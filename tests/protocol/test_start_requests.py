@@ -1,4 +1,4 @@
-"""The body of a POST: which events it approves, and what is refused."""
+"""Start requests: which events a POST body approves, and what is refused."""
 
 import pytest
 from hypothesis import given
@@ -8,13 +8,13 @@ from forewarn.errors import Malformed
 from forewarn.protocol.codec import decode_start_requests, encode_start_requests
 
 
-def test_approvals_are_written_in_the_form_that_is_documented() -> None:
+def test_approvals_are_encoded_as_documented() -> None:
     assert encode_start_requests(["A", "B"]) == (
         b'{"StartRequests":[{"EventId":"A"},{"EventId":"B"}]}'
     )
 
 
-def test_an_id_with_half_a_character_can_be_approved() -> None:
+def test_an_id_with_a_lone_surrogate_can_be_approved() -> None:
     body = encode_start_requests(["X\ud800"])
     assert decode_start_requests(body) == ("X\ud800",)
 
@@ -24,7 +24,7 @@ def test_several_events_are_approved_in_the_order_given() -> None:
     assert decode_start_requests(body) == ("B", "A")
 
 
-def test_ids_are_read_in_upper_case_and_each_once() -> None:
+def test_ids_are_uppercased_and_deduplicated() -> None:
     body = b'{"StartRequests":[{"EventId":"ab-1"},{"EventId":"Ab-1"}]}'
     assert decode_start_requests(body) == ("AB-1",)
 
@@ -38,12 +38,12 @@ def test_ids_are_read_in_upper_case_and_each_once() -> None:
         b' {"StartRequests" : [ {"EventId" : "A", "More": 1} ], "Other": null}\n',
     ],
 )
-def test_keys_are_read_in_any_case_and_others_are_ignored(body: bytes) -> None:
+def test_keys_ignore_case_and_unknown_keys_are_skipped(body: bytes) -> None:
     assert decode_start_requests(body) == ("A",)
 
 
 @pytest.mark.parametrize("incarnation", ["5", '"5"', "null", "-1", "[]", '"stale"'])
-def test_the_incarnation_that_old_clients_send_is_ignored(incarnation: str) -> None:
+def test_the_incarnation_sent_by_old_clients_is_ignored(incarnation: str) -> None:
     body = (
         f'{{"DocumentIncarnation":{incarnation},"StartRequests":[{{"EventId":"A"}}]}}'
     )
@@ -68,7 +68,7 @@ def test_a_body_that_is_not_json_is_malformed(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"A"', b"5", b"null", b"true"])
-def test_a_body_that_is_no_object_is_malformed(body: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_malformed(body: bytes) -> None:
     with pytest.raises(Malformed):
         decode_start_requests(body)
 
@@ -106,7 +106,7 @@ def test_without_a_list_of_start_requests_a_body_is_malformed(body: bytes) -> No
         '{"EventId":""}',
     ],
 )
-def test_one_request_without_a_text_as_id_makes_the_body_malformed(
+def test_one_request_without_a_text_id_makes_the_body_malformed(
     request_: str,
 ) -> None:
     body = f'{{"StartRequests":[{{"EventId":"A"}},{request_}]}}'
@@ -120,13 +120,13 @@ def test_deep_nesting_is_malformed(opening: bytes) -> None:
         decode_start_requests(opening * 20_000)
 
 
-def test_an_integer_without_end_is_malformed() -> None:
+def test_a_huge_integer_is_malformed() -> None:
     body = b'{"DocumentIncarnation":%b,"StartRequests":[{"EventId":"A"}]}'
     with pytest.raises(Malformed):
         decode_start_requests(body % (b"9" * 60_000))
 
 
 @given(ids=st.lists(st.uuids().map(str), min_size=1))
-def test_approvals_that_are_written_are_read_back(ids: list[str]) -> None:
+def test_encoded_approvals_decode_to_the_same(ids: list[str]) -> None:
     read = decode_start_requests(encode_start_requests(ids))
-    assert read == tuple(dict.fromkeys(each.upper() for each in ids))
+    assert read == tuple(dict.fromkeys(event_id.upper() for event_id in ids))

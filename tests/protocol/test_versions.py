@@ -29,7 +29,7 @@ ALL = (
     "2020-07-01",
 )
 
-#: What each version writes of one and the same Reboot.
+#: How each version encodes one and the same Reboot.
 REBOOT = {
     "2017-03-01": '"Resources":["_vm0"],"NotBefore":"2016-09-19T18:29:47Z"}',
     "2017-08-01": '"Resources":["vm0"],"NotBefore":"Mon, 19 Sep 2016 18:29:47 GMT"}',
@@ -111,7 +111,7 @@ def test_a_version_shows_only_the_types_it_knows(
 
 
 @pytest.mark.parametrize("version", ["2017-03-01", "2017-08-01"])
-def test_a_hidden_event_leaves_its_neighbors_and_the_incarnation_alone(
+def test_a_hidden_event_does_not_affect_others_or_the_incarnation(
     version: str,
 ) -> None:
     shown = an_event(EventType.FREEZE)
@@ -119,7 +119,7 @@ def test_a_hidden_event_leaves_its_neighbors_and_the_incarnation_alone(
     assert both == written(version, shown)
 
 
-def test_only_iaas_names_carry_the_underscore_of_2017_03_01() -> None:
+def test_only_iaas_names_have_the_underscore_of_2017_03_01() -> None:
     event = an_event(
         resources=("vm0", "FrontEnd_IN_0", "vm1"), paas=frozenset({"FrontEnd_IN_0"})
     )
@@ -133,7 +133,7 @@ def test_no_later_version_has_underscores(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_the_date_form_can_be_overridden(version: str) -> None:
+def test_the_date_format_can_be_overridden(version: str) -> None:
     document = Document(incarnation=1, events=(an_event(),))
     rfc = encode(document, VERSIONS[version], DateForm.RFC1123)
     iso = encode(document, VERSIONS[version], DateForm.ISO8601)
@@ -141,12 +141,14 @@ def test_the_date_form_can_be_overridden(version: str) -> None:
     assert b'"NotBefore":"2016-09-19T18:29:47Z"' in iso
 
 
-def test_only_2017_03_01_takes_a_post_without_the_metadata_header() -> None:
-    lenient = [each.name for each in VERSIONS.values() if not each.header_on_post]
+def test_only_2017_03_01_accepts_a_post_without_the_metadata_header() -> None:
+    lenient = [
+        version.name for version in VERSIONS.values() if not version.header_on_post
+    ]
     assert lenient == ["2017-03-01"]
 
 
-def test_instance_metadata_has_versions_of_its_own() -> None:
+def test_instance_metadata_has_its_own_versions() -> None:
     missing = [version for version in ALL if version not in INSTANCE_VERSIONS]
     assert missing == ["2017-11-01", "2019-01-01", "2019-04-01", "2020-07-01"]
     assert len(INSTANCE_VERSIONS) == 35
