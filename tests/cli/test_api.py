@@ -42,9 +42,7 @@ def test_error_without_a_problem_document_is_reported_by_its_status(
 
 def test_unreachable_service_is_reported(capsys: Capture) -> None:
     with socket.socket() as taken:
-        taken.bind(
-            ("127.0.0.1", 0)
-        )  # bound but not listening, so nothing else gets the port
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: port stays ours
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         assert cli.main(["clock", "show", "--url", url]) == 1
     assert capsys.readouterr().err == (

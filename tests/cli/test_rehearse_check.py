@@ -23,8 +23,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_good_file_is_ok(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "--check", "good.toml"]) == 0
-    # The program polls at all, one expectation in a step, and the program keeps
-    # running.
+    # It polls at all, one expectation in a step, and it keeps running.
     assert capsys.readouterr().out == "good.toml: ok, 2 steps, 3 expectations\n"
 
 

@@ -197,9 +197,7 @@ def test_freeze_pauses_all_vms_together(cloud: Cloud) -> None:
 
 def test_freeze_that_takes_too_long_is_ended_and_the_vm_runs(cloud: Cloud) -> None:
     cloud.keeps("node-a", "100")
-    (
-        cloud.folder / "slow"
-    ).touch()  # the command that resumes the VM outlives the script
+    (cloud.folder / "slow").touch()  # the resume command outlives the script
     (failure,) = cloud.carry_out(EventType.FREEZE, "100", duration=60, timeout=1)
     assert failure.detail == "took longer than 1 s"
     until(lambda: cloud.state("node-a", "100") == cloud.running)

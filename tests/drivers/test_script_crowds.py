@@ -63,9 +63,7 @@ def test_supervisor_killed_in_the_middle_of_a_report_leaves_nothing_behind(
     text = f"{AT_LENGTH}{kill}\n{tell_pid(pipe)}time.sleep({LONG})\n"
     results = run(text).carry_out(a_work(*MANY))
     first = next(results)
-    pid = int(
-        pipe.read_text()
-    )  # by now the script has written more than the pipe holds
+    pid = int(pipe.read_text())  # by now, more was written than the pipe holds
     rest = reports([first, *results])
     assert {report.vm for report in rest} == {*MANY}
     assert rest[-1].detail == "its attendant was killed"

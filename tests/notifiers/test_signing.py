@@ -26,7 +26,7 @@ def is_genuine() -> Check:
     lines = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (code,) = [block for block in lines if "def is_genuine" in block]
     names: dict[str, Check] = {}
-    exec(code, names)  #  # defines one function
+    exec(code, names)  # defines one function
     return names["is_genuine"]
 
 

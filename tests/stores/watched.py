@@ -1,4 +1,4 @@
-"""Connections on which something happens before every statement."""
+"""SQLite connections that call a function before every statement."""
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,10 @@ Values = Mapping[str, str | int | None]
 
 
 def watched(before: Callable[[str], None]) -> Connect:
-    """Connect so that `before` is called with each statement; it may raise."""
+    """Return a function that connects and calls `before` with each statement.
+
+    `before` may raise an exception, which fails the statement.
+    """
 
     class Cursor(sqlite3.Cursor):
         def execute(  # type: ignore[override]  # only what the store hands over

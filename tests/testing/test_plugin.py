@@ -154,9 +154,7 @@ def run_alone(
 def test_project_with_warnings_as_errors_can_use_every_feature(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(
-        "FOREWARN_CLOCK", "x60"
-    )  # a setting of the service, ignored by tests
+    monkeypatch.setenv("FOREWARN_CLOCK", "x60")  # ignored by tests
     pytester.makeini(STRICT)
     pytester.makefile(".toml", fleet=FLEET)
     pytester.makepyfile(PASSING)

@@ -29,9 +29,7 @@ def names(part: str) -> set[str]:
 def test_page_lists_exactly_the_public_attributes(kind: type) -> None:
     public = {name for name in dir(kind) if not name.startswith("_")}
     expected = {name for name in public if not ELSEWHERE.fullmatch(name)}
-    own = (
-        {"id"} if kind is Event else set()
-    )  # an instance attribute, so dir() of the class lacks it
+    own = {"id"} if kind is Event else set()  # set on instances, so not in dir()
     assert names(the_part(kind.__name__)) == expected | own
 
 

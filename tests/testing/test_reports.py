@@ -68,9 +68,7 @@ def test_junit_counts_expectations() -> None:
     ]
     failure = cases[1].find("failure")
     assert failure is not None
-    assert (
-        failure.get("message") == "<no>"
-    )  # without characters that XML does not allow
+    assert failure.get("message") == "<no>"  # without characters invalid in XML
     assert "ab" in (suite.findtext("system-out") or "")
 
 
