@@ -148,7 +148,7 @@ def _of_workflow() -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _of_page(page: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the commands that a page tells its reader to type."""
+    """Yield the forewarn commands that a page shows."""
     for block in re.findall(r"^```\w+\n(.*?)^```", page.read_text(), re.M | re.S):
         for line in block.replace("\\\n", " ").splitlines():
             yield from _of_line(page.name, line.removeprefix("$ "))

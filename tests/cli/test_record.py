@@ -49,7 +49,7 @@ ENDS = is_ended_by(signal.SIGTERM)
 
 
 def record(path: Path, acts: Sequence[Act], *words: str) -> int:
-    """Record a scripted service; its second request asks for the VM's name."""
+    """Record a scripted service; the second request reads the VM's name."""
     with a_service(*acts) as service:
         more = ["--endpoint", service.url, "--poll", "0.001", *words]
         return cli.main(["record", "-o", str(path), *more])

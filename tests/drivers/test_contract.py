@@ -18,7 +18,7 @@ SECRETS = {"FOREWARN_TOKEN": "t", "FOREWARN_STORE": "postgresql://u:p@db/x"}
 def judged(
     *told: str, timeout: float = 3600, **ended: object
 ) -> list[Printed | Sequence[Report]]:
-    return [*judge(a_work(), {*told}, Ended(**ended), timeout)]  # type: ignore[arg-type]  # one of its fields
+    return [*judge(a_work(), {*told}, Ended(**ended), timeout)]  # type: ignore[arg-type]  # any fields of Ended
 
 
 def detail(*told: str, timeout: float = 3600, **ended: object) -> str:

@@ -50,7 +50,7 @@ def test_defaults_are_as_documented() -> None:
     assert (target.secrets, dict(target.headers)) == ((), {})
 
 
-def test_the_usual_facts_are_facts() -> None:
+def test_default_facts_are_valid() -> None:
     assert {*KINDS} > USUAL
 
 
@@ -173,10 +173,10 @@ def test_name_of_a_webhook_has_its_host_and_is_stable() -> None:
     long = f"https://{'x' * 200}.example/hook"
     urls = [URL, f"{URL}?a=1", "http://[::1]:9/", long]
     config = load(Sources(flags={"webhook": urls}, environment=HOME))
-    names = [each.name for each in config.notify_targets]
+    names = [item.name for item in config.notify_targets]
     assert names[0] == "ops.example-bf313edbebc2"
     assert len({*names}) == 4
-    assert all(len(each) <= 50 for each in names)
+    assert all(len(item) <= 50 for item in names)
 
 
 def test_webhook_given_twice_is_one_target() -> None:

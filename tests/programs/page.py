@@ -1,7 +1,8 @@
 """The page on 169.254.169.254, and the code blocks in it.
 
-The label after the three backticks says how a block is used: `sh hypervisor rules` is
-run on the hypervisor to load the rules, `nft bridge.nft` is a file of that name.
+The label after the three backticks determines how a block is used: `sh hypervisor
+rules` is run on the hypervisor to load the rules, `nft bridge.nft` is a file of that
+name.
 """
 
 import re

@@ -54,7 +54,7 @@ def test_only_the_group_sees_the_event(site: Site) -> None:
     event = site.announce("freeze", "db-0")
     for machine in ("db-0", "db-1"):
         _, document = curl(site, machine, URL)
-        assert event in [each["EventId"] for each in document["Events"]]
+        assert event in [shown["EventId"] for shown in document["Events"]]
     assert curl(site, "lone", URL)[1]["Events"] == []
 
 

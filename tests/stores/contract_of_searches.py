@@ -26,7 +26,7 @@ from forewarn.ports import Store
 def positions(store: Store, **asked: object) -> list[int]:
     where = {"after": 0, "until": 100, "limit": 100, **asked}
     with store.snapshot() as snapshot:
-        entries = snapshot.facts(**where)  # type: ignore[arg-type]  # as the test says
+        entries = snapshot.facts(**where)  # type: ignore[arg-type]  # arguments of the test
     return [entry.position for entry in entries]
 
 

@@ -15,14 +15,14 @@ def watched(before: Callable[[str], None]) -> Connect:
     """
 
     class Cursor(sqlite3.Cursor):
-        def execute(  # type: ignore[override]  # only what the store hands over
+        def execute(  # type: ignore[override]  # only the types the store uses
             self, sql: str, parameters: Values | tuple[()] = ()
         ) -> "Cursor":
             before(sql)
             super().execute(sql, parameters)
             return self
 
-        def executemany(  # type: ignore[override]  # only what the store hands over
+        def executemany(  # type: ignore[override]  # only the types the store uses
             self, sql: str, parameters: Sequence[Values]
         ) -> "Cursor":
             before(sql)
@@ -30,7 +30,7 @@ def watched(before: Callable[[str], None]) -> Connect:
             return self
 
     class Connection(sqlite3.Connection):
-        def cursor(self, factory: object = None) -> Cursor:  # type: ignore[override]  # one kind only
+        def cursor(self, factory: object = None) -> Cursor:  # type: ignore[override]  # always the same class
             return super().cursor(Cursor)
 
     def connect(path: str) -> sqlite3.Connection:

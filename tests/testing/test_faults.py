@@ -239,7 +239,7 @@ def test_invalid_fault_is_refused_with_a_message(rehearsal: Rehearsal) -> None:
 
 
 def test_a_status_may_be_a_number(rehearsal: Rehearsal, client: Client) -> None:
-    rehearsal.fault(503, count=1)  # type: ignore[arg-type]  # as many write it
+    rehearsal.fault(503, count=1)  # type: ignore[arg-type]  # a common mistake, accepted
     with pytest.raises(Refused):
         client.document()
 

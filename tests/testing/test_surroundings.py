@@ -99,7 +99,7 @@ def test_invalid_arguments_are_refused_with_a_message(
 
 def test_vms_may_be_any_iterable() -> None:
     names = (f"vm-{number}" for number in range(2))
-    assert [*Rehearsal(vms=names).fleet.vms] == ["vm-0", "vm-1"]  # type: ignore[arg-type]  # as many write it
+    assert [*Rehearsal(vms=names).fleet.vms] == ["vm-0", "vm-1"]  # type: ignore[arg-type]  # a common mistake, accepted
 
 
 def test_unittest_can_enter_it_as_a_context() -> None:

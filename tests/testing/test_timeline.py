@@ -28,7 +28,7 @@ def a_poll(at: float, vm: str | None = "web-0", **changed: object) -> Asked:
         "status": 200,
         **changed,
     }
-    return Asked(**fields)  # type: ignore[arg-type]  # some are changed by name
+    return Asked(**fields)  # type: ignore[arg-type]  # overridden by keyword
 
 
 def an_announcement() -> f.Announced:
