@@ -1,6 +1,6 @@
-"""What the Dockerfile, the Compose file and the workflow say, read as their readers do.
+"""Parsers for the Dockerfile, the Compose file and the CI workflow.
 
-A command line is found wherever one of them has `forewarn` run.
+They also find every command line in which one of these files runs `forewarn`.
 """
 
 import json
@@ -26,31 +26,31 @@ PAGES = [
 
 _PROGRAM = "forewarn"
 
-#: Where a command ends, for a shell.
+#: Words that end a command in a shell.
 _ENDS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "2>&1", "#"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One instruction of a Dockerfile."""
+    """An instruction of a Dockerfile."""
 
     word: str
     rest: str
 
     @property
     def words(self) -> Sequence[str]:
-        """Its words, without options of the instruction itself."""
-        return [each for each in self.rest.split() if not each.startswith("--")]
+        """Return the words, without options of the instruction itself."""
+        return [word for word in self.rest.split() if not word.startswith("--")]
 
     @property
     def array(self) -> Sequence[str]:
-        """The JSON array that it has, or ends with."""
-        found: Sequence[str] = json.loads(self.rest[self.rest.index("[") :])
-        return found
+        """Return the JSON array in the instruction."""
+        items: Sequence[str] = json.loads(self.rest[self.rest.index("[") :])
+        return items
 
 
 def instructions() -> Sequence[Instruction]:
-    """Read the Dockerfile."""
+    """Parse the Dockerfile."""
     lines = [
         line
         for line in DOCKERFILE.read_text().splitlines()
@@ -62,46 +62,50 @@ def instructions() -> Sequence[Instruction]:
 
 
 def those(word: str) -> Sequence[Instruction]:
-    """Find every instruction that begins with `word`."""
-    return [each for each in instructions() if each.word == word]
+    """Return every instruction that begins with `word`."""
+    return [instruction for instruction in instructions() if instruction.word == word]
 
 
 def only(word: str) -> Instruction:
-    """Find the one instruction that begins with `word`."""
-    (found,) = those(word)
-    return found
+    """Return the only instruction that begins with `word`."""
+    (instruction,) = those(word)
+    return instruction
 
 
 def image_environment() -> Mapping[str, str]:
-    """Read the variables that the image sets."""
-    (made,) = those("ENV")
-    return dict(each.split("=", 1) for each in shlex.split(made.rest))
+    """Return the variables that the image sets."""
+    (instruction,) = those("ENV")
+    return dict(pair.split("=", 1) for pair in shlex.split(instruction.rest))
 
 
 def compose() -> Any:
-    """Read the Compose file."""
+    """Parse the Compose file."""
     return yaml.safe_load(COMPOSE.read_text())
 
 
 def parts_of(volume: str) -> tuple[str, str]:
-    """Part what is mounted from where it is mounted."""
+    """Split a volume into its source and its target."""
     source, target, *_ = volume.split(":")
     return source, target
 
 
 def config_of(*environments: Mapping[str, str]) -> Config:
-    """Put settings together as the service would in a container."""
-    merged = {name: value for each in environments for name, value in each.items()}
+    """Load the settings as the service would in a container."""
+    merged = {
+        name: value
+        for environment in environments
+        for name, value in environment.items()
+    }
     return load(Sources(environment=merged))
 
 
 def workflow() -> Any:
-    """Read the workflow."""
+    """Parse the workflow."""
     return yaml.safe_load(WORKFLOW.read_text())
 
 
 def steps() -> Iterator[Mapping[str, Any]]:
-    """Go through every step of every job."""
+    """Yield every step of every job."""
     for job in workflow()["jobs"].values():
         yield from job["steps"]
 
@@ -110,14 +114,14 @@ def steps() -> Iterator[Mapping[str, Any]]:
 
 
 def command_lines() -> Mapping[str, Sequence[str]]:
-    """Find every command line of forewarn, by where it stands."""
-    found = [
+    """Return every command line of forewarn, keyed by its location."""
+    lines = [
         *_of_dockerfile(),
         *_of_compose(),
         *_of_workflow(),
         *(line for page in PAGES for line in _of_page(page)),
     ]
-    return {f"{place}: {shlex.join(words)}": words for place, words in found}
+    return {f"{place}: {shlex.join(words)}": words for place, words in lines}
 
 
 def _of_dockerfile() -> Iterator[tuple[str, Sequence[str]]]:
@@ -144,14 +148,14 @@ def _of_workflow() -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _of_page(page: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    """Look at what a page lets its reader type, in a container or beside one."""
+    """Yield the forewarn commands that a page shows."""
     for block in re.findall(r"^```\w+\n(.*?)^```", page.read_text(), re.M | re.S):
         for line in block.replace("\\\n", " ").splitlines():
             yield from _of_line(page.name, line.removeprefix("$ "))
 
 
 def _of_line(place: str, line: str) -> Iterator[tuple[str, Sequence[str]]]:
-    """Find the command of a line; in `docker exec NAME forewarn ...` the last."""
+    """Yield the command in a line; the last one in `docker exec NAME forewarn ...`."""
     cut: list[str] = []
     for word in shlex.split(line, comments=True):
         if word in _ENDS:
@@ -172,7 +176,7 @@ def _behind_program(words: Sequence[str]) -> Sequence[str]:
 
 
 def variables() -> Mapping[str, Sequence[str]]:
-    """Find every variable of forewarn that is named, by file."""
+    """Return the names of forewarn's variables in each file."""
     files = [DOCKERFILE, COMPOSE, WORKFLOW, *PAGES]
     pattern = re.compile(r"\bFOREWARN_[A-Z0-9_]+")
     return {

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server: ours to stop, start and freeze, gone after the tests."""
+"""A private PostgreSQL server for tests, which they can stop, start and freeze."""
 
 import random
 import shutil
@@ -18,10 +18,10 @@ from urllib.parse import quote
 import psycopg
 from tests.postgres_binaries import Binaries, give_away, run, spawn, within_reach
 
-PASSWORD = "hush:h/u@sh"  # awkward in a URL, and to be found nowhere else
+PASSWORD = "hush:h/u@sh"  # awkward in a URL, and unique enough to search for in logs
 
-_DEADLINE = 30.0  # seconds for a start or a stop; they take one
-_PORTS = range(20_000, 30_000)  # below those that connections are made from
+_DEADLINE = 30.0  # seconds for a start or a stop, which normally take one
+_PORTS = range(20_000, 30_000)  # below the ephemeral ports
 _SETTINGS = (
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
@@ -34,7 +34,7 @@ _READY = b"ready to accept connections"
 
 @dataclass(slots=True, kw_only=True)
 class Server:
-    """One server, with a database `forewarn` that a role of that name owns."""
+    """A server with a database `forewarn`, owned by a role of that name."""
 
     binaries: Binaries
     folder: Path
@@ -45,18 +45,18 @@ class Server:
     scribe: Thread | None = None
 
     def start(self) -> None:
-        """Start it; return when it can be connected to."""
-        settings = [part for each in self.settings for part in ("-c", each)]
+        """Start the server; return when it accepts connections."""
+        settings = [part for setting in self.settings for part in ("-c", setting)]
         command = [f"{self.binaries.folder}/postgres", "-D", f"{self.folder}/data"]
         self.process = spawn([*command, *settings], self.folder)
-        told: Queue[bool] = Queue()
-        self.scribe = Thread(target=_write_down, args=(self.process, self.log, told))
+        ready: Queue[bool] = Queue()
+        self.scribe = Thread(target=_write_down, args=(self.process, self.log, ready))
         self.scribe.start()
-        assert told.get(timeout=_DEADLINE), self.log.read_text()
+        assert ready.get(timeout=_DEADLINE), self.log.read_text()
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Stop it until the block ends."""
+        """Stop the server until the block ends."""
         self.stop()
         try:
             yield
@@ -64,7 +64,7 @@ class Server:
             self.start()
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """Stop it, whoever is connected."""
+        """Stop the server, even if clients are connected."""
         process, self.process = self.process, None
         if process is None or self.scribe is None:
             return
@@ -75,7 +75,7 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """What it says."""
+        """Return the path of the server's log."""
         return self.folder / "log"
 
     def url(
@@ -87,28 +87,30 @@ class Server:
         port: int | None = None,
         schema: str | None = None,
     ) -> str:
-        """Where the store is; in a schema of its own, if it has one."""
+        """Return the URL of a store, in its own schema if `schema` is given."""
         place = f"{user}:{quote(password, safe='')}@127.0.0.1:{port or self.port}"
         option = f"?options=-csearch_path%3D{schema}" if schema else ""
         return f"postgresql://{place}/{database}{option}"
 
     def new_schema(self) -> str:
-        """Make a schema that nobody else uses."""
+        """Create a schema for one test."""
         name = f"s{next(self.numbers)}"
         self.run(f"CREATE SCHEMA {name} AUTHORIZATION forewarn")
         return name
 
     def run(self, *statements: str, database: str = "forewarn") -> list[object]:
-        """Run statements as the one who may do all; answer the last one's column."""
+        """Run statements as superuser; return the first column of the last one."""
         url = self.url(database, user="postgres")
         with psycopg.connect(url, autocommit=True) as connection:
-            done = [connection.execute(each.encode()) for each in statements][-1]
+            done = [connection.execute(statement.encode()) for statement in statements][
+                -1
+            ]
             return [row[0] for row in done.fetchall()] if done.description else []
 
 
 @contextmanager
 def a_server(found: Binaries, *settings: str) -> Iterator[Server]:
-    """Run a server with `settings` until the block ends; leave nothing behind."""
+    """Run a server with `settings` until the block ends, then delete all its files."""
     folder = Path(tempfile.mkdtemp(prefix="forewarn-postgres-"))
     try:
         (folder / "password").write_text(PASSWORD)
@@ -126,14 +128,14 @@ def a_server(found: Binaries, *settings: str) -> Iterator[Server]:
 
 
 def _initialize(found: Binaries, folder: Path) -> None:
-    """Make a cluster whose own order is not that of codes, if the server can."""
+    """Create a cluster whose collation differs from code point order, if possible."""
     command = [f"{found.folder}/initdb", "-D", f"{folder}/data", "-N", "-U", "postgres"]
     command += ["-A", "scram-sha-256", "--pwfile", f"{folder}/password"]
     command += ["-E", "UTF8", "--locale", "C.UTF-8"]
     by_language = ["--locale-provider", "icu", "--icu-locale", "en-US"]
     if run([*command, *by_language], folder)[0] != 0:
-        code, said = run(command, folder)
-        assert code == 0, said
+        code, errors = run(command, folder)
+        assert code == 0, errors
 
 
 def _on_a_free_port(found: Binaries, folder: Path, settings: Sequence[str]) -> Server:
@@ -159,7 +161,7 @@ def _prepare(server: Server) -> None:
 def _write_down(
     process: "subprocess.Popen[bytes]", log: Path, told: "Queue[bool]"
 ) -> None:
-    """Keep what it says; tell when it is ready, or never will be."""
+    """Copy the server's output to `log`; report to `told` whether it became ready."""
     assert process.stderr is not None
     with log.open("ab", buffering=0) as file:
         for line in process.stderr:

@@ -1,4 +1,4 @@
-"""Where the binaries of a PostgreSQL server are, and who runs them.
+"""Binaries of a PostgreSQL server, and the user that runs them.
 
 They are those of this machine, or else those of the wheel that `scripts/test` installs.
 `FOREWARN_TESTS_POSTGRES` names another folder of binaries, or none at all.
@@ -19,26 +19,28 @@ from forewarn.stores.postgres_connect import OLDEST
 
 MISSING = "no PostgreSQL server: install one, or run scripts/test"
 
-_DEADLINE = 30.0  # seconds; it takes one
+_DEADLINE = 30.0  # seconds; one is normally enough
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binaries:
-    """Where initdb and postgres are, and whose they are."""
+    """The folder of initdb and postgres, and their version."""
 
     folder: Path
     version: str
 
 
 def binaries() -> Binaries | None:
-    """Find a server that is new enough; the newest, if there are several."""
+    """Return a server that is new enough, preferring the newest; None if there
+    is none.
+    """
     chosen = os.environ.get("FOREWARN_TESTS_POSTGRES")
     for folder in [Path(chosen)] if chosen else _folders():
-        if all((folder / each).exists() for each in ("initdb", "postgres")):
-            found = Binaries(folder=folder, version=_version(folder))
-            if int(found.version.partition(".")[0]) >= OLDEST:
-                return found
+        if all((folder / name).exists() for name in ("initdb", "postgres")):
+            candidate = Binaries(folder=folder, version=_version(folder))
+            if int(candidate.version.partition(".")[0]) >= OLDEST:
+                return candidate
     return None
 
 
@@ -49,7 +51,7 @@ def _version(folder: Path) -> str:
 
 def _folders() -> Iterator[Path]:
     of_debian = Path("/usr/lib/postgresql").glob("*/bin")
-    yield from sorted(of_debian, key=lambda each: -float(each.parent.name))
+    yield from sorted(of_debian, key=lambda folder: -float(folder.parent.name))
     on_path = shutil.which("postgres")
     if on_path is not None:
         yield Path(on_path).resolve().parent
@@ -58,14 +60,14 @@ def _folders() -> Iterator[Path]:
         yield from sorted(Path(place).glob("pginstall*/bin"), reverse=True)
 
 
-# --- PostgreSQL refuses to be run by root ------------------------------------
+# --- PostgreSQL refuses to run as root ---------------------------------------
 
 
 def _somebody() -> "pwd.struct_passwd | None":
-    """Who runs the server; None: who runs the tests."""
+    """Return the user that runs the server, or None for the user of the tests."""
     if os.geteuid() != 0:
         return None
-    names = {each.pw_name: each for each in pwd.getpwall()}
+    names = {user.pw_name: user for user in pwd.getpwall()}
     return names.get("postgres") or names["nobody"]
 
 
@@ -81,32 +83,32 @@ def spawn(command: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
         user=who and who.pw_uid,
         group=who and who.pw_gid,
         extra_groups=who and [],
-        start_new_session=True,  # Ctrl-C is for the tests, which then stop it
+        start_new_session=True,  # Ctrl-C goes to the tests, which then stop the server
         preexec_fn=_end_with_the_tests,
     )
 
 
 def _end_with_the_tests() -> None:
-    """Let the server end even if the tests are killed."""
+    """Make the server end even if the tests are killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
 def run(command: Sequence[str], folder: Path) -> tuple[int, str]:
-    """Run `command` to its end; answer its exit code, and what it complains of."""
+    """Run `command` to its end; return its exit code and its error output."""
     process = spawn(command, folder)
-    _, said = process.communicate(timeout=_DEADLINE)
-    return process.returncode, said.decode()
+    _, errors = process.communicate(timeout=_DEADLINE)
+    return process.returncode, errors.decode()
 
 
 def give_away(folder: Path) -> None:
     who = _somebody()
     if who is not None:
-        for each in (folder, *folder.iterdir()):
-            os.chown(each, who.pw_uid, who.pw_gid)
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, who.pw_uid, who.pw_gid)
 
 
 def within_reach(found: Binaries, folder: Path) -> Binaries:
-    """Copy binaries that only root can reach, such as those in its home."""
+    """Copy binaries that only root can read, such as those in root's home."""
     try:
         run([f"{found.folder}/postgres", "--version"], folder)
     except PermissionError:
@@ -114,7 +116,7 @@ def within_reach(found: Binaries, folder: Path) -> Binaries:
         libraries = wheel.with_name(f"{wheel.name}.libs")
         copy = folder / wheel.name / found.folder.parent.name
         shutil.copytree(found.folder.parent, copy)
-        if libraries.exists():  # where the binaries of a wheel look for them
+        if libraries.exists():  # where the binaries of a wheel look for their libraries
             shutil.copytree(libraries, folder / libraries.name)
         return Binaries(folder=copy / "bin", version=found.version)
     return found

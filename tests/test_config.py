@@ -1,4 +1,4 @@
-"""The settings: where they come from, who wins, and what is refused."""
+"""Settings: sources, precedence, and refusals."""
 
 from pathlib import Path
 
@@ -29,13 +29,13 @@ def from_file(file: dict[str, object]) -> Config:
 # --- defaults ----------------------------------------------------------------
 
 
-def test_the_planes_listen_on_loopback_by_default() -> None:
+def test_planes_listen_on_loopback_by_default() -> None:
     config = from_flags()
     assert config.metadata == (Address("127.0.0.1", 8254),)
     assert config.control == Address("127.0.0.1", 8255)
 
 
-def test_the_defaults_are_those_of_the_design() -> None:
+def test_defaults_are_as_designed() -> None:
     config = from_flags()
     assert (config.clock, config.driver) == ("system", "nothing")
     assert (config.fleet, config.default_vm, config.lead) == (None, None, None)
@@ -61,10 +61,10 @@ def test_the_state_directory_is_found(
     assert config.store == f"sqlite:///{directory}/forewarn.db"
 
 
-# --- who wins ----------------------------------------------------------------
+# --- precedence --------------------------------------------------------------
 
 
-def test_flags_win_over_the_environment_and_that_over_the_file() -> None:
+def test_flags_win_over_the_environment_and_the_environment_over_the_file() -> None:
     sources = Sources(
         flags={"clock": "manual"},
         environment={**HOME, "FOREWARN_CLOCK": "x60", "FOREWARN_DRIVER": "operator"},
@@ -80,25 +80,25 @@ def test_flags_win_over_the_environment_and_that_over_the_file() -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_an_empty_variable_is_as_none(setting: object) -> None:
+def test_empty_variable_counts_as_unset(setting: object) -> None:
     variable = getattr(setting, "variable", "")
     assert from_environment(**{variable: ""}) == from_flags()
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_a_flag_that_was_not_given_is_as_none(setting: object) -> None:
+def test_flag_that_is_none_counts_as_unset(setting: object) -> None:
     name = getattr(setting, "name", "")
     assert from_flags(**{name: None}) == from_flags()
 
 
 @pytest.mark.parametrize("kind", EventType)
-def test_how_long_started_is_shown_can_be_set_for_each_type(kind: EventType) -> None:
+def test_duration_of_started_can_be_set_for_each_type(kind: EventType) -> None:
     config = from_environment(**{f"FOREWARN_SHOWN_{kind.upper()}": "0.2"})
     assert config.shown[kind] == 0.2
     assert config == from_file({"shown": {kind.lower(): 0.2}})
 
 
-def test_the_dates_of_the_oldest_version_can_be_set_in_the_file() -> None:
+def test_date_format_of_the_oldest_version_can_be_set_in_the_file() -> None:
     config = from_file({"protocol": {"not_before_2017_03_01": "rfc1123"}})
     assert config.not_before_2017_03_01 is DateForm.RFC1123
 
@@ -107,12 +107,12 @@ def test_the_lead_can_be_set_in_the_file() -> None:
     assert from_file({"driver": {"lead": 3}}).lead == 3
 
 
-def test_latest_can_be_taken_by_file_and_by_variable() -> None:
+def test_latest_can_be_set_in_the_file_and_by_variable() -> None:
     assert from_file({"protocol": {"latest": True}}).latest
     assert from_environment(FOREWARN_LATEST="on").latest
 
 
-def test_first_calls_can_be_late_by_file_and_by_variable() -> None:
+def test_first_call_delay_can_be_set_in_the_file_and_by_variable() -> None:
     assert from_file({"listening": {"first_call_delay": 0.5}}).first_call_delay == 0.5
     assert from_environment(FOREWARN_FIRST_CALL_DELAY="120").first_call_delay == 120
 
@@ -123,8 +123,8 @@ def test_first_calls_can_be_late_by_file_and_by_variable() -> None:
 def test_the_metadata_plane_may_listen_on_several_addresses() -> None:
     expected = (Address("127.0.0.1", 0), Address("::1", 80))
     assert from_flags(metadata=["127.0.0.1:0", "[::1]:80"]).metadata == expected
-    given = "127.0.0.1:0, [::1]:80"
-    assert from_environment(FOREWARN_METADATA=given).metadata == expected
+    text = "127.0.0.1:0, [::1]:80"
+    assert from_environment(FOREWARN_METADATA=text).metadata == expected
     listed: dict[str, object] = {"metadata": {"listen": ["127.0.0.1:0", "[::1]:80"]}}
     assert from_file(listed).metadata == expected
 
@@ -139,7 +139,7 @@ ADDRESSES = ("", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:http", "vm:65536")
 @pytest.mark.parametrize(
     "text", [*ADDRESSES, "vm:-1", "vm:+1", "vm:8_0", "vm:²", "http://vm:80"]
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"--control: expected an address such as"):
         from_flags(control=text)
 
@@ -147,7 +147,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "address", ["127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"]
 )
-def test_on_loopback_the_plane_is_open(address: str) -> None:
+def test_metadata_plane_is_open_on_loopback(address: str) -> None:
     assert from_flags(metadata=[address]).is_open
 
 
@@ -164,15 +164,15 @@ def test_on_loopback_the_plane_is_open(address: str) -> None:
         "127.example.com:1",
     ],
 )
-def test_where_others_can_connect_the_plane_is_closed(address: str) -> None:
+def test_metadata_plane_is_closed_if_others_can_connect(address: str) -> None:
     assert not from_flags(metadata=[address]).is_open
 
 
-def test_one_address_that_others_reach_closes_the_plane() -> None:
+def test_one_reachable_address_closes_the_metadata_plane() -> None:
     assert not from_flags(metadata=["127.0.0.1:1", "10.0.0.1:1"]).is_open
 
 
-def test_the_plane_can_be_opened_on_purpose() -> None:
+def test_metadata_plane_can_be_opened_on_purpose() -> None:
     assert from_flags(metadata=["10.0.0.1:1"], open=True).is_open
 
 
@@ -184,7 +184,7 @@ def test_a_switch_is_read_from_the_environment(text: str, is_open: bool) -> None
     assert config.is_open is is_open
 
 
-# --- the store ---------------------------------------------------------------
+# --- store -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_switch_is_read_from_the_environment(text: str, is_open: bool) -> None
         "sqlite:///forewarn.db",
         "postgresql://forewarn:hush@db:5432/forewarn?sslmode=require",
         "postgres://db/forewarn",
-        "postgresql://",  # libpq finds the rest in the environment
+        "postgresql://",  # libpq takes the rest from the environment
     ],
 )
 def test_a_store_is_a_file_memory_or_postgresql(url: str) -> None:
@@ -210,23 +210,23 @@ def test_a_store_is_a_file_memory_or_postgresql(url: str) -> None:
         "host=db password=hush",
     ],
 )
-def test_a_store_that_is_refused_keeps_its_password(url: str) -> None:
+def test_refused_store_does_not_show_its_password(url: str) -> None:
     with pytest.raises(InvalidInput, match=r"--store: expected .*postgresql://") as no:
         from_flags(store=url)
     assert "hush" not in str(no.value)
 
 
 @pytest.mark.parametrize("url", ["sqlite:///", "sqlite://x", "oracle", "forewarn.db"])
-def test_a_store_that_is_refused_is_quoted_if_it_has_no_secret(url: str) -> None:
+def test_refused_store_without_a_secret_is_quoted(url: str) -> None:
     with pytest.raises(InvalidInput, match=f"'{url}'"):
         from_flags(store=url)
 
 
-def test_the_settings_can_be_shown_without_the_password() -> None:
+def test_settings_are_shown_without_the_password() -> None:
     assert "hush" not in repr(from_flags(store="postgresql://forewarn:hush@db/x"))
 
 
-# --- refused -----------------------------------------------------------------
+# --- refusals ----------------------------------------------------------------
 
 WRONG = {
     "driver": "magic",
@@ -242,7 +242,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_value_is_refused_with_the_name_of_its_variable(name: str) -> None:
+def test_wrong_value_is_refused_with_its_variable(name: str) -> None:
     variable = f"FOREWARN_{name.upper()}"
     with pytest.raises(InvalidInput, match=variable):
         from_environment(**{variable: WRONG[name]})
@@ -251,35 +251,35 @@ def test_a_wrong_value_is_refused_with_the_name_of_its_variable(name: str) -> No
 @pytest.mark.parametrize(
     "seconds", ["-0.1", "86401", "nan", "inf", "-inf", "1e9", "", [], True, None, {}]
 )
-def test_what_is_no_number_of_seconds_is_refused(seconds: object) -> None:
+def test_invalid_number_of_seconds_is_refused(seconds: object) -> None:
     with pytest.raises(InvalidInput, match=r"forewarn\.toml: shown\.reboot: expected"):
         from_file({"shown": {"reboot": seconds}})
 
 
 @pytest.mark.parametrize("seconds", [-1, 121, "soon", True, None])
-def test_a_delay_of_first_calls_is_two_minutes_at_most(seconds: object) -> None:
+def test_first_call_delay_is_at_most_two_minutes(seconds: object) -> None:
     with pytest.raises(InvalidInput, match=r"a number of seconds from 0 to 120"):
         from_file({"listening": {"first_call_delay": seconds}})
 
 
 @pytest.mark.parametrize("value", [1, True, [], {}, ""])
-def test_what_is_no_text_is_refused(value: object) -> None:
+def test_value_that_is_not_text_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match=r"fleet\.file: expected text"):
         from_file({"fleet": {"file": value}})
 
 
 @pytest.mark.parametrize("value", [1, [], {}, [1], ["nowhere"]])
-def test_what_are_no_addresses_is_refused(value: object) -> None:
+def test_invalid_addresses_are_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match=r"metadata\.listen: expected"):
         from_file({"metadata": {"listen": value}})
 
 
-def test_an_unknown_section_is_refused_with_those_that_are_known() -> None:
+def test_unknown_section_is_refused_with_the_valid_ones() -> None:
     with pytest.raises(InvalidInput, match=r"\[metdata\] is unknown; known are"):
         from_file({"metdata": {}})
 
 
-def test_an_unknown_key_is_refused_with_those_that_are_known() -> None:
+def test_unknown_key_is_refused_with_the_valid_ones() -> None:
     with pytest.raises(InvalidInput, match=r"no key 'port'; known are listen"):
         from_file({"metadata": {"port": 1}})
 
@@ -289,15 +289,15 @@ def test_a_section_must_be_a_table() -> None:
         from_file({"clock": "manual"})
 
 
-def test_other_variables_do_not_matter() -> None:
+def test_variables_of_other_commands_are_ignored() -> None:
     assert from_environment(FOREWARN_URL="x", FOREWARN_TOKEN="t") == from_flags()
 
 
-# --- the control plane on a network ------------------------------------------
+# --- control plane on a network ----------------------------------------------
 
 
 @pytest.mark.parametrize("control", ["0.0.0.0:1", "[::]:1", "192.0.2.1:1", "box:1"])
-def test_others_reach_the_control_plane_by_tls_only(control: str) -> None:
+def test_control_plane_on_a_network_needs_tls(control: str) -> None:
     with pytest.raises(InvalidInput, match=r"--tls-cert and --tls-key, or --insecure"):
         from_flags(control=control)
     from_flags(control=control, tls_cert="c.pem", tls_key="k.pem")
@@ -305,17 +305,17 @@ def test_others_reach_the_control_plane_by_tls_only(control: str) -> None:
 
 
 @pytest.mark.parametrize("control", ["127.0.0.1:1", "[::1]:1", "localhost:1"])
-def test_this_machine_reaches_it_without_tls(control: str) -> None:
+def test_control_plane_on_loopback_needs_no_tls(control: str) -> None:
     assert from_flags(control=control).tls_cert is None
 
 
 @pytest.mark.parametrize("flag", ["tls_cert", "tls_key"])
-def test_a_certificate_and_its_key_belong_together(flag: str) -> None:
+def test_certificate_and_key_are_required_together(flag: str) -> None:
     with pytest.raises(InvalidInput, match="belong together"):
         from_flags(**{flag: "file.pem"})
 
 
-def test_names_of_the_control_plane_are_read_in_any_case() -> None:
+def test_control_hosts_are_read_in_any_case() -> None:
     names = ("a.example", "b")
     assert from_flags(control_host=["A.Example.", "b"]).control_host == names
     assert from_environment(FOREWARN_CONTROL_HOST="a.example, B").control_host == names
@@ -324,7 +324,7 @@ def test_names_of_the_control_plane_are_read_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("name", ["a:1", "http://a", "", "a b", "*.example", 1])
-def test_what_is_no_name_of_the_control_plane_is_refused(name: object) -> None:
+def test_invalid_control_host_is_refused(name: object) -> None:
     with pytest.raises(InvalidInput, match="--control-host: expected a name such as"):
         from_flags(control_host=[name])
 
@@ -332,7 +332,7 @@ def test_what_is_no_name_of_the_control_plane_is_refused(name: object) -> None:
 # --- rehearsals --------------------------------------------------------------
 
 
-def test_a_seed_is_taken_with_a_store_in_memory_alone() -> None:
+def test_seed_requires_a_store_in_memory() -> None:
     assert from_flags().seed is None
     assert from_flags(seed="7", store="memory").seed == 7
     with pytest.raises(InvalidInput, match="give --store memory"):

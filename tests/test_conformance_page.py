@@ -1,4 +1,4 @@
-"""The facts of the wire, the suite that shows them, and the page about both agree."""
+"""The conformance page, the suite and the facts of wire.md agree."""
 
 import re
 from string import ascii_lowercase, digits
@@ -12,33 +12,35 @@ PROOFS = read_proofs()
 SHOWN = by_fact(PROOFS)
 
 
-def test_the_page_is_what_the_suite_and_the_facts_say() -> None:
+def test_page_is_up_to_date() -> None:
     kept = PAGE.read_text()
-    made = page(FACTS, PROOFS, read_results(kept), FOREWARN)
-    assert kept == made, "docs/reference/conformance.md is old; run scripts/reference"
+    generated = page(FACTS, PROOFS, read_results(kept), FOREWARN)
+    assert kept == generated, (
+        "docs/reference/conformance.md is old; run scripts/reference"
+    )
 
 
-def test_the_page_comes_from_a_run_of_the_whole_suite() -> None:
+def test_page_comes_from_a_run_of_the_whole_suite() -> None:
     results = read_results(PAGE.read_text())
     assert results.keys() == SHOWN.keys()
     assert "not run" not in results.values()
 
 
-def test_every_test_of_the_suite_names_facts_that_there_are() -> None:
+def test_every_conformance_test_names_existing_facts() -> None:
     astray = [p.name for p in PROOFS if not p.facts or not FACTS.keys() >= {*p.facts}]
     assert astray == []
 
 
-def test_a_fact_is_shown_by_a_test_or_says_why_not() -> None:
+def test_every_fact_has_a_test_or_a_reason() -> None:
     explained = {n for n, fact in FACTS.items() if fact.unseen or fact.uncovered}
     assert FACTS.keys() - SHOWN.keys() - explained == set(), "without a test"
     assert SHOWN.keys() & explained == set(), "explained away, though there is a test"
 
 
-def test_reasons_begin_with_one_of_three() -> None:
+def test_reasons_begin_with_one_of_three_phrases() -> None:
     begins = ("client side", "not served", "cannot be seen, ")
-    reasons = [each.unseen for each in FACTS.values() if each.unseen is not None]
-    assert [each for each in reasons if not each.startswith(begins)] == []
+    reasons = [reason.unseen for reason in FACTS.values() if reason.unseen is not None]
+    assert [reason for reason in reasons if not reason.startswith(begins)] == []
 
 
 def test_facts_are_numbered_without_gaps() -> None:
@@ -48,16 +50,22 @@ def test_facts_are_numbered_without_gaps() -> None:
         place = int(chapter), int(item.rstrip(ascii_lowercase))
         letters[place] = letters.get(place, "") + item.lstrip(digits)
     assert [*letters] == sorted(letters)
-    for (one, two), used in letters.items():
-        assert ascii_lowercase.startswith(used), f"{one}.{two} has {used}"
-        assert len(used) != 1, f"{one}.{two}a needs no letter"
-        assert two in (0, 1) or (one, two - 1) in letters
+    for (section, number_in_section), used in letters.items():
+        assert ascii_lowercase.startswith(used), (
+            f"{section}.{number_in_section} has {used}"
+        )
+        assert len(used) != 1, f"{section}.{number_in_section}a needs no letter"
+        assert (
+            number_in_section in (0, 1) or (section, number_in_section - 1) in letters
+        )
 
 
-def test_every_chapter_has_facts_but_the_one_about_what_is_open() -> None:
+def test_every_chapter_has_facts_except_the_one_on_open_questions() -> None:
     titles = re.findall(r"^## (\d+)\.", WIRE.read_text(), re.MULTILINE)
-    without = {int(each) for each in titles} - {each.chapter for each in FACTS.values()}
-    assert titles == [str(each) for each in range(1, 17)]
+    without = {int(entry) for entry in titles} - {
+        entry.chapter for entry in FACTS.values()
+    }
+    assert titles == [str(entry) for entry in range(1, 17)]
     assert without == {15}
 
 
@@ -70,7 +78,7 @@ def test_every_chapter_has_facts_but_the_one_about_what_is_open() -> None:
         "- **1.1.1** *documented.* The number has three parts.",
     ],
 )
-def test_what_looks_like_a_fact_and_is_none_is_refused(line: str) -> None:
+def test_malformed_fact_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="not a fact"):
         read_facts(f"## 1. Title\n\n{line}\n")
 

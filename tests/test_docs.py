@@ -1,4 +1,4 @@
-"""What the documents say is true."""
+"""Documentation checked against the program."""
 
 import re
 import runpy
@@ -21,40 +21,42 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "forewarn"
 
 
-def test_the_reference_pages_are_what_the_program_says() -> None:
+def test_reference_pages_are_up_to_date() -> None:
     module = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))
-    for name, made in module["pages"]().items():
+    for name, generated in module["pages"]().items():
         kept = (ROOT / "docs" / "reference" / name).read_text()
-        assert kept.split() == made.split(), f"{name} is old; run scripts/reference"
+        assert kept.split() == generated.split(), (
+            f"{name} is old; run scripts/reference"
+        )
 
 
-def test_the_page_of_commands_has_every_command_and_fits_a_terminal() -> None:
+def test_page_of_commands_is_complete_and_fits_a_terminal() -> None:
     page = (ROOT / "docs" / "reference" / "commands.md").read_text()
-    assert "### forewarn host recovered\n" in page  # the longest of all words
-    assert "### forewarn token create\n" in page  # of the last of all nouns
+    assert "### forewarn host recovered\n" in page  # the longest command
+    assert "### forewarn token create\n" in page  # the last noun
     assert [line for line in page.splitlines() if len(line) > 80] == []
 
 
-def test_the_picture_of_a_life_is_what_the_program_does() -> None:
+def test_lifecycle_diagram_is_up_to_date() -> None:
     module = runpy.run_path(str(ROOT / "docs" / "make_lifecycle.py"))
     kept = module["FILE"].read_text()
     assert kept == module["diagram"](), "lifecycle.svg is old; run scripts/reference"
 
 
-def test_the_picture_of_a_life_has_every_phase_and_every_way() -> None:
+def test_lifecycle_diagram_has_every_phase_and_transition() -> None:
     drawn = ElementTree.parse(ROOT / "docs" / "explanation" / "lifecycle.svg")
-    phases = [each.text or "" for each in drawn.iterfind(".//*[@class='phase']")]
+    phases = [element.text or "" for element in drawn.iterfind(".//*[@class='phase']")]
     assert sorted(phases) == sorted(Phase)
     ways = [
-        (each.get("data-from"), each.get("data-to"))
-        for each in drawn.iterfind(".//*[@data-from]")
+        (element.get("data-from"), element.get("data-to"))
+        for element in drawn.iterfind(".//*[@data-from]")
     ]
     assert sorted(ways) == sorted(
         (before, after) for before, to in TRANSITIONS.items() for after in to
     )
 
 
-def test_the_architecture_names_every_module_and_no_other() -> None:
+def test_architecture_lists_exactly_the_existing_modules() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     listing = text.split("```text", 1)[1].split("```", 1)[0]
     named = set(re.findall(r"^\s*([\w/.-]+\.(?:py|toml))\b", listing, re.MULTILINE))
@@ -69,23 +71,25 @@ def test_the_architecture_names_every_module_and_no_other() -> None:
 
 
 def _listed_paths(listing: str) -> list[str]:
-    """Read the tree: a folder's name ends with a slash, its files are indented."""
-    found: list[str] = []
+    """Parse the tree, in which folders end with a slash and their files are
+    indented.
+    """
+    paths: list[str] = []
     folders: list[tuple[int, str]] = []
     for line in listing.splitlines():
         match = re.match(r"^(\s*)([\w.-]+/?)(?:\s|$)", line)
         if match is None:
             continue
         depth, name = len(match[1]), match[2]
-        folders = [each for each in folders if each[0] < depth]
+        folders = [above for above in folders if above[0] < depth]
         if name.endswith("/"):
             folders.append((depth, name))
         elif name.endswith((".py", ".toml")):
-            found.append("".join(folder for _, folder in folders) + name)
-    return sorted(found)
+            paths.append("".join(folder for _, folder in folders) + name)
+    return sorted(paths)
 
 
-def test_the_instance_page_dates_every_value_as_the_program_does() -> None:
+def test_instance_page_has_the_real_date_of_every_value() -> None:
     text = (ROOT / "docs" / "reference" / "instance.md").read_text()
     compute = text.split("## compute", 1)[1].split("##", 1)[0]
     dated = re.findall(r"^\| `([\w.]+)` \| ([\d-]+) \|", compute, re.MULTILINE)
@@ -100,25 +104,25 @@ def _dates(shape: Mapping[str, Shape], above: str = "") -> Iterator[tuple[str, s
             yield above + name, inner if isinstance(inner, str) else inner[0]
 
 
-def test_the_page_of_the_client_has_all_that_it_has_and_returns() -> None:
+def test_client_page_has_every_method_and_field() -> None:
     page = (ROOT / "docs" / "reference" / "client.md").read_text()
     methods = re.findall(r"^\| `(\w+)(?:\(.*\))?` \|", page, re.MULTILINE)
     public = {name for name in dir(Client) if not name.startswith("_")}
     assert public <= set(methods)
     for kind in (Document, ScheduledEvent, Change, Instance, Reading):
         (row,) = re.findall(rf"^\| `{kind.__name__}` \|.*", page, re.MULTILINE)
-        own = {each.name for each in fields(kind)} - {"paas"}  # never read, only shown
+        own = {item.name for item in fields(kind)} - {"paas"}  # not read by clients
         inherited = {"incarnation", "events"} if kind is Change else set()
         assert own - inherited <= set(re.findall(r"`(\w+)`", row)), kind
 
 
-def test_the_compatibility_page_names_every_test_of_programs_and_no_other() -> None:
+def test_compatibility_page_names_exactly_the_tests_of_programs() -> None:
     page = (ROOT / "docs" / "explanation" / "compatibility.md").read_text()
     sources = (ROOT / "tests" / "programs").glob("test_*.py")
     there = {
         name
-        for each in sources
-        for name in re.findall(r"^def (test_\w+)\(", each.read_text(), re.MULTILINE)
+        for source in sources
+        for name in re.findall(r"^def (test_\w+)\(", source.read_text(), re.MULTILINE)
     }
     assert set(re.findall(r"`(test_\w+)`", page)) == there
 
@@ -127,12 +131,12 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_between_documents_leads_somewhere(page: Path) -> None:
+def test_every_link_between_documents_resolves(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-#: What a page lets its reader type, but for what would change this machine.
+#: Commands shown on the pages, except those that would change this machine.
 ALL_TYPED = sorted(
     {
         typed
@@ -152,7 +156,7 @@ TYPED = [each for each in ALL_TYPED if each not in (*OF_AGENTS, *REHEARSED)]
 
 
 @pytest.mark.parametrize("typed", REHEARSED)
-def test_the_program_knows_every_rehearsal_that_the_pages_show(
+def test_every_rehearsal_on_the_pages_is_valid(
     typed: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -161,15 +165,15 @@ def test_the_program_knows_every_rehearsal_that_the_pages_show(
     monkeypatch.chdir(tmp_path)
     own, _, program = typed.partition(" > ")[0].partition(" -- ")
     code = main(shlex.split(own, comments=True))
-    said = "".join(capsys.readouterr())
+    output = "".join(capsys.readouterr())
     if program:
-        assert "say which program to run" in said  # all else is understood
+        assert "say which program to run" in output  # everything else was parsed
     else:
-        assert code == 0 or "cannot be read" in said  # there is no such file
+        assert code == 0 or "cannot be read" in output  # there is no such file
 
 
 @pytest.mark.parametrize("typed", OF_AGENTS)
-def test_the_program_knows_every_command_of_agents_that_the_pages_show(
+def test_every_agent_command_on_the_pages_is_valid(
     typed: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -178,13 +182,13 @@ def test_the_program_knows_every_command_of_agents_that_the_pages_show(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOREWARN_AGENT_CONFIG", str(tmp_path / "agent.toml"))
     assert main(shlex.split(typed, comments=True)) == 1
-    said = capsys.readouterr().err
-    assert ".toml" in said  # there is no such file
-    assert "usage:" not in said
+    message = capsys.readouterr().err
+    assert ".toml" in message  # there is no such file
+    assert "usage:" not in message
 
 
 @pytest.mark.parametrize("typed", TYPED)
-def test_the_program_knows_every_command_that_the_pages_show(
+def test_every_command_on_the_pages_is_valid(
     typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FOREWARN_URL", "http://127.0.0.1:1")
@@ -194,7 +198,7 @@ def test_the_program_knows_every_command_that_the_pages_show(
     assert "nothing answers at http://127.0.0.1:1" in capsys.readouterr().err
 
 
-def test_the_scripts_that_the_readme_names_can_be_run() -> None:
+def test_scripts_named_in_the_readme_are_executable() -> None:
     text = (ROOT / "README.md").read_text()
     for name in set(re.findall(r"scripts/(\w+)", text)):
         assert (ROOT / "scripts" / name).stat().st_mode & 0o111

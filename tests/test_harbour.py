@@ -1,7 +1,7 @@
-"""What containers and CI are told is what the program knows.
+"""Container and CI files checked against the program.
 
-No Docker and no GitHub is asked: whether the files are right for those is untried, and
-the pages say so.
+Neither Docker nor GitHub is used: whether the files work there is untested, and the
+pages say so.
 """
 
 import re
@@ -35,7 +35,7 @@ from forewarn.config import Sources, load
 from forewarn.core import fleet_file
 from forewarn.settings import SETTINGS
 
-#: Variables that stand in for no option.
+#: Variables that replace no option.
 OTHERS = {"FOREWARN_TOKEN", "FOREWARN_STATE_DIR", "FOREWARN_CONFIG"}
 
 COMMAND_LINES = command_lines()
@@ -44,11 +44,11 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
 ]
 
 
-# --- all of them -------------------------------------------------------------
+# --- all files ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("words", COMMAND_LINES.values(), ids=COMMAND_LINES)
-def test_every_command_line_can_be_read(
+def test_every_command_line_can_be_parsed(
     words: Sequence[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
@@ -58,48 +58,46 @@ def test_every_command_line_can_be_read(
     assert callable(args.run)
 
 
-def test_every_place_has_command_lines() -> None:
+def test_every_file_has_command_lines() -> None:
     places = {place.partition(":")[0] for place in COMMAND_LINES}
     files = {"Dockerfile", "compose.yaml", "rehearse.yaml"}
     assert places == {*files, *(page.name for page in PAGES)}
 
 
 @pytest.mark.parametrize(("file", "names"), variables().items(), ids=variables())
-def test_every_variable_stands_in_for_something(
-    file: str, names: Sequence[str]
-) -> None:
-    known = {option.variable for each in commands() for option in each.options}
-    known |= {setting.variable for setting in SETTINGS} | OTHERS
+def test_every_variable_is_known(file: str, names: Sequence[str]) -> None:
+    existing = {option.variable for command in commands() for option in command.options}
+    existing |= {setting.variable for setting in SETTINGS} | OTHERS
     assert names
-    assert {*names} <= known, file
+    assert {*names} <= existing, file
 
 
-def test_every_extra_that_is_installed_is_there() -> None:
-    installed = [DOCKERFILE.read_text(), *(each.get("run", "") for each in steps())]
+def test_every_installed_extra_exists() -> None:
+    installed = [DOCKERFILE.read_text(), *(step.get("run", "") for step in steps())]
     named = re.findall(r"pip install [^\n]*?\[([\w,]+)\]", "\n".join(installed))
     named += re.findall(r'"\.\[([\w,]+)\]"', DOCKERFILE.read_text())
-    assert len(named) == 4  # the image, and three jobs
+    assert len(named) == 4  # the image and three jobs
     for extras in named:
         assert {*extras.split(",")} <= EXTRAS.keys()
         assert "server" in extras.split(",")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda each: each.name)
-def test_what_was_not_run_is_called_untried(page: Path) -> None:
+def test_pages_list_what_is_untested(page: Path) -> None:
     assert "\n## What is not tried\n" in page.read_text()
 
 
-# --- the image ---------------------------------------------------------------
+# --- image -------------------------------------------------------------------
 
 
-def test_the_service_takes_what_the_image_sets() -> None:
+def test_service_accepts_the_settings_of_the_image() -> None:
     config = config_of(image_environment())
     assert config.fleet == "demo"
-    assert not config.is_open  # whoever connects is not believed who he is
+    assert not config.is_open  # clients cannot choose which VM they are
     assert config.control.is_loopback  # no token crosses a network
 
 
-def test_the_ports_of_the_image_are_those_of_the_service() -> None:
+def test_ports_of_the_image_are_those_of_the_service() -> None:
     config = config_of(image_environment())
     usual = load(Sources(environment={"HOME": "/"}))
     ports = [str(config.metadata[0].port), str(config.control.port)]
@@ -107,46 +105,48 @@ def test_the_ports_of_the_image_are_those_of_the_service() -> None:
     assert ports == [str(usual.metadata[0].port), str(usual.control.port)]
 
 
-def test_what_is_kept_is_in_the_volume_and_its_owner_is_not_root() -> None:
+def test_state_is_in_the_volume_and_not_owned_by_root() -> None:
     kept = image_environment()["FOREWARN_STATE_DIR"]
     assert only("VOLUME").words == [kept]
     user, group = only("USER").rest.split(":")
-    made = those("RUN")[-1].rest
-    assert f"--uid {user} --gid {group}" in made
-    assert made.endswith(kept)
+    last_command = those("RUN")[-1].rest
+    assert f"--uid {user} --gid {group}" in last_command
+    assert last_command.endswith(kept)
     assert int(user) > 0
 
 
-def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
+def test_every_copied_file_exists_and_is_not_ignored() -> None:
     ignored = [
         line
         for line in (ROOT / ".dockerignore").read_text().splitlines()
         if line and not line.startswith("#")
     ]
-    copied = [each.words[:-1] for each in those("COPY") if "--from" not in each.rest]
+    copied = [entry.words[:-1] for entry in those("COPY") if "--from" not in entry.rest]
     assert copied
     for name in (name for names in copied for name in names):
         assert (ROOT / name).exists()
-        matches = [each for each in ignored if fnmatch(name, each.lstrip("!"))]
+        matches = [entry for entry in ignored if fnmatch(name, entry.lstrip("!"))]
         assert matches[-1].startswith("!"), f"{name} is ignored"
 
 
-def test_all_that_the_package_is_built_of_is_copied() -> None:
+def test_every_file_needed_for_the_build_is_copied() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needed = {"pyproject.toml", project["project"]["readme"]}
     needed |= {*project["project"]["license-files"]}
     (package,) = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     copied = {
         name
-        for each in those("COPY")
-        if "--from" not in each.rest
-        for name in each.words[:-1]
+        for instruction in those("COPY")
+        if "--from" not in instruction.rest
+        for name in instruction.words[:-1]
     }
     assert needed | {Path(package).parts[0]} == copied
 
 
-def test_what_is_copied_between_stages_is_where_it_was_put() -> None:
-    (between,) = [each for each in those("COPY") if "--from" in each.rest]
+def test_copies_between_stages_keep_their_path() -> None:
+    (between,) = [
+        instruction for instruction in those("COPY") if "--from" in instruction.rest
+    ]
     source, target = between.words
     assert source == target  # a virtual environment cannot be moved
     assert f"python -m venv {source}" in those("RUN")[0].rest
@@ -160,15 +160,15 @@ OF_THE_IMAGE = [name for name, each in SERVICES.items() if each["image"] == "for
 
 
 @pytest.mark.parametrize("name", OF_THE_IMAGE)
-def test_the_service_takes_what_compose_sets(name: str) -> None:
-    given = SERVICES[name]["environment"]
-    assert all(isinstance(value, str) for value in given.values())
-    config = config_of(image_environment(), given)
+def test_service_accepts_the_settings_of_compose(name: str) -> None:
+    environment = SERVICES[name]["environment"]
+    assert all(isinstance(value, str) for value in environment.values())
+    config = config_of(image_environment(), environment)
     assert config.control.is_loopback
     assert not config.open
 
 
-def test_the_service_is_at_the_real_address_and_may_listen_there() -> None:
+def test_service_is_at_the_real_address_and_may_listen_there() -> None:
     service = SERVICES["forewarn"]
     config = config_of(image_environment(), service["environment"])
     (address,) = config.metadata
@@ -178,19 +178,19 @@ def test_the_service_is_at_the_real_address_and_may_listen_there() -> None:
     assert lowest <= address.port
 
 
-def test_everybody_in_that_network_has_an_address_of_it() -> None:
-    (made,) = compose()["networks"]["metadata"]["ipam"]["config"]
-    subnet = ip_network(made["subnet"])
+def test_every_address_is_in_the_metadata_subnet() -> None:
+    (range_of_addresses,) = compose()["networks"]["metadata"]["ipam"]["config"]
+    subnet = ip_network(range_of_addresses["subnet"])
     addresses = [
-        each["networks"]["metadata"]["ipv4_address"]
-        for each in SERVICES.values()
-        if "metadata" in each.get("networks", {})
+        item["networks"]["metadata"]["ipv4_address"]
+        for item in SERVICES.values()
+        if "metadata" in item.get("networks", {})
     ]
     assert len({*addresses}) == len(addresses) == 2
-    assert all(ip_address(each) in subnet for each in addresses)
+    assert all(ip_address(item) in subnet for item in addresses)
 
 
-def test_the_application_is_known_by_its_address() -> None:
+def test_application_is_identified_by_its_address() -> None:
     service = SERVICES["forewarn"]
     inside = service["environment"]["FOREWARN_FLEET"]
     (outside,) = [
@@ -200,13 +200,13 @@ def test_the_application_is_known_by_its_address() -> None:
     ]
     file = COMPOSE.parent / outside
     fleet = fleet_file.read_fleet(tomllib.loads(file.read_text()), file.name)
-    known = {str(each) for vm in fleet.vms.values() for each in vm.addresses}
-    assert SERVICES["app"]["networks"]["metadata"]["ipv4_address"] in known
+    addresses = {str(address) for vm in fleet.vms.values() for address in vm.addresses}
+    assert SERVICES["app"]["networks"]["metadata"]["ipv4_address"] in addresses
 
 
-def test_the_application_is_given_nothing_but_an_address() -> None:
+def test_application_gets_only_an_address() -> None:
     assert "environment" not in SERVICES["app"]
-    assert "default" in SERVICES["app"]["networks"]  # it still gets out
+    assert "default" in SERVICES["app"]["networks"]  # it can still reach other networks
 
 
 def test_the_application_waits_until_the_service_is_healthy() -> None:
@@ -216,7 +216,7 @@ def test_the_application_waits_until_the_service_is_healthy() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_everything_that_is_mounted_is_there(name: str) -> None:
+def test_every_mounted_file_exists(name: str) -> None:
     for source, target in map(parts_of, SERVICES[name]["volumes"]):
         if source.startswith("."):
             assert (COMPOSE.parent / source).exists()
@@ -228,25 +228,27 @@ def test_everything_that_is_mounted_is_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_what_a_service_runs_is_what_is_mounted(name: str) -> None:
-    targets = [parts_of(each)[1] for each in SERVICES[name]["volumes"]]
+def test_commands_of_a_service_refer_to_mounted_files(name: str) -> None:
+    targets = [parts_of(volume)[1] for volume in SERVICES[name]["volumes"]]
     for word in SERVICES[name].get("command", ()):
         if word.startswith("/"):
             assert any(word.startswith(target) for target in targets), word
 
 
-# --- the workflow ------------------------------------------------------------
+# --- workflow ----------------------------------------------------------------
 
 
-def test_actions_are_those_of_a_major_version() -> None:
-    used = [each["uses"] for each in steps() if "uses" in each]
+def test_actions_are_pinned_to_a_major_version() -> None:
+    used = [action["uses"] for action in steps() if "uses" in action]
     assert used
-    assert [each for each in used if not re.fullmatch(r"[\w/-]+@v\d+", each)] == []
+    assert [
+        action for action in used if not re.fullmatch(r"[\w/-]+@v\d+", action)
+    ] == []
 
 
-def test_the_service_takes_what_the_workflow_sets() -> None:
-    given = workflow()["jobs"]["service"]["env"]
-    config = config_of({"HOME": "/home/runner"}, given)
+def test_service_accepts_the_settings_of_the_workflow() -> None:
+    environment = workflow()["jobs"]["service"]["env"]
+    config = config_of({"HOME": "/home/runner"}, environment)
     assert (config.fleet, config.clock, config.store) == ("demo", "manual", "memory")
     (address,) = config.metadata
-    assert given["FOREWARN_ENDPOINT"] == f"http://{address}/vm/web-0"
+    assert environment["FOREWARN_ENDPOINT"] == f"http://{address}/vm/web-0"

@@ -1,4 +1,4 @@
-"""What is in examples/monitoring asks for nothing that the service does not tell."""
+"""The files in examples/monitoring use only metrics and labels of the service."""
 
 import json
 import re
@@ -18,7 +18,7 @@ ALERTS = [each for group in RULES for each in group["rules"] if "alert" in each]
 RECORDED = [each for group in RULES for each in group["rules"] if "record" in each]
 PAGES = Path(__file__).parents[1] / "docs"
 
-#: What Prometheus itself adds to every target.
+#: Metrics that Prometheus itself adds to every target.
 OWN = {"up"}
 
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -30,20 +30,30 @@ WORDS = {"and", "or", "unless", "bool"}
 
 
 def names(query: str) -> set[str]:
-    """The metrics that a query in PromQL asks for."""
+    """Return the metrics that a PromQL query uses."""
     bare = LABELS.sub("", GROUPING.sub("", RANGE.sub("", QUOTED.sub("", query))))
     return set(NAME.findall(bare)) - WORDS
 
 
 def labels(query: str) -> set[str]:
-    """The labels by which a query chooses or groups."""
+    """Return the labels by which a query selects or groups."""
     bare = QUOTED.sub("", query)
     chosen = re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", " ".join(LABELS.findall(bare)))
-    grouped = [each[each.index("(") + 1 : -1] for each in GROUPING.findall(bare)]
-    return {*chosen, *(one.strip() for each in grouped for one in each.split(","))}
+    grouped = [
+        names_in_group[names_in_group.index("(") + 1 : -1]
+        for names_in_group in GROUPING.findall(bare)
+    ]
+    return {
+        *chosen,
+        *(
+            label.strip()
+            for names_in_group in grouped
+            for label in names_in_group.split(",")
+        ),
+    }
 
 
-def test_names_are_found_in_a_query() -> None:
+def test_metrics_and_labels_are_found_in_a_query() -> None:
     query = (
         'sum by (le, x) (rate(a_bucket{b="c",d=~"e f"}[5m])) / (g > 0.5)'
         " and on (i) time() - h:j:ratio > 1e3"
@@ -66,37 +76,33 @@ QUERIES = sorted(
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """Every name that a query may use, with its labels as far as there are any."""
+    """Return every metric of the service with its labels, if it has any."""
     folder = tmp_path_factory.mktemp("watched")
     with a_service(folder, store=f"sqlite:///{folder}/store") as service:
         service.announce(vms=["web-0"])
-        found = scrape(service)
-    known: dict[str, set[str]] = {name: set() for name in found.names()}
-    for name, pairs in found.samples:
-        known[name] |= {label for label, _ in pairs}
-    return known
+        scraped = scrape(service)
+    labels_by_name: dict[str, set[str]] = {name: set() for name in scraped.names()}
+    for name, pairs in scraped.samples:
+        labels_by_name[name] |= {label for label, _ in pairs}
+    return labels_by_name
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_metric_that_is_asked_for_is_told(
-    told: dict[str, set[str]], query: str
-) -> None:
-    known = told.keys() | OWN | {each["record"] for each in RECORDED}
+def test_every_metric_in_a_query_exists(told: dict[str, set[str]], query: str) -> None:
+    existing = told.keys() | OWN | {rule["record"] for rule in RECORDED}
     assert names(query)
-    assert names(query) <= known
+    assert names(query) <= existing
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_label_that_is_asked_for_is_told(
-    told: dict[str, set[str]], query: str
-) -> None:
-    known = {label for name in names(query) & told.keys() for label in told[name]}
-    assert labels(query) <= known | {"job", "instance"}
+def test_every_label_in_a_query_exists(told: dict[str, set[str]], query: str) -> None:
+    existing = {label for name in names(query) & told.keys() for label in told[name]}
+    assert labels(query) <= existing | {"job", "instance"}
 
 
-def test_every_metric_of_a_life_is_on_the_dashboard(told: dict[str, set[str]]) -> None:
-    asked = {name for query in QUERIES for name in names(query)}
-    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in asked}
+def test_every_metric_is_on_the_dashboard(told: dict[str, set[str]]) -> None:
+    queried = {name for query in QUERIES for name in names(query)}
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in queried}
     missing = {
         name
         for name in told
@@ -104,17 +110,17 @@ def test_every_metric_of_a_life_is_on_the_dashboard(told: dict[str, set[str]]) -
         and re.sub(r"_(bucket|sum|count)$", "", name) not in families
     }
     assert missing == {
-        "forewarn_build_info",  # its labels choose the instance
+        "forewarn_build_info",  # its labels select the instance
         "forewarn_clock_rate",
         "forewarn_clock_timestamp_seconds",
-        "forewarn_faults_total",  # of rehearsals
+        "forewarn_faults_total",  # only in rehearsals
     }
 
 
 # --- alerts ------------------------------------------------------------------
 
 
-def test_rules_have_the_shape_that_prometheus_takes() -> None:
+def test_rules_have_the_format_of_prometheus() -> None:
     for group in RULES:
         assert group.keys() == {"name", "rules"}
         for rule in group["rules"]:
@@ -124,36 +130,38 @@ def test_rules_have_the_shape_that_prometheus_takes() -> None:
             assert re.fullmatch(r"[0-9]+[smh]", rule.get("for", "1m"))
 
 
-def test_every_rule_has_a_name_of_its_own() -> None:
-    given = [each.get("alert") or each["record"] for each in (*ALERTS, *RECORDED)]
-    assert len(given) == len(set(given))
+def test_every_rule_has_a_unique_name() -> None:
+    rule_names = [rule.get("alert") or rule["record"] for rule in (*ALERTS, *RECORDED)]
+    assert len(rule_names) == len(set(rule_names))
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda each: each["alert"])
-def test_every_alert_is_written_for_people(alert: Any) -> None:
+def test_every_alert_is_readable(alert: Any) -> None:
     assert alert["labels"]["severity"] in ("page", "ticket")
     assert alert["annotations"].keys() == {"summary", "description"}
     assert alert["annotations"]["description"].endswith(".")
-    for said in re.findall(r"{{(.*?)}}", " ".join(alert["annotations"].values())):
-        assert re.fullmatch(r" \$(value|labels\.\w+)( \| humanize\w+)? ", said)
+    for placeholder in re.findall(
+        r"{{(.*?)}}", " ".join(alert["annotations"].values())
+    ):
+        assert re.fullmatch(r" \$(value|labels\.\w+)( \| humanize\w+)? ", placeholder)
 
 
-def test_the_page_tells_of_every_alert_and_no_other() -> None:
+def test_monitoring_page_lists_exactly_the_alerts() -> None:
     page = (PAGES / "how-to" / "monitor.md").read_text()
     assert set(re.findall(r"`(Forewarn\w+)`", page)) == {
-        each["alert"] for each in ALERTS
+        alert["alert"] for alert in ALERTS
     }
 
 
-# --- the dashboard -----------------------------------------------------------
+# --- dashboard ---------------------------------------------------------------
 
 
-def test_every_panel_has_an_id_of_its_own() -> None:
+def test_every_panel_has_a_unique_id() -> None:
     ids = [panel["id"] for panel in panels()]
     assert len(ids) == len(set(ids))
 
 
-def test_no_panel_covers_another() -> None:
+def test_panels_do_not_overlap() -> None:
     covered = [
         (x, y)
         for panel in panels()
@@ -165,19 +173,19 @@ def test_no_panel_covers_another() -> None:
     assert max(x for x, _ in covered) < 24
 
 
-def test_every_query_of_a_panel_chooses_the_service() -> None:
+def test_every_query_of_a_panel_selects_the_service() -> None:
     for panel in panels():
         for target in panel.get("targets", []):
             selectors = LABELS.findall(target["expr"])
             assert selectors, target["expr"]
-            for each in selectors:
-                assert each.startswith('job="$job",instance=~"$instance"')
+            for selector in selectors:
+                assert selector.startswith('job="$job",instance=~"$instance"')
 
 
-# --- Prometheus' own settings ------------------------------------------------
+# --- Prometheus configuration ------------------------------------------------
 
 
-def test_prometheus_is_told_to_read_the_rules_and_to_show_a_token() -> None:
+def test_prometheus_reads_the_rules_and_sends_a_token() -> None:
     settings = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
     assert settings["rule_files"] == ["alerts.yml"]
     (job,) = settings["scrape_configs"]

@@ -1,4 +1,4 @@
-"""What every test of the command line needs."""
+"""Fixtures shared by all command-line tests."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tests.cli.service import Service, a_service
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Let nothing of the developer's own environment into a test."""
+    """Keep the developer's own environment variables out of the tests."""
     for name in [*os.environ]:
         if name.startswith("FOREWARN_"):
             monkeypatch.delenv(name)
@@ -20,7 +20,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A service at noon that commands find through the environment."""
+    """Start a service, found by commands through environment variables."""
     with a_service() as service:
         monkeypatch.setenv("FOREWARN_URL", service.url)
         monkeypatch.setenv("FOREWARN_TOKEN", "secret")

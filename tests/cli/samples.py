@@ -1,4 +1,4 @@
-"""Answers of the service to begin a test with; every argument is optional."""
+"""Sample response bodies of the service; every argument is optional."""
 
 Json = dict[str, object]
 

@@ -1,4 +1,4 @@
-"""A service to talk to: real HTTP, and answers that the test has written down."""
+"""A fake service: real HTTP with canned responses."""
 
 import json
 import ssl
@@ -14,7 +14,7 @@ Reply = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request that came in."""
+    """A request that the service received."""
 
     method: str
     path: str
@@ -25,18 +25,18 @@ class Asked:
 
 @dataclass(slots=True)
 class Service:
-    """What is answered, and what was asked."""
+    """The canned replies of the fake service, and the requests it received."""
 
     url: str
     replies: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
 
     def answers(self, method: str, path: str, plain: object, status: int = 200) -> None:
-        """Answer JSON; the answer that was given last for a path is repeated."""
+        """Reply with JSON; the last reply added for a path is repeated."""
         self.replies.setdefault((method, path), []).append(sending(plain, status))
 
     def refuses(self, method: str, path: str, status: int, detail: str) -> None:
-        """Answer a problem."""
+        """Reply with a problem document."""
         problem = {
             "type": "about:blank",
             "title": "No",
@@ -46,26 +46,26 @@ class Service:
         self.answers(method, path, problem, status)
 
     def does(self, method: str, path: str, reply: Reply) -> None:
-        """Let `reply` answer."""
+        """Call `reply` to respond."""
         self.replies.setdefault((method, path), []).append(reply)
 
     def is_at(self, now: str, clock: str = "manual") -> None:
-        """Tell the time."""
+        """Report this time."""
         self.answers("GET", "/v1/clock", {"clock": clock, "now": now})
 
     def only(self, method: str) -> Asked:
-        """Find the one request of that method."""
-        [found] = [each for each in self.asked if each.method == method]
-        return found
+        """Return the only request with that method."""
+        [match] = [request for request in self.asked if request.method == method]
+        return match
 
 
 def sending(plain: object, status: int = 200) -> Reply:
-    """Make a reply of JSON."""
+    """Make a reply with a JSON body."""
     return sending_text(json.dumps(plain), status, "application/json")
 
 
 def sending_text(text: str, status: int = 200, kind: str = "text/html") -> Reply:
-    """Make a reply of text."""
+    """Make a reply with a text body."""
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
         body = text.encode()
@@ -79,7 +79,7 @@ def sending_text(text: str, status: int = 200, kind: str = "text/html") -> Reply
 
 
 def streaming(text: str) -> Reply:
-    """Make a reply that ends with the connection."""
+    """Make a reply whose body ends when the connection closes."""
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
@@ -91,13 +91,13 @@ def streaming(text: str) -> Reply:
 
 
 def hanging_up(handler: BaseHTTPRequestHandler) -> None:
-    """Close the connection without an answer."""
+    """Close the connection without a response."""
     handler.close_connection = True
 
 
 @contextmanager
 def a_service(tls: ssl.SSLContext | None = None) -> Iterator[Service]:
-    """Listen on a free port until the test is over, with `tls` if it is given."""
+    """Listen on a free port until the test ends, with TLS if `tls` is given."""
     service = Service(url="")
 
     class Handler(BaseHTTPRequestHandler):
@@ -114,7 +114,7 @@ def a_service(tls: ssl.SSLContext | None = None) -> Iterator[Service]:
             _take(self, service)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         service.url = f"http://127.0.0.1:{server.server_port}"

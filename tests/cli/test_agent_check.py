@@ -1,4 +1,4 @@
-"""`forewarn agent check`."""
+"""Tests of `forewarn agent check`."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def a_file(folder: Path, text: str) -> str:
     return str(file)
 
 
-def test_a_good_file_is_called_good_and_nothing_is_made(
+def test_good_file_is_accepted_and_nothing_is_created(
     tmp_path: Path, capsys: Capture
 ) -> None:
     assert main(["agent", "check", "--config", a_file(tmp_path, GOOD)]) == 0
@@ -31,13 +31,13 @@ def test_a_good_file_is_called_good_and_nothing_is_made(
     assert not (tmp_path / "state").exists()
 
 
-def test_a_command_that_is_missing_is_told(tmp_path: Path, capsys: Capture) -> None:
+def test_missing_command_is_reported(tmp_path: Path, capsys: Capture) -> None:
     file = a_file(tmp_path, GOOD.replace("/bin/true", "/no/such"))
     assert main(["agent", "check", "--config", file]) == 1
     assert 'hook "drain": /no/such does not exist' in capsys.readouterr().err
 
 
-def test_a_key_that_is_misspelt_is_told_with_its_line(
+def test_misspelled_key_is_reported_with_its_line(
     tmp_path: Path, capsys: Capture
 ) -> None:
     file = a_file(tmp_path, GOOD + 'aprove = "never"\n')
@@ -45,7 +45,7 @@ def test_a_key_that_is_misspelt_is_told_with_its_line(
     assert 'line 6: unknown key "aprove"' in capsys.readouterr().err
 
 
-def test_what_is_odd_is_a_warning_and_no_failure(
+def test_unused_hook_is_a_warning_not_a_failure(
     tmp_path: Path, capsys: Capture
 ) -> None:
     file = a_file(tmp_path, '[hooks.idle]\ncommand = ["/bin/true"]\n' + GOOD)
@@ -53,9 +53,9 @@ def test_what_is_odd_is_a_warning_and_no_failure(
     assert "warning: " in capsys.readouterr().err
 
 
-def test_programs_get_json(tmp_path: Path, capsys: Capture) -> None:
+def test_check_prints_json(tmp_path: Path, capsys: Capture) -> None:
     file = a_file(tmp_path, GOOD.replace("/bin/true", "/no/such"))
     assert main(["agent", "check", "--config", file, "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["wrong"] == ['hook "drain": /no/such does not exist']
-    assert (told["rules"], told["hooks"]) == (["rule 1"], ["drain"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["wrong"] == ['hook "drain": /no/such does not exist']
+    assert (report["rules"], report["hooks"]) == (["rule 1"], ["drain"])

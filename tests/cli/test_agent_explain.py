@@ -1,4 +1,4 @@
-"""`forewarn agent explain`."""
+"""Tests of `forewarn agent explain`."""
 
 import argparse
 import io
@@ -73,7 +73,7 @@ def parsed(*words: str) -> argparse.Namespace:
 
 @pytest.fixture
 def explain(tmp_path: Path, capsys: Capture) -> Explain:
-    """Explain `plain` by a parser of its own; give what is printed."""
+    """Explain `plain` with a parser of its own; return the output."""
 
     def run(plain: object, *words: str, config: str = CONFIG) -> str:
         (tmp_path / "agent.toml").write_text(config)
@@ -113,14 +113,14 @@ Seen at 2026-01-28 12:00:30Z by web-0.
 
 def test_no_line_is_wider_than_a_terminal(explain: Explain) -> None:
     many = {**EVENT, "Resources": [f"web-{number}" for number in range(100)]}
-    said = explain({"Events": [many]}, *NOON)
-    assert max(map(len, said.splitlines())) <= 80
+    output = explain({"Events": [many]}, *NOON)
+    assert max(map(len, output.splitlines())) <= 80
 
 
-def test_programs_get_the_same_as_json(explain: Explain) -> None:
-    said = json.loads(explain(DOCUMENT, *NOON, "--json"))
-    assert (said["name"], said["at"]) == ("web-0", "2026-01-28T12:00:30Z")
-    (event,) = said["events"]
+def test_explanation_as_json(explain: Explain) -> None:
+    explanation = json.loads(explain(DOCUMENT, *NOON, "--json"))
+    assert (explanation["name"], explanation["at"]) == ("web-0", "2026-01-28T12:00:30Z")
+    (event,) = explanation["events"]
     assert event == {
         "event": EVENT["EventId"],
         "mine": True,
@@ -132,48 +132,48 @@ def test_programs_get_the_same_as_json(explain: Explain) -> None:
         "together": "when-ready",
         "rules": event["rules"],
     }
-    assert [(each["rule"], each["holds"]) for each in event["rules"]] == [
+    assert [(rule["rule"], rule["holds"]) for rule in event["rules"]] == [
         ("short freezes", False),
         ("reboots", True),
         ("others", True),
     ]
 
 
-def test_the_name_that_is_typed_wins_over_the_file(explain: Explain) -> None:
-    said = explain(DOCUMENT, *NOON, "--name", "db")
-    assert "by db." in said
-    assert 'Rule "others" matches' in said
+def test_name_option_wins_over_the_file(explain: Explain) -> None:
+    output = explain(DOCUMENT, *NOON, "--name", "db")
+    assert "by db." in output
+    assert 'Rule "others" matches' in output
 
 
-def test_without_a_name_the_host_name_is_taken_and_said_to_be(
+def test_host_name_is_used_and_mentioned_without_a_name(
     explain: Explain,
 ) -> None:
-    said = explain(DOCUMENT, *NOON, config=CONFIG.replace('name = "web-0"', "", 1))
-    assert "which is the host name" in said
+    output = explain(DOCUMENT, *NOON, config=CONFIG.replace('name = "web-0"', "", 1))
+    assert "which is the host name" in output
 
 
 def test_an_event_without_a_rule_is_left_alone(explain: Explain) -> None:
     config = '[[rules]]\nname = "r"\ntypes = ["Freeze"]\napprove = "never"\n'
-    said = explain(DOCUMENT, *NOON, config=config)
-    assert "No rule matches: nothing is done, and it is not approved." in said
-    assert 'Rule "r" does not match: its type is Reboot, not Freeze' in said
+    output = explain(DOCUMENT, *NOON, config=config)
+    assert "No rule matches: nothing is done, and it is not approved." in output
+    assert 'Rule "r" does not match: its type is Reboot, not Freeze' in output
 
 
-def test_scripts_of_the_folder_are_shown_too(explain: Explain, tmp_path: Path) -> None:
+def test_scripts_of_the_folder_are_shown(explain: Explain, tmp_path: Path) -> None:
     script = tmp_path / "scripts" / "onReboot.sh"
     script.parent.mkdir()
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    said = explain(DOCUMENT, *NOON, config='name = "web-0"\nscripts = "scripts"\n')
-    assert 'Rule "onReboot.sh" matches' in said
-    assert "by web-1, the first of its resources" in " ".join(said.split())
+    output = explain(DOCUMENT, *NOON, config='name = "web-0"\nscripts = "scripts"\n')
+    assert 'Rule "onReboot.sh" matches' in output
+    assert "by web-1, the first of its resources" in " ".join(output.split())
 
 
-def test_one_event_alone_is_explained(explain: Explain) -> None:
+def test_single_event_is_explained(explain: Explain) -> None:
     assert 'Rule "reboots" matches' in explain(EVENT, *NOON)
 
 
-def test_a_line_of_the_record_says_when_and_whose_it_was(explain: Explain) -> None:
+def test_audit_line_gives_the_time_and_the_owner(explain: Explain) -> None:
     line = {
         "at": "2026-01-28T12:10:00Z",
         "event": EVENT["EventId"],
@@ -182,15 +182,18 @@ def test_a_line_of_the_record_says_when_and_whose_it_was(explain: Explain) -> No
         "mine": True,
     }
     nameless = CONFIG.replace('name = "web-0"', "", 1)
-    said = json.loads(explain(line, "--json", config=nameless))
-    assert said["at"] == "2026-01-28T12:10:00Z"
-    assert (said["events"][0]["mine"], said["events"][0]["notice_seconds"]) == (
+    explanation = json.loads(explain(line, "--json", config=nameless))
+    assert explanation["at"] == "2026-01-28T12:10:00Z"
+    assert (
+        explanation["events"][0]["mine"],
+        explanation["events"][0]["notice_seconds"],
+    ) == (
         True,
         300.0,
     )
 
 
-def test_a_document_comes_by_the_standard_input(
+def test_document_is_read_from_standard_input(
     explain: Explain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = io.TextIOWrapper(io.BytesIO(json.dumps(DOCUMENT).encode()))
@@ -200,29 +203,29 @@ def test_a_document_comes_by_the_standard_input(
 
 def test_an_event_that_has_started_has_no_notice(explain: Explain) -> None:
     started = {**EVENT, "EventStatus": "Started", "NotBefore": ""}
-    said = json.loads(explain(started, *NOON, "--json"))
-    assert said["events"][0]["notice_seconds"] is None
+    explanation = json.loads(explain(started, *NOON, "--json"))
+    assert explanation["events"][0]["notice_seconds"] is None
 
 
-def test_an_event_that_has_started_is_not_prepared_for(explain: Explain) -> None:
-    said = explain({**EVENT, "EventStatus": "Started", "NotBefore": ""}, *NOON)
-    assert "prepare (all" not in said
-    assert "    recover:\n" in said
-    assert "It has started, so there is nothing to approve." in said
+def test_started_event_is_not_prepared_for(explain: Explain) -> None:
+    output = explain({**EVENT, "EventStatus": "Started", "NotBefore": ""}, *NOON)
+    assert "prepare (all" not in output
+    assert "    recover:\n" in output
+    assert "It has started, so there is nothing to approve." in output
 
 
-def test_a_document_without_events_is_said_to_be_so(explain: Explain) -> None:
+def test_document_without_events_is_reported(explain: Explain) -> None:
     assert explain({"Events": []}, *NOON).endswith("\nThere are no events.\n")
 
 
-def test_warnings_go_where_errors_go(tmp_path: Path, capsys: Capture) -> None:
+def test_warnings_go_to_standard_error(tmp_path: Path, capsys: Capture) -> None:
     file, document = tmp_path / "agent.toml", tmp_path / "document.json"
     file.write_text(f'{CONFIG}[hooks.unused]\ncommand = "x"\n')
     document.write_text(json.dumps(DOCUMENT))
     args = parsed(str(document), "--config", str(file))
     args.run(args)
-    said = f'forewarn: {file}, line 31: no rule uses the hook "unused"\n'
-    assert capsys.readouterr().err == said
+    warning = f'forewarn: {file}, line 31: no rule uses the hook "unused"\n'
+    assert capsys.readouterr().err == warning
 
 
 @pytest.mark.parametrize(
@@ -242,23 +245,23 @@ def test_a_file_without_events_is_refused(
         explain(plain)
 
 
-def test_a_file_that_is_no_json_is_refused(explain: Explain, tmp_path: Path) -> None:
+def test_file_that_is_not_json_is_refused(explain: Explain, tmp_path: Path) -> None:
     (tmp_path / "x").write_text("<html>")
     with pytest.raises(InvalidInput, match="x is not one JSON document"):
         explain(str(tmp_path / "x"))
 
 
-def test_a_file_that_is_not_there_is_told_of(explain: Explain, tmp_path: Path) -> None:
+def test_missing_file_is_refused(explain: Explain, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="x cannot be read: no such file"):
         explain(str(tmp_path / "x"))
 
 
-def test_a_file_of_the_agent_that_is_wrong_is_refused(explain: Explain) -> None:
+def test_wrong_agent_file_is_refused(explain: Explain) -> None:
     with pytest.raises(CannotStart, match='line 1: unknown key "nam"'):
         explain(DOCUMENT, config='nam = "x"\n')
 
 
-def test_the_environment_says_where_the_file_is(
+def test_config_path_comes_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FOREWARN_AGENT_CONFIG", "/somewhere/agent.toml")
@@ -267,13 +270,13 @@ def test_the_environment_says_where_the_file_is(
 
 
 @pytest.mark.parametrize("words", [["explain", "{0}", "--config"], ["--config"]])
-def test_the_file_is_named_before_the_word_or_after_it(
+def test_config_option_is_allowed_before_or_after_the_subcommand(
     words: list[str], tmp_path: Path, capsys: Capture
 ) -> None:
     file, document = tmp_path / "agent.toml", tmp_path / "document.json"
     file.write_text(CONFIG)
     document.write_text(json.dumps(DOCUMENT))
-    before = [each.format(document) for each in words]
+    before = [word.format(document) for word in words]
     after = [] if "explain" in words else ["explain", str(document)]
     assert main(["agent", *before, str(file), *after]) == 0
     assert 'Rule "reboots" matches' in capsys.readouterr().out

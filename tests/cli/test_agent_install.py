@@ -1,4 +1,4 @@
-"""`forewarn agent install`, without touching this machine's systemd."""
+"""Tests of `forewarn agent install`, without touching this machine's systemd."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from forewarn.errors import Conflict
 
 
 def install(folder: Path, *words: str) -> int:
-    """Run the command as the command line does, with units in `folder`."""
+    """Run the command as the command line would, with units in `folder`."""
     parser = argparse.ArgumentParser()
     agent_install.register(parser.add_subparsers())
     args = parser.parse_args(["install", "--unit-directory", str(folder), *words])
@@ -22,7 +22,7 @@ def install(folder: Path, *words: str) -> int:
     return agent_install.run(args)
 
 
-def test_the_unit_is_written_and_the_next_steps_are_told(
+def test_unit_is_written_and_next_steps_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "agent.toml"
@@ -37,10 +37,10 @@ def test_the_unit_is_written_and_the_next_steps_are_told(
         "  systemctl enable --now forewarn-agent.service\n",
         "",
     )
-    assert {each.name for each in tmp_path.iterdir()} == {NAME, "agent.toml"}
+    assert {path.name for path in tmp_path.iterdir()} == {NAME, "agent.toml"}
 
 
-def test_a_file_that_is_not_there_yet_is_mentioned(
+def test_missing_config_file_is_mentioned(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert install(tmp_path, "--config", str(tmp_path / "agent.toml")) == 0
@@ -48,7 +48,7 @@ def test_a_file_that_is_not_there_yet_is_mentioned(
     assert err.startswith(f"forewarn: there is no {tmp_path}/agent.toml yet")
 
 
-def test_the_file_is_named_so_that_it_is_found_from_anywhere(
+def test_config_path_is_made_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -56,7 +56,7 @@ def test_the_file_is_named_so_that_it_is_found_from_anywhere(
     assert f"--config {tmp_path}/agent.toml\n" in (tmp_path / NAME).read_text()
 
 
-def test_the_file_may_be_named_before_the_word(
+def test_config_option_is_allowed_before_the_subcommand(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["agent", "--config", "/opt/a.toml", "install", "--print"]) == 0
@@ -74,7 +74,7 @@ def test_printing_changes_nothing(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_what_is_printed_is_what_is_written(
+def test_printed_unit_equals_the_written_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(tmp_path, "--print")
@@ -83,14 +83,14 @@ def test_what_is_printed_is_what_is_written(
     assert (tmp_path / NAME).read_text() == out
 
 
-def test_a_unit_that_was_changed_by_hand_is_kept(tmp_path: Path) -> None:
+def test_unit_changed_by_hand_is_kept(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text("[Service]\nNice=5\n")
     with pytest.raises(Conflict, match="is different; --print shows"):
         install(tmp_path)
     assert (tmp_path / NAME).read_text() == "[Service]\nNice=5\n"
 
 
-def test_force_overwrites_it(tmp_path: Path) -> None:
+def test_force_overwrites_a_changed_unit(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text("[Service]\nNice=5\n")
     assert install(tmp_path, "--force") == 0
     assert "Type=notify" in (tmp_path / NAME).read_text()
@@ -107,7 +107,7 @@ def test_installing_again_changes_nothing(
     assert "is as it should be" in capsys.readouterr().out
 
 
-def test_programs_are_told_in_json(
+def test_install_prints_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(tmp_path, "--json")
@@ -125,7 +125,7 @@ def test_programs_are_told_in_json(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_whoever_is_not_root_is_told_so(tmp_path: Path) -> None:
+def test_install_without_root_is_refused(tmp_path: Path) -> None:
     os.seteuid(65534)
     try:
         with pytest.raises(Conflict, match="try it as root, or use --print"):
@@ -134,7 +134,7 @@ def test_whoever_is_not_root_is_told_so(tmp_path: Path) -> None:
         os.seteuid(0)
 
 
-def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+def test_missing_unit_folder_is_an_error_message(tmp_path: Path) -> None:
     with pytest.raises(
         Conflict, match="gone does not exist, so systemd hardly runs here"
     ):

@@ -1,4 +1,7 @@
-"""`forewarn agent report` tells what the agent did, also from a copy of its folder."""
+"""Tests of `forewarn agent report`, which summarizes the agent's audit record.
+
+It also works on a copy of the agent's state folder.
+"""
 
 import argparse
 import json
@@ -77,7 +80,7 @@ def test_all_events_are_listed_on_80_columns(report: Report, state: Path) -> Non
         ),
     ],
 )
-def test_the_list_tells_how_far_an_event_is(
+def test_list_shows_the_progress_of_an_event(
     report: Report, state: Path, more: list[Line], outcome: str
 ) -> None:
     write(state, [a_sight(), *more])
@@ -88,19 +91,17 @@ def test_ids_are_shortened_no_further_than_they_differ(
     report: Report, state: Path
 ) -> None:
     write(state, [a_sight(f"{ID[:12]}-{end}") for end in "EF"])
-    told = report()
-    assert f"\n{ID[:12]}-E  " in told
-    assert f"\n{ID[:12]}-F  " in told
+    listing = report()
+    assert f"\n{ID[:12]}-E  " in listing
+    assert f"\n{ID[:12]}-F  " in listing
 
 
-def test_the_list_fits_80_columns_also_with_long_ids(
-    report: Report, state: Path
-) -> None:
+def test_list_fits_80_columns_with_long_ids(report: Report, state: Path) -> None:
     write(state, [a_sight(f"{ID[:-1]}{end}") for end in "EF"])
     assert max(map(len, report().splitlines())) <= 80
 
 
-def test_an_agent_that_has_seen_no_event_says_so(report: Report, state: Path) -> None:
+def test_report_without_events(report: Report, state: Path) -> None:
     write(state, [a_line("began", event=None)])
     assert report() == "No events so far.\n"
     assert json.loads(report("--json")) == []
@@ -109,27 +110,25 @@ def test_an_agent_that_has_seen_no_event_says_so(report: Report, state: Path) ->
 # --- one event -----------------------------------------------------------------
 
 
-def test_the_story_of_an_event_is_told(report: Report, state: Path) -> None:
+def test_story_of_an_event_is_printed(report: Report, state: Path) -> None:
     write(state, A_REBOOT)
-    told = report(ID)
-    assert told.startswith(f"Reboot of web-0\n\n  event        {ID}\n")
-    assert "  not before   2026-11-15 12:15:00Z\n  duration     9 s\n" in told
+    story = report(ID)
+    assert story.startswith(f"Reboot of web-0\n\n  event        {ID}\n")
+    assert "  not before   2026-11-15 12:15:00Z\n  duration     9 s\n" in story
     assert (
         "  12:02:03  prepare: drain succeeded after 2 min 2 s (+2 min 3 s)\n"
         "            | evicting web\n"
         "            | node drained\n"
         "  12:02:03  approved; the service answered 200 (+2 min 3 s)\n"
-    ) in told
+    ) in story
     assert (
         "This agent approved it 2 min 3 s after first sight: 12 min 57 s of 15 min of\n"
         "  notice were left unused.\n"
-    ) in told
-    assert max(map(len, told.splitlines())) <= 80
+    ) in story
+    assert max(map(len, story.splitlines())) <= 80
 
 
-def test_the_page_on_post_mortems_shows_what_the_program_says(
-    report: Report, state: Path
-) -> None:
+def test_post_mortem_page_shows_the_real_output(report: Report, state: Path) -> None:
     write(state, A_REBOOT)
     page = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-post-mortem.md"
     text = page.read_text()
@@ -138,21 +137,19 @@ def test_the_page_on_post_mortems_shows_what_the_program_says(
 
 
 @pytest.mark.parametrize("short", ["0A4B7C1E", "0a4b", "0", ID.lower()])
-def test_an_id_may_be_short_and_in_any_case(
+def test_id_may_be_shortened_and_in_any_case(
     report: Report, state: Path, short: str
 ) -> None:
     write(state, [*A_REBOOT, *CALLED_OFF])
     assert f"event        {ID}\n" in report(short)
 
 
-def test_an_id_that_is_the_beginning_of_another_is_itself(
-    report: Report, state: Path
-) -> None:
+def test_exact_id_wins_over_a_longer_one(report: Report, state: Path) -> None:
     write(state, [a_sight("E2"), a_sight("E22")])
     assert "event        E2\n" in report("E2")
 
 
-def test_an_id_that_may_mean_several_is_refused(report: Report, state: Path) -> None:
+def test_ambiguous_id_is_refused(report: Report, state: Path) -> None:
     write(state, [a_sight("E21"), a_sight("E22")])
     with pytest.raises(NotFound, match="several events begin with E2: E21, E22"):
         report("E2")
@@ -165,21 +162,19 @@ def test_an_unknown_id_is_refused(report: Report, state: Path, unknown: str) -> 
         report(unknown)
 
 
-def test_an_empty_id_means_no_event(report: Report, state: Path) -> None:
+def test_empty_id_matches_no_event(report: Report, state: Path) -> None:
     write(state, A_REBOOT)
     with pytest.raises(NotFound):
         report("")
 
 
-def test_what_a_hook_wrote_cannot_move_the_cursor(report: Report, state: Path) -> None:
+def test_hook_output_cannot_move_the_cursor(report: Report, state: Path) -> None:
     write(state, [a_sight(), a_line("hook-ended", output="a\x1b[2Jb\x07")])
     assert "\x1b" not in report(ID)
 
 
 @pytest.mark.parametrize("odd", [None, "", "x", [], {}, -1, "0001-01-01T00:00+14:00"])
-def test_a_line_that_is_odd_is_shown_all_the_same(
-    report: Report, state: Path, odd: object
-) -> None:
+def test_odd_line_is_still_shown(report: Report, state: Path, odd: object) -> None:
     shown = a_sight()["event_as_shown"]
     assert isinstance(shown, dict)
     for name in ("at", "notice_seconds", "event_as_shown"):
@@ -191,37 +186,35 @@ def test_a_line_that_is_odd_is_shown_all_the_same(
         assert report(ID, "--json")
 
 
-# --- for programs --------------------------------------------------------------
+# --- JSON ----------------------------------------------------------------------
 
 
-def test_programs_get_the_numbers_the_story_and_the_lines(
-    report: Report, state: Path
-) -> None:
+def test_event_as_json_has_numbers_story_and_lines(report: Report, state: Path) -> None:
     write(state, [*A_REBOOT, *CALLED_OFF])
-    told = json.loads(report(ID, "--json"))
-    assert told["id"] == ID
-    assert told["notice_seconds_used"] == 123
-    assert told["impact"] == {"boots": 1, "seconds": 48.0, "total": 48.0}
-    assert told["hooks"][0]["outcome"] == "done"
-    assert told["verdict"][1] == "It was under way for 1 min."
-    assert told["story"][3] == {
+    report_of_event = json.loads(report(ID, "--json"))
+    assert report_of_event["id"] == ID
+    assert report_of_event["notice_seconds_used"] == 123
+    assert report_of_event["impact"] == {"boots": 1, "seconds": 48.0, "total": 48.0}
+    assert report_of_event["hooks"][0]["outcome"] == "done"
+    assert report_of_event["verdict"][1] == "It was under way for 1 min."
+    assert report_of_event["story"][3] == {
         "at": "2026-11-15T12:02:03Z",
         "after_seconds": 123.0,
         "said": "prepare: drain succeeded after 2 min 2 s",
     }
-    own = [json.loads(json.dumps(each)) for each in A_REBOOT if each["event"] == ID]
-    assert told["lines"] == own
+    own = [json.loads(json.dumps(line)) for line in A_REBOOT if line["event"] == ID]
+    assert report_of_event["lines"] == own
 
 
-def test_programs_get_a_list_of_all_events(report: Report, state: Path) -> None:
+def test_all_events_as_json(report: Report, state: Path) -> None:
     write(state, [*A_REBOOT, *CALLED_OFF])
-    assert [each["id"] for each in json.loads(report("--json"))] == [ID, "E2"]
+    assert [event["id"] for event in json.loads(report("--json"))] == [ID, "E2"]
 
 
-# --- where it is ---------------------------------------------------------------
+# --- location of the state folder ----------------------------------------------
 
 
-def test_it_can_be_told_while_the_agent_runs(report: Report, state: Path) -> None:
+def test_report_works_while_the_agent_runs(report: Report, state: Path) -> None:
     keeping = Keeping(state)
     keeping.open()
     write(state, A_REBOOT)
@@ -229,16 +222,14 @@ def test_it_can_be_told_while_the_agent_runs(report: Report, state: Path) -> Non
     keeping.close()
 
 
-def test_it_can_be_told_from_a_copy(
-    report: Report, state: Path, tmp_path: Path
-) -> None:
+def test_report_works_on_a_copy(report: Report, state: Path, tmp_path: Path) -> None:
     write(state, A_REBOOT)
     copy = shutil.copytree(state, tmp_path / "copy")
     copy.chmod(0o500)
     assert "0A4B7C1E" in report(where=("--state", str(copy)))
 
 
-def test_the_agents_file_says_where_it_is(
+def test_state_folder_comes_from_the_agent_file(
     report: Report, state: Path, tmp_path: Path
 ) -> None:
     write(state, A_REBOOT)
@@ -251,7 +242,7 @@ def test_the_agents_file_says_where_it_is(
 @pytest.mark.parametrize(
     ("text", "why"), [(None, "cannot be read"), ("x", "is not TOML"), ("\xff", "TOML")]
 )
-def test_a_file_that_does_not_say_where_it_is_is_told_in_a_sentence(
+def test_unreadable_agent_file_is_an_error_message(
     report: Report, tmp_path: Path, text: str | None, why: str
 ) -> None:
     file = tmp_path / "agent.toml"
@@ -261,7 +252,7 @@ def test_a_file_that_does_not_say_where_it_is_is_told_in_a_sentence(
         report(where=("--config", str(file)))
 
 
-def test_the_environment_says_where_it_is(
+def test_state_folder_comes_from_the_environment(
     report: Report, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(state, A_REBOOT)
@@ -269,7 +260,7 @@ def test_the_environment_says_where_it_is(
     assert "0A4B7C1E" in report(where=())
 
 
-def test_a_folder_without_a_record_is_told_in_a_sentence(
+def test_folder_without_a_record_is_an_error_message(
     report: Report, tmp_path: Path
 ) -> None:
     for where in ("none", "agent"):
@@ -277,15 +268,13 @@ def test_a_folder_without_a_record_is_told_in_a_sentence(
             report(where=("--state", str(tmp_path / where)))
 
 
-def test_a_record_that_cannot_be_read_is_told_in_a_sentence(
-    report: Report, state: Path
-) -> None:
+def test_unreadable_record_is_an_error_message(report: Report, state: Path) -> None:
     (state / "audit.jsonl").mkdir()
     with pytest.raises(Unavailable, match="cannot be read: Is a directory"):
         report()
 
 
-def test_lines_that_are_broken_are_passed_over_and_it_is_said(
+def test_broken_lines_are_skipped_with_a_warning(
     report: Report, state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (state / "audit.jsonl").write_text('{"at": "2026\n')
@@ -295,6 +284,6 @@ def test_lines_that_are_broken_are_passed_over_and_it_is_said(
     args = parser.parse_args(["report", "--state", str(state)])
     options.settle(args)
     assert args.run(args) == 0
-    said = capsys.readouterr()
-    assert "0A4B7C1E" in said.out
-    assert said.err == "forewarn: 1 line of the record could not be read\n"
+    captured = capsys.readouterr()
+    assert "0A4B7C1E" in captured.out
+    assert captured.err == "forewarn: 1 line of the record could not be read\n"

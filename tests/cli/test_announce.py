@@ -1,4 +1,4 @@
-"""`forewarn announce`."""
+"""Tests of `forewarn announce`."""
 
 import json
 
@@ -11,12 +11,14 @@ from forewarn import cli
 Capture = pytest.CaptureFixture[str]
 
 
-def test_it_is_said_what_was_announced_and_what_comes_next(
+def test_announcement_prints_what_happens_and_what_comes_next(
     service: Service, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:00:00Z")
-    made = a_maintenance(host="host-a", events=[an_event(), an_event(group="db")])
-    service.answers("POST", "/v1/maintenances", {"maintenances": [made]}, 201)
+    maintenance = a_maintenance(
+        host="host-a", events=[an_event(), an_event(group="db")]
+    )
+    service.answers("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
     assert cli.main(["announce", "reboot", "--host", "host-a"]) == 0
     assert capsys.readouterr().out == (
         "announced: Reboot of host-a (web-0, web-1)\n"
@@ -34,12 +36,12 @@ def test_it_is_said_what_was_announced_and_what_comes_next(
     )
 
 
-def test_several_acts_are_told_in_their_order(
+def test_several_maintenances_are_printed_in_order(
     service: Service, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:00:00Z")
-    one, two = a_maintenance(), a_maintenance(id=M2, vms=["web-2"])
-    service.answers("POST", "/v1/maintenances", {"maintenances": [one, two]}, 201)
+    first, second = a_maintenance(), a_maintenance(id=M2, vms=["web-2"])
+    service.answers("POST", "/v1/maintenances", {"maintenances": [first, second]}, 201)
     assert cli.main(["announce", "reboot", "--group", "web"]) == 0
     out = capsys.readouterr().out
     assert out.index("announced (1 of 2): Reboot of web-0, web-1") < out.index(
@@ -47,12 +49,12 @@ def test_several_acts_are_told_in_their_order(
     )
 
 
-def test_what_starts_at_once_is_not_offered_for_approval(
+def test_immediate_start_is_not_offered_for_approval(
     service: Service, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:00:00Z")
-    made = a_maintenance(phase="STARTED", duration_seconds=90)
-    service.answers("POST", "/v1/maintenances", {"maintenances": [made]}, 201)
+    maintenance = a_maintenance(phase="STARTED", duration_seconds=90)
+    service.answers("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
     words = ["announce", "freeze", "--vm", "web-0", "--emergency", "--reason", "smoke"]
     assert cli.main(words) == 0
     out = capsys.readouterr().out
@@ -83,7 +85,7 @@ def test_every_option_reaches_the_service(service: Service) -> None:
     }
 
 
-def test_what_is_not_given_is_left_to_the_service(service: Service) -> None:
+def test_omitted_options_are_left_to_the_service(service: Service) -> None:
     service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
     words = ["announce", "reboot", "--host", "host-a", "--notice", "20m", "--json"]
     assert cli.main(words) == 0
@@ -93,8 +95,8 @@ def test_what_is_not_given_is_left_to_the_service(service: Service) -> None:
 
 def test_a_preview_announces_nothing(service: Service, capsys: Capture) -> None:
     service.is_at("2026-01-01T12:00:00Z")
-    made = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
-    service.answers("POST", "/v1/maintenances/preview", {"maintenances": [made]})
+    maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
+    service.answers("POST", "/v1/maintenances/preview", {"maintenances": [maintenance]})
     assert cli.main(["announce", "reboot", "--vm", "web-0", "--preview"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("would be announced: Reboot of web-0, web-1\n  starts  when")
@@ -102,13 +104,13 @@ def test_a_preview_announces_nothing(service: Service, capsys: Capture) -> None:
     assert service.only("POST").path == "/v1/maintenances/preview"
 
 
-def test_a_preview_says_which_gates_will_be_shut(
+def test_preview_lists_the_gates_that_will_block(
     service: Service, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:00:00Z")
-    made = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
+    maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
     waits = [{"kind": "time", "what": "its time"}, {"kind": "gate", "what": "others"}]
-    preview = {"maintenances": [made], "explained": [{"waits": waits}]}
+    preview = {"maintenances": [maintenance], "explained": [{"waits": waits}]}
     service.answers("POST", "/v1/maintenances/preview", preview)
     assert cli.main(["announce", "reboot", "--vm", "web-0", "--preview"]) == 0
     out = capsys.readouterr().out
@@ -116,9 +118,7 @@ def test_a_preview_says_which_gates_will_be_shut(
     assert "its time" not in out
 
 
-def test_json_is_what_the_service_has_answered(
-    service: Service, capsys: Capture
-) -> None:
+def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
     answer = {"maintenances": [a_maintenance(events=[an_event(id=E2)])]}
     service.answers("POST", "/v1/maintenances", answer, 201)
     assert cli.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
@@ -147,7 +147,7 @@ def test_too_little_notice_is_refused_with_the_earliest_time(
         ("reboot --vm web-0 --ignore-gates", "only possible with --emergency"),
     ],
 )
-def test_wrong_usage_asks_nothing_of_the_service(
+def test_wrong_usage_sends_no_request(
     service: Service, words: str, said: str, capsys: Capture
 ) -> None:
     assert cli.main(["announce", *words.split()]) == 2

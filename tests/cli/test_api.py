@@ -1,4 +1,4 @@
-"""Asking the service; every trouble becomes a sentence."""
+"""Requests to the service: every failure becomes an error message."""
 
 import json
 import socket
@@ -25,13 +25,13 @@ def test_every_page_of_a_list_is_read(service: Service, capsys: Capture) -> None
     assert second.query == [("limit", "1000"), ("after", "c/1")]
 
 
-def test_a_problem_is_told_by_its_detail(service: Service, capsys: Capture) -> None:
+def test_problem_is_reported_by_its_detail(service: Service, capsys: Capture) -> None:
     service.refuses("GET", "/v1/maintenances/X", 404, "there is no maintenance X")
     assert cli.main(["events", "show", "X"]) == 1
     assert capsys.readouterr().err == "forewarn: there is no maintenance X\n"
 
 
-def test_an_error_that_is_no_problem_is_told_by_its_status(
+def test_error_without_a_problem_document_is_reported_by_its_status(
     service: Service, capsys: Capture
 ) -> None:
     service.does("GET", "/v1/clock", sending_text("<h1>Bad gateway</h1>", 502))
@@ -40,9 +40,9 @@ def test_an_error_that_is_no_problem_is_told_by_its_status(
     assert err.startswith(f"forewarn: {service.url} answered HTTP Error 502")
 
 
-def test_where_nothing_answers_it_is_said_so(capsys: Capture) -> None:
+def test_unreachable_service_is_reported(capsys: Capture) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, not listening: nobody else gets it
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: port stays ours
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         assert cli.main(["clock", "show", "--url", url]) == 1
     assert capsys.readouterr().err == (
@@ -50,13 +50,15 @@ def test_where_nothing_answers_it_is_said_so(capsys: Capture) -> None:
     )
 
 
-def test_what_is_not_forewarn_is_recognized(service: Service, capsys: Capture) -> None:
+def test_response_that_is_not_forewarns_is_recognized(
+    service: Service, capsys: Capture
+) -> None:
     service.does("GET", "/v1/clock", sending_text("<h1>It works!</h1>"))
     assert cli.main(["clock", "show"]) == 1
     assert "does not answer as forewarn does" in capsys.readouterr().err
 
 
-def test_an_answer_of_another_shape_is_a_sentence(
+def test_response_of_another_shape_is_an_error_message(
     service: Service, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/clock", [1, 2])
@@ -88,7 +90,7 @@ def test_the_state_directory_follows_xdg(
     assert service.asked[0].headers["Authorization"] == "Bearer xdg"
 
 
-def test_without_a_token_it_is_said_where_one_is_looked_for(
+def test_missing_token_names_the_places_searched(
     service: Service, monkeypatch: Patch, tmp_path: Path, capsys: Capture
 ) -> None:
     service.refuses("GET", "/v1/clock", 401, "a bearer token is needed")
@@ -101,7 +103,7 @@ def test_without_a_token_it_is_said_where_one_is_looked_for(
     )
 
 
-def test_a_wrong_token_is_told_apart_from_none(
+def test_wrong_token_is_distinguished_from_no_token(
     service: Service, capsys: Capture
 ) -> None:
     service.refuses("GET", "/v1/clock", 401, "a bearer token is needed")
@@ -109,12 +111,12 @@ def test_a_wrong_token_is_told_apart_from_none(
     assert "a token was not accepted" in capsys.readouterr().err
 
 
-def test_a_token_that_cannot_be_sent_is_wrong_usage(capsys: Capture) -> None:
+def test_token_that_cannot_be_sent_is_wrong_usage(capsys: Capture) -> None:
     assert cli.main(["clock", "show", "--token", "a\nb"]) == 2
     assert "no token has" in capsys.readouterr().err
 
 
-def test_a_request_that_is_lost_is_sent_again_with_the_same_key(
+def test_lost_request_is_sent_again_with_the_same_key(
     service: Service,
 ) -> None:
     service.does("POST", "/v1/maintenances", hanging_up)
@@ -125,7 +127,7 @@ def test_a_request_that_is_lost_is_sent_again_with_the_same_key(
     assert first.body == second.body
 
 
-def test_a_request_that_is_lost_twice_is_a_sentence(
+def test_request_lost_twice_is_an_error_message(
     service: Service, capsys: Capture
 ) -> None:
     service.does("GET", "/v1/clock", hanging_up)
@@ -134,7 +136,7 @@ def test_a_request_that_is_lost_twice_is_a_sentence(
     assert len(service.asked) == 2
 
 
-def test_the_token_is_not_carried_to_somebody_else(
+def test_token_is_not_sent_to_a_redirect_target(
     service: Service, capsys: Capture
 ) -> None:
     def elsewhere(handler: BaseHTTPRequestHandler) -> None:
@@ -146,11 +148,11 @@ def test_the_token_is_not_carried_to_somebody_else(
     service.does("GET", "/v1/clock", elsewhere)
     service.does("GET", "/elsewhere", sending({"clock": "manual"}))
     assert cli.main(["clock", "show"]) == 1
-    assert [each.path for each in service.asked] == ["/v1/clock"]
+    assert [request.path for request in service.asked] == ["/v1/clock"]
     assert "302" in capsys.readouterr().err
 
 
-def test_proxies_are_not_asked(service: Service, monkeypatch: Patch) -> None:
+def test_proxies_are_not_used(service: Service, monkeypatch: Patch) -> None:
     service.is_at("2026-01-01T12:00:00Z")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     assert cli.main(["clock", "show"]) == 0

@@ -1,4 +1,4 @@
-"""`forewarn clock`."""
+"""Tests of `forewarn clock`."""
 
 import pytest
 from tests.cli.service import Service
@@ -8,7 +8,9 @@ from forewarn import cli
 Capture = pytest.CaptureFixture[str]
 
 
-def test_the_service_tells_its_time(service: Service, capsys: Capture) -> None:
+def test_clock_show_prints_the_time_of_the_service(
+    service: Service, capsys: Capture
+) -> None:
     service.is_at("2026-01-01T12:00:00Z", clock="x60")
     assert cli.main(["clock", "show"]) == 0
     assert capsys.readouterr().out == "2026-01-01 12:00:00Z (x60 clock)\n"
@@ -29,7 +31,7 @@ def test_the_clock_is_moved_to_a_time(service: Service) -> None:
     assert service.only("POST").body == {"to": "2026-01-01T12:15:00+00:00"}
 
 
-def test_a_clock_that_cannot_be_moved_says_so(
+def test_clock_that_cannot_be_moved_is_reported(
     service: Service, capsys: Capture
 ) -> None:
     sentence = "the clock is not manual; it cannot be moved"

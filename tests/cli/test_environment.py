@@ -1,7 +1,7 @@
-"""Every option of every command can be given in the environment.
+"""Environment variables: every option of every command has one.
 
-New commands are found by themselves; a reader of values that accepts none of the
-`SAMPLES` asks for one more.
+New commands are found automatically. If a parser of values accepts none of the
+`SAMPLES`, the failing test asks for another sample.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from forewarn.settings import SETTINGS, Setting
 COMMANDS = commands()
 SERVE = "serve"
 
-#: Values as people write them; of each option the first that it takes is tried.
+#: Values as users write them; each option is tested with the first one it accepts.
 SAMPLES = (
     "7",
     "90s",
@@ -45,7 +45,7 @@ SAMPLES = (
     '[{ name = "ops", kind = "log" }]',
 )
 
-#: What makes sense only together with something else.
+#: Settings that are only valid together with another setting.
 COMPANIONS: Mapping[str, Mapping[str, object]] = {
     "tls_cert": {"tls_key": "key.pem"},
     "tls_key": {"tls_cert": "cert.pem"},
@@ -55,7 +55,7 @@ COMPANIONS: Mapping[str, Mapping[str, object]] = {
 
 
 def sample(read: Callable[[str], object]) -> str:
-    """Find a value that `read` takes."""
+    """Return a sample that `read` accepts."""
     for text in SAMPLES:
         try:
             read(text)
@@ -68,12 +68,12 @@ def sample(read: Callable[[str], object]) -> str:
 # --- commands ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.name)
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda setting: setting.name)
 def test_no_command_has_an_option_without_a_variable(command: Command) -> None:
-    known = {option.flag for option in command.options}
+    flags = {option.flag for option in command.options}
     if command.name == SERVE:
-        known |= {each.option for each in SETTINGS if each.flag} | {"--config"}
-    assert {*command.flags} == known
+        flags |= {setting.option for setting in SETTINGS if setting.flag} | {"--config"}
+    assert {*command.flags} == flags
 
 
 OPTIONS = {
@@ -84,7 +84,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
-def test_the_variable_of_an_option_is_as_good_as_the_option(
+def test_variable_of_an_option_equals_the_option(
     option: Option, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "yes" if option.switch else sample(option.read)
@@ -108,17 +108,19 @@ def test_two_meanings_never_share_a_variable_within_a_command() -> None:
         assert len(variables) == len({*variables}), command.name
 
 
-def test_no_option_hides_what_the_command_line_keeps_for_itself() -> None:
-    kept = {"run", "options", "program", "command"}
+def test_no_option_hides_an_attribute_of_the_command_line() -> None:
+    reserved = {"run", "options", "program", "command"}
     for command in COMMANDS:
-        assert kept.isdisjoint(option.name for option in command.options), command.name
+        assert reserved.isdisjoint(option.name for option in command.options), (
+            command.name
+        )
 
 
 # --- the service -------------------------------------------------------------
 
 
 def other_than_default(setting: Setting) -> str:
-    """Find a value of `setting` by which it can be told from its default."""
+    """Return a value of `setting` that differs from its default."""
     usual = setting.default
     default = None if usual is None else setting.read(usual, "default")
 
@@ -132,12 +134,12 @@ def other_than_default(setting: Setting) -> str:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
-def test_the_variable_of_a_setting_is_as_good_as_the_flag(setting: Setting) -> None:
+def test_variable_of_a_setting_equals_the_flag(setting: Setting) -> None:
     text = other_than_default(setting)
     home = {"HOME": "/home/ops"}
     beside = COMPANIONS.get(setting.name, {})
     by_variable = Sources(flags=beside, environment={**home, setting.variable: text})
     by_flag = Sources(flags={**beside, setting.name: text}, environment=home)
     assert load(by_variable) == load(by_flag)
-    if setting.name not in ("tls_cert", "tls_key"):  # one alone would be refused
+    if setting.name not in ("tls_cert", "tls_key"):  # one alone is refused
         assert load(by_variable) != load(Sources(flags=beside, environment=home))

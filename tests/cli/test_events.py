@@ -1,4 +1,4 @@
-"""`forewarn events`."""
+"""Tests of `forewarn events`."""
 
 import json
 
@@ -11,7 +11,7 @@ from forewarn import cli
 Capture = pytest.CaptureFixture[str]
 
 
-def test_live_maintenances_are_listed(service: Service, capsys: Capture) -> None:
+def test_live_maintenance_is_listed(service: Service, capsys: Capture) -> None:
     service.is_at("2026-01-01T12:01:00Z")
     service.answers("GET", "/v1/maintenances", page(a_maintenance(vms=["web-0"])))
     assert cli.main(["events", "list"]) == 0
@@ -25,13 +25,13 @@ def test_live_maintenances_are_listed(service: Service, capsys: Capture) -> None
     assert phases == ["SCHEDULED", "STARTED"]
 
 
-def test_all_maintenances_are_listed_when_asked_for(service: Service) -> None:
+def test_all_maintenance_is_listed_on_request(service: Service) -> None:
     service.answers("GET", "/v1/maintenances", page())
     assert cli.main(["events", "list", "--all"]) == 0
     assert service.asked[0].query == [("limit", "1000")]
 
 
-def test_a_stuck_maintenance_is_seen_in_the_list(
+def test_stuck_maintenance_is_marked_in_the_list(
     service: Service, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:20:00Z")
@@ -52,8 +52,8 @@ def test_one_maintenance_is_shown_with_its_events(
         seen_by=[{"vm": "web-0", "at": "2026-01-01T12:01:00Z"}],
     )
     waiting = an_event(id=E2, group="db", resources=["db-0"], seen_by=["db-0"])
-    found = a_maintenance(host="host-a", events=[approved, waiting])
-    service.answers("GET", f"/v1/maintenances/{M1}", found)
+    maintenance = a_maintenance(host="host-a", events=[approved, waiting])
+    service.answers("GET", f"/v1/maintenances/{M1}", maintenance)
     assert cli.main(["events", "show", M1]) == 0
     assert capsys.readouterr().out == (
         "Reboot of host-a (web-0, web-1), SCHEDULED\n"
@@ -78,7 +78,7 @@ def test_one_maintenance_is_shown_with_its_events(
     )
 
 
-def test_an_event_is_approved_alone_by_its_id_in_any_case(
+def test_event_is_approved_alone_by_its_id_in_any_case(
     service: Service, capsys: Capture
 ) -> None:
     events = [an_event(), an_event(id=E2, group="db")]
@@ -103,20 +103,20 @@ def test_a_maintenance_is_approved_with_all_its_events(
     service.answers("POST", f"/v1/events/{E1}/approve", an_event())
     service.answers("POST", f"/v1/events/{E2}/approve", an_event(id=E2))
     assert cli.main(["events", "approve", M1]) == 0
-    posted = [each.path for each in service.asked if each.method == "POST"]
+    posted = [request.path for request in service.asked if request.method == "POST"]
     assert posted == [f"/v1/events/{E1}/approve", f"/v1/events/{E2}/approve"]
     assert "is STARTED" in capsys.readouterr().out
 
 
-def test_an_event_that_is_gone_is_left_out_of_the_approval(service: Service) -> None:
-    found = a_maintenance(events=[an_event(status=None), an_event(id=E2)])
-    service.answers("GET", f"/v1/maintenances/{M1}", found)
+def test_event_that_is_gone_is_not_approved(service: Service) -> None:
+    maintenance = a_maintenance(events=[an_event(status=None), an_event(id=E2)])
+    service.answers("GET", f"/v1/maintenances/{M1}", maintenance)
     service.answers("POST", f"/v1/events/{E2}/approve", an_event(id=E2))
     assert cli.main(["events", "approve", M1]) == 0
     assert service.only("POST").path == f"/v1/events/{E2}/approve"
 
 
-def test_approving_what_is_over_is_refused_by_the_service(
+def test_approving_finished_maintenance_is_refused_by_the_service(
     service: Service, capsys: Capture
 ) -> None:
     over = a_maintenance(phase="COMPLETED", events=[an_event(status=None)])
@@ -150,7 +150,7 @@ def test_a_maintenance_is_changed(
 
 
 @pytest.mark.parametrize("verb", ["cancel", "close"])
-def test_a_reason_is_passed_on(service: Service, verb: str) -> None:
+def test_reason_is_sent_to_the_service(service: Service, verb: str) -> None:
     path = f"/v1/maintenances/{M1}/{verb}"
     service.answers("POST", path, a_maintenance(phase="FAILED"))
     words = ["events", verb, M1, "--reason", "wrong host", "--json"]
@@ -158,6 +158,6 @@ def test_a_reason_is_passed_on(service: Service, verb: str) -> None:
     assert service.only("POST").body == {"reason": "wrong host"}
 
 
-def test_an_id_cannot_leave_its_place_in_the_path(service: Service) -> None:
+def test_id_is_escaped_in_the_path(service: Service) -> None:
     assert cli.main(["events", "show", "../clock?x"]) == 1
     assert service.asked[0].path == "/v1/maintenances/..%2Fclock%3Fx"

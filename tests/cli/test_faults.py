@@ -1,4 +1,4 @@
-"""`forewarn faults`."""
+"""Tests of `forewarn faults`."""
 
 import json
 
@@ -30,11 +30,11 @@ def test_a_fault_is_set_by_its_kind(service: Service, capsys: Capture) -> None:
     service.answers("POST", "/v1/faults", MADE, 201)
     assert cli.main(["faults", "add", "503"]) == 0
     assert service.only("POST").body == {"kind": "503"}
-    said = capsys.readouterr().out
-    assert said == "Fault f1: 503 for all VMs, until it is cleared.\n"
+    output = capsys.readouterr().out
+    assert output == "Fault f1: 503 for all VMs, until it is cleared.\n"
 
 
-def test_all_of_a_fault_can_be_said(service: Service, capsys: Capture) -> None:
+def test_every_option_of_a_fault_is_sent(service: Service, capsys: Capture) -> None:
     limits = {"left": 3, "left_seconds": 90.0, "probability": 0.25}
     service.answers("POST", "/v1/faults", {**MADE, **limits, "vms": ["web-0"]}, 201)
     words = ["--vm", "web-0", "--on", "READ", "--count", "3", "--probability", ".25"]
@@ -49,8 +49,8 @@ def test_all_of_a_fault_can_be_said(service: Service, capsys: Capture) -> None:
         "for_seconds": 90.0,
         "retry_after_seconds": 7,
     }
-    said = capsys.readouterr().out
-    assert "3 times more, for 1m30s, with probability 0.25" in said
+    output = capsys.readouterr().out
+    assert "3 times more, for 1m30s, with probability 0.25" in output
 
 
 def test_a_delay_may_be_less_than_a_second(service: Service) -> None:
@@ -59,7 +59,7 @@ def test_a_delay_may_be_less_than_a_second(service: Service) -> None:
     assert service.only("POST").body == {"kind": "slow", "delay_seconds": 0.25}
 
 
-def test_options_come_from_the_environment_too(
+def test_options_come_from_the_environment(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.answers("POST", "/v1/faults", MADE, 201)
@@ -81,12 +81,12 @@ def test_options_come_from_the_environment_too(
         ["503", "--count", "-1"],
     ],
 )
-def test_what_is_no_fault_is_wrong_usage(words: list[str], capsys: Capture) -> None:
+def test_invalid_fault_is_wrong_usage(words: list[str], capsys: Capture) -> None:
     assert cli.main(["faults", "add", *words]) == 2
     assert capsys.readouterr().err
 
 
-def test_why_a_fault_is_refused_is_told(service: Service, capsys: Capture) -> None:
+def test_refusal_of_a_fault_is_shown(service: Service, capsys: Capture) -> None:
     service.refuses("POST", "/v1/faults", 422, "`refused` takes no count")
     assert cli.main(["faults", "add", "refused", "--count", "1"]) == 1
     assert capsys.readouterr().err == "forewarn: `refused` takes no count\n"
@@ -103,7 +103,7 @@ def test_faults_are_listed_in_80_columns(service: Service, capsys: Capture) -> N
     assert "once more" in text
 
 
-def test_that_there_are_none_is_a_sentence(service: Service, capsys: Capture) -> None:
+def test_no_faults_are_reported_as_such(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/v1/faults", {"items": [], "next": None})
     assert cli.main(["faults", "list"]) == 0
     assert capsys.readouterr().out == "No faults: the service behaves.\n"
@@ -121,7 +121,7 @@ def test_all_faults_are_cleared(service: Service, capsys: Capture) -> None:
     assert capsys.readouterr().out == "All faults are cleared.\n"
 
 
-def test_programs_are_answered_in_json(service: Service, capsys: Capture) -> None:
+def test_faults_commands_print_json(service: Service, capsys: Capture) -> None:
     service.answers("POST", "/v1/faults", MADE, 201)
     service.answers("GET", "/v1/faults", {"items": [MADE], "next": None})
     service.answers("DELETE", "/v1/faults/f1", None)

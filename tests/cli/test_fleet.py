@@ -1,4 +1,4 @@
-"""`forewarn fleet`."""
+"""Tests of `forewarn fleet`."""
 
 import io
 import json
@@ -79,15 +79,15 @@ def test_a_fleet_file_is_sent_as_json(
         "hosts": [{"name": "host-a"}],
         "vms": [{"name": "web-0", "host": "host-a"}],
     }
-    said = capsys.readouterr()
-    assert said.out == (
+    captured = capsys.readouterr()
+    assert captured.out == (
         "added: 1 host (host-a), 8 VMs (web-0, web-1, web-2, web-3, web-4 and 3 more)\n"
         "removed: 1 group (old)\n"
     )
-    assert said.err == "forewarn: warning: host-a defeats the update domains\n"
+    assert captured.err == "forewarn: warning: host-a defeats the update domains\n"
 
 
-def test_a_fleet_that_is_the_same_changes_nothing(
+def test_unchanged_fleet_changes_nothing(
     service: Service, tmp_path: Path, capsys: Capture
 ) -> None:
     service.answers("PUT", "/v1/fleet", a_difference())
@@ -95,9 +95,7 @@ def test_a_fleet_that_is_the_same_changes_nothing(
     assert capsys.readouterr().out == "nothing has changed\n"
 
 
-def test_many_vms_are_removed_only_when_it_is_said(
-    service: Service, tmp_path: Path
-) -> None:
+def test_many_vms_are_removed_only_on_request(service: Service, tmp_path: Path) -> None:
     service.answers("PUT", "/v1/fleet", a_difference())
     assert cli.main(["fleet", "apply", a_file(tmp_path, FLEET), "--remove"]) == 0
     assert service.only("PUT").query == [("remove", "true")]
@@ -120,8 +118,10 @@ def test_a_refusal_names_the_file(
     service.refuses("PUT", "/v1/fleet", 422, detail)
     file = a_file(tmp_path, FLEET)
     assert cli.main(["fleet", "apply", file]) == 1
-    said = capsys.readouterr().err
-    assert said == f"forewarn: {file}: [[vms]] 2 (web-1).zone: expected text, not 1\n"
+    message = capsys.readouterr().err
+    assert (
+        message == f"forewarn: {file}: [[vms]] 2 (web-1).zone: expected text, not 1\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_refusal_names_the_file(
         ('[[vms]]\nname = "a"\nzone = 2026-01-01\n', "2026-01-01 is a time; text is"),
     ],
 )
-def test_what_is_no_fleet_file_is_wrong_usage_with_file_and_line(
+def test_invalid_fleet_file_is_wrong_usage_with_file_and_line(
     service: Service, text: str, said: str, tmp_path: Path, capsys: Capture
 ) -> None:
     file = a_file(tmp_path, text)
@@ -143,7 +143,7 @@ def test_what_is_no_fleet_file_is_wrong_usage_with_file_and_line(
     assert service.asked == []
 
 
-def test_bytes_that_are_no_text_are_found_by_their_line(
+def test_bytes_that_are_not_utf8_are_reported_by_line(
     tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "latin.toml"
@@ -152,7 +152,7 @@ def test_bytes_that_are_no_text_are_found_by_their_line(
     assert capsys.readouterr().err == f"forewarn: {path}: line 2 is not UTF-8\n"
 
 
-def test_a_file_that_is_not_there_is_wrong_usage(capsys: Capture) -> None:
+def test_missing_fleet_file_is_wrong_usage(capsys: Capture) -> None:
     assert cli.main(["fleet", "apply", "/no/such/file"]) == 2
     assert "/no/such/file cannot be read: No such file" in capsys.readouterr().err
 
@@ -190,7 +190,7 @@ def test_a_fleet_is_shown_in_tables(service: Service, capsys: Capture) -> None:
     assert capsys.readouterr().out == SHOWN
 
 
-def test_an_empty_fleet_says_how_to_fill_it(service: Service, capsys: Capture) -> None:
+def test_empty_fleet_shows_how_to_fill_it(service: Service, capsys: Capture) -> None:
     for noun in ("hosts", "groups", "vms"):
         service.answers("GET", f"/v1/{noun}", page())
     service.is_at("2026-01-01T12:00:00Z")
@@ -198,7 +198,7 @@ def test_an_empty_fleet_says_how_to_fill_it(service: Service, capsys: Capture) -
     assert "forewarn fleet apply FILE" in capsys.readouterr().out
 
 
-def test_an_export_says_no_more_than_it_must(service: Service, capsys: Capture) -> None:
+def test_export_omits_defaults(service: Service, capsys: Capture) -> None:
     serve_fleet(service)
     assert cli.main(["fleet", "export"]) == 0
     text = capsys.readouterr().out
@@ -208,7 +208,7 @@ def test_an_export_says_no_more_than_it_must(service: Service, capsys: Capture) 
     assert groups == ["db-0", "web"]
 
 
-def test_an_export_is_the_same_fleet_again(service: Service, capsys: Capture) -> None:
+def test_export_describes_the_same_fleet(service: Service, capsys: Capture) -> None:
     serve_fleet(service)
     assert cli.main(["fleet", "show", "--json"]) == 0
     shown = read_fleet(json.loads(capsys.readouterr().out))
@@ -222,9 +222,7 @@ def test_an_export_is_the_same_fleet_again(service: Service, capsys: Capture) ->
     assert exported.groups["web"] == shown.groups["web"]
 
 
-def test_an_export_in_json_is_what_the_api_takes(
-    service: Service, capsys: Capture
-) -> None:
+def test_json_export_is_accepted_by_the_api(service: Service, capsys: Capture) -> None:
     serve_fleet(service)
     assert cli.main(["fleet", "export"]) == 0
     toml = tomllib.loads(capsys.readouterr().out)
@@ -232,7 +230,9 @@ def test_an_export_in_json_is_what_the_api_takes(
     assert json.loads(capsys.readouterr().out) == toml
 
 
-def test_a_lone_group_without_its_vm_is_kept(service: Service, capsys: Capture) -> None:
+def test_standalone_group_without_its_vm_is_exported(
+    service: Service, capsys: Capture
+) -> None:
     service.answers("GET", "/v1/hosts", page())
     service.answers("GET", "/v1/groups", page(a_group("waiting")))
     service.answers("GET", "/v1/vms", page())

@@ -1,4 +1,4 @@
-"""`forewarn health`."""
+"""Tests of `forewarn health`."""
 
 import json
 
@@ -12,62 +12,60 @@ Capture = pytest.CaptureFixture[str]
 BEHIND = {"status": "not ready", "reason": "documents are behind the journal, at 7"}
 
 
-def test_a_service_that_is_ready_is_healthy(service: Service, capsys: Capture) -> None:
+def test_ready_service_is_healthy(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/readyz", {"status": "ready"})
     assert cli.main(["health"]) == 0
     assert capsys.readouterr().out == "ready\n"
 
 
-def test_no_token_is_shown_to_it(service: Service) -> None:
+def test_health_check_sends_no_token(service: Service) -> None:
     service.answers("GET", "/readyz", {"status": "ready"})
     assert cli.main(["health"]) == 0
     assert "Authorization" not in service.only("GET").headers
 
 
-def test_a_service_that_is_not_ready_says_why(
-    service: Service, capsys: Capture
-) -> None:
+def test_reason_for_not_being_ready_is_shown(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/readyz", BEHIND, 503)
     assert cli.main(["health"]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == ("forewarn: not ready: documents are behind the journal, at 7\n")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "forewarn: not ready: documents are behind the journal, at 7\n"
+    )
 
 
-def test_programs_are_told_in_json(service: Service, capsys: Capture) -> None:
+def test_health_prints_json(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/readyz", BEHIND, 503)
     assert cli.main(["health", "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == BEHIND
 
 
-def test_a_service_that_is_not_there_is_not_ready(capsys: Capture) -> None:
+def test_unreachable_service_is_not_ready(capsys: Capture) -> None:
     assert cli.main(["health", "--url", "http://127.0.0.1:1"]) == 1
     assert "not ready: nothing answers at" in capsys.readouterr().err
 
 
-def test_somebody_who_waits_asks_until_it_is_ready(
+def test_wait_polls_until_the_service_is_ready(
     service: Service, capsys: Capture
 ) -> None:
     service.does("GET", "/readyz", hanging_up)
-    service.does("GET", "/readyz", hanging_up)  # a question that is lost is repeated
+    service.does("GET", "/readyz", hanging_up)  # a lost request is repeated once
     service.answers("GET", "/readyz", BEHIND, 503)
     service.answers("GET", "/readyz", {"status": "ready"})
     assert cli.main(["health", "--wait", "20s"]) == 0
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("ready\n", "")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("ready\n", "")
     assert len(service.asked) == 4
 
 
-def test_whoever_does_not_wait_asks_once(service: Service) -> None:
+def test_one_request_without_wait(service: Service) -> None:
     service.answers("GET", "/readyz", BEHIND, 503)
     service.answers("GET", "/readyz", {"status": "ready"})
     assert cli.main(["health"]) == 1
     assert len(service.asked) == 1
 
 
-def test_an_answer_that_will_not_change_is_not_waited_for(
-    service: Service, capsys: Capture
-) -> None:
+def test_permanent_refusal_ends_the_wait(service: Service, capsys: Capture) -> None:
     service.refuses("GET", "/readyz", 421, "give --control-host forewarn")
     assert cli.main(["health", "--wait", "1h"]) == 1
     assert capsys.readouterr().err == (
@@ -76,7 +74,7 @@ def test_an_answer_that_will_not_change_is_not_waited_for(
 
 
 @pytest.mark.parametrize("text", ["<html></html>", "[]", '{"status": "ok"}'])
-def test_what_is_not_forewarn_is_not_ready(
+def test_response_that_is_not_forewarns_is_not_ready(
     text: str, service: Service, capsys: Capture
 ) -> None:
     service.does("GET", "/readyz", sending_text(text))
@@ -84,7 +82,7 @@ def test_what_is_not_forewarn_is_not_ready(
     assert "not ready: " in capsys.readouterr().err
 
 
-def test_faults_that_are_on_are_told(service: Service, capsys: Capture) -> None:
+def test_active_faults_are_shown(service: Service, capsys: Capture) -> None:
     faults = {"status": "ready", "faults": ["503", "slow-answer"]}
     service.answers("GET", "/readyz", faults)
     assert cli.main(["health"]) == 0

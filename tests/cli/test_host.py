@@ -1,4 +1,4 @@
-"""`forewarn host`."""
+"""Tests of `forewarn host`."""
 
 import json
 
@@ -14,7 +14,7 @@ Capture = pytest.CaptureFixture[str]
 def answers_with(
     service: Service, command: str, *found: Json, status: int = 200
 ) -> Json:
-    """Let the service answer about host-a at noon; 201 if `found` are new."""
+    """Make the service respond about host-a at noon; status 201 if `found` are new."""
     service.is_at("2026-01-01T12:00:00Z")
     answer: Json = {"maintenances": [*found]}
     service.answers("POST", f"/v1/hosts/host-a/{command}", answer, status)
@@ -31,7 +31,7 @@ def out_of(capsys: Capture) -> str:
     return " ".join(" ".join(lines).split())
 
 
-def test_planned_maintenance_is_told_as_an_announcement(
+def test_planned_maintenance_is_printed_as_an_announcement(
     service: Service, capsys: Capture
 ) -> None:
     answers_with(service, "maintain", of_host(), status=201)
@@ -44,12 +44,12 @@ def test_planned_maintenance_is_told_as_an_announcement(
 @pytest.mark.parametrize(
     ("command", "phase"), [("degraded", "SCHEDULED"), ("failed", "STARTED")]
 )
-def test_trouble_with_a_host_is_ended_by_its_recovery(
+def test_host_trouble_suggests_recovery_as_the_next_command(
     service: Service, command: str, phase: str, capsys: Capture
 ) -> None:
     cause = {"degraded": "degraded", "failed": "host-failure"}[command]
-    made = of_host(cause=cause, phase=phase)
-    answers_with(service, command, made, status=201)
+    maintenance = of_host(cause=cause, phase=phase)
+    answers_with(service, command, maintenance, status=201)
     assert cli.main(["host", command, "host-a"]) == 0
     out = out_of(capsys)
     assert "next:" in out
@@ -59,7 +59,7 @@ def test_trouble_with_a_host_is_ended_by_its_recovery(
 
 
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
-def test_of_an_empty_host_nobody_is_told(
+def test_empty_host_notifies_nobody(
     service: Service, command: str, capsys: Capture
 ) -> None:
     answers_with(service, command)
@@ -110,7 +110,7 @@ def test_of_an_empty_host_nobody_is_told(
         ),
     ],
 )
-def test_where_nothing_is_announced_it_is_said_what_became_of_the_rest(
+def test_command_without_announcements_reports_existing_maintenance(
     service: Service, command: str, found: Json, said: str, capsys: Capture
 ) -> None:
     answers_with(service, command, found)
@@ -118,13 +118,13 @@ def test_where_nothing_is_announced_it_is_said_what_became_of_the_rest(
     assert out_of(capsys) == said
 
 
-def test_a_host_that_was_well_has_nothing_to_recover_from(
+def test_recovery_of_a_healthy_host_does_nothing(
     service: Service, capsys: Capture
 ) -> None:
     answers_with(service, "recovered")
     assert cli.main(["host", "recovered", "host-a"]) == 0
-    said = "nothing to do: host-a is neither degraded nor failed\n"
-    assert capsys.readouterr().out == said
+    message = "nothing to do: host-a is neither degraded nor failed\n"
+    assert capsys.readouterr().out == message
 
 
 def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> None:
@@ -159,7 +159,7 @@ def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> 
          {"fails_by": "2026-01-04T12:00:00+00:00"}),
     ],
 )  # fmt: skip
-def test_what_is_known_of_a_host_reaches_the_service(
+def test_details_of_a_host_reach_the_service(
     service: Service, words: str, body: Json
 ) -> None:
     answers_with(service, words.split()[0])
@@ -167,15 +167,13 @@ def test_what_is_known_of_a_host_reaches_the_service(
     assert service.only("POST").body == body
 
 
-def test_json_is_what_the_service_has_answered(
-    service: Service, capsys: Capture
-) -> None:
+def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
     answer = answers_with(service, "recovered", of_host(phase="CANCELED"))
     assert cli.main(["host", "recovered", "host-a", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == answer
 
 
-def test_a_refusal_is_told(service: Service, capsys: Capture) -> None:
+def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
     service.refuses("POST", "/v1/hosts/host-a/failed", 404, "there is no host host-a")
     assert cli.main(["host", "failed", "host-a"]) == 1
     assert capsys.readouterr().err == "forewarn: there is no host host-a\n"
@@ -194,7 +192,7 @@ def test_a_refusal_is_told(service: Service, capsys: Capture) -> None:
         ("recovered host-a --duration 5m", "unrecognized arguments"),
     ],
 )
-def test_wrong_usage_asks_nothing_of_the_service(
+def test_wrong_usage_sends_no_request(
     service: Service, words: str, said: str, capsys: Capture
 ) -> None:
     assert cli.main(["host", *words.split()]) == 2
@@ -202,9 +200,7 @@ def test_wrong_usage_asks_nothing_of_the_service(
     assert service.asked == []
 
 
-def test_a_time_beyond_all_dates_is_wrong_usage(
-    service: Service, capsys: Capture
-) -> None:
+def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
     service.is_at("2026-01-01T12:00:00Z")
     words = ["host", "degraded", "host-a", "--fails-by", "999999999d"]
     assert cli.main(words) == 2

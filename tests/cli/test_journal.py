@@ -1,4 +1,4 @@
-"""`forewarn journal`."""
+"""Tests of `forewarn journal`."""
 
 import json
 
@@ -13,8 +13,8 @@ Capture = pytest.CaptureFixture[str]
 
 def sent(*entries: Json) -> str:
     return "".join(
-        f"id: {each['position']}\nevent: {each['fact']}\ndata: {json.dumps(each)}\n\n"
-        for each in entries
+        f"id: {fact['position']}\nevent: {fact['fact']}\ndata: {json.dumps(fact)}\n\n"
+        for fact in entries
     )
 
 
@@ -28,7 +28,7 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
         f"       {M1}\n"
         "    9  2026-01-01 12:00:00Z  forewarn    Completed\n"
     )
-    assert [dict(each.query)["after"] for each in service.asked] == ["7", "8"]
+    assert [dict(request.query)["after"] for request in service.asked] == ["7", "8"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
         (an_entry(1, "Unheard", shape="new"), "Unheard"),
     ],
 )
-def test_each_fact_is_told_in_its_own_words(
+def test_each_fact_has_its_own_description(
     service: Service, entry: Json, told: str, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/journal", page(entry))
@@ -122,22 +122,24 @@ def test_json_is_one_line_for_each_fact(service: Service, capsys: Capture) -> No
     assert [json.loads(line) for line in lines] == entries
 
 
-def test_following_goes_on_where_the_connection_was_lost(
+def test_follow_resumes_where_the_connection_was_lost(
     service: Service, capsys: Capture
 ) -> None:
-    one, two, three = (an_entry(number, "Started") for number in (1, 2, 3))
-    service.answers("GET", "/v1/journal", page(one))
-    service.does("GET", "/v1/stream", streaming(f": hello\n\n{sent(two)}id: 3\ndata: "))
-    service.does("GET", "/v1/stream", streaming(sent(two, three)))
+    first, second, third = (an_entry(number, "Started") for number in (1, 2, 3))
+    service.answers("GET", "/v1/journal", page(first))
+    service.does(
+        "GET", "/v1/stream", streaming(f": hello\n\n{sent(second)}id: 3\ndata: ")
+    )
+    service.does("GET", "/v1/stream", streaming(sent(second, third)))
     service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
     assert cli.main(["journal", "--follow", "--json"]) == 1
-    said = capsys.readouterr()
-    lines = [json.loads(line) for line in said.out.splitlines()]
-    assert lines == [one, two, three]
-    assert said.err == (
+    captured = capsys.readouterr()
+    lines = [json.loads(line) for line in captured.out.splitlines()]
+    assert lines == [first, second, third]
+    assert captured.err == (
         "forewarn: the connection was lost after position 2; trying again\n"
         "forewarn: the connection was lost after position 3; trying again\n"
         "forewarn: enough\n"
     )
-    streams = [each for each in service.asked if each.path == "/v1/stream"]
-    assert [each.headers["Last-Event-Id"] for each in streams] == ["1", "2", "3"]
+    streams = [request for request in service.asked if request.path == "/v1/stream"]
+    assert [request.headers["Last-Event-Id"] for request in streams] == ["1", "2", "3"]

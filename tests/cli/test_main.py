@@ -30,7 +30,7 @@ def start(
     )
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"forewarn {forewarn.__version__}\n"
 
@@ -44,7 +44,7 @@ def test_a_bare_install_has_every_command() -> None:
         assert f"\n    {command} " in out
 
 
-def test_a_bare_install_talks_to_a_service(service: Service) -> None:
+def test_bare_install_can_use_a_service(service: Service) -> None:
     service.is_at("2026-01-01T12:00:00Z")
     with start("clock", "show", python=("-S",)) as process:
         out, err = process.communicate()
@@ -52,7 +52,7 @@ def test_a_bare_install_talks_to_a_service(service: Service) -> None:
     assert out == "2026-01-01 12:00:00Z (manual clock)\n"
 
 
-def test_serving_in_a_bare_install_says_what_to_install() -> None:
+def test_serve_in_a_bare_install_names_the_missing_extra() -> None:
     with start("serve", "--store", "memory", python=("-S",)) as process:
         _, err = process.communicate()
     assert process.returncode == 1
@@ -60,7 +60,7 @@ def test_serving_in_a_bare_install_says_what_to_install() -> None:
     assert "Traceback" not in err
 
 
-def test_output_that_nobody_reads_ends_quietly(service: Service) -> None:
+def test_closed_output_ends_the_command_quietly(service: Service) -> None:
     entries = [an_entry(number, "Started") for number in range(1, 1001)]
     service.answers("GET", "/v1/journal", page(*entries))
     with start("journal") as process:
@@ -84,7 +84,7 @@ def test_ctrl_c_ends_quietly(service: Service) -> None:
     assert "Traceback" not in err
 
 
-def test_a_disk_that_is_full_is_a_sentence(service: Service) -> None:
+def test_full_disk_is_an_error_message(service: Service) -> None:
     service.is_at("2026-01-01T12:00:00Z")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -98,7 +98,7 @@ def test_a_disk_that_is_full_is_a_sentence(service: Service) -> None:
     assert done.stderr == "forewarn: [Errno 28] No space left on device\n"
 
 
-def test_a_terminal_without_unicode_gets_everything(service: Service) -> None:
+def test_terminal_without_unicode_gets_escaped_json(service: Service) -> None:
     service.answers("GET", "/v1/journal", page(an_entry(1, "Closed", reason="café")))
     with start("journal", "--json", PYTHONIOENCODING="ascii") as process:
         out, err = process.communicate()
@@ -106,10 +106,10 @@ def test_a_terminal_without_unicode_gets_everything(service: Service) -> None:
     assert "caf\\u00e9" in out
 
 
-def test_a_bug_is_a_sentence_that_can_be_reported(
+def test_bug_is_reported_without_a_traceback(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.is_at("0001-01-01T00:00:00+14:00")  # before the first year, in UTC
+    service.is_at("0001-01-01T00:00:00+14:00")  # before year 1 in UTC
     assert cli.main(["clock", "show"]) == 1
     err = capsys.readouterr().err
     assert err.startswith("forewarn: this should not have happened, please report it")
@@ -117,21 +117,21 @@ def test_a_bug_is_a_sentence_that_can_be_reported(
     assert "Traceback" not in err
 
 
-def test_all_that_is_wrong_with_the_agents_file_is_told_line_by_line(
+def test_every_error_in_the_agent_file_is_reported_on_its_own_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "agent.toml"
     file.write_text("pol = 1\nlisten = 2\n")
     assert cli.main(["agent", "--config", str(file)]) == 1
-    said = capsys.readouterr().err.splitlines()
-    assert [each.split(" unknown key ")[0] for each in said] == [
+    messages = capsys.readouterr().err.splitlines()
+    assert [line.split(" unknown key ")[0] for line in messages] == [
         f"forewarn: {file}, line 1:",
         f"forewarn: {file}, line 2:",
     ]
 
 
 @pytest.mark.parametrize("option", ["--log-format", "--log-level"])
-def test_an_agent_does_not_start_with_a_log_that_there_is_not(
+def test_unknown_log_option_stops_the_agent(
     option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["agent", option, "xml", "--config", "/no/such/file"]) == 2

@@ -1,4 +1,4 @@
-"""`forewarn notify`: who is told, and whether a webhook works."""
+"""Tests of `forewarn notify`: targets, and whether a webhook works."""
 
 import json
 from collections.abc import Iterator
@@ -37,8 +37,8 @@ WAITING = {
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with a_receiver() as made:
-        yield made
+    with a_receiver() as server:
+        yield server
 
 
 # --- list --------------------------------------------------------------------
@@ -71,7 +71,7 @@ def test_targets_are_listed_as_json(
     assert json.loads(capsys.readouterr().out) == [IDLE]
 
 
-def test_who_is_behind_for_less_than_a_second_is_behind(
+def test_lag_below_a_second_still_counts_as_behind(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     late = {**IDLE, "behind": 3, "lag_seconds": 0.4}
@@ -81,7 +81,7 @@ def test_who_is_behind_for_less_than_a_second_is_behind(
     assert line.split()[:4] == ["ops", "webhook", "17", "3"]
 
 
-def test_one_failure_is_one_time(
+def test_single_failure_is_shown_in_the_singular(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.answers("GET", "/v1/notifiers", page({**WAITING, "failures": 1}))
@@ -89,7 +89,7 @@ def test_one_failure_is_one_time(
     assert "1 time:" in capsys.readouterr().out
 
 
-def test_where_nobody_is_told_it_is_said(
+def test_empty_list_of_targets_explains_how_to_add_one(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.answers("GET", "/v1/notifiers", page())
@@ -100,7 +100,7 @@ def test_where_nobody_is_told_it_is_said(
 # --- test --------------------------------------------------------------------
 
 
-def test_a_test_is_sent_without_a_service(
+def test_notification_needs_no_service(
     receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["notify", "test", f"{receiver.url}/hook", "--secret", "hush"]) == 0
@@ -119,7 +119,7 @@ def test_the_secret_may_be_in_the_environment(
     assert main(["notify", "test", receiver.url]) == 0
     monkeypatch.setenv("FOREWARN_SECRET", "hush")
     assert main(["notify", "test", receiver.url]) == 0
-    signed = ["Forewarn-Signature" in each.headers for each in receiver.got]
+    signed = ["Forewarn-Signature" in request.headers for request in receiver.got]
     assert signed == [False, True]
 
 
@@ -128,17 +128,21 @@ def test_a_refusal_is_shown(
 ) -> None:
     receiver.reply = answering(401, "who are you?")
     assert main(["notify", "test", receiver.url]) == 1
-    said = capsys.readouterr().err
-    assert f"{receiver.url} answered 401 Unauthorized: who are you? (after" in said
+    message = capsys.readouterr().err
+    assert f"{receiver.url} answered 401 Unauthorized: who are you? (after" in message
 
 
-def test_nobody_there_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreachable_target_is_an_error_message(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["notify", "test", "http://127.0.0.1:1/x?key=hush"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("forewarn: nothing answers at http://127.0.0.1:1/x (after")
+    message = capsys.readouterr().err
+    assert message.startswith(
+        "forewarn: nothing answers at http://127.0.0.1:1/x (after"
+    )
 
 
-def test_what_is_no_url_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_url_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["notify", "test", "ops.example"]) == 2
     assert "expected a URL such as" in capsys.readouterr().err
 
@@ -146,7 +150,7 @@ def test_what_is_no_url_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("status", "code", "is_delivered"), [(204, 0, True), (500, 1, False)]
 )
-def test_a_test_is_told_as_json(
+def test_result_as_json(
     receiver: Receiver,
     capsys: pytest.CaptureFixture[str],
     status: int,
@@ -155,14 +159,14 @@ def test_a_test_is_told_as_json(
 ) -> None:
     receiver.reply = answering(status)
     assert main(["notify", "test", receiver.url, "--json"]) == code
-    told = json.loads(capsys.readouterr().out)
-    assert (told["status"], told["delivered"]) == (status, is_delivered)
-    assert told["url"] == receiver.url
-    assert told["seconds"] >= 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["status"], result["delivered"]) == (status, is_delivered)
+    assert result["url"] == receiver.url
+    assert result["seconds"] >= 0
 
 
-def test_nobody_there_is_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreachable_target_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["notify", "test", "http://127.0.0.1:1", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["status"], told["delivered"]) == (None, False)
-    assert told["said"] == "nothing answers at http://127.0.0.1:1"
+    result = json.loads(capsys.readouterr().out)
+    assert (result["status"], result["delivered"]) == (None, False)
+    assert result["said"] == "nothing answers at http://127.0.0.1:1"

@@ -1,4 +1,4 @@
-"""Options, and the environment that stands in for them."""
+"""Options, and the environment variables that replace them."""
 
 import pytest
 from tests.cli.samples import a_maintenance, page
@@ -29,9 +29,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_with_an_example(
-    command: str, capsys: Capture
-) -> None:
+def test_help_of_every_command_has_an_example(command: str, capsys: Capture) -> None:
     assert cli.main([*command.split(), "--help"]) == 0
     text = capsys.readouterr().out
     assert f"example:\n  forewarn {command}" in text
@@ -40,7 +38,7 @@ def test_every_command_explains_itself_with_an_example(
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_a_switch_can_be_given_in_the_environment(
+def test_switch_can_be_turned_on_in_the_environment(
     service: Service, monkeypatch: Patch, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/maintenances", page())
@@ -49,7 +47,7 @@ def test_a_switch_can_be_given_in_the_environment(
     assert capsys.readouterr().out == "[]\n"
 
 
-def test_a_switch_can_be_denied_in_the_environment(
+def test_switch_can_be_turned_off_in_the_environment(
     service: Service, monkeypatch: Patch, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/maintenances", page())
@@ -58,7 +56,7 @@ def test_a_switch_can_be_denied_in_the_environment(
     assert capsys.readouterr().out == "nothing is announced or under way\n"
 
 
-def test_a_switch_that_is_neither_yes_nor_no_is_wrong_usage(
+def test_invalid_switch_value_is_wrong_usage(
     monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("FOREWARN_ALL", "perhaps")
@@ -69,7 +67,7 @@ def test_a_switch_that_is_neither_yes_nor_no_is_wrong_usage(
     )
 
 
-def test_what_is_typed_wins_over_the_environment(
+def test_typed_options_win_over_the_environment(
     service: Service, monkeypatch: Patch
 ) -> None:
     service.answers("GET", "/v1/maintenances", page())
@@ -80,7 +78,7 @@ def test_what_is_typed_wins_over_the_environment(
     assert service.asked[0].headers["Authorization"] == "Bearer mine"
 
 
-def test_a_target_that_is_typed_hides_one_in_the_environment(
+def test_typed_target_hides_the_one_in_the_environment(
     service: Service, monkeypatch: Patch
 ) -> None:
     service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
@@ -107,15 +105,15 @@ def test_two_targets_in_the_environment_are_wrong_usage(
     assert "$FOREWARN_HOST and $FOREWARN_GROUP exclude" in capsys.readouterr().err
 
 
-def test_an_empty_variable_is_no_variable(
+def test_empty_variable_counts_as_unset(
     service: Service, monkeypatch: Patch, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/maintenances", page(a_maintenance()))
     monkeypatch.setenv("FOREWARN_ALL", "")
     assert cli.main(["events", "list", "--json"]) == 0
-    asked = service.asked[0].query
-    assert ("phase", "SCHEDULED") in asked
-    assert ("phase", "STARTED") in asked
+    query = service.asked[0].query
+    assert ("phase", "SCHEDULED") in query
+    assert ("phase", "STARTED") in query
 
 
 def test_a_wrong_value_names_its_variable(monkeypatch: Patch, capsys: Capture) -> None:
@@ -128,7 +126,7 @@ def test_a_wrong_value_names_its_variable(monkeypatch: Patch, capsys: Capture) -
 
 
 @pytest.mark.parametrize("words", [[], ["frob"], ["events"], ["events", "frob"]])
-def test_a_command_that_is_missing_or_unknown_is_wrong_usage(
+def test_missing_or_unknown_command_is_wrong_usage(
     words: list[str], capsys: Capture
 ) -> None:
     assert cli.main(words) == 2

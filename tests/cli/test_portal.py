@@ -1,4 +1,4 @@
-"""`forewarn portal`."""
+"""Tests of `forewarn portal`."""
 
 import json
 
@@ -12,7 +12,7 @@ Capture = pytest.CaptureFixture[str]
 OPS: dict[str, object] = {"name": "ops", "role": "operator", "group": None, "may": []}
 
 
-def test_the_portal_and_the_token_are_told(service: Service, capsys: Capture) -> None:
+def test_portal_url_and_token_are_printed(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/v1/session", OPS)
     assert cli.main(["portal"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
@@ -22,7 +22,7 @@ def test_the_portal_and_the_token_are_told(service: Service, capsys: Capture) ->
     ]
 
 
-def test_programs_are_told_in_json(service: Service, capsys: Capture) -> None:
+def test_portal_prints_json(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/v1/session", OPS)
     assert cli.main(["portal", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
@@ -33,11 +33,9 @@ def test_programs_are_told_in_json(service: Service, capsys: Capture) -> None:
     }
 
 
-def test_a_token_that_opens_nothing_is_not_told(
-    service: Service, capsys: Capture
-) -> None:
+def test_rejected_token_is_not_printed(service: Service, capsys: Capture) -> None:
     service.refuses("GET", "/v1/session", 401, "the token is not known")
     assert cli.main(["portal"]) == 1
-    said = capsys.readouterr()
-    assert "secret" not in said.out + said.err
-    assert "the token is not known" in said.err
+    captured = capsys.readouterr()
+    assert "secret" not in captured.out + captured.err
+    assert "the token is not known" in captured.err

@@ -1,4 +1,4 @@
-"""`forewarn record`, against a service that answers as a test wants it to."""
+"""Tests of `forewarn record`, against a service with scripted responses."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def says_then(document: object) -> Act:
 
 
 def is_ended_by(number: signal.Signals) -> Act:
-    """Send this process a signal, and never answer."""
+    """Send this process a signal and never respond."""
 
     def act(connection: socket.socket) -> bool:
         os.kill(os.getpid(), number)
@@ -49,7 +49,7 @@ ENDS = is_ended_by(signal.SIGTERM)
 
 
 def record(path: Path, acts: Sequence[Act], *words: str) -> int:
-    """Record what a service does; it is asked who the VM is after the first answer."""
+    """Record a scripted service; the second request reads the VM's name."""
     with a_service(*acts) as service:
         more = ["--endpoint", service.url, "--poll", "0.001", *words]
         return cli.main(["record", "-o", str(path), *more])
@@ -61,19 +61,17 @@ def path(tmp_path: Path) -> Path:
 
 
 def documents(path: Path) -> list[object]:
-    return [each.document for each in read_tape(path).showings]
+    return [showing.document for showing in read_tape(path).showings]
 
 
 def kinds(lines: Sequence[Line]) -> list[type]:
-    return [type(each) for each in lines]
+    return [type(line) for line in lines]
 
 
 # --- recording ---------------------------------------------------------------
 
 
-def test_every_document_that_differs_is_on_the_tape(
-    path: Path, capsys: Capture
-) -> None:
+def test_every_changed_document_is_recorded(path: Path, capsys: Capture) -> None:
     acts = [
         says_then(EMPTY),
         INSTANCE,
@@ -100,7 +98,7 @@ def test_every_document_that_differs_is_on_the_tape(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_tape_well(
+def test_signal_ends_the_recording_properly(
     path: Path, number: signal.Signals, capsys: Capture
 ) -> None:
     before = signal.getsignal(number)
@@ -117,13 +115,13 @@ def test_a_signal_ends_the_tape_well(
     assert signal.getsignal(number) is before
 
 
-def test_it_ends_by_itself_after_its_time(path: Path) -> None:
+def test_recording_ends_after_its_duration(path: Path) -> None:
     acts = [says_then(EMPTY), INSTANCE]
     assert record(path, acts, "--duration", "1ms") == 0
     assert kinds(read_tape(path).lines)[-1] is End
 
 
-def test_a_service_that_does_not_know_the_vm_is_recorded_all_the_same(
+def test_service_that_does_not_know_the_vm_is_still_recorded(
     path: Path,
 ) -> None:
     acts = [says_then(EMPTY), says({"error": "no"}, 404), ENDS]
@@ -131,7 +129,7 @@ def test_a_service_that_does_not_know_the_vm_is_recorded_all_the_same(
     assert read_tape(path).header.vm is None
 
 
-def test_what_is_refused_for_good_ends_it_and_what_was_written_stays(
+def test_permanent_refusal_ends_the_recording_and_keeps_it(
     path: Path, capsys: Capture
 ) -> None:
     acts = [says_then(EMPTY), INSTANCE, says({"error": "enough"}, 400)]
@@ -140,13 +138,13 @@ def test_what_is_refused_for_good_ends_it_and_what_was_written_stays(
     assert kinds(read_tape(path).lines) == [Showing, Trouble]
 
 
-def test_nobody_there_is_said_and_no_tape_is_left(path: Path, capsys: Capture) -> None:
+def test_unreachable_service_leaves_no_recording(path: Path, capsys: Capture) -> None:
     assert record(path, [hangs_up, hangs_up]) == 1
     assert "was lost" in capsys.readouterr().err
     assert not path.exists()
 
 
-def test_another_version_is_asked_for_and_written_down(path: Path) -> None:
+def test_other_api_version_is_requested_and_recorded(path: Path) -> None:
     with a_service(says_then(EMPTY), INSTANCE, ENDS) as service:
         words = ["--endpoint", service.url, "--api-version", "2017-03-01"]
         assert cli.main(["record", "--output", str(path), *words]) == 0
@@ -154,27 +152,27 @@ def test_another_version_is_asked_for_and_written_down(path: Path) -> None:
     assert read_tape(path).header.api_version == "2017-03-01"
 
 
-def test_nothing_is_ever_approved(path: Path) -> None:
+def test_recording_approves_nothing(path: Path) -> None:
     with a_service(says_then(SCHEDULED), INSTANCE, ENDS) as service:
         words = ["record", "-o", str(path), "--endpoint", service.url]
         assert cli.main(words) == 0
-        assert {each.partition(b" ")[0] for each in service.asked} == {b"GET"}
+        assert {request.partition(b" ")[0] for request in service.asked} == {b"GET"}
 
 
-# --- tapes that are there ----------------------------------------------------
+# --- existing recordings -----------------------------------------------------
 
 
-def test_a_tape_that_is_there_is_not_written_over(path: Path, capsys: Capture) -> None:
+def test_existing_recording_is_not_overwritten(path: Path, capsys: Capture) -> None:
     path.write_text("dear")
     assert record(path, []) == 1
     assert "--append goes on with it" in capsys.readouterr().err
     assert path.read_text() == "dear"
 
 
-def test_a_tape_is_gone_on_with_and_what_is_known_is_not_repeated(path: Path) -> None:
+def test_append_continues_a_recording_without_repeating_documents(path: Path) -> None:
     header = a_header(api_version="2019-08-01")
     text = written(a_tape(a_showing(a_raw_event()), header=header))
-    path.write_text(f'{text}{{"after_sec')  # whoever recorded was killed
+    path.write_text(f'{text}{{"after_sec')  # the recorder was killed here
     with a_service(says_then(SCHEDULED), says_then(EMPTY), ENDS) as service:
         words = ["--append", "--endpoint", service.url, "--poll", "0.001"]
         assert cli.main(["record", "-o", str(path), *words]) == 0
@@ -184,12 +182,14 @@ def test_a_tape_is_gone_on_with_and_what_is_known_is_not_repeated(path: Path) ->
     assert documents(path) == [SCHEDULED, EMPTY]
 
 
-def test_a_tape_to_go_on_with_need_not_be_there(path: Path) -> None:
+def test_append_creates_a_missing_recording(path: Path) -> None:
     assert record(path, [says_then(EMPTY), INSTANCE, ENDS], "--append") == 0
     assert documents(path) == [EMPTY]
 
 
-def test_nothing_is_appended_to_a_scrubbed_tape(path: Path, capsys: Capture) -> None:
+def test_nothing_is_appended_to_a_scrubbed_recording(
+    path: Path, capsys: Capture
+) -> None:
     acts = [says_then(EMPTY), INSTANCE, ENDS]
     assert record(path, acts, "--scrub") == 0
     before = path.read_text()
@@ -202,7 +202,7 @@ def test_nothing_is_appended_to_a_scrubbed_tape(path: Path, capsys: Capture) -> 
 # --- scrubbing ---------------------------------------------------------------
 
 
-def test_a_tape_is_scrubbed_as_it_is_written(path: Path, capsys: Capture) -> None:
+def test_recording_is_scrubbed_while_written(path: Path, capsys: Capture) -> None:
     secret = a_raw_document(a_raw_event(Resources=["contoso"], Description="contoso"))
     acts = [says_then(secret), says({"compute": {"name": "Contoso"}}), ENDS]
     assert record(path, acts, "--scrub") == 0
@@ -213,19 +213,19 @@ def test_a_tape_is_scrubbed_as_it_is_written(path: Path, capsys: Capture) -> Non
         assert "2026" not in text
 
 
-def test_a_finished_tape_is_scrubbed_like_one_that_is_being_written(
+def test_finished_recording_is_scrubbed_like_a_new_one(
     path: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     path.write_text(written(a_tape(a_showing(a_raw_event()), End(after=90.0))) + "{")
-    made = tmp_path / "scrubbed.jsonl"
-    words = ["record", "--scrub", "--tape", str(path), "-o", str(made)]
+    target = tmp_path / "scrubbed.jsonl"
+    words = ["record", "--scrub", "--tape", str(path), "-o", str(target)]
     assert cli.main(words) == 0
-    said = capsys.readouterr()
-    assert said.out == f"{made}: 1 document in 1m 30s, scrubbed\n"
-    assert "breaks off" in said.err
-    assert read_tape(made).header.is_scrubbed
-    assert "web-0" not in made.read_text()
-    assert cli.main(words) == 1  # it is there now
+    captured = capsys.readouterr()
+    assert captured.out == f"{target}: 1 document in 1m 30s, scrubbed\n"
+    assert "breaks off" in captured.err
+    assert read_tape(target).header.is_scrubbed
+    assert "web-0" not in target.read_text()
+    assert cli.main(words) == 1  # the target exists now
 
 
 @pytest.mark.parametrize(
@@ -238,6 +238,8 @@ def test_a_finished_tape_is_scrubbed_like_one_that_is_being_written(
         (["-o", "x", "--api-version", "a/b"], "is not an api-version"),
     ],
 )
-def test_wrong_usage_is_said(words: list[str], sentence: str, capsys: Capture) -> None:
+def test_wrong_usage_is_reported(
+    words: list[str], sentence: str, capsys: Capture
+) -> None:
     assert cli.main(["record", *words]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())

@@ -1,4 +1,4 @@
-"""`forewarn rehearse --check`, `--list`, `--show` and `--schema`."""
+"""Tests of `forewarn rehearse --check`, `--list`, `--show` and `--schema`."""
 
 import json
 import tomllib
@@ -15,7 +15,7 @@ BAD = 'title = "t"\n[[steps]]\nrestart = "web-9"\n[[steps]]\nexpect = "poled"\n'
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two files in the folder where one is."""
+    """Put a good and a bad scenario file into the current folder."""
     monkeypatch.chdir(tmp_path)
     Path("good.toml").write_text(GOOD)
     Path("bad.toml").write_text(BAD)
@@ -23,11 +23,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_good_file_is_ok(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "--check", "good.toml"]) == 0
-    # That it asks at all, one in a step, and that the program keeps running.
+    # It polls at all, one expectation in a step, and it keeps running.
     assert capsys.readouterr().out == "good.toml: ok, 2 steps, 3 expectations\n"
 
 
-def test_after_a_fault_nobody_is_expected_to_ask_first(
+def test_no_first_poll_is_expected_after_a_fault(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     fault = '[[steps]]\nfault = "503"\n[[steps]]'
@@ -36,7 +36,7 @@ def test_after_a_fault_nobody_is_expected_to_ask_first(
     assert capsys.readouterr().out == "good.toml: ok, 3 steps, 2 expectations\n"
 
 
-def test_all_complaints_of_all_files_are_told(
+def test_all_errors_of_all_files_are_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["rehearse", "--check", "bad.toml", "good.toml", "gone.toml"]) == 1
@@ -49,7 +49,7 @@ def test_all_complaints_of_all_files_are_told(
     ]
 
 
-def test_programs_are_answered_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "--check", "bad.toml", "good.toml", "--json"]) == 1
     bad, good = json.loads(capsys.readouterr().out)["files"]
     assert (bad["file"], bad["ok"], len(bad["wrong"])) == ("bad.toml", False, 2)
@@ -64,7 +64,7 @@ def test_programs_are_answered_in_json(capsys: pytest.CaptureFixture[str]) -> No
     }
 
 
-def test_an_unknown_name_is_told_and_the_rest_is_checked(
+def test_unknown_name_is_reported_and_the_rest_is_checked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["rehearse", "--check", "user-rebot", "good.toml"]) == 1
@@ -73,7 +73,7 @@ def test_an_unknown_name_is_told_and_the_rest_is_checked(
     assert second.startswith("good.toml: ok")
 
 
-def test_all_that_is_shipped_is_listed_in_80_columns(
+def test_all_bundled_scenarios_are_listed_in_80_columns(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["rehearse", "--list"]) == 0
@@ -82,14 +82,14 @@ def test_all_that_is_shipped_is_listed_in_80_columns(
     assert max(map(len, lines)) <= 80
 
 
-def test_the_list_is_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "--list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["scenarios"]
-    assert [each["name"] for each in listed] == [*shipped.names()]
+    assert [scenario["name"] for scenario in listed] == [*shipped.names()]
 
 
 @pytest.mark.parametrize("name", shipped.names())
-def test_what_is_shown_can_be_checked_and_played(
+def test_shown_scenario_can_be_checked(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["rehearse", "--show", name]) == 0
@@ -98,7 +98,7 @@ def test_what_is_shown_can_be_checked_and_played(
     assert tomllib.loads(Path("mine.toml").read_text())["title"]
 
 
-def test_only_what_is_shipped_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_bundled_scenarios_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "--show", "good.toml"]) == 1
     assert "there is no scenario good.toml" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""`forewarn rehearse --lint`, with programs that are done with quickly."""
+"""Tests of `forewarn rehearse --lint`, with programs that end quickly."""
 
 import argparse
 import json
@@ -30,37 +30,37 @@ def options(**given: object) -> argparse.Namespace:
     return argparse.Namespace(**{**usual, **given})
 
 
-def test_a_program_that_hurts_fails_and_is_told_why(
+def test_harmful_program_fails_with_a_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert lint(options(), ENDS) == 1
-    said = capsys.readouterr()
-    assert [line for line in said.out.splitlines() if len(line) > 80] == []
-    assert "ends-while-quiet" in said.out
-    assert "ERROR" in said.out
-    assert "Do: Let it run as long as the VM does" in said.out
-    assert "FAILED in 0 s: 1 error, 0 warnings, 0 pieces of advice" in said.out
-    assert "step 1 of 10: done: nothing is announced" in said.err
+    captured = capsys.readouterr()
+    assert [line for line in captured.out.splitlines() if len(line) > 80] == []
+    assert "ends-while-quiet" in captured.out
+    assert "ERROR" in captured.out
+    assert "Do: Let it run as long as the VM does" in captured.out
+    assert "FAILED in 0 s: 1 error, 0 warnings, 0 pieces of advice" in captured.out
+    assert "step 1 of 10: done: nothing is announced" in captured.err
 
 
-def test_what_is_ignored_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ignored_rule_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
     assert lint(options(ignore=["ends-while-quiet"], quiet=True), ENDS) == 0
-    said = capsys.readouterr()
-    assert "ends-while-quiet" not in said.out
-    assert said.out.startswith("PASSED")
-    assert said.err == ""
+    captured = capsys.readouterr()
+    assert "ends-while-quiet" not in captured.out
+    assert captured.out.startswith("PASSED")
+    assert captured.err == ""
 
 
-def test_programs_and_ci_are_told_too(
+def test_lint_writes_json_and_junit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     junit = tmp_path / "lint.xml"
     assert lint(options(json=True, junit=str(junit), quiet=True), ENDS) == 1
-    said = json.loads(capsys.readouterr().out)
-    assert said["passed"] is False
+    report = json.loads(capsys.readouterr().out)
+    assert report["passed"] is False
     assert ElementTree.parse(junit).getroot()[0].get("failures") == "1"
 
 
-def test_a_rule_that_is_not_there_cannot_be_ignored() -> None:
+def test_unknown_rule_cannot_be_ignored() -> None:
     with pytest.raises(WrongUsage, match="there is no rule no-hat; there are never-"):
         lint(options(ignore=["no-hat"]), ENDS)

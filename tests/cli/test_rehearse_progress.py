@@ -1,4 +1,4 @@
-"""Progress fits the terminal on which it is shown."""
+"""Progress lines that fit the terminal."""
 
 import fcntl
 import os

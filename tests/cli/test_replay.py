@@ -1,4 +1,4 @@
-"""`forewarn replay`: what it prints, and how it ends."""
+"""Tests of `forewarn replay`: output and exit codes."""
 
 import json
 import re
@@ -29,12 +29,12 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_tape_is_told_line_by_line(path: Path, capsys: Capture) -> None:
+def test_recording_is_printed_line_by_line(path: Path, capsys: Capture) -> None:
     assert cli.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
     where, what, *lines, last = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"metadata  http://127\.0\.0\.1:\d+", where)
     assert what == f"{path}: 3 documents in 3m, which takes 0s at speed 6000"
-    assert [each[22:] for each in lines] == [
+    assert [line[22:] for line in lines] == [
         "document 1  nothing is coming",
         "document 2  Reboot Scheduled web-0",
         "trouble: 503",
@@ -44,7 +44,7 @@ def test_a_tape_is_told_line_by_line(path: Path, capsys: Capture) -> None:
     assert last == "the tape is over"
 
 
-def test_programs_are_told_in_json(path: Path, capsys: Capture) -> None:
+def test_replay_prints_json(path: Path, capsys: Capture) -> None:
     assert cli.main(["replay", str(path), "--speed", "6000", "--json", *ALL]) == 0
     first, *lines, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["documents"] == 3
@@ -54,25 +54,23 @@ def test_programs_are_told_in_json(path: Path, capsys: Capture) -> None:
     assert last == {"over": True}
 
 
-def test_an_event_that_nobody_approves_is_named_if_that_was_expected(
+def test_unapproved_event_is_named_if_approval_was_expected(
     path: Path, capsys: Capture
 ) -> None:
     words = ["replay", str(path), "--speed", "6000", "--expect-approval", *ALL]
     assert cli.main(words) == 1
-    said = capsys.readouterr().err
-    assert said == (
+    message = capsys.readouterr().err
+    assert message == (
         f"forewarn: Reboot {GUID} of web-0 was not approved while it was Scheduled\n"
     )
 
 
-def test_a_line_that_breaks_off_is_left_out_with_a_warning(
-    path: Path, capsys: Capture
-) -> None:
+def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -> None:
     path.write_text(path.read_text()[:-5])
     assert cli.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
-    said = capsys.readouterr()
-    assert "breaks off" in said.err
-    assert "document 3" not in said.out
+    captured = capsys.readouterr()
+    assert "breaks off" in captured.err
+    assert "document 3" not in captured.out
 
 
 @pytest.mark.parametrize(
@@ -88,11 +86,11 @@ def test_a_line_that_breaks_off_is_left_out_with_a_warning(
         (["/dev/null"], 1, "/dev/null:1: this is not a line of JSON"),
     ],
 )
-def test_what_cannot_be_replayed_is_said(
+def test_invalid_replay_is_refused(
     path: Path, words: list[str], code: int, sentence: str, capsys: Capture
 ) -> None:
-    given = [each.format(tape=path) for each in words]
-    assert cli.main(["replay", *given]) == code
+    arguments = [word.format(tape=path) for word in words]
+    assert cli.main(["replay", *arguments]) == code
     assert sentence in " ".join(capsys.readouterr().err.split())
 
 
@@ -101,7 +99,7 @@ TYPED = re.findall(r"^forewarn (re.+?)(?: &)?$", PAGE.read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("typed", TYPED)
-def test_the_program_knows_what_the_page_lets_people_type(
+def test_commands_of_the_page_are_known_to_the_program(
     typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""`forewarn report`."""
+"""Tests of `forewarn report`."""
 
 import json
 
@@ -108,13 +108,13 @@ The service was never away.
 
 
 def told(service: Service, capsys: Capture, *words: str, **changed: object) -> str:
-    """What `forewarn report` says of a report in which no promise was broken."""
+    """Return the output of `forewarn report` for a report without broken promises."""
     service.answers("GET", "/v1/report", a_report(**changed))
     assert cli.main(["report", *words]) == 0
     return capsys.readouterr().out
 
 
-def test_a_month_is_told_on_a_page(service: Service, capsys: Capture) -> None:
+def test_month_is_printed_on_one_page(service: Service, capsys: Capture) -> None:
     page = told(service, capsys)
     assert page.splitlines() == PAGE.splitlines()
 
@@ -123,21 +123,19 @@ def test_no_line_is_wider_than_a_terminal(service: Service, capsys: Capture) -> 
     assert max(map(len, told(service, capsys).splitlines())) <= 80
 
 
-def test_the_service_is_asked_for_a_month_and_a_group(
-    service: Service, capsys: Capture
-) -> None:
+def test_month_and_group_are_requested(service: Service, capsys: Capture) -> None:
     told(service, capsys, "--month", "2026-01", "--group", "web")
     assert service.only("GET").query == [("month", "2026-01"), ("group", "web")]
 
 
-def test_a_month_that_goes_on_is_told_so_far(service: Service, capsys: Capture) -> None:
+def test_current_month_is_reported_so_far(service: Service, capsys: Capture) -> None:
     page = told(service, capsys, made_at="2026-01-09T08:00:00Z", group="web")
     assert page.startswith(
         "Maintenance in January 2026, group web, so far: until 2026-01-09 08:00:00Z\n"
     )
 
 
-def test_a_month_that_has_not_begun_is_said_to(
+def test_future_month_is_reported_as_not_begun(
     service: Service, capsys: Capture
 ) -> None:
     early = a_report(made_at="2025-12-31T23:59:59Z")
@@ -147,7 +145,7 @@ def test_a_month_that_has_not_begun_is_said_to(
     assert title == "Maintenance in January 2026, all groups, which has not begun"
 
 
-def test_a_broken_promise_is_told_and_ends_with_1(
+def test_broken_promise_is_reported_and_exits_with_1(
     service: Service, capsys: Capture
 ) -> None:
     starts = {"total": 2, "kept": 1, "whole_notice": 1, "broken": 1}
@@ -162,9 +160,7 @@ def test_a_broken_promise_is_told_and_ends_with_1(
     )
 
 
-def test_in_json_a_broken_promise_ends_with_1_too(
-    service: Service, capsys: Capture
-) -> None:
+def test_broken_promise_in_json_exits_with_1(service: Service, capsys: Capture) -> None:
     broken = a_report(broken_promises=[BROKEN])
     service.answers("GET", "/v1/report", broken)
     assert cli.main(["report", "--json"]) == 1
@@ -175,7 +171,9 @@ def test_json_has_everything(service: Service, capsys: Capture) -> None:
     assert json.loads(told(service, capsys, "--json")) == a_report()
 
 
-def test_who_was_never_shown_is_named(service: Service, capsys: Capture) -> None:
+def test_groups_that_never_saw_an_event_are_named(
+    service: Service, capsys: Capture
+) -> None:
     event = {
         "event": E1,
         "maintenance": M1,
@@ -189,7 +187,9 @@ def test_who_was_never_shown_is_named(service: Service, capsys: Capture) -> None
     assert "  and 5 more\n" in page
 
 
-def test_troubles_are_told(service: Service, capsys: Capture) -> None:
+def test_stuck_maintenance_and_outages_are_reported(
+    service: Service, capsys: Capture
+) -> None:
     page = told(
         service,
         capsys,
@@ -200,9 +200,7 @@ def test_troubles_are_told(service: Service, capsys: Capture) -> None:
     assert "The service was away 2 times, for 1m 30s in all.\n" in page
 
 
-def test_a_month_in_which_nothing_happened_is_told_in_a_few_lines(
-    service: Service, capsys: Capture
-) -> None:
+def test_month_without_maintenance_is_short(service: Service, capsys: Capture) -> None:
     nothing: Json = {
         "maintenances": [],
         "starts": {"total": 0},
@@ -215,7 +213,7 @@ def test_a_month_in_which_nothing_happened_is_told_in_a_few_lines(
 
 
 @pytest.mark.parametrize("month", ["2026-13", "2026", "now", "0000-01", "9999-12"])
-def test_what_is_no_month_is_wrong_usage(
+def test_invalid_month_is_wrong_usage(
     service: Service, month: str, capsys: Capture
 ) -> None:
     assert cli.main(["report", "--month", month]) == 2

@@ -1,4 +1,4 @@
-"""`forewarn journal`, asked for a part of it."""
+"""Tests of `forewarn journal` with search options."""
 
 import json
 
@@ -13,7 +13,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def asked(service: Service, *words: str) -> list[tuple[str, str]]:
-    """What the service is asked for by `forewarn journal`, but for the pages."""
+    """Return the query that `forewarn journal` sends, without its paging parameters."""
     service.is_at("2026-01-31T12:00:00Z")
     service.answers("GET", "/v1/journal", page(an_entry(1, "Started")))
     assert cli.main(["journal", *words]) == 0
@@ -55,7 +55,7 @@ def positions(capsys: Capture) -> list[int]:
         ),
     ],
 )
-def test_the_service_is_asked_for_what_is_named(
+def test_search_options_become_query_parameters(
     service: Service, words: list[str], query: list[tuple[str, str]]
 ) -> None:
     assert asked(service, *words) == query
@@ -75,7 +75,7 @@ def test_the_service_is_asked_for_what_is_named(
         (["--follow", "--until", "2h"], "--follow goes on for ever"),
     ],
 )
-def test_what_makes_no_sense_is_wrong_usage(
+def test_contradictory_options_are_wrong_usage(
     service: Service, words: list[str], sentence: str, capsys: Capture
 ) -> None:
     service.is_at("2026-01-31T12:00:00Z")
@@ -83,25 +83,23 @@ def test_what_makes_no_sense_is_wrong_usage(
     assert sentence in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_time_before_all_time_is_wrong_usage(
-    service: Service, capsys: Capture
-) -> None:
+def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
     service.is_at("2026-01-31T12:00:00Z")
     assert cli.main(["journal", "--since", "999999999999"]) == 2
     assert "longer ago than there was time" in capsys.readouterr().err
 
 
-def test_the_last_ones_are_shown_in_order(service: Service, capsys: Capture) -> None:
-    three, two, one = (an_entry(number, "Started") for number in (3, 2, 1))
-    service.answers("GET", "/v1/journal", page(three, two, following="2"))
-    service.answers("GET", "/v1/journal", page(one))
+def test_last_entries_are_shown_in_order(service: Service, capsys: Capture) -> None:
+    third, second, first = (an_entry(number, "Started") for number in (3, 2, 1))
+    service.answers("GET", "/v1/journal", page(third, second, following="2"))
+    service.answers("GET", "/v1/journal", page(first))
     assert cli.main(["journal", "--json", "--last", "2", "--vm", "a"]) == 0
     assert positions(capsys) == [2, 3]
     [request] = service.asked
     assert request.query == [("vm", "a"), ("order", "newest"), ("limit", "2")]
 
 
-def test_the_last_ones_are_looked_for_page_by_page(
+def test_last_entries_are_searched_page_by_page(
     service: Service, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/journal", page(an_entry(9, "Started"), following="7"))
@@ -111,33 +109,31 @@ def test_the_last_ones_are_looked_for_page_by_page(
     assert positions(capsys) == [2, 9]
 
 
-def test_pages_without_anything_are_passed_over(
-    service: Service, capsys: Capture
-) -> None:
+def test_empty_pages_are_skipped(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/v1/journal", page(following="5000"))
     service.answers("GET", "/v1/journal", page(an_entry(7000, "Started")))
     assert cli.main(["journal", "--json", "--group", "web"]) == 0
     assert positions(capsys) == [7000]
 
 
-def test_following_goes_on_from_the_end_with_the_same_search(
+def test_follow_continues_with_the_same_search(
     service: Service, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/journal", page(an_entry(80, "Seen")))
     service.answers("GET", "/v1/journal", page(an_entry(7, "Started")))
-    told = an_entry(95, "Started")
-    text = f"id: 90\n\nid: 95\nevent: Started\ndata: {json.dumps(told)}\n\nid: 99\n\n"
+    entry = an_entry(95, "Started")
+    text = f"id: 90\n\nid: 95\nevent: Started\ndata: {json.dumps(entry)}\n\nid: 99\n\n"
     service.does("GET", "/v1/stream", streaming(text))
     service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
     words = ["journal", "--json", "--follow", "--since", "2026-01-01", "--fact"]
     assert cli.main([*words, "started"]) == 1
     assert positions(capsys) == [7, 95]
-    streams = [each for each in service.asked if each.path == "/v1/stream"]
-    assert [each.headers["Last-Event-Id"] for each in streams] == ["80", "99"]
-    assert [each.query for each in streams] == [[("fact", "Started")]] * 2
+    streams = [stream for stream in service.asked if stream.path == "/v1/stream"]
+    assert [stream.headers["Last-Event-Id"] for stream in streams] == ["80", "99"]
+    assert [stream.query for stream in streams] == [[("fact", "Started")]] * 2
 
 
-def test_following_shows_nothing_up_to_a_position_that_is_yet_to_come(
+def test_follow_shows_nothing_before_a_future_position(
     service: Service, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/journal", page(an_entry(80, "Seen")))
@@ -145,5 +141,5 @@ def test_following_shows_nothing_up_to_a_position_that_is_yet_to_come(
     service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
     assert cli.main(["journal", "--json", "--follow", "--after", "90"]) == 1
     assert positions(capsys) == []
-    [stream] = [each for each in service.asked if each.path == "/v1/stream"]
+    [stream] = [request for request in service.asked if request.path == "/v1/stream"]
     assert stream.headers["Last-Event-Id"] == "90"

@@ -1,4 +1,4 @@
-"""`forewarn events explain`, and the story in `forewarn events show`."""
+"""Tests of `forewarn events explain`, and of the story in `forewarn events show`."""
 
 import json
 
@@ -31,12 +31,14 @@ def a_story(*entries: tuple[str, str], sentences: tuple[str, ...] = ()) -> Json:
     }
 
 
-def test_an_explanation_is_told_sentence_by_sentence(
+def test_explanation_is_printed_sentence_by_sentence(
     service: Service, capsys: Capture
 ) -> None:
     long = "It waits for an approval: group web has not approved event"
-    told = an_explanation("Reboot of web-0 is SCHEDULED.", f"{long} {E1} (web-0).")
-    service.answers("GET", f"{PATH}/explain", told)
+    explanation = an_explanation(
+        "Reboot of web-0 is SCHEDULED.", f"{long} {E1} (web-0)."
+    )
+    service.answers("GET", f"{PATH}/explain", explanation)
     assert cli.main(["events", "explain", M1]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "Reboot of web-0 is SCHEDULED.",
@@ -45,10 +47,10 @@ def test_an_explanation_is_told_sentence_by_sentence(
     ]
 
 
-def test_no_line_ends_within_a_command(service: Service, capsys: Capture) -> None:
+def test_no_line_breaks_within_a_command(service: Service, capsys: Capture) -> None:
     command = f"`forewarn events approve {E1}`"
-    told = an_explanation(f"Opened by any VM of group web, or {command}.")
-    service.answers("GET", f"{PATH}/explain", told)
+    explanation = an_explanation(f"Opened by any VM of group web, or {command}.")
+    service.answers("GET", f"{PATH}/explain", explanation)
     assert cli.main(["events", "explain", M1]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "Opened by any VM of group web, or",
@@ -66,33 +68,35 @@ def test_an_explanation_is_as_wide_as_the_terminal(
     assert capsys.readouterr().out == f"{sentence}\n"
 
 
-def test_json_of_an_explanation_is_what_the_service_has_answered(
+def test_json_of_an_explanation_is_the_response_of_the_service(
     service: Service, capsys: Capture
 ) -> None:
-    told = an_explanation("It waits.")
-    service.answers("GET", f"{PATH}/explain", told)
+    explanation = an_explanation("It waits.")
+    service.answers("GET", f"{PATH}/explain", explanation)
     assert cli.main(["events", "explain", M1, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == told
+    assert json.loads(capsys.readouterr().out) == explanation
 
 
-def test_what_is_unknown_cannot_be_explained(service: Service, capsys: Capture) -> None:
+def test_unknown_maintenance_cannot_be_explained(
+    service: Service, capsys: Capture
+) -> None:
     service.refuses("GET", f"{PATH}/explain", 404, "there is no maintenance")
     assert cli.main(["events", "explain", M1]) == 1
     assert capsys.readouterr().err == "forewarn: there is no maintenance\n"
 
 
-def test_a_story_is_told_by_the_time_of_day_and_each_day_is_named(
+def test_story_shows_times_and_names_each_day(
     service: Service, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:05:00Z")
     service.answers("GET", PATH, a_maintenance())
-    told = a_story(
+    story = a_story(
         ("2026-01-01T23:59:58.500000Z", "announced by ops"),
         ("2026-01-02T00:00:00Z", "left, and not touched any more:" + " web-0" * 8),
         ("2026-01-02T02:00:01+01:00", "started"),
         sentences=("Notice given: 15 min.", "Never approved by web."),
     )
-    service.answers("GET", f"{PATH}/story", told)
+    service.answers("GET", f"{PATH}/story", story)
     assert cli.main(["events", "show", M1]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Reboot of web-0, web-1, SCHEDULED\n")
@@ -109,21 +113,19 @@ def test_a_story_is_told_by_the_time_of_day_and_each_day_is_named(
     ]
 
 
-def test_a_service_that_tells_no_stories_is_shown_without(
+def test_service_without_stories_is_shown_without_one(
     service: Service, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:05:00Z")
     service.answers("GET", PATH, a_maintenance())
     service.refuses("GET", f"{PATH}/story", 404, "there is nothing here")
     assert cli.main(["events", "show", M1]) == 0
-    said = capsys.readouterr()
-    assert said.out.endswith("  seen by    nobody yet\n")
-    assert said.err == ""
+    captured = capsys.readouterr()
+    assert captured.out.endswith("  seen by    nobody yet\n")
+    assert captured.err == ""
 
 
-def test_a_story_that_fails_is_not_passed_over(
-    service: Service, capsys: Capture
-) -> None:
+def test_story_that_fails_is_an_error(service: Service, capsys: Capture) -> None:
     service.is_at("2026-01-01T12:05:00Z")
     service.answers("GET", PATH, a_maintenance())
     service.refuses("GET", f"{PATH}/story", 503, "the store is away")
@@ -131,13 +133,13 @@ def test_a_story_that_fails_is_not_passed_over(
     assert capsys.readouterr().err == "forewarn: the store is away\n"
 
 
-def test_json_of_show_is_the_maintenance_alone(
+def test_json_of_show_is_only_the_maintenance(
     service: Service, capsys: Capture
 ) -> None:
     service.answers("GET", PATH, a_maintenance())
     assert cli.main(["events", "show", M1, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == a_maintenance()
-    assert [each.path for each in service.asked] == [PATH]
+    assert [request.path for request in service.asked] == [PATH]
 
 
 @pytest.mark.parametrize(
@@ -148,11 +150,11 @@ def test_json_of_show_is_the_maintenance_alone(
         ("CANCELED", "  status     gone\n"),
     ],
 )
-def test_an_event_without_status_is_withdrawn_while_its_maintenance_lives(
+def test_event_without_status_is_withdrawn_while_its_maintenance_lives(
     service: Service, phase: str, said: str, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:05:00Z")
-    found = a_maintenance(phase=phase, events=[an_event(status=None)])
-    service.answers("GET", PATH, found)
+    maintenance = a_maintenance(phase=phase, events=[an_event(status=None)])
+    service.answers("GET", PATH, maintenance)
     assert cli.main(["events", "show", M1]) == 0
     assert said in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Following the journal over lost connections."""
+"""Server-sent events: following the journal across lost connections."""
 
 import json
 
@@ -16,7 +16,7 @@ def test_an_event_ends_with_an_empty_line() -> None:
     assert list(read(lines)) == [Sent(id="1", data="{\n}")]
 
 
-def test_comments_and_unknown_fields_say_nothing() -> None:
+def test_comments_and_unknown_fields_are_ignored() -> None:
     lines = [b": still here\n", b"\n", b"retry: 10\n", b"\n", b"data:x\n", b"\n"]
     assert list(read(lines)) == [Sent(id=None, data="x")]
 
@@ -26,11 +26,11 @@ def test_a_position_alone_is_an_event_without_data() -> None:
     assert list(read(lines)) == [Sent(id="7", data="")]
 
 
-def test_what_is_cut_off_is_not_an_event() -> None:
+def test_truncated_event_is_dropped() -> None:
     assert list(read([b"id: 1\n", b"data: {}\n"])) == []
 
 
-def test_attempts_grow_further_apart_until_something_comes(service: Service) -> None:
+def test_retries_back_off_until_an_event_arrives(service: Service) -> None:
     waited: list[float] = []
     entry = an_entry(1, "Started")
     for _ in range(len(BACKOFF) + 1):

@@ -1,4 +1,4 @@
-"""Tables of plain text, and times."""
+"""Plain-text tables and times."""
 
 import json
 import tomllib
@@ -13,7 +13,7 @@ from forewarn.cli import tables
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def test_a_table_is_as_wide_as_it_must_be() -> None:
+def test_table_is_only_as_wide_as_needed() -> None:
     text = tables.table(("A", "NAME"), [("1", "web-0"), ("10", "x")])
     assert text.splitlines() == ["A   NAME", "1   web-0", "10  x"]
 
@@ -27,7 +27,7 @@ def test_a_wide_table_fits_80_columns_and_breaks_no_id() -> None:
     assert "(in 15m)" in text
 
 
-def test_a_word_is_broken_where_nothing_else_helps_but_not_the_id() -> None:
+def test_word_is_broken_as_a_last_resort_but_never_the_id() -> None:
     text = tables.table(("ID", "VM"), [(M1, "v" * 100)])
     assert max(map(len, text.splitlines())) <= 80
     assert M1 in text
@@ -40,17 +40,17 @@ def test_a_wide_terminal_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(text.splitlines()) == 2
 
 
-def test_a_column_without_content_is_left_out() -> None:
+def test_empty_column_is_omitted() -> None:
     text = tables.table(("VM", "ZONE", "HOST"), [("a", "", "h"), ("b", "", "h")])
     assert text.splitlines() == ["VM  HOST", "a   h", "b   h"]
 
 
-def test_nothing_moves_the_cursor() -> None:
+def test_control_characters_are_removed() -> None:
     text = tables.table(("A",), [("x\x1b[2J\ny",)])
     assert text.splitlines() == ["A", "x [2J y"]
 
 
-def test_fields_stand_below_each_other_and_wrap() -> None:
+def test_fields_are_aligned_and_wrapped() -> None:
     text = tables.fields([("id", "1"), ("gone", None), ("told", "word " * 20)])
     first, second, *rest = text.splitlines()
     assert first == "  id    1"
@@ -59,7 +59,7 @@ def test_fields_stand_below_each_other_and_wrap() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_a_time_is_shown_in_utc_with_its_distance() -> None:
+def test_time_is_shown_in_utc_with_its_distance() -> None:
     moment = datetime.fromisoformat("2026-01-01T14:14:00+02:00")
     text = tables.fields([("at", tables.when(moment, NOON))])
     assert text == "  at  2026-01-01 12:14:00Z (in 14m)"
@@ -87,7 +87,7 @@ def test_a_long_list_is_cut() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
-def test_json_is_json_whatever_can_be_shown(
+def test_json_is_valid_in_every_encoding(
     monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
     out = TextIOWrapper(BytesIO(), encoding)
@@ -97,7 +97,7 @@ def test_json_is_json_whatever_can_be_shown(
     assert json.loads(out.read()) == {"reason": "caf\xe9 \u20ac \U0001f600"}
 
 
-def test_what_cannot_be_shown_is_written_as_toml_has_it(
+def test_unencodable_characters_are_escaped_as_in_toml(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = TextIOWrapper(BytesIO(), "ascii")

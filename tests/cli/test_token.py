@@ -1,4 +1,4 @@
-"""`forewarn token`."""
+"""Tests of `forewarn token`."""
 
 import pytest
 from tests.cli.service import Service
@@ -19,31 +19,31 @@ MADE = {
 }
 
 
-def test_a_new_token_stands_alone_on_standard_output(
+def test_new_token_is_alone_on_standard_output(
     service: Service, capsys: Capture
 ) -> None:
     service.is_at("2026-01-01T12:00:00Z")
     service.answers("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
     words = ["token", "create", "ci", "--role", "Viewer", "--expires", "1d"]
     assert cli.main(words) == 0
-    said = capsys.readouterr()
-    assert said.out == "fw_1f2e_x\n"
-    assert "token ci, viewer, good until 2026-01-02 12:00:00Z (in 1d)" in said.err
+    captured = capsys.readouterr()
+    assert captured.out == "fw_1f2e_x\n"
+    assert "token ci, viewer, good until 2026-01-02 12:00:00Z (in 1d)" in captured.err
     body = {"name": "ci", "role": "viewer", "expires_in_seconds": 86_400}
     assert service.only("POST").body == body
 
 
-def test_no_token_is_made_that_could_not_be_shown(service: Service) -> None:
+def test_no_token_is_created_that_could_not_be_shown(service: Service) -> None:
     service.refuses("GET", "/v1/clock", 503, "the store is away")
     service.answers("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
     assert cli.main(["token", "create", "ci", "--role", "viewer"]) == 1
-    assert [each.method for each in service.asked] == ["GET"]
+    assert [request.method for request in service.asked] == ["GET"]
 
 
-def test_a_groups_token_needs_no_role(service: Service, capsys: Capture) -> None:
+def test_token_of_a_group_needs_no_role(service: Service, capsys: Capture) -> None:
     service.is_at("2026-01-01T12:00:00Z")
-    made = {**MADE, "role": "group", "group": "web", "expires_at": None, "token": "t"}
-    service.answers("POST", "/v1/tokens", made, 201)
+    token = {**MADE, "role": "group", "group": "web", "expires_at": None, "token": "t"}
+    service.answers("POST", "/v1/tokens", token, 201)
     assert cli.main(["token", "create", "ci", "--group", "web"]) == 0
     body = {"name": "ci", "role": "group", "group": "web"}
     assert service.only("POST").body == body
@@ -62,7 +62,9 @@ def test_a_token_may_expire_at_a_time(service: Service) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["--role", "king"], ["--expires", "soon"]])
-def test_a_token_for_nothing_is_wrong_usage(words: list[str], capsys: Capture) -> None:
+def test_token_without_a_valid_role_is_wrong_usage(
+    words: list[str], capsys: Capture
+) -> None:
     assert cli.main(["token", "create", "ci", *words]) == 2
     assert capsys.readouterr().err
 
@@ -80,7 +82,7 @@ def test_tokens_are_listed(service: Service, capsys: Capture) -> None:
     assert "never" in text
 
 
-def test_that_there_are_none_is_a_sentence(service: Service, capsys: Capture) -> None:
+def test_no_tokens_are_reported_as_such(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/v1/tokens", {"items": [], "next": None})
     assert cli.main(["token", "list"]) == 0
     assert "No tokens but admin" in capsys.readouterr().out
@@ -92,7 +94,9 @@ def test_a_token_is_revoked_by_name(service: Service, capsys: Capture) -> None:
     assert capsys.readouterr().out == "Token ci is revoked.\n"
 
 
-def test_why_a_token_is_not_accepted_is_told(service: Service, capsys: Capture) -> None:
+def test_reason_for_rejecting_a_token_is_shown(
+    service: Service, capsys: Capture
+) -> None:
     service.refuses("GET", "/v1/clock", 401, "the token has expired; ask for a new one")
     assert cli.main(["clock", "show", "--token", "t"]) == 1
     assert "the token has expired" in capsys.readouterr().err

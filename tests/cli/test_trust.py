@@ -1,4 +1,4 @@
-"""Services with certificates: which are trusted, and what is said of the others."""
+"""TLS certificates: which are trusted, and the error messages for the others."""
 
 import ssl
 from collections.abc import Iterator
@@ -30,12 +30,12 @@ def a_service_with(pair: Pair) -> Iterator[Service]:
         yield service
 
 
-def test_a_private_authority_is_named_by_an_option(authority: Authority) -> None:
+def test_private_authority_is_given_as_an_option(authority: Authority) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
         assert cli.main([*SHOW, "--url", service.url, "--ca", authority.file]) == 0
 
 
-def test_a_private_authority_is_named_in_the_environment(
+def test_private_authority_is_given_in_the_environment(
     authority: Authority, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv("FOREWARN_CA", authority.file)
@@ -44,20 +44,20 @@ def test_a_private_authority_is_named_in_the_environment(
 
 
 def complaint_about(url: str, ca: str | None, capsys: Capture) -> str:
-    given = [] if ca is None else ["--ca", ca]
-    assert cli.main([*SHOW, "--url", url, *given]) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said
+    options = [] if ca is None else ["--ca", ca]
+    assert cli.main([*SHOW, "--url", url, *options]) == 1
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    return message
 
 
-def test_an_unknown_authority_is_told_by_what_to_do(
+def test_unknown_authority_is_reported_with_a_remedy(
     authority: Authority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
-        said = complaint_about(service.url, None, capsys)
-    assert "authority that is not known here" in said
-    assert "--ca FILE" in said
+        message = complaint_about(service.url, None, capsys)
+    assert "authority that is not known here" in message
+    assert "--ca FILE" in message
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.2"])
@@ -65,46 +65,46 @@ def test_a_certificate_for_another_name_is_refused(
     authority: Authority, capsys: Capture, name: str
 ) -> None:
     with a_service_with(authority.sign(name)) as service:
-        said = complaint_about(service.url, authority.file, capsys)
-    assert "is for another name" in said
+        message = complaint_about(service.url, authority.file, capsys)
+    assert "is for another name" in message
 
 
 def test_an_expired_certificate_is_refused(
     authority: Authority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", ends=PAST)) as service:
-        said = complaint_about(service.url, authority.file, capsys)
-    assert "has expired; the service needs a new one" in said
+        message = complaint_about(service.url, authority.file, capsys)
+    assert "has expired; the service needs a new one" in message
 
 
-def test_a_certificate_of_tomorrow_is_refused(
+def test_certificate_that_is_not_valid_yet_is_refused(
     authority: Authority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", begins=FUTURE)) as service:
-        said = complaint_about(service.url, authority.file, capsys)
-    assert "is not valid yet; are the clocks" in said
+        message = complaint_about(service.url, authority.file, capsys)
+    assert "is not valid yet; are the clocks" in message
 
 
-def test_https_where_there_is_no_tls_is_told(service: Service, capsys: Capture) -> None:
+def test_https_without_tls_is_reported(service: Service, capsys: Capture) -> None:
     url = service.url.replace("http:", "https:")
-    said = complaint_about(url, None, capsys)
-    assert f"if the service has no certificate, write {service.url}" in said
+    message = complaint_about(url, None, capsys)
+    assert f"if the service has no certificate, write {service.url}" in message
 
 
-def test_http_where_there_is_tls_is_told(authority: Authority, capsys: Capture) -> None:
+def test_http_with_tls_is_reported(authority: Authority, capsys: Capture) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
         plain = service.url.replace("https:", "http:")
-        said = complaint_about(plain, None, capsys)
-    assert f"if it has a certificate, write {service.url}" in said
+        message = complaint_about(plain, None, capsys)
+    assert f"if it has a certificate, write {service.url}" in message
 
 
-def test_an_authority_that_cannot_be_read_is_wrong_usage(capsys: Capture) -> None:
+def test_unreadable_authority_is_wrong_usage(capsys: Capture) -> None:
     words = [*SHOW, "--url", "https://127.0.0.1:1", "--ca"]
     assert cli.main([*words, "gone.pem"]) == 2
     assert "--ca: gone.pem cannot be read" in capsys.readouterr().err
 
 
-def test_an_authority_that_is_none_is_wrong_usage(
+def test_file_without_a_certificate_is_wrong_usage(
     tmp_path: Path, capsys: Capture
 ) -> None:
     (tmp_path / "text").write_text("text")

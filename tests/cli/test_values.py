@@ -1,4 +1,4 @@
-"""Values as people write them."""
+"""Values in the form in which users write them."""
 
 from argparse import ArgumentTypeError
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ def test_durations(text: str, seconds: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "m", "30m1h", "1.5h", "-5", "5 m", "٣m", "1w", "9" * 5000]
 )
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="is not a duration"):
         read_duration(text)
 
@@ -53,16 +53,16 @@ def test_a_time_without_a_zone_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "", "0001-01-01T00:00:00+14:00"])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="is not a time"):
         read_time(text)
 
 
-def test_an_event_type_is_known_in_any_case() -> None:
+def test_event_type_is_read_in_any_case() -> None:
     assert read_type("rEBOOT") == "Reboot"
 
 
-def test_an_unknown_event_type_names_the_known_ones() -> None:
+def test_unknown_event_type_is_refused_with_the_valid_ones() -> None:
     with pytest.raises(ArgumentTypeError, match="Freeze, Reboot, Redeploy, Preempt"):
         read_type("explode")
 
@@ -80,15 +80,15 @@ def test_an_unknown_event_type_names_the_known_ones() -> None:
         "http://[::1",
     ],
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_invalid_url_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="is not an address"):
         read_url(text)
 
 
-def test_an_address_may_have_a_path_and_a_slash_at_its_end() -> None:
+def test_url_may_have_a_path_and_a_trailing_slash() -> None:
     assert read_url("https://ops.example/forewarn/") == "https://ops.example/forewarn"
 
 
-def test_an_address_takes_no_password() -> None:
+def test_url_with_a_password_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match="use --token"):
         read_url("http://admin:secret@127.0.0.1")

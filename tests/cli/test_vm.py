@@ -1,4 +1,4 @@
-"""`forewarn vm`."""
+"""Tests of `forewarn vm`."""
 
 import json
 
@@ -12,12 +12,12 @@ Capture = pytest.CaptureFixture[str]
 
 
 def answers_with(service: Service, operation: str, **changed: object) -> Json:
-    """Let the service announce `operation` on web-0 at noon."""
+    """Make the service announce `operation` on web-0 at noon."""
     service.is_at("2026-01-01T12:00:00Z")
-    made = a_maintenance(
+    maintenance = a_maintenance(
         **{"source": "User", "cause": "user-restart", "vms": ["web-0"], **changed}
     )
-    answer: Json = {"maintenances": [made]}
+    answer: Json = {"maintenances": [maintenance]}
     service.answers("POST", f"/v1/vms/web-0/{operation}", answer, 201)
     return answer
 
@@ -28,7 +28,7 @@ def lines_of(capsys: Capture) -> list[str]:
     return lines
 
 
-def test_it_is_said_what_was_announced_and_what_comes_next(
+def test_announcement_prints_what_happens_and_what_comes_next(
     service: Service, capsys: Capture
 ) -> None:
     answers_with(service, "restart", description="Restart.")
@@ -80,7 +80,7 @@ def test_it_is_said_what_was_announced_and_what_comes_next(
         ),
     ],
 )
-def test_what_begins_at_once_is_said_to_and_why(
+def test_immediate_start_is_reported_with_the_reason(
     service: Service, operation: str, group: Json, said: str, capsys: Capture
 ) -> None:
     answers_with(service, operation, phase="STARTED")
@@ -102,7 +102,7 @@ def test_what_begins_at_once_is_said_to_and_why(
         ),
     ],
 )
-def test_what_was_approved_beforehand_is_said_to_be(
+def test_policy_approval_is_reported(
     service: Service, operation: str, said: str, capsys: Capture
 ) -> None:
     approved = an_event(approved_via="policy", approved_at="2026-01-01T12:00:00Z")
@@ -111,18 +111,16 @@ def test_what_was_approved_beforehand_is_said_to_be(
     assert said in lines_of(capsys)
 
 
-def test_notice_that_was_asked_for_in_vain_is_told(
-    service: Service, capsys: Capture
-) -> None:
+def test_ignored_notice_is_reported(service: Service, capsys: Capture) -> None:
     answers_with(service, "restart", phase="STARTED")
     service.answers("GET", "/v1/groups/web", a_group("web"))
     assert cli.main(["vm", "restart", "web-0", "--notice", "1h"]) == 0
-    said = "web-0 is restarted at once, although notice was asked for"
-    assert said in " ".join(" ".join(lines_of(capsys)).split())
+    message = "web-0 is restarted at once, although notice was asked for"
+    assert message in " ".join(" ".join(lines_of(capsys)).split())
 
 
 @pytest.mark.parametrize("phase", ["SCHEDULED", "STARTED"])
-def test_a_vm_that_is_deleted_is_said_to_leave_the_fleet(
+def test_deleted_vm_is_reported_to_leave_the_fleet(
     service: Service, phase: str, capsys: Capture
 ) -> None:
     answers_with(service, "delete", phase=phase)
@@ -131,7 +129,7 @@ def test_a_vm_that_is_deleted_is_said_to_leave_the_fleet(
     assert "web-0 leaves the fleet when that is done" in lines_of(capsys)
 
 
-def test_a_vm_may_be_gone_with_its_group_before_all_is_said(
+def test_vm_and_group_may_be_gone_before_the_output_is_complete(
     service: Service, capsys: Capture
 ) -> None:
     answers_with(service, "delete", phase="STARTED")
@@ -158,28 +156,26 @@ def test_every_option_reaches_the_service(service: Service) -> None:
     }
 
 
-def test_what_is_not_given_is_left_to_the_service(service: Service) -> None:
+def test_omitted_options_are_left_to_the_service(service: Service) -> None:
     answers_with(service, "evict")
     assert cli.main(["vm", "evict", "web-0", "--json"]) == 0
     assert service.only("POST").body == {}
 
 
-def test_json_is_what_the_service_has_answered(
-    service: Service, capsys: Capture
-) -> None:
+def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
     answer = answers_with(service, "restart", phase="STARTED")
     assert cli.main(["vm", "restart", "web-0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == answer
 
 
-def test_a_refusal_is_told(service: Service, capsys: Capture) -> None:
+def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
     sentence = "web-0 is not a spot VM; only those are evicted"
     service.refuses("POST", "/v1/vms/web-0/evict", 409, sentence)
     assert cli.main(["vm", "evict", "web-0"]) == 1
     assert capsys.readouterr().err == f"forewarn: {sentence}\n"
 
 
-def test_a_name_cannot_leave_its_place_in_the_path(service: Service) -> None:
+def test_name_is_escaped_in_the_path(service: Service) -> None:
     assert cli.main(["vm", "restart", "../hosts/a"]) == 1
     assert service.asked[0].path == "/v1/vms/..%2Fhosts%2Fa/restart"
 
@@ -194,7 +190,7 @@ def test_a_name_cannot_leave_its_place_in_the_path(service: Service) -> None:
         ("delete web-0 --notice soon", "not a duration"),
     ],
 )
-def test_wrong_usage_asks_nothing_of_the_service(
+def test_wrong_usage_sends_no_request(
     service: Service, words: str, said: str, capsys: Capture
 ) -> None:
     assert cli.main(["vm", *words.split()]) == 2

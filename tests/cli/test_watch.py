@@ -1,4 +1,4 @@
-"""`forewarn watch` and `forewarn approve`, in a VM."""
+"""Tests of `forewarn watch` and `forewarn approve`, which run in a VM."""
 
 import json
 
@@ -31,10 +31,10 @@ def a_document(*events: dict[str, object]) -> dict[str, object]:
     return {"DocumentIncarnation": 3, "Events": [*events]}
 
 
-# --- watching ----------------------------------------------------------------
+# --- watch -------------------------------------------------------------------
 
 
-def test_what_is_there_is_shown_with_the_time_left(capsys: Capture) -> None:
+def test_events_are_shown_with_the_time_left(capsys: Capture) -> None:
     act = says(a_document(an_event()), Date=NOON, Forewarn_Clock="manual")
     with a_service(act) as service:
         assert cli.main(["watch", "--once", "--endpoint", service.url]) == 0
@@ -54,14 +54,14 @@ def test_a_service_cannot_move_the_cursor(capsys: Capture) -> None:
     assert out.count("\n") == 1
 
 
-def test_nothing_there_is_said(capsys: Capture, monkeypatch: Patch) -> None:
+def test_no_events_are_reported_as_such(capsys: Capture, monkeypatch: Patch) -> None:
     with a_service(says(EMPTY, Date=NOON, Forewarn_Clock="manual")) as service:
         monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
         assert cli.main(["watch", "--once"]) == 0
     assert capsys.readouterr().out == "2026-01-31 12:00:00Z  nothing is coming\n"
 
 
-def test_changes_are_shown_until_the_service_refuses_for_good(capsys: Capture) -> None:
+def test_changes_are_shown_until_a_permanent_refusal(capsys: Capture) -> None:
     acts = [
         says(EMPTY),
         says(a_document(an_event())),
@@ -72,19 +72,19 @@ def test_changes_are_shown_until_the_service_refuses_for_good(capsys: Capture) -
     with a_service(*acts) as service:
         words = ["watch", "--poll", "0.01", "--endpoint", service.url]
         assert cli.main(words) == 1
-    said = capsys.readouterr()
-    shown = [line.split("  ")[1].strip() for line in said.out.splitlines()]
+    captured = capsys.readouterr()
+    shown = [line.split("  ")[1].strip() for line in captured.out.splitlines()]
     assert shown == ["nothing is coming", "appeared", "started", "completed"]
-    assert "enough" in said.err
+    assert "enough" in captured.err
 
 
-def test_an_event_that_begins_as_started_is_shown_once(capsys: Capture) -> None:
+def test_event_that_is_already_started_is_shown_once(capsys: Capture) -> None:
     with a_service(says(a_document(an_event(status="Started")))) as service:
         assert cli.main(["watch", "--once", "--endpoint", service.url]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_a_change_in_json_is_one_line_with_the_events_as_shown(capsys: Capture) -> None:
+def test_change_as_json_is_one_line_with_raw_events(capsys: Capture) -> None:
     act = says(a_document(an_event()), Date=NOON, Forewarn_Clock="manual")
     with a_service(act) as service:
         assert cli.main(["watch", "--once", "--json", "--endpoint", service.url]) == 0
@@ -96,7 +96,7 @@ def test_a_change_in_json_is_one_line_with_the_events_as_shown(capsys: Capture) 
     assert plain["completed"] == []
 
 
-def test_a_service_that_is_not_there_at_first_ends_it(capsys: Capture) -> None:
+def test_unreachable_service_at_the_start_ends_the_command(capsys: Capture) -> None:
     assert cli.main(["watch", "--endpoint", "http://127.0.0.1:1"]) == 1
     assert "nothing answers at http://127.0.0.1:1" in capsys.readouterr().err
 
@@ -110,17 +110,17 @@ def test_a_service_that_is_not_there_at_first_ends_it(capsys: Capture) -> None:
         (["--poll", "x"], "above 0"),
     ],
 )
-def test_wrong_options_are_wrong_usage(
+def test_invalid_options_are_wrong_usage(
     words: list[str], why: str, capsys: Capture
 ) -> None:
     assert cli.main(["watch", *words]) == 2
     assert why in capsys.readouterr().err
 
 
-# --- approving ---------------------------------------------------------------
+# --- approve -----------------------------------------------------------------
 
 
-def test_what_is_named_is_approved(capsys: Capture) -> None:
+def test_named_events_are_approved(capsys: Capture) -> None:
     with a_service(says(b"")) as service:
         assert cli.main(["approve", "E0", "E1", "--endpoint", service.url]) == 0
         assert service.body() == (
@@ -129,7 +129,7 @@ def test_what_is_named_is_approved(capsys: Capture) -> None:
     assert capsys.readouterr().out == "approved E0\napproved E1\n"
 
 
-def test_all_that_waits_is_approved_and_nothing_else(capsys: Capture) -> None:
+def test_only_events_that_wait_are_approved(capsys: Capture) -> None:
     listed = a_document(an_event("E0"), an_event("E1", "Started"), an_event("E2"))
     with a_service(says(listed), says(b"")) as service:
         words = ["approve", "--all", "--json", "--endpoint", service.url]
@@ -138,31 +138,31 @@ def test_all_that_waits_is_approved_and_nothing_else(capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out) == {"approved": ["E0", "E2"]}
 
 
-def test_nothing_that_waits_is_said(capsys: Capture) -> None:
+def test_no_waiting_events_are_reported_as_such(capsys: Capture) -> None:
     with a_service(says(EMPTY)) as service:
         assert cli.main(["approve", "--all", "--endpoint", service.url]) == 0
         assert len(service.asked) == 1
     assert capsys.readouterr().out == "nothing waits for approval\n"
 
 
-def test_what_the_service_refuses_is_shown(capsys: Capture) -> None:
+def test_refusal_of_the_service_is_shown(capsys: Capture) -> None:
     with a_service(says({"error": "no event E9"}, 400)) as service:
         assert cli.main(["approve", "E9", "--endpoint", service.url]) == 1
     assert "no event E9" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], ["E0", "--all"]])
-def test_either_names_or_all_are_given(words: list[str], capsys: Capture) -> None:
+def test_either_ids_or_all_are_required(words: list[str], capsys: Capture) -> None:
     assert cli.main(["approve", *words]) == 2
     assert "--all" in capsys.readouterr().err
 
 
-def test_a_variable_that_lists_everything_approves_nothing(monkeypatch: Patch) -> None:
+def test_variable_for_listing_everything_approves_nothing(monkeypatch: Patch) -> None:
     monkeypatch.setenv("FOREWARN_ALL", "yes")
     assert cli.main(["approve"]) == 2
 
 
-def test_all_that_waits_is_approved_by_a_variable_that_says_so(
+def test_all_waiting_events_are_approved_through_its_own_variable(
     monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("FOREWARN_APPROVE_ALL", "yes")
@@ -171,7 +171,7 @@ def test_all_that_waits_is_approved_by_a_variable_that_says_so(
     assert capsys.readouterr().out == "nothing waits for approval\n"
 
 
-def test_a_service_that_hangs_up_is_an_error(capsys: Capture) -> None:
+def test_closed_connection_is_an_error(capsys: Capture) -> None:
     with a_service(hangs_up) as service:
         assert cli.main(["approve", "E0", "--endpoint", service.url]) == 1
     assert service.url in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Every command that there is, found by walking the parser."""
+"""All commands, found by walking the argument parser."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from forewarn.cli.options import Option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command that can be run."""
+    """A command that can be run."""
 
     words: tuple[str, ...]
     parser: argparse.ArgumentParser
@@ -21,20 +21,20 @@ class Command:
 
     @property
     def flags(self) -> Sequence[str]:
-        """Every flag that it takes, by its long name, but for --help."""
-        given = [each.option_strings for each in self.parser._actions]
-        names = [max(flags, key=len) for flags in given if flags]
+        """Return the long name of every flag except --help."""
+        names_of_actions = [action.option_strings for action in self.parser._actions]
+        names = [max(flags, key=len) for flags in names_of_actions if flags]
         return [name for name in names if name != "--help"]
 
     @property
     def options(self) -> Sequence[Option]:
-        """What of that also comes from the environment by way of `Option`."""
+        """Return the options that can also come from the environment."""
         rivals = self.parser.get_default("options") or ()
         return [option for several in rivals for option in several]
 
 
 def commands() -> Sequence[Command]:
-    """Find every command, those of others' nouns, too."""
+    """Return every command, including subcommands."""
     return [*_below(cli.parser([]), ())]
 
 

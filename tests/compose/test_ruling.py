@@ -1,4 +1,4 @@
-"""The fleet to begin with."""
+"""The initial fleet."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ MINE = '[[vms]]\nname = "mine"\n'
 
 
 def vms_of(fleet: str) -> list[str]:
-    """Serve `fleet` for an instant; answer which VMs there are."""
+    """Serve `fleet` briefly and return the names of its VMs."""
     flags = {"store": "memory", "fleet": fleet, "metadata": ["127.0.0.1:0"]}
     config = load(Sources(flags=flags, environment={"HOME": "."}))
     with (
@@ -22,14 +22,14 @@ def vms_of(fleet: str) -> list[str]:
         return [*snapshot.fleet().vms]
 
 
-def test_the_demo_fleet_is_found_by_its_name(
+def test_demo_fleet_is_found_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert vms_of("demo")[0] == "web-0"
 
 
-def test_a_file_of_that_name_is_what_is_meant(
+def test_file_named_demo_wins_over_the_demo_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ def test_a_file_of_that_name_is_what_is_meant(
     assert vms_of("demo") == ["mine"]
 
 
-def test_no_other_fleet_goes_by_a_name(
+def test_no_other_fleet_has_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

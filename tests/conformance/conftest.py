@@ -1,6 +1,6 @@
-"""Options of the suite, its fixtures, and what a failure says.
+"""Options and fixtures of the conformance suite, and its failure reports.
 
-Without --control nothing is ever changed: the suite then only GETs, and posts
+Without --control nothing is ever changed: the suite then only sends GET requests, and
 approvals that are malformed or name events that do not exist.
 """
 
@@ -45,12 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _option(config: pytest.Config, name: str) -> str | None:
-    """Read an option; it is absent where the whole test suite is run."""
-    found = config.getoption(name, default=None)
-    return str(found) if found else None
+    """Return the value of an option, or None where the whole test suite is run."""
+    value = config.getoption(name, default=None)
+    return str(value) if value else None
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
+@pytest.hookimpl(tryfirst=True)  # before -m selects by marker
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
@@ -67,7 +67,7 @@ def _numbers(item: pytest.Item) -> list[str]:
     return [str(n) for mark in item.iter_markers("fact") for n in mark.args]
 
 
-# --- what a failure says, and the report -------------------------------------
+# --- failure reports ---------------------------------------------------------
 
 
 @pytest.hookimpl(wrapper=True)
@@ -80,8 +80,8 @@ def pytest_runtest_makereport(
     if report.failed:
         facts = item.config.stash[_FACTS]
         for number in _numbers(item):
-            known = facts[number]
-            report.sections.append((f"{number}, {known.mark}", known.text))
+            details = facts[number]
+            report.sections.append((f"{number}, {details.mark}", details.text))
         wire = getattr(item, "funcargs", {}).get("wire")
         if isinstance(wire, Wire):
             report.sections.append(("what was said", "\n".join(wire.said)))
@@ -102,12 +102,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def tested(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Target]:
-    """What the options name, or a forewarn of our own."""
+    """Provide the service named by the options, or start forewarn."""
     config = request.config
     endpoint = _option(config, "endpoint")
     if endpoint is None:
-        with target.own(tmp_path_factory.mktemp("conformance"), Settings()) as made:
-            yield made
+        with target.own(tmp_path_factory.mktemp("conformance"), Settings()) as service:
+            yield service
         return
     control, token = _option(config, "control"), _option(config, "token")
     polite = _option(config, "polite") is not None
@@ -116,19 +116,19 @@ def tested(
 
 @pytest.fixture
 def wire(tested: Target) -> Wire:
-    """Where this test's conversation is kept."""
+    """Provide the transcript of this test's requests and responses."""
     return Wire(pace=tested.pace, timeout=tested.patience)
 
 
 @pytest.fixture
 def vm(tested: Target, wire: Wire) -> VM:
-    """The VM that the endpoint speaks for."""
+    """Provide the VM of the endpoint."""
     return VM(endpoint=tested.endpoint, wire=wire)
 
 
 @pytest.fixture(scope="session")
 def left() -> Iterator[list[Stage]]:
-    """Stages whose events have to be shown a little longer than the test lasts."""
+    """Collect stages whose events must be shown longer than their test runs."""
     stages: list[Stage] = []
     yield stages
     take_down(stages)
@@ -136,16 +136,16 @@ def left() -> Iterator[list[Stage]]:
 
 @pytest.fixture
 def stage(tested: Target, vm: VM, left: list[Stage]) -> Iterator[Stage]:
-    """A stage of this test's own."""
+    """Provide a stage for this test."""
     if tested.control is None:
         pytest.skip(target.NEEDS_CONTROL)
-    with a_stage(tested.control, vm, left) as made:
-        yield made
+    with a_stage(tested.control, vm, left) as created:
+        yield created
 
 
 @pytest.fixture
 def clock(tested: Target) -> Clock:
-    """A clock that is moved by hand."""
+    """Provide a clock that tests can advance."""
     if tested.control is None:
         pytest.skip(target.NEEDS_CONTROL)
     if tested.control.ask("GET", "/v1/clock")["clock"] != "manual":
@@ -155,12 +155,12 @@ def clock(tested: Target) -> Clock:
 
 @pytest.fixture
 def warned(tested: Target, vm: VM, left: list[Stage]) -> Iterator[VM]:
-    """A VM that an event is scheduled for."""
+    """Provide a VM with a scheduled event."""
     if tested.control is not None:
-        with a_stage(tested.control, vm, left) as made:
-            (one, _) = made.group()
-            made.announce("Reboot", one)
-            yield one
+        with a_stage(tested.control, vm, left) as created:
+            (first, _) = created.group()
+            created.announce("Reboot", first)
+            yield first
     elif vm.events():
         yield vm
     else:
@@ -169,7 +169,7 @@ def warned(tested: Target, vm: VM, left: list[Stage]) -> Iterator[VM]:
 
 @pytest.fixture
 def daring(tested: Target, vm: VM) -> VM:
-    """The VM of the endpoint, where any method may be tried."""
+    """Provide the VM of the endpoint if any HTTP method may be tried."""
     if tested.control is None:
         pytest.skip(target.NEEDS_METHODS)
     return vm
@@ -179,7 +179,7 @@ def daring(tested: Target, vm: VM) -> VM:
 def others(
     tested: Target, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[Settings], Target]]:
-    """Start services with other settings, one for each of them."""
+    """Start services with other settings, one for each combination."""
     started: dict[Settings, Target] = {}
     with ExitStack() as stack:
 
@@ -188,8 +188,8 @@ def others(
                 pytest.skip(target.NEEDS_START.format(settings))
             if settings not in started:
                 folder = tmp_path_factory.mktemp("other")
-                made = stack.enter_context(target.own(folder, settings))
-                started[settings] = made
+                service = stack.enter_context(target.own(folder, settings))
+                started[settings] = service
             return started[settings]
 
         yield start
@@ -199,20 +199,20 @@ def others(
 def serve(
     others: Callable[[Settings], Target], wire: Wire, left: list[Stage]
 ) -> Iterator[Serve]:
-    """Set up a stage where other settings hold."""
+    """Set up a stage on a service with other settings."""
     with ExitStack() as stack:
 
         def start(settings: Settings) -> Stage:
-            made = others(settings)
-            assert made.control is not None
-            vm = VM(endpoint=made.endpoint, wire=wire)
-            return stack.enter_context(a_stage(made.control, vm, left))
+            service = others(settings)
+            assert service.control is not None
+            vm = VM(endpoint=service.endpoint, wire=wire)
+            return stack.enter_context(a_stage(service.control, vm, left))
 
         yield start
 
 
 @pytest.fixture
 def unknown() -> str:
-    """An id that no event has."""
+    """Return an id that no event has."""
     raw = secrets.token_hex(16).upper()
     return "-".join([raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]])

@@ -1,4 +1,4 @@
-"""The control API: makes fleets and events, and moves the clock."""
+"""Client of the control API, which creates fleets and events and advances the clock."""
 
 import json
 from collections.abc import Mapping
@@ -10,17 +10,17 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 _TIMEOUT = 30
 
-#: What JSON gives.
+#: Decoded JSON.
 Plain = Mapping[str, Any]
 
 
 class Refused(Exception):
-    """The control API said no."""
+    """The control API refused a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """The control API of the service whose endpoint is tested."""
+    """The control API of the service under test."""
 
     url: str
     token: str
@@ -48,42 +48,42 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """A clock that is moved by hand."""
+    """A clock that tests can advance."""
 
     control: Control
 
     def advance(
         self, seconds: float = 0, *, minutes: float = 0, hours: float = 0
     ) -> None:
-        """Move it."""
+        """Advance the clock."""
         whole = int(seconds + 60 * minutes + 3600 * hours)
         self.control.ask("POST", "/v1/clock/advance", {"seconds": whole})
 
     @property
     def now(self) -> datetime:
-        """Read it."""
+        """Return the current time."""
         return datetime.fromisoformat(self.control.ask("GET", "/v1/clock")["now"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """What an announcement led to."""
+    """The maintenance operations created by an announcement."""
 
     maintenances: tuple[Plain, ...]
 
     @property
     def events(self) -> list[str]:
-        """The ids of all its events."""
-        return [e["id"] for each in self.maintenances for e in each["events"]]
+        """Return the ids of all its events."""
+        return [e["id"] for operation in self.maintenances for e in operation["events"]]
 
     @property
     def event(self) -> str:
-        """The id of its only event."""
+        """Return the id of its only event."""
         (only,) = self.events
         return str(only)
 
     @property
     def maintenance(self) -> Plain:
-        """Its only maintenance."""
+        """Return its only maintenance."""
         (only,) = self.maintenances
         return only

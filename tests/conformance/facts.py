@@ -1,4 +1,4 @@
-"""The facts of docs/reference/wire.md, and the tests that name them."""
+"""The facts of docs/reference/wire.md, and the tests that prove them."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 WIRE = ROOT / "docs" / "reference" / "wire.md"
 SUITE = Path(__file__).parent
 
-#: Names the facts that a test shows: `@fact("4.3b")`.
+#: Names the facts that a test proves: `@fact("4.3b")`.
 fact = pytest.mark.fact
 
 MARKS = ("documented", "observed", "forced by a client", "our choice")
@@ -28,23 +28,23 @@ _ITEM = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One fact of the wire."""
+    """A fact of wire.md."""
 
     number: str
     mark: str
     text: str
-    unseen: str | None = None  # why no request shows it; None: one does
-    uncovered: str | None = None  # why no test shows it; None: one does
+    unseen: str | None = None  # why no request can show it; None if one can
+    uncovered: str | None = None  # why no test covers it; None if one does
 
     @property
     def chapter(self) -> int:
-        """The number of its chapter."""
+        """Return the number of its chapter."""
         return int(self.number.partition(".")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """One test of the suite."""
+    """A test of the suite."""
 
     file: str
     name: str
@@ -52,45 +52,47 @@ class Proof:
 
     @property
     def sentence(self) -> str:
-        """What the test says."""
+        """Return the name of the test as a sentence."""
         words = self.name.removeprefix("test_").replace("_", " ")
         return re.sub(r"\b(20\d\d) (\d\d) (\d\d)\b", r"\1-\2-\3", words)
 
 
 def read_facts(text: str | None = None) -> Mapping[str, Fact]:
-    """Read the facts in their order; refuse what looks like one and is none."""
+    """Parse the facts in order; refuse entries that look like a fact but are
+    malformed.
+    """
     facts: dict[str, Fact] = {}
     for item in _items(WIRE.read_text() if text is None else text):
-        found = _ITEM.fullmatch(item)
-        if found is None:
+        match = _ITEM.fullmatch(item)
+        if match is None:
             raise ValueError(f"wire.md: this is not a fact: {item}")
-        if found["number"] in facts:
-            raise ValueError(f"wire.md has {found['number']} twice")
-        facts[found["number"]] = Fact(
-            number=found["number"],
-            mark=found["mark"],
-            text=found["text"],
-            unseen=found["why"] if found["kind"] == "not visible" else None,
-            uncovered=found["why"] if found["kind"] == "not covered" else None,
+        if match["number"] in facts:
+            raise ValueError(f"wire.md has {match['number']} twice")
+        facts[match["number"]] = Fact(
+            number=match["number"],
+            mark=match["mark"],
+            text=match["text"],
+            unseen=match["why"] if match["kind"] == "not visible" else None,
+            uncovered=match["why"] if match["kind"] == "not covered" else None,
         )
     return facts
 
 
 def read_chapters() -> Mapping[int, str]:
-    """Read the titles of the chapters by their numbers."""
-    found = re.findall(r"^## (\d+)\. (.+)$", WIRE.read_text(), re.MULTILINE)
-    return {int(number): title for number, title in found}
+    """Return the titles of the chapters by number."""
+    headings = re.findall(r"^## (\d+)\. (.+)$", WIRE.read_text(), re.MULTILINE)
+    return {int(number): title for number, title in headings}
 
 
 def _items(text: str) -> Iterator[str]:
-    """Join the lines of each entry that begins with a number."""
+    """Yield each numbered entry, with its lines joined."""
     for block in re.split(r"\n(?=- |\n|#)", text):
         if block.lstrip().startswith("- **"):
             yield " ".join(block.split())
 
 
 def read_proofs() -> list[Proof]:
-    """Find the tests of the suite in their files, without running them."""
+    """Return the tests of the suite, found in their files without running them."""
     return [
         Proof(file=path.name, name=node.name, facts=tuple(_named(node)))
         for path in sorted(SUITE.glob("test_*.py"))
@@ -100,6 +102,6 @@ def read_proofs() -> list[Proof]:
 
 
 def _named(test: ast.FunctionDef) -> Iterator[str]:
-    for each in test.decorator_list:
-        if isinstance(each, ast.Call) and ast.unparse(each.func) == "fact":
-            yield from (str(ast.literal_eval(number)) for number in each.args)
+    for decorator in test.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "fact":
+            yield from (str(ast.literal_eval(number)) for number in decorator.args)

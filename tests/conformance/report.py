@@ -1,4 +1,4 @@
-"""The page that says of every fact which tests show it, and what they came to."""
+"""The conformance page: the tests of each fact and their results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ NOT_RUN = "not run"
 NOT_COVERED = "not covered"
 NOT_VISIBLE = "not visible"
 
-#: What a test came to, the worst first: one bad case spoils a fact.
+#: Results from worst to best: the worst case of a fact decides.
 _ORDER = ("failed", "not there yet", "skipped", NOT_RUN, "passed")
 
 Results = Mapping[str, str]
@@ -38,17 +38,17 @@ tests, or why there is none. Made by a run of the suite, not by hand:
 
 @dataclass(slots=True)
 class Outcomes:
-    """What each test came to in this run."""
+    """The results of all tests in this run."""
 
     _by_test: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def note(self, file: str, name: str, report: pytest.TestReport) -> None:
-        """Take in one report; a test gives three."""
+        """Record one report; each test has three."""
         if report.when == "call" or not report.passed:
             self._by_test.setdefault((file, name), []).append(_outcome(report))
 
     def of(self, proof: Proof) -> str:
-        """What all cases of a test came to."""
+        """Return the result of all cases of a test."""
         return worst(self._by_test.get((proof.file, proof.name), [NOT_RUN]))
 
 
@@ -59,33 +59,33 @@ def _outcome(report: pytest.TestReport) -> str:
 
 
 def worst(outcomes: Sequence[str]) -> str:
-    """Of several outcomes the one that counts."""
+    """Return the worst of several results."""
     return min(outcomes, key=_ORDER.index)
 
 
 def write_report(path: Path, endpoint: str | None, outcomes: Outcomes) -> None:
-    """Write what this run came to."""
+    """Write the report of this run."""
     facts, proofs = read_facts(), read_proofs()
     results = {
-        number: worst([outcomes.of(each) for each in shown])
+        number: worst([outcomes.of(proof) for proof in shown])
         for number, shown in by_fact(proofs).items()
     }
     path.write_text(page(facts, proofs, results, endpoint or FOREWARN))
 
 
 def by_fact(proofs: Sequence[Proof]) -> Mapping[str, list[Proof]]:
-    """Sort tests by the facts that they name."""
-    found: dict[str, list[Proof]] = {}
+    """Group tests by the facts that they prove."""
+    grouped: dict[str, list[Proof]] = {}
     for proof in proofs:
         for number in proof.facts:
-            found.setdefault(number, []).append(proof)
-    return found
+            grouped.setdefault(number, []).append(proof)
+    return grouped
 
 
 def page(
     facts: Mapping[str, Fact], proofs: Sequence[Proof], results: Results, tested: str
 ) -> str:
-    """Write the whole page; the results are those of a run."""
+    """Render the whole page with the results of a run."""
     return "\n".join(_lines(facts, by_fact(proofs), results, tested))
 
 
@@ -101,9 +101,9 @@ def _lines(
     yield from _totals(facts, proofs, results)
     for chapter, title in read_chapters().items():
         rows = [
-            _row(each, proofs.get(each.number, ()), results)
-            for each in facts.values()
-            if each.chapter == chapter
+            _row(entry, proofs.get(entry.number, ()), results)
+            for entry in facts.values()
+            if entry.chapter == chapter
         ]
         if rows:
             yield from ("", f"## {chapter}. {title}", "")
@@ -116,9 +116,9 @@ def _lines(
 def _totals(
     facts: Mapping[str, Fact], proofs: Mapping[str, Sequence[Proof]], results: Results
 ) -> Iterator[str]:
-    visible = [each for each in facts.values() if each.unseen is None]
-    covered = [each for each in visible if each.number in proofs]
-    results_of = [results.get(each.number, NOT_RUN) for each in covered]
+    visible = [entry for entry in facts.values() if entry.unseen is None]
+    covered = [entry for entry in visible if entry.number in proofs]
+    results_of = [results.get(entry.number, NOT_RUN) for entry in covered]
     covering = f"{len(covered)} / {len(visible)}"
     yield f"**Facts covered / facts visible from outside: {covering}.**"
     yield ""
@@ -146,11 +146,11 @@ def _result(fact: Fact, proofs: Sequence[Proof], results: Results) -> str:
 def _shown_by(fact: Fact, proofs: Sequence[Proof]) -> str:
     if not proofs:
         return fact.unseen or fact.uncovered or "nothing"
-    return "<br>".join(f"{each.sentence} (`{each.file}`)" for each in proofs)
+    return "<br>".join(f"{proof.sentence} (`{proof.file}`)" for proof in proofs)
 
 
 def read_results(text: str) -> Results:
-    """Read back what each fact came to."""
+    """Parse the result of each fact from a page."""
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return {
         row[0].removeprefix("| "): row[2]

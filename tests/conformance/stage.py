@@ -1,4 +1,4 @@
-"""A stage for one test: groups, hosts and VMs that nobody else uses."""
+"""A stage for one test: its own groups, hosts and VMs."""
 
 import secrets
 import time
@@ -10,20 +10,20 @@ import pytest
 from tests.conformance.control import Announced, Clock, Control, Plain, Refused
 from tests.conformance.vm import VM
 
-_LONGEST_END = 15.0  # seconds until what was completed is gone
+_LONGEST_END = 15.0  # seconds until completed maintenance is gone
 _LIVE = ("SCHEDULED", "STARTED")
 
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """Groups, hosts and VMs of one test; none of them outlives it."""
+    """Groups, hosts and VMs of one test, removed afterwards."""
 
     control: Control = field(repr=False)
-    vm: VM  # an endpoint of the same plane
+    vm: VM  # an endpoint of the same service
     prefix: str = field(default_factory=lambda: f"conformance-{secrets.token_hex(4)}")
     _made: list[str] = field(
         default_factory=list, repr=False
-    )  # paths, in the order of making
+    )  # paths, in the order of creation
     _announced: list[str] = field(default_factory=list, repr=False)
 
     def host(self) -> str:
@@ -40,7 +40,7 @@ class Stage:
         vms: Plain | None = None,
         **settings: object,
     ) -> tuple[VM, ...]:
-        """Add a group of `size` VMs, each with `vms`, by default in update domains."""
+        """Add a group of `size` VMs with settings `vms`, each in an update domain."""
         name = self._name("group")
         self._put(f"/v1/groups/{name}", {"kind": kind, **settings})
         return tuple(
@@ -49,16 +49,16 @@ class Stage:
         )
 
     def alone(self, **settings: object) -> VM:
-        """Add a VM that is in no group."""
+        """Add a VM without a group."""
         return self.add(self._name("vm"), settings)
 
     def add(self, name: str, settings: Plain) -> VM:
-        """Add a VM of that `name`."""
+        """Add a VM named `name`."""
         self._put(f"/v1/vms/{name}", settings)
         return self.speak_for(name)
 
     def speak_for(self, name: str) -> VM:
-        """The endpoint of the VM of that `name`."""
+        """Return the endpoint of the VM named `name`."""
         root = self.vm.endpoint.partition("/vm/")[0].rstrip("/")
         return replace(self.vm, endpoint=f"{root}/vm/{name}", name=name)
 
@@ -76,21 +76,21 @@ class Stage:
         return self._made_by(f"/v1/vms/{vm.name}/{operation}", more)
 
     def befall(self, host: str, what: str, **more: object) -> Announced:
-        """Let a host be degraded, or have failed."""
+        """Report a host as degraded or failed."""
         return self._made_by(f"/v1/hosts/{host}/{what}", more)
 
     def _made_by(self, path: str, body: Plain) -> Announced:
-        made = self.control.ask("POST", path, body)["maintenances"]
-        self._announced += [each["id"] for each in made]
-        return Announced(maintenances=tuple(made))
+        created = self.control.ask("POST", path, body)["maintenances"]
+        self._announced += [operation["id"] for operation in created]
+        return Announced(maintenances=tuple(created))
 
     def cancel(self, announced: Announced) -> None:
-        """Call it off."""
-        for each in announced.maintenances:
-            self.control.ask("POST", f"/v1/maintenances/{each['id']}/cancel")
+        """Cancel all its maintenance."""
+        for operation in announced.maintenances:
+            self.control.ask("POST", f"/v1/maintenances/{operation['id']}/cancel")
 
     def phase(self, announced: Announced) -> str:
-        """How far its only maintenance is, as the operator sees it."""
+        """Return the phase of its only maintenance, from the control API."""
         id = announced.maintenance["id"]
         return str(self.control.ask("GET", f"/v1/maintenances/{id}")["phase"])
 
@@ -101,10 +101,10 @@ class Stage:
         self.control.ask("PUT", path, settings)
         self._made.append(path)
 
-    # --- taking down ---------------------------------------------------------
+    # --- cleanup -------------------------------------------------------------
 
     def end(self) -> None:
-        """End what is announced; a clock that can be moved is moved for it."""
+        """End everything announced, advancing the clock if it is manual."""
         for id in self._announced:
             for verb in ("cancel", "complete"):
                 with suppress(Refused):
@@ -113,17 +113,17 @@ class Stage:
             Clock(control=self.control).advance(_LONGEST_END)
 
     def take_out(self) -> None:
-        """Take out of the fleet what was added."""
+        """Remove everything added to the fleet."""
         for path in reversed(self._made):
             try:
                 self.control.ask("DELETE", path)
             except Refused as error:
-                if ": 404 " not in str(error):  # else the test has deleted it
+                if ": 404 " not in str(error):  # 404: the test deleted it
                     raise
 
     @property
     def is_live(self) -> bool:
-        """Whether an event is still shown."""
+        """Return whether an event is still shown."""
         return any(
             self.control.ask("GET", f"/v1/maintenances/{id}")["phase"] in _LIVE
             for id in self._announced
@@ -136,7 +136,9 @@ class Stage:
 
 @contextmanager
 def a_stage(control: Control, vm: VM, left: list[Stage]) -> Iterator[Stage]:
-    """Set up a stage, and take it down, or keep it in `left` while something ends."""
+    """Set up a stage and clean it up, or add it to `left` while something is still
+    ending.
+    """
     stage = Stage(control=control, vm=vm)
     try:
         if stage.speak_for("nobody").ask("/metadata/versions").status == 404:
@@ -151,7 +153,7 @@ def a_stage(control: Control, vm: VM, left: list[Stage]) -> Iterator[Stage]:
 
 
 def take_down(left: Sequence[Stage]) -> None:
-    """Take down what had to be shown a little longer."""
+    """Clean up stages whose events had to be shown longer."""
     deadline = time.monotonic() + _LONGEST_END
     for stage in left:
         while stage.is_live and time.monotonic() < deadline:

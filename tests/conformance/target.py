@@ -1,4 +1,4 @@
-"""What is tested: what the options name, or a forewarn of our own."""
+"""The service under test: named by the options, or a forewarn started for the suite."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tests.conformance.stage import Stage
 from tests.conformance.wire import Pace
 from tests.end_to_end.program import serving
 
-_POLITE = 0.21  # seconds between requests: under 5 in a second
+_POLITE = 0.21  # seconds between requests: fewer than 5 a second
 _PATIENCE = 130.0  # seconds: a first request may take two minutes (10.1b)
 _OWN_PATIENCE = 10.0
 
@@ -26,7 +26,9 @@ NEEDS_HURRY = "needs leave to ask quickly: --control URL, on loopback, not --pol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What differs from the defaults of forewarn; None: nothing."""
+    """Differences from the defaults of forewarn; None if a setting keeps its
+    default.
+    """
 
     requests_per_second: str | None = None
     not_before_2017_03_01: str | None = None
@@ -43,23 +45,23 @@ Serve = Callable[[Settings], Stage]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A service, from outside."""
+    """A service, seen from outside."""
 
     endpoint: str
-    control: Control | None  # None: nothing may be changed
+    control: Control | None  # None if nothing may be changed
     pace: Pace
     is_own: bool = False  # started by the suite
 
     @property
     def patience(self) -> float:
-        """How many seconds an answer may take."""
+        """Return how many seconds a response may take."""
         return _OWN_PATIENCE if self.is_own else _PATIENCE
 
 
 def named(
     endpoint: str, control: str | None, token: str | None, *, polite: bool
 ) -> Target:
-    """What the options name; whatever is not on this machine is asked politely."""
+    """Return the service named by the options; requests are slow unless it is local."""
     slowly = polite or not _is_near(endpoint)
     return Target(
         endpoint=endpoint.rstrip("/"),
@@ -78,7 +80,7 @@ def _is_near(endpoint: str) -> bool:
 
 @contextmanager
 def own(folder: Path, settings: Settings) -> Iterator[Target]:
-    """Serve the demo fleet by a forewarn whose clock is moved by hand."""
+    """Serve the demo fleet with a forewarn whose clock is manual."""
     serve = serving(
         folder,
         *("--clock", "manual", "--store", "memory"),

@@ -1,4 +1,4 @@
-"""The answer to a GET, byte for byte (4)."""
+"""Responses to a GET, byte for byte (4)."""
 
 import json
 import re
@@ -26,14 +26,14 @@ ISO = r'"NotBefore":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"'
 
 
 def restarted(stage: Stage) -> tuple[VM, str]:
-    """A VM that its user restarts, and the id of the event."""
+    """Return a VM restarted by its user, and the id of the event."""
     (vm, _) = stage.group()
-    assert vm.incarnation == 0  # the group listens from here on
+    assert vm.incarnation == 0  # enables Scheduled Events for the group
     return vm, stage.announce("Reboot", vm, source="User").event
 
 
 def assert_body(vm: VM, event: str, version: str, name: str, *ends: str) -> None:
-    """Compare the whole body: what is fixed to the byte, the date by its form."""
+    """Compare the whole body: byte for byte, except for the date."""
     date = ISO if version == "2017-03-01" else WEB
     start = (
         f'{{"DocumentIncarnation":1,"Events":[{{"EventId":"{event}",'
@@ -45,7 +45,7 @@ def assert_body(vm: VM, event: str, version: str, name: str, *ends: str) -> None
     assert re.fullmatch(expected, body), f"expected {expected}, seen {body}"
 
 
-# --- the head ----------------------------------------------------------------
+# --- headers -----------------------------------------------------------------
 
 
 @fact("4.1a")
@@ -57,21 +57,21 @@ def test_a_document_is_json_in_utf_8(vm: VM, version: str) -> None:
 
 
 @fact("4.1b")
-def test_an_answer_is_dated(vm: VM) -> None:
+def test_a_response_has_a_date(vm: VM) -> None:
     date = vm.get().header("Date") or ""
     form = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
     assert re.fullmatch(form, date), f"expected a date as HTTP has it, seen {date!r}"
 
 
 @fact("4.1d")
-def test_the_body_comes_whole(vm: VM) -> None:
+def test_the_body_is_sent_with_a_content_length(vm: VM) -> None:
     answer = vm.get()
     assert answer.header("Transfer-Encoding") is None
     assert answer.header("Content-Length") == str(len(answer.body))
 
 
 @fact("4.1e")
-def test_a_connection_may_be_used_again(vm: VM) -> None:
+def test_a_connection_can_be_reused(vm: VM) -> None:
     target = "/metadata/scheduledevents?api-version=2020-07-01"
     with vm.line() as line:
         for _ in range(3):
@@ -79,7 +79,7 @@ def test_a_connection_may_be_used_again(vm: VM) -> None:
             assert line.read().status == 200
 
 
-# --- the body ----------------------------------------------------------------
+# --- body --------------------------------------------------------------------
 
 
 @fact("4.3a")
@@ -108,7 +108,7 @@ def test_the_incarnation_comes_before_the_events(vm: VM, version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_keys_of_an_event_are_in_order(warned: VM, version: str) -> None:
     for event in warned.events(version):
-        assert [*event] == [each for each in KEYS if each in event]
+        assert [*event] == [key for key in KEYS if key in event]
         assert [*event][:6] == [*KEYS[:6]]
 
 
@@ -144,7 +144,7 @@ def test_in_2020_07_01_an_event_ends_with_its_duration(stage: Stage) -> None:
 
 @fact("4.5b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_there_is_a_document_also_when_nothing_is_scheduled(
+def test_there_is_a_document_when_nothing_is_scheduled(
     stage: Stage, clock: Clock, version: str
 ) -> None:
     (vm, _) = stage.group()

@@ -1,4 +1,4 @@
-"""Approvals that are taken (9)."""
+"""Approvals that are accepted (9)."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ HIDING = [("Preempt", "2017-03-01"), ("Preempt", "2017-08-01")] + [
 
 
 def warned_of(stage: Stage, type: str = "Reboot") -> tuple[VM, str]:
-    """A VM with one event, and its id."""
+    """Return a VM with one event, and the event's id."""
     (vm, _) = stage.group()
     return vm, stage.announce(type, vm).event
 
@@ -45,7 +45,7 @@ def test_the_incarnation_may_be_text_or_a_number(
 
 @fact("9.1c")
 @pytest.mark.parametrize("value", [None, "0", 0, 999, "-1", "text"])
-def test_the_incarnation_is_not_looked_at(stage: Stage, value: object) -> None:
+def test_the_incarnation_is_ignored(stage: Stage, value: object) -> None:
     vm, event = warned_of(stage)
     assert vm.post(written(event, DocumentIncarnation=value)).status == 200
     assert vm.statuses == ["Started"]
@@ -54,33 +54,33 @@ def test_the_incarnation_is_not_looked_at(stage: Stage, value: object) -> None:
 @fact("9.2")
 def test_one_post_may_approve_several_events(stage: Stage) -> None:
     (vm, _) = stage.group()
-    made = [stage.announce("Reboot", vm, source="Platform").event for _ in range(3)]
-    assert vm.approve(*made).status == 200
+    ids = [stage.announce("Reboot", vm, source="Platform").event for _ in range(3)]
+    assert vm.approve(*ids).status == 200
     assert vm.statuses == ["Started"] * 3
 
 
 @fact("9.3a")
-def test_a_second_approval_is_as_good(stage: Stage) -> None:
+def test_a_second_approval_is_accepted(stage: Stage) -> None:
     host = stage.host()
-    (one, other), _ = (
+    (first, second), _ = (
         stage.group(vms={"host": host, "update_domain": 0}) for _ in range(2)
     )
     stage.announce("Reboot", host=host)
-    event = one.event()["EventId"]
-    answers = [vm.approve(event).status for vm in (one, other, one)]
+    event = first.event()["EventId"]
+    answers = [vm.approve(event).status for vm in (first, second, first)]
     assert answers == [200, 200, 200]
-    assert one.statuses == ["Scheduled"]
+    assert first.statuses == ["Scheduled"]
 
 
 @fact("9.3b")
-def test_the_answer_to_an_approval_is_empty_or_json(stage: Stage) -> None:
+def test_the_response_to_an_approval_is_empty_or_json(stage: Stage) -> None:
     vm, event = warned_of(stage)
     body = vm.approve(event).body
     assert not body or json.loads(body) is not None
 
 
 @fact("9.3c")
-def test_the_answer_to_an_approval_is_empty(stage: Stage) -> None:
+def test_the_response_to_an_approval_is_empty(stage: Stage) -> None:
     vm, event = warned_of(stage)
     answer = vm.approve(event)
     assert (answer.status, answer.body) == (200, b"")
@@ -88,7 +88,7 @@ def test_the_answer_to_an_approval_is_empty(stage: Stage) -> None:
 
 
 @fact("9.4a")
-def test_what_has_started_may_be_approved(stage: Stage) -> None:
+def test_a_started_event_may_be_approved(stage: Stage) -> None:
     vm, event = warned_of(stage)
     vm.approve(event)
     before = vm.get().body
@@ -97,7 +97,7 @@ def test_what_has_started_may_be_approved(stage: Stage) -> None:
 
 
 @fact("9.4b")
-def test_what_is_completed_may_be_approved(stage: Stage, clock: Clock) -> None:
+def test_a_completed_event_may_be_approved(stage: Stage, clock: Clock) -> None:
     vm, event = warned_of(stage)
     clock.advance(minutes=16)
     before = vm.get().body
@@ -106,7 +106,7 @@ def test_what_is_completed_may_be_approved(stage: Stage, clock: Clock) -> None:
 
 
 @fact("9.4b")
-def test_what_was_called_off_may_be_approved(stage: Stage) -> None:
+def test_a_canceled_event_may_be_approved(stage: Stage) -> None:
     (vm, _) = stage.group()
     announced = stage.announce("Reboot", vm)
     stage.cancel(announced)
@@ -116,7 +116,7 @@ def test_what_was_called_off_may_be_approved(stage: Stage) -> None:
 
 
 @fact("9.5b")
-def test_what_is_over_does_not_spoil_a_list(stage: Stage) -> None:
+def test_a_finished_event_does_not_spoil_a_list(stage: Stage) -> None:
     (vm, _) = stage.group()
     over = stage.announce("Reboot", vm)
     event = stage.announce("Reboot", vm).event
@@ -134,14 +134,14 @@ def test_what_is_over_does_not_spoil_a_list(stage: Stage) -> None:
         '{"startrequests":[{"eventid":"%s"}]}',
     ],
 )
-def test_the_keys_may_be_written_in_any_case(stage: Stage, form: str) -> None:
+def test_the_keys_may_be_in_any_case(stage: Stage, form: str) -> None:
     vm, event = warned_of(stage)
     assert vm.post((form % event).encode()).status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("9.7", "16.2")
-def test_a_vm_may_approve_what_does_not_name_it(stage: Stage) -> None:
+def test_a_vm_may_approve_an_event_that_does_not_name_it(stage: Stage) -> None:
     vm, peer = stage.group()
     event = stage.announce("Reboot", vm).event
     assert peer.event()["Resources"] == [vm.name]
@@ -151,7 +151,7 @@ def test_a_vm_may_approve_what_does_not_name_it(stage: Stage) -> None:
 
 @fact("9.9a")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_approval_may_have_another_version(stage: Stage, version: str) -> None:
+def test_an_approval_may_use_another_version(stage: Stage, version: str) -> None:
     (vm, _) = stage.group()
     stage.announce("Reboot", vm)
     event = vm.event("2020-07-01")["EventId"]
@@ -161,7 +161,7 @@ def test_an_approval_may_have_another_version(stage: Stage, version: str) -> Non
 
 @fact("9.9b")
 @pytest.mark.parametrize(("type", "version"), HIDING)
-def test_an_approval_may_have_a_version_that_hides_the_event(
+def test_an_approval_may_use_a_version_that_hides_the_event(
     stage: Stage, type: str, version: str
 ) -> None:
     vm, event = warned_of(stage, type)
@@ -172,7 +172,7 @@ def test_an_approval_may_have_a_version_that_hides_the_event(
 
 @fact("14.5")
 def test_two_vms_may_approve_the_same_event(stage: Stage) -> None:
-    one, other = stage.group()
-    event = stage.announce("Reboot", one).event
-    assert (one.approve(event).status, other.approve(event).status) == (200, 200)
-    assert one.statuses == ["Started"]
+    first, second = stage.group()
+    event = stage.announce("Reboot", first).event
+    assert (first.approve(event).status, second.approve(event).status) == (200, 200)
+    assert first.statuses == ["Started"]

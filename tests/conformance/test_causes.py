@@ -1,4 +1,4 @@
-"""What is asked for VMs, and what befalls hosts, as VMs are told of it (5.8, 6)."""
+"""Operations on VMs and failures of hosts, as VMs see them (5.8, 6)."""
 
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -17,7 +17,7 @@ from tests.conformance.stage import Stage
         ("degraded", "Host server is undergoing an emergency repair."),
     ],
 )
-def test_a_host_that_fails_or_will_fail_says_so(
+def test_a_failed_or_degraded_host_has_its_own_description(
     stage: Stage, what: str, text: str
 ) -> None:
     host = stage.host()
@@ -29,9 +29,9 @@ def test_a_host_that_fails_or_will_fail_says_so(
 @fact("5.8g")
 @fact("6.15b")
 @pytest.mark.parametrize("source", ["User", "Platform"])
-def test_a_new_image_is_a_reboot_without_a_text(stage: Stage, source: str) -> None:
+def test_a_reimage_is_a_reboot_without_a_description(stage: Stage, source: str) -> None:
     vm = stage.alone()
-    vm.document()  # it listens
+    vm.document()  # enables Scheduled Events
     stage.operate(vm, "reimage", source=source)
     event = vm.event()
     assert (event["EventType"], event["Description"]) == ("Reboot", "")
@@ -39,7 +39,7 @@ def test_a_new_image_is_a_reboot_without_a_text(stage: Stage, source: str) -> No
 
 
 @fact("6.2a")
-def test_vms_have_a_week_to_leave_degraded_hardware(stage: Stage, clock: Clock) -> None:
+def test_degraded_hardware_gives_a_week_of_notice(stage: Stage, clock: Clock) -> None:
     host = stage.host()
     vm = stage.alone(host=host)
     stage.befall(host, "degraded")
@@ -50,7 +50,7 @@ def test_vms_have_a_week_to_leave_degraded_hardware(stage: Stage, clock: Clock) 
 
 
 @fact("6.3b")
-def test_a_host_that_fails_reboots_its_vms(stage: Stage) -> None:
+def test_a_failed_host_reboots_its_vms(stage: Stage) -> None:
     host = stage.host()
     vm = stage.alone(host=host)
     stage.befall(host, "failed")
@@ -60,7 +60,7 @@ def test_a_host_that_fails_reboots_its_vms(stage: Stage) -> None:
 
 
 @fact("6.14a")
-def test_a_vm_is_deleted_with_notice_if_its_scale_set_asks_for_it(stage: Stage) -> None:
+def test_a_vm_is_deleted_with_notice_if_its_scale_set_enables_it(stage: Stage) -> None:
     vm, _ = stage.group(kind="scale-set", terminate_notice_seconds=600)
     stage.operate(vm, "delete")
     event = vm.event()

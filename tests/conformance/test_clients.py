@@ -1,4 +1,4 @@
-"""Ways of asking that occur, each as its client does it (13.0, 16)."""
+"""Requests as real clients send them (13.0, 16)."""
 
 import pytest
 from tests.conformance.facts import fact
@@ -7,34 +7,34 @@ from tests.conformance.test_headers import CONTENT_TYPES, HEADER_ERROR
 from tests.conformance.vm import EVENTS, NEWEST, VERSIONS, VM, approval, events
 from tests.conformance.wire import Answer
 
-PROMPT = 2.0  # seconds: the most that the least patient client waits
+PROMPT = 2.0  # seconds: the shortest timeout of any known client
 FORM = "Content-Type: application/x-www-form-urlencoded"
 JSON = "Content-Type: application/json"
 CLOSE = "Connection: close"
 
 
 def warned_of(stage: Stage) -> tuple[VM, str]:
-    """A VM with one event, and its id."""
+    """Return a VM with one event, and the event's id."""
     (vm, _) = stage.group()
     return vm, stage.announce("Reboot", vm).event
 
 
 def name(vm: VM, version: str) -> object:
-    """Read `compute.name` in that `version`."""
+    """Read `compute.name` in `version`."""
     return vm.ask(f"/metadata/instance?api-version={version}")["compute"]["name"]
 
 
 def assert_approved(vm: VM, answer: Answer) -> None:
-    """See that exactly 200 was answered, and it was meant."""
+    """Check that the response was 200 and the event has started."""
     assert answer.status == 200
     assert vm.statuses == ["Started"]
 
 
-# --- by client ---------------------------------------------------------------
+# --- individual clients ------------------------------------------------------
 
 
 @fact("13.0a")
-def test_as_a_cluster_agent_asks(stage: Stage) -> None:
+def test_requests_of_a_cluster_agent(stage: Stage) -> None:
     vm, event = warned_of(stage)
     assert name(vm, "2021-12-13") == vm.name
     assert vm.event("2020-07-01")["EventId"] == event
@@ -43,7 +43,7 @@ def test_as_a_cluster_agent_asks(stage: Stage) -> None:
 
 
 @fact("13.0b")
-def test_as_an_older_cluster_agent_asks(stage: Stage) -> None:
+def test_requests_of_an_older_cluster_agent(stage: Stage) -> None:
     vm, event = warned_of(stage)
     assert name(vm, "2019-08-01") == vm.name
     assert vm.event("2019-08-01")["EventId"] == event
@@ -52,7 +52,7 @@ def test_as_an_older_cluster_agent_asks(stage: Stage) -> None:
 
 
 @fact("13.0c")
-def test_as_a_drainer_of_nodes_asks(vm: VM) -> None:
+def test_requests_of_a_node_drainer(vm: VM) -> None:
     answer = vm.get("Accept-Encoding: gzip", version="2020-07-01")
     assert answer.status == 200
     assert answer.seconds < 5
@@ -60,25 +60,25 @@ def test_as_a_drainer_of_nodes_asks(vm: VM) -> None:
 
 
 @fact("13.0d", "16.6")
-def test_as_a_typed_client_reads(stage: Stage) -> None:
+def test_requests_of_a_typed_client(stage: Stage) -> None:
     vm, event = warned_of(stage)
     document = vm.document("2019-08-01")
     assert type(document["DocumentIncarnation"]) is int
     compute = vm.ask("/metadata/instance?api-version=2019-08-01")["compute"]
     fields = ("name", "tags", "platformFaultDomain", "platformUpdateDomain", "zone")
-    assert all(isinstance(compute[each], str) for each in fields), compute
+    assert all(isinstance(compute[field], str) for field in fields), compute
     assert_approved(vm, vm.post(approval(event), version="2019-08-01"))
 
 
 @fact("13.0e")
-def test_as_another_drainer_asks(stage: Stage) -> None:
+def test_requests_of_another_node_drainer(stage: Stage) -> None:
     vm, event = warned_of(stage)
     assert vm.get(JSON, version="2019-08-01").status == 200
     assert_approved(vm, vm.post(approval(event), JSON, version="2019-08-01"))
 
 
 @fact("13.0f")
-def test_as_one_reads_its_name_as_text(stage: Stage) -> None:
+def test_requests_of_a_client_that_reads_its_name_as_text(stage: Stage) -> None:
     vm, event = warned_of(stage)
     target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
     answer = vm.ask(target)
@@ -88,7 +88,7 @@ def test_as_one_reads_its_name_as_text(stage: Stage) -> None:
 
 
 @fact("13.0g")
-def test_as_one_reads_all_fields(stage: Stage) -> None:
+def test_requests_of_a_client_that_reads_all_fields(stage: Stage) -> None:
     vm, event = warned_of(stage)
     assert len(vm.event("2020-07-01")) == 9
     assert name(vm, "2021-02-01") == vm.name
@@ -96,7 +96,9 @@ def test_as_one_reads_all_fields(stage: Stage) -> None:
 
 
 @fact("13.0h")
-def test_as_one_asks_each_second_with_the_tag(stage: Stage) -> None:
+def test_requests_of_a_client_that_polls_every_second_with_the_tag(
+    stage: Stage,
+) -> None:
     (vm, _) = stage.group()
     tag, seen = "0", []
     for step in range(4):
@@ -114,7 +116,9 @@ def test_as_one_asks_each_second_with_the_tag(stage: Stage) -> None:
 
 @fact("13.0i")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_as_the_samples_of_the_documentation_ask(stage: Stage, version: str) -> None:
+def test_requests_of_the_samples_in_the_documentation(
+    stage: Stage, version: str
+) -> None:
     vm, event = warned_of(stage)
     assert vm.event(version)["EventId"] == event
     assert vm.event(version)["NotBefore"].replace(" GMT", "")
@@ -122,7 +126,7 @@ def test_as_the_samples_of_the_documentation_ask(stage: Stage, version: str) -> 
 
 
 @fact("13.0j")
-def test_as_one_forgets_the_header(vm: VM, unknown: str) -> None:
+def test_requests_of_a_client_that_omits_the_header(vm: VM, unknown: str) -> None:
     assert vm.ask("/metadata/instance?api-version=2017-08-01").status == 200
     assert vm.get(version="2017-11-01").status == 200
     answer = vm.post(approval(unknown), version="2017-11-01", marked=False)
@@ -130,13 +134,13 @@ def test_as_one_forgets_the_header(vm: VM, unknown: str) -> None:
 
 
 @fact("13.0k")
-def test_as_a_script_asks(vm: VM) -> None:
+def test_requests_of_a_script(vm: VM) -> None:
     headers = ("User-Agent: a-tool/8.5", "Accept: */*", "Metadata:true")
     assert vm.get(*headers, marked=False).status == 200
 
 
 @fact("13.0l")
-def test_as_one_with_a_new_connection_each_time(vm: VM) -> None:
+def test_requests_of_a_client_with_a_new_connection_each_time(vm: VM) -> None:
     request = vm.request(events("2020-07-01"), "Accept: */*")
     seen = []
     for _ in range(3):
@@ -147,7 +151,7 @@ def test_as_one_with_a_new_connection_each_time(vm: VM) -> None:
 
 
 @fact("13.0m")
-def test_as_a_machine_asks_at_boot(vm: VM) -> None:
+def test_requests_of_a_machine_at_boot(vm: VM) -> None:
     target = "/metadata/instance?api-version=2021-08-01&extended=true"
     assert vm.ask(target)["compute"]
     assert vm.ask("/metadata/instance?api-version=2019-06-01")["compute"]
@@ -157,7 +161,9 @@ def test_as_a_machine_asks_at_boot(vm: VM) -> None:
 @pytest.mark.parametrize(
     "target", ["/metadata/instance", "/metadata/instance/compute/location?format=text"]
 )
-def test_as_one_asks_for_versions_by_giving_none(vm: VM, target: str) -> None:
+def test_requests_of_a_client_that_discovers_versions_by_sending_none(
+    vm: VM, target: str
+) -> None:
     answer = vm.ask(target)
     assert answer.status == 400
     newest = answer["newest-versions"][0]
@@ -165,12 +171,12 @@ def test_as_one_asks_for_versions_by_giving_none(vm: VM, target: str) -> None:
     assert vm.ask(f"{target}{join}api-version={newest}").status == 200
 
 
-# --- seen when they were run -------------------------------------------------
+# --- observed when clients were run ------------------------------------------
 
 
 @fact("16.1")
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_who_wants_to_close_is_told_so(vm: VM, method: str) -> None:
+def test_connection_close_is_confirmed_and_honored(vm: VM, method: str) -> None:
     body = b"{}" if method == "POST" else None
     with vm.line() as line:
         line.write(vm.request(events(NEWEST), CLOSE, method=method, body=body))
@@ -185,7 +191,9 @@ def test_who_wants_to_close_is_told_so(vm: VM, method: str) -> None:
     "query",
     [f"format=json&api-version={NEWEST}", f"api-version={NEWEST}&format=json"],
 )
-def test_header_and_parameters_as_they_occur(vm: VM, mark: str, query: str) -> None:
+def test_the_header_and_parameters_in_all_forms_in_use(
+    vm: VM, mark: str, query: str
+) -> None:
     assert vm.ask(f"{EVENTS}?{query}", mark, marked=False).status == 200
 
 
@@ -194,7 +202,7 @@ def test_header_and_parameters_as_they_occur(vm: VM, mark: str, query: str) -> N
 @pytest.mark.parametrize(
     "incarnation", ["", '"DocumentIncarnation":"1",', '"DocumentIncarnation":1,']
 )
-def test_approvals_as_they_occur(
+def test_approvals_in_all_forms_in_use(
     stage: Stage, content_type: str | None, incarnation: str
 ) -> None:
     vm, event = warned_of(stage)
@@ -205,7 +213,7 @@ def test_approvals_as_they_occur(
 
 @fact("16.5")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_approval_without_the_header_passes_in_2017_03_01_only(
+def test_an_approval_without_the_header_is_accepted_in_2017_03_01_only(
     stage: Stage, version: str
 ) -> None:
     vm, event = warned_of(stage)
@@ -216,7 +224,7 @@ def test_an_approval_without_the_header_passes_in_2017_03_01_only(
 
 
 @fact("16.7")
-def test_answers_come_within_two_seconds(stage: Stage) -> None:
+def test_responses_take_less_than_two_seconds(stage: Stage) -> None:
     vm, event = warned_of(stage)
     answers = [vm.get(), vm.get("If-None-Match: *"), vm.approve(event)]
-    assert max(each.seconds for each in answers) < PROMPT
+    assert max(answer.seconds for answer in answers) < PROMPT

@@ -1,4 +1,4 @@
-"""Where the document is, and by which methods, paths and parameters (1)."""
+"""The endpoint: methods, paths and parameters (1)."""
 
 import secrets
 from dataclasses import replace
@@ -21,7 +21,7 @@ def test_the_document_is_at_metadata_scheduledevents(vm: VM) -> None:
 
 
 @fact("1.1c")
-def test_answers_are_http_1_1(vm: VM) -> None:
+def test_responses_are_http_1_1(vm: VM) -> None:
     assert vm.get().protocol == "HTTP/1.1"
 
 
@@ -45,14 +45,14 @@ def test_a_head_without_the_header_is_a_bad_request(daring: VM) -> None:
 
 @fact("1.2e")
 @pytest.mark.parametrize("method", OTHERS)
-def test_a_refused_method_is_told_what_is_allowed(daring: VM, method: str) -> None:
+def test_a_405_names_the_allowed_methods(daring: VM, method: str) -> None:
     answer = daring.ask(events(NEWEST), method=method)
     assert answer.header("Allow") == "GET, POST"
     assert answer.error
 
 
 @fact("1.2e")
-def test_head_is_a_refused_method_and_gets_no_body(daring: VM) -> None:
+def test_head_is_not_allowed_and_gets_no_body(daring: VM) -> None:
     answer = daring.ask(events(NEWEST), method="HEAD")
     assert (answer.status, answer.header("Allow")) == (405, "GET, POST")
     assert answer.body == b""
@@ -62,18 +62,18 @@ def test_head_is_a_refused_method_and_gets_no_body(daring: VM) -> None:
 @pytest.mark.parametrize(
     "path", ["/metadata/scheduledEvents", "/Metadata/ScheduledEvents"]
 )
-def test_the_path_is_found_whatever_its_case(vm: VM, path: str) -> None:
+def test_the_path_is_case_insensitive(vm: VM, path: str) -> None:
     assert vm.ask(f"{path}?api-version={NEWEST}").status == 200
 
 
 @fact("1.3b")
-def test_a_slash_at_the_end_changes_nothing(vm: VM) -> None:
+def test_a_trailing_slash_changes_nothing(vm: VM) -> None:
     answer = vm.ask(f"{EVENTS}/?api-version={NEWEST}")
     assert (answer.status, answer.body) == (200, vm.get().body)
 
 
 @fact("1.3c")
-def test_an_escaped_question_mark_is_one(vm: VM) -> None:
+def test_an_escaped_question_mark_separates_the_query(vm: VM) -> None:
     assert vm.ask(f"{EVENTS}%3Fapi-version={NEWEST}").status == 200
 
 
@@ -86,7 +86,7 @@ def test_an_escaped_question_mark_is_one(vm: VM) -> None:
         f"api-version={NEWEST}&format=json&format=json",
     ],
 )
-def test_a_parameter_that_is_given_twice_is_refused(vm: VM, query: str) -> None:
+def test_a_repeated_parameter_is_refused(vm: VM, query: str) -> None:
     assert vm.ask(f"{EVENTS}?{query}").status == 400
 
 
@@ -94,13 +94,13 @@ def test_a_parameter_that_is_given_twice_is_refused(vm: VM, query: str) -> None:
 @pytest.mark.parametrize(
     "query", [f"api-version={NEWEST}&extended=true", f"x=1&y=&api-version={NEWEST}"]
 )
-def test_parameters_that_are_not_known_are_ignored(vm: VM, query: str) -> None:
+def test_unknown_parameters_are_ignored(vm: VM, query: str) -> None:
     assert vm.ask(f"{EVENTS}?{query}").status == 200
 
 
 @fact("1.4c")
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_format_changes_nothing(vm: VM, form: str) -> None:
+def test_the_format_parameter_changes_nothing(vm: VM, form: str) -> None:
     answer = vm.ask(f"{events(NEWEST)}&format={form}")
     assert answer.status == 200
     assert answer.header("Content-Type") == "application/json; charset=utf-8"
@@ -108,19 +108,19 @@ def test_format_changes_nothing(vm: VM, form: str) -> None:
 
 
 @fact("1.5b")
-def test_latest_is_no_version_any_more(vm: VM) -> None:
+def test_latest_is_not_a_version(vm: VM) -> None:
     assert vm.get(version="latest").status == 400
 
 
 @fact("1.5c")
 @pytest.mark.parametrize("name", ["latest", "%7Blatest%7D"])
-def test_latest_is_refused_as_any_unknown_version(vm: VM, name: str) -> None:
+def test_latest_is_refused_like_any_unknown_version(vm: VM, name: str) -> None:
     assert vm.get(version=name).body == vm.get(version="2000-01-01").body
 
 
 @pytest.fixture
 def lenient(serve: Serve) -> VM:
-    """A VM with one event, where `latest` is taken."""
+    """Provide a VM with one event, on a service that accepts `latest`."""
     stage = serve(Settings(latest="true"))
     (vm, _) = stage.group()
     stage.announce("Reboot", vm)
@@ -135,7 +135,7 @@ def test_a_setting_makes_latest_mean_2017_03_01(lenient: VM) -> None:
 
 
 @fact("1.5d")
-def test_where_latest_is_taken_its_posts_need_no_header(lenient: VM) -> None:
+def test_posts_with_latest_need_no_header_if_it_is_accepted(lenient: VM) -> None:
     body = approval(lenient.event()["EventId"])
     assert lenient.post(body, version="latest", marked=False).status == 200
     assert lenient.statuses == ["Started"]
@@ -143,13 +143,13 @@ def test_where_latest_is_taken_its_posts_need_no_header(lenient: VM) -> None:
 
 
 @fact("1.5d")
-def test_where_latest_is_taken_it_is_not_recommended(lenient: VM) -> None:
+def test_latest_is_not_recommended_if_it_is_accepted(lenient: VM) -> None:
     assert "latest" not in lenient.ask(EVENTS)["newest-versions"]
 
 
 @fact("1.5e")
 @pytest.mark.parametrize("name", ["latest", "Latest", "2017-03-01", NEWEST])
-def test_the_same_setting_takes_versions_in_the_path(lenient: VM, name: str) -> None:
+def test_the_same_setting_accepts_versions_in_the_path(lenient: VM, name: str) -> None:
     answer = lenient.ask(f"/metadata/{name}/scheduledevents")
     assert answer.status == 200
     assert answer.body == lenient.get(version=name.lower()).body
@@ -157,28 +157,30 @@ def test_the_same_setting_takes_versions_in_the_path(lenient: VM, name: str) -> 
 
 @fact("1.5e")
 @pytest.mark.parametrize("name", ["latest", "2017-03-01", NEWEST])
-def test_otherwise_no_version_stands_in_the_path(vm: VM, name: str) -> None:
+def test_versions_in_the_path_are_not_found_by_default(vm: VM, name: str) -> None:
     assert vm.ask(f"/metadata/{name}/scheduledevents").status == 404
 
 
 @fact("1.7a")
-def test_no_authentication_is_asked_for(vm: VM) -> None:
+def test_no_authentication_is_required(vm: VM) -> None:
     answer = vm.get()
     assert answer.status == 200
     assert answer.header("WWW-Authenticate") is None
 
 
 @fact("1.7b")
-def test_who_asks_is_told_by_his_address(stage: Stage) -> None:
+def test_clients_are_identified_by_their_address(stage: Stage) -> None:
     where = urlsplit(stage.vm.endpoint)
     if where.hostname != "127.0.0.1":
         pytest.skip("needs an endpoint on 127.0.0.1, to ask from several addresses")
     host = secrets.randbelow(200)
-    pair = [f"127.{host + 1}.{secrets.randbelow(250)}.{each}" for each in (7, 8)]
-    names = [stage.alone(addresses=[each]).name for each in pair]
+    pair = [f"127.{host + 1}.{secrets.randbelow(250)}.{address}" for address in (7, 8)]
+    names = [stage.alone(addresses=[address]).name for address in pair]
     plain = replace(stage.vm, endpoint=f"http://{where.netloc}")
     target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
-    seen = [replace(plain, source=each).ask(target).body.decode() for each in pair]
+    seen = [
+        replace(plain, source=address).ask(target).body.decode() for address in pair
+    ]
     assert seen == names
 
 
@@ -193,7 +195,7 @@ def test_a_forwarded_request_is_refused(vm: VM, value: str) -> None:
     "target", [events(NEWEST), "/metadata/instance", "/metadata/versions", "/other"]
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-def test_a_forwarded_request_is_bad_on_every_path(
+def test_a_forwarded_request_is_refused_on_every_path(
     daring: VM, target: str, method: str
 ) -> None:
     answer = daring.ask(target, "X-Forwarded-For: 10.0.0.1", method=method)

@@ -1,4 +1,4 @@
-"""What errors say (8.0, 8.2, 8.4)."""
+"""Error responses (8.0, 8.2, 8.4)."""
 
 import json
 
@@ -18,8 +18,8 @@ INSTANCE = "/metadata/instance"
 
 
 def versions_error(*versions: str) -> bytes:
-    """Write the error about versions with these `versions`."""
-    return (BAD_VERSION % ", ".join(f'"{each}"' for each in versions)).encode()
+    """Return the error about versions that names these `versions`."""
+    return (BAD_VERSION % ", ".join(f'"{version}"' for version in versions)).encode()
 
 
 def newest(answer: Answer) -> list[str]:
@@ -30,28 +30,28 @@ def newest(answer: Answer) -> list[str]:
 
 @fact("8.0a")
 @pytest.mark.parametrize("target", [events(NEWEST), INSTANCE, "/metadata/versions"])
-def test_without_the_header_the_error_says_so(vm: VM, target: str) -> None:
+def test_a_missing_header_is_named_in_the_error(vm: VM, target: str) -> None:
     answer = vm.ask(target, marked=False)
     assert (answer.status, answer.body) == (400, UNMARKED)
 
 
 @fact("8.0b")
 @pytest.mark.parametrize("target", [EVENTS, events("1999-01-01"), INSTANCE])
-def test_without_a_good_version_the_error_names_some(vm: VM, target: str) -> None:
+def test_a_bad_version_gets_an_error_with_valid_ones(vm: VM, target: str) -> None:
     answer = vm.ask(target)
     assert answer.status == 400
     assert newest(answer)
 
 
 @fact("8.0c")
-def test_a_repeated_parameter_gets_a_sentence(vm: VM) -> None:
+def test_a_repeated_parameter_is_explained_in_the_error(vm: VM) -> None:
     answer = vm.ask(f"{events(NEWEST)}&x=1&x=2")
     assert answer.status == 400
     assert "more than once" in answer.error
 
 
 @fact("8.0c")
-def test_a_forwarded_request_gets_a_sentence(vm: VM) -> None:
+def test_a_forwarded_request_is_explained_in_the_error(vm: VM) -> None:
     answer = vm.get("X-Forwarded-For: 10.0.0.1")
     assert answer.status == 400
     assert "proxy" in answer.error
@@ -73,7 +73,7 @@ def test_a_malformed_approval_is_a_bad_request(vm: VM, body: bytes) -> None:
         "/metadata/instance/nothing?api-version=2021-02-01",
     ],
 )
-def test_what_is_not_there_is_not_found(vm: VM, target: str) -> None:
+def test_an_unknown_path_is_not_found(vm: VM, target: str) -> None:
     answer = vm.ask(target)
     assert (answer.status, answer.body) == (404, NOT_FOUND)
 
@@ -82,22 +82,24 @@ def test_what_is_not_there_is_not_found(vm: VM, target: str) -> None:
 @pytest.mark.parametrize(
     ("target", "method"), [(events(NEWEST), "PUT"), (INSTANCE, "POST")]
 )
-def test_a_refused_method_gets_a_sentence(daring: VM, target: str, method: str) -> None:
+def test_a_refused_method_is_named_in_the_error(
+    daring: VM, target: str, method: str
+) -> None:
     answer = daring.ask(target, method=method)
     assert answer.status == 405
     assert method in answer.error
 
 
 @fact("8.0j")
-def test_every_error_is_an_object_with_a_sentence(vm: VM) -> None:
+def test_every_error_is_an_object_with_a_message(vm: VM) -> None:
     answers = [
         vm.get(marked=False),
         vm.ask(EVENTS),
         vm.ask("/metadata/nothing"),
         vm.ask(f"{events(NEWEST)}&x=1&x=2"),
     ]
-    assert [each.status for each in answers] == [400, 400, 404, 400]
-    assert all(each.error for each in answers)
+    assert [answer.status for answer in answers] == [400, 400, 404, 400]
+    assert all(answer.error for answer in answers)
 
 
 # --- versions ----------------------------------------------------------------
@@ -106,13 +108,13 @@ def test_every_error_is_an_object_with_a_sentence(vm: VM) -> None:
 @fact("8.2a")
 @pytest.mark.parametrize("target", [INSTANCE, f"{INSTANCE}?api-version=1999-01-01"])
 def test_the_error_about_versions_is_as_documented(vm: VM, target: str) -> None:
-    known = vm.ask("/metadata/versions")["apiVersions"]
-    assert vm.ask(target).body == versions_error(*reversed(known[-3:]))
+    listed = vm.ask("/metadata/versions")["apiVersions"]
+    assert vm.ask(target).body == versions_error(*reversed(listed[-3:]))
 
 
 @fact("8.2b")
 @pytest.mark.parametrize("target", [INSTANCE, EVENTS])
-def test_the_error_names_three_versions_the_newest_first(vm: VM, target: str) -> None:
+def test_the_error_names_three_versions_newest_first(vm: VM, target: str) -> None:
     listed = newest(vm.ask(target))
     assert len(listed) == 3
     assert listed == sorted(listed, reverse=True)
@@ -123,7 +125,7 @@ def test_the_error_names_three_versions_the_newest_first(vm: VM, target: str) ->
 @pytest.mark.parametrize(
     "choose", [lambda each: each[0], lambda each: sorted(each)[-1]]
 )
-def test_the_version_that_a_client_takes_from_it_works(
+def test_the_version_that_a_client_takes_from_the_error_works(
     vm: VM, target: str, choose: type[str]
 ) -> None:
     answer = vm.ask(target)
@@ -139,12 +141,12 @@ def test_scheduled_events_names_its_own_versions(vm: VM, target: str) -> None:
     assert vm.ask(target).body == expected
 
 
-# --- elsewhere ---------------------------------------------------------------
+# --- other paths -------------------------------------------------------------
 
 
 @fact("8.4b")
 @pytest.mark.parametrize("target", ["/", "/machine?comp=goalstate", "/metadatas"])
-def test_outside_of_metadata_nothing_is_found(vm: VM, target: str) -> None:
+def test_paths_outside_of_metadata_are_not_found(vm: VM, target: str) -> None:
     answer = vm.ask(target)
     assert answer.status == 404
     assert json.loads(answer.body) == {"error": "Not found"}

@@ -1,4 +1,4 @@
-"""What the fields of an event hold (5.2 to 5.11)."""
+"""Fields of an event (5.2 to 5.11)."""
 
 import re
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 
 
 def announced(stage: Stage, type: str, **more: object) -> VM:
-    """A VM with one event."""
+    """Return a VM with one event."""
     (vm, _) = stage.group()
     stage.announce(type, vm, **more)
     return vm
@@ -47,7 +47,7 @@ def test_an_event_keeps_its_id(stage: Stage, clock: Clock) -> None:
 
 
 @fact("5.2c")
-def test_an_approval_finds_its_event_in_any_case(stage: Stage) -> None:
+def test_an_approval_finds_its_event_by_id_in_any_case(stage: Stage) -> None:
     vm = announced(stage, "Reboot")
     assert vm.post(approval(vm.event()["EventId"].lower())).status == 200
     assert vm.statuses == ["Started"]
@@ -76,24 +76,26 @@ def test_resources_are_names(stage: Stage) -> None:
 
 
 @fact("5.5b")
-def test_one_act_on_one_host_is_one_event(stage: Stage) -> None:
+def test_one_maintenance_of_one_host_is_one_event(stage: Stage) -> None:
     host = stage.host()
-    one, other = stage.group(vms={"host": host, "update_domain": 0})
+    first, second = stage.group(vms={"host": host, "update_domain": 0})
     stage.announce("Freeze", host=host)
-    assert one.event()["Resources"] == [one.name, other.name]
+    assert first.event()["Resources"] == [first.name, second.name]
 
 
 @fact("5.5c")
-def test_what_can_be_called_off_separately_is_separate(stage: Stage) -> None:
-    one, other = stage.group()
-    first, second = stage.announce("Reboot", one), stage.announce("Reboot", other)
-    assert [each["Resources"] for each in one.events()] == [[one.name], [other.name]]
+def test_maintenance_that_can_be_canceled_separately_has_separate_events(
+    stage: Stage,
+) -> None:
+    vm, peer = stage.group()
+    first, second = stage.announce("Reboot", vm), stage.announce("Reboot", peer)
+    assert [event["Resources"] for event in vm.events()] == [[vm.name], [peer.name]]
     stage.cancel(first)
-    assert [each["EventId"] for each in one.events()] == [second.event]
+    assert [event["EventId"] for event in vm.events()] == [second.event]
 
 
 @fact("5.11a")
-def test_the_order_of_resources_is_the_same_for_all_and_stays(
+def test_the_order_of_resources_is_stable_and_the_same_for_all(
     stage: Stage, clock: Clock
 ) -> None:
     host = stage.host()
@@ -107,15 +109,15 @@ def test_the_order_of_resources_is_the_same_for_all_and_stays(
 
 
 @fact("5.11b")
-def test_events_stand_in_the_order_of_their_announcement(stage: Stage) -> None:
+def test_events_are_in_the_order_of_their_announcement(stage: Stage) -> None:
     (vm, _) = stage.group()
     orders = (("Reboot", 3600), ("Freeze", 1800), ("Redeploy", 7200))
-    made = [stage.announce(t, vm, notice_seconds=n).event for t, n in orders]
-    assert [each["EventId"] for each in vm.events()] == made
+    ids = [stage.announce(t, vm, notice_seconds=n).event for t, n in orders]
+    assert [event["EventId"] for event in vm.events()] == ids
 
 
 @fact("5.11c")
-def test_resources_stand_in_natural_order(stage: Stage) -> None:
+def test_resources_are_in_natural_order(stage: Stage) -> None:
     host = stage.host()
     vms = stage.group(11, vms={"host": host, "update_domain": 0})
     stage.announce("Freeze", host=host)
@@ -136,7 +138,7 @@ def test_a_status_is_scheduled_or_started(stage: Stage, clock: Clock) -> None:
 
 
 @fact("5.6b")
-def test_what_is_over_is_gone(stage: Stage, clock: Clock) -> None:
+def test_a_finished_event_is_gone(stage: Stage, clock: Clock) -> None:
     vm = announced(stage, "Reboot")
     clock.advance(minutes=16)
     assert vm.events() == []
@@ -159,14 +161,14 @@ def test_the_status_never_goes_back(stage: Stage, clock: Clock) -> None:
 
 @fact("5.7a")
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_not_before_is_written_as_http_writes_dates(warned: VM, version: str) -> None:
+def test_not_before_is_an_http_date(warned: VM, version: str) -> None:
     form = rf"({DAYS}), \d\d ({MONTHS}) \d{{4}} \d\d:\d\d:\d\d GMT"
     for event in warned.events(version):
         assert re.fullmatch(form, event["NotBefore"])
 
 
 @fact("5.7a")
-def test_not_before_is_the_moment_that_the_operator_gave(
+def test_not_before_is_the_time_that_the_operator_gave(
     stage: Stage, clock: Clock
 ) -> None:
     moment = (clock.now + timedelta(days=40)).replace(day=5, microsecond=0)

@@ -1,4 +1,4 @@
-"""What a request carries, and what must not matter (2)."""
+"""Request headers: required ones, and those that must not matter (2)."""
 
 import pytest
 from tests.conformance.facts import fact
@@ -17,23 +17,23 @@ HEADER_ERROR = b'{ "error": "Bad request: . Required metadata header not specifi
 
 @fact("2.1a")
 @pytest.mark.parametrize("name", ["Metadata", "metadata", "METADATA", "mEtAdAtA"])
-def test_the_name_of_the_header_is_read_in_any_case(vm: VM, name: str) -> None:
+def test_the_name_of_the_header_is_case_insensitive(vm: VM, name: str) -> None:
     assert vm.get(f"{name}: true", marked=False).status == 200
 
 
 @fact("2.1b")
 @pytest.mark.parametrize("value", ["True", "TRUE"])
-def test_the_value_of_the_header_is_read_in_any_case(vm: VM, value: str) -> None:
+def test_the_value_of_the_header_is_case_insensitive(vm: VM, value: str) -> None:
     assert vm.get(f"Metadata: {value}", marked=False).status == 200
 
 
 @fact("2.1c")
-def test_the_header_needs_no_blank(vm: VM) -> None:
+def test_the_header_needs_no_space(vm: VM) -> None:
     assert vm.get("Metadata:true", marked=False).status == 200
 
 
 @fact("2.1d")
-def test_a_header_that_says_false_is_as_good_as_none(vm: VM) -> None:
+def test_a_header_with_false_is_refused_like_a_missing_one(vm: VM) -> None:
     answer = vm.get("Metadata: false", marked=False)
     assert answer.status == 400
     assert answer.body == vm.get(marked=False).body
@@ -56,7 +56,7 @@ def test_since_2017_08_01_a_post_needs_the_header(
 
 
 @fact("2.2b")
-def test_in_2017_03_01_a_post_is_not_refused_for_want_of_the_header(vm: VM) -> None:
+def test_in_2017_03_01_a_post_without_the_header_is_not_refused_as_such(vm: VM) -> None:
     answer = vm.post(b"{}", version="2017-03-01", marked=False)
     assert answer.body != vm.get(marked=False).body
 
@@ -78,7 +78,7 @@ def test_in_2017_03_01_a_get_needs_the_header(vm: VM) -> None:
 
 @fact("2.3")
 @pytest.mark.parametrize("content_type", CONTENT_TYPES)
-def test_an_approval_is_read_whatever_its_content_type(
+def test_an_approval_is_read_with_any_content_type(
     stage: Stage, content_type: str | None
 ) -> None:
     (vm, _) = stage.group()
@@ -93,10 +93,10 @@ def test_the_content_type_of_a_bad_approval_makes_no_difference(
     vm: VM, unknown: str
 ) -> None:
     answers = [
-        vm.post(approval(unknown), *([] if each is None else [each]))
-        for each in CONTENT_TYPES
+        vm.post(approval(unknown), *([] if item is None else [item]))
+        for item in CONTENT_TYPES
     ]
-    assert len({(each.status, each.body) for each in answers}) == 1
+    assert len({(item.status, item.body) for item in answers}) == 1
 
 
 @fact("2.4a")

@@ -1,4 +1,4 @@
-"""The counter of changes (5.1)."""
+"""The document incarnation (5.1)."""
 
 import pytest
 from tests.conformance.control import Clock
@@ -8,7 +8,7 @@ from tests.conformance.vm import VERSIONS, VM
 
 
 @fact("5.1a")
-def test_the_incarnation_rises_when_the_events_change(stage: Stage) -> None:
+def test_the_incarnation_grows_when_the_events_change(stage: Stage) -> None:
     (vm, _) = stage.group()
     before = vm.incarnation
     stage.announce("Reboot", vm)
@@ -17,10 +17,10 @@ def test_the_incarnation_rises_when_the_events_change(stage: Stage) -> None:
 
 @fact("5.1b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_same_incarnation_is_the_same_document(vm: VM, version: str) -> None:
-    one, other = vm.get(version=version), vm.get(version=version)
-    if one["DocumentIncarnation"] == other["DocumentIncarnation"]:
-        assert one.body == other.body
+def test_the_same_incarnation_means_the_same_document(vm: VM, version: str) -> None:
+    first, second = vm.get(version=version), vm.get(version=version)
+    if first["DocumentIncarnation"] == second["DocumentIncarnation"]:
+        assert first.body == second.body
 
 
 @fact("5.1b")
@@ -33,7 +33,7 @@ def test_time_alone_changes_no_document(stage: Stage, clock: Clock) -> None:
 
 
 @fact("5.1c")
-def test_the_incarnation_rises_by_one_each_time(stage: Stage, clock: Clock) -> None:
+def test_the_incarnation_grows_by_one_each_time(stage: Stage, clock: Clock) -> None:
     (vm, _) = stage.group()
     seen = [vm.incarnation]
     stage.announce("Reboot", vm)
@@ -54,7 +54,7 @@ def test_the_first_event_of_a_group_is_incarnation_1(stage: Stage) -> None:
 
 
 @fact("5.1e")
-def test_an_event_that_is_added_counts(stage: Stage) -> None:
+def test_an_added_event_changes_the_incarnation(stage: Stage) -> None:
     (vm, other) = stage.group()
     stage.announce("Reboot", vm)
     before = vm.incarnation
@@ -63,7 +63,7 @@ def test_an_event_that_is_added_counts(stage: Stage) -> None:
 
 
 @fact("5.1e")
-def test_a_start_counts(stage: Stage) -> None:
+def test_a_start_changes_the_incarnation(stage: Stage) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Reboot", vm).event
     before = vm.incarnation
@@ -72,7 +72,7 @@ def test_a_start_counts(stage: Stage) -> None:
 
 
 @fact("5.1e")
-def test_an_end_counts(stage: Stage, clock: Clock) -> None:
+def test_an_end_changes_the_incarnation(stage: Stage, clock: Clock) -> None:
     (vm, _) = stage.group()
     vm.approve(stage.announce("Reboot", vm).event)
     before = vm.incarnation
@@ -81,7 +81,7 @@ def test_an_end_counts(stage: Stage, clock: Clock) -> None:
 
 
 @fact("5.1e")
-def test_a_cancellation_counts(stage: Stage) -> None:
+def test_a_cancellation_changes_the_incarnation(stage: Stage) -> None:
     (vm, _) = stage.group()
     announced = stage.announce("Reboot", vm)
     before = vm.incarnation
@@ -90,12 +90,14 @@ def test_a_cancellation_counts(stage: Stage) -> None:
 
 
 @fact("5.1g")
-def test_an_approval_that_starts_nothing_does_not_count(stage: Stage) -> None:
+def test_an_approval_that_starts_nothing_leaves_the_document_unchanged(
+    stage: Stage,
+) -> None:
     host = stage.host()
     (vm, *_), _ = stage.group(vms={"host": host}), stage.group(vms={"host": host})
     stage.announce("Reboot", host=host)
     before = vm.get()
-    mine = [each["EventId"] for each in vm.events()]
+    mine = [event["EventId"] for event in vm.events()]
     assert vm.approve(*mine).status == 200
     after = vm.get()
     assert after.body == before.body
@@ -110,7 +112,7 @@ def test_all_vms_of_a_group_read_the_same_document(stage: Stage) -> None:
 
 
 @fact("5.1h")
-def test_another_group_has_a_counter_of_its_own(stage: Stage) -> None:
+def test_another_group_has_its_own_incarnation(stage: Stage) -> None:
     (vm, _), (other, _) = stage.group(), stage.group()
     assert (vm.incarnation, other.incarnation) == (0, 0)
     stage.announce("Reboot", vm)
@@ -118,7 +120,9 @@ def test_another_group_has_a_counter_of_its_own(stage: Stage) -> None:
 
 
 @fact("5.1i")
-def test_the_counter_begins_again_after_a_silence(stage: Stage, clock: Clock) -> None:
+def test_the_incarnation_restarts_after_24_hours_without_requests(
+    stage: Stage, clock: Clock
+) -> None:
     (vm, _) = stage.group()
     assert vm.incarnation == 0
     stage.cancel(stage.announce("Reboot", vm))
@@ -128,7 +132,9 @@ def test_the_counter_begins_again_after_a_silence(stage: Stage, clock: Clock) ->
 
 
 @fact("5.1i")
-def test_the_counter_goes_on_without_a_silence(stage: Stage, clock: Clock) -> None:
+def test_the_incarnation_continues_with_requests_within_24_hours(
+    stage: Stage, clock: Clock
+) -> None:
     (vm, _) = stage.group()
     assert vm.incarnation == 0
     stage.cancel(stage.announce("Reboot", vm))

@@ -1,4 +1,4 @@
-"""What is served beside the events (13.1, 13.2)."""
+"""Instance metadata and versions (13.1, 13.2)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,18 +36,18 @@ def text(vm: VM, path: str) -> str:
 
 
 def leaves(node: Any) -> Iterator[object]:
-    """Find all single values below `node`."""
+    """Yield all single values below `node`."""
     if isinstance(node, dict):
         node = [*node.values()]
     if isinstance(node, list):
-        for each in node:
-            yield from leaves(each)
+        for item in node:
+            yield from leaves(item)
     else:
         yield node
 
 
 @fact("13.1a")
-def test_a_vm_may_ask_about_itself(vm: VM) -> None:
+def test_a_vm_can_read_its_instance_metadata(vm: VM) -> None:
     answer = read(vm)
     assert answer.status == 200
     assert answer.header("Content-Type") == "application/json; charset=utf-8"
@@ -63,7 +63,7 @@ def test_a_longer_path_leads_to_a_part(vm: VM) -> None:
 
 
 @fact("13.1c")
-def test_a_number_chooses_from_an_array(stage: Stage) -> None:
+def test_a_number_selects_from_an_array(stage: Stage) -> None:
     vm = stage.alone(addresses=["192.0.2.77"])
     first = read(vm)["network"]["interface"][0]
     assert read(vm, "/network/interface/0").json == first
@@ -93,7 +93,7 @@ def test_text_is_plain_text(vm: VM) -> None:
 
 @fact("13.1e")
 @pytest.mark.parametrize("query", ["", "&format=json"])
-def test_a_single_value_is_given_as_text_only(vm: VM, query: str) -> None:
+def test_a_single_value_is_available_as_text_only(vm: VM, query: str) -> None:
     answer = read(vm, "/compute/name", query)
     assert answer.status == 400
     assert answer.error
@@ -112,18 +112,18 @@ def test_versions_are_listed_without_naming_one(vm: VM) -> None:
 
 @fact("13.1g")
 def test_all_values_are_text(vm: VM) -> None:
-    odd = [each for each in leaves(read(vm).json) if not isinstance(each, str)]
+    odd = [leaf for leaf in leaves(read(vm).json) if not isinstance(leaf, str)]
     assert odd == [], f"expected nothing but text, seen {odd}"
 
 
 @fact("13.1g")
-def test_what_is_not_known_is_empty(stage: Stage) -> None:
+def test_unknown_values_are_empty(stage: Stage) -> None:
     compute = read(stage.alone())["compute"]
     assert (compute["zone"], compute["vmScaleSetName"], compute["tags"]) == ("", "", "")
 
 
 @fact("13.1h")
-def test_the_text_of_a_node_is_its_children(stage: Stage) -> None:
+def test_the_text_of_a_node_lists_its_children(stage: Stage) -> None:
     vm = stage.alone(addresses=["192.0.2.79"])
     assert {"compute/", "network/"} <= {*text(vm, "").split("\n")}
     assert text(vm, "/network") == "interface/"
@@ -133,7 +133,7 @@ def test_the_text_of_a_node_is_its_children(stage: Stage) -> None:
 
 
 @fact("13.2a")
-def test_tags_are_one_text(stage: Stage) -> None:
+def test_tags_are_one_string(stage: Stage) -> None:
     vm = stage.alone(tags={"role": "web", "tier": "1"})
     assert read(vm)["compute"]["tags"] == "role:web;tier:1"
 
@@ -154,14 +154,14 @@ def test_tags_are_listed_since_2019_06_04(
 
 
 @fact("13.2c")
-def test_what_clients_look_for_is_there(vm: VM) -> None:
+def test_the_fields_that_clients_use_are_present(vm: VM) -> None:
     compute = read(vm)["compute"]
-    missing = [each for each in FIELDS if not isinstance(compute.get(each), str)]
+    missing = [field for field in FIELDS if not isinstance(compute.get(field), str)]
     assert missing == [], f"expected text for each, missing {missing}"
     assert isinstance(compute["osProfile"]["computerName"], str)
 
 
 @fact("13.2c")
-def test_a_spot_vm_says_that_it_is_one(stage: Stage) -> None:
+def test_a_spot_vm_is_marked_as_such(stage: Stage) -> None:
     compute = read(stage.alone(spot=True))["compute"]
     assert (compute["priority"], compute["evictionPolicy"]) == ("Spot", "Delete")

@@ -1,4 +1,4 @@
-"""Who listens, since when and how long (10)."""
+"""Enabling of Scheduled Events by the first request, and disabling (10)."""
 
 import pytest
 from tests.conformance.control import Clock
@@ -8,7 +8,7 @@ from tests.conformance.target import Serve, Settings
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 
 DELAY = 0.8  # seconds
-PROMPT = 2.0  # seconds: the most that the least patient client waits
+PROMPT = 2.0  # seconds: the shortest timeout of any known client
 
 IGNORED = (
     ("GET", EVENTS, True),
@@ -22,7 +22,9 @@ IGNORED = (
 
 
 def counted(stage: Stage) -> VM:
-    """A VM whose group has counted to 2, so that a restart shows."""
+    """Return a VM whose group has reached incarnation 2, so that a restart is
+    visible.
+    """
     (vm, _) = stage.group()
     assert vm.incarnation == 0
     stage.cancel(stage.announce("Reboot", vm))
@@ -31,7 +33,7 @@ def counted(stage: Stage) -> VM:
 
 
 @fact("10.1a")
-def test_the_first_request_makes_the_group_listen(stage: Stage) -> None:
+def test_the_first_request_enables_scheduled_events(stage: Stage) -> None:
     (vm, other) = stage.group()
     vm.get()
     stage.announce("Reboot", other, source="User")
@@ -39,7 +41,9 @@ def test_the_first_request_makes_the_group_listen(stage: Stage) -> None:
 
 
 @fact("10.2")
-def test_after_24_hours_of_silence_nobody_is_asked(stage: Stage, clock: Clock) -> None:
+def test_after_24_hours_without_requests_user_events_start_immediately(
+    stage: Stage, clock: Clock
+) -> None:
     (vm, _) = stage.group()
     vm.get()
     clock.advance(hours=24)
@@ -48,7 +52,7 @@ def test_after_24_hours_of_silence_nobody_is_asked(stage: Stage, clock: Clock) -
 
 
 @fact("10.2")
-def test_before_24_hours_of_silence_everybody_is_asked(
+def test_within_24_hours_of_a_request_user_events_are_scheduled(
     stage: Stage, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
@@ -59,7 +63,7 @@ def test_before_24_hours_of_silence_everybody_is_asked(
 
 
 @fact("10.2")
-def test_after_a_silence_planned_work_is_still_announced(
+def test_planned_maintenance_is_announced_after_24_hours_without_requests(
     stage: Stage, clock: Clock
 ) -> None:
     vm = counted(stage)
@@ -71,7 +75,7 @@ def test_after_a_silence_planned_work_is_still_announced(
 
 
 @fact("10.3a")
-def test_the_first_request_is_answered_at_once(stage: Stage) -> None:
+def test_the_first_request_gets_a_response_immediately(stage: Stage) -> None:
     answer = stage.alone().get()
     assert answer.status == 200
     assert answer.seconds < PROMPT
@@ -79,12 +83,12 @@ def test_the_first_request_is_answered_at_once(stage: Stage) -> None:
 
 @pytest.fixture
 def slow(serve: Serve) -> Stage:
-    """A stage where the first request of a group takes a moment."""
+    """Provide a stage where the first request of a group is delayed."""
     return serve(Settings(first_call_delay=str(DELAY)))
 
 
 @fact("10.3c")
-def test_a_setting_lets_the_first_request_take_its_time(slow: Stage) -> None:
+def test_a_setting_delays_the_first_request(slow: Stage) -> None:
     vm = slow.alone()
     first, second = vm.get(), vm.get()
     assert (first.status, second.status) == (200, 200)
@@ -92,7 +96,7 @@ def test_a_setting_lets_the_first_request_take_its_time(slow: Stage) -> None:
 
 
 @fact("10.3c")
-def test_meanwhile_the_group_listens_and_is_shown_what_comes(slow: Stage) -> None:
+def test_scheduled_events_is_enabled_during_the_delay(slow: Stage) -> None:
     (vm, other) = slow.group()
     with vm.line() as line:
         line.write(vm.request(events(NEWEST)))
@@ -103,7 +107,7 @@ def test_meanwhile_the_group_listens_and_is_shown_what_comes(slow: Stage) -> Non
 
 
 @fact("10.3d")
-def test_whoever_asks_meanwhile_is_answered_at_the_same_moment(slow: Stage) -> None:
+def test_requests_during_the_delay_get_a_response_at_the_same_time(slow: Stage) -> None:
     (vm, other) = slow.group()
     with vm.line() as first, other.line() as second:
         first.write(vm.request(events(NEWEST)))
@@ -114,7 +118,7 @@ def test_whoever_asks_meanwhile_is_answered_at_the_same_moment(slow: Stage) -> N
 
 
 @fact("10.3e")
-def test_an_approval_is_carried_out_at_once_and_answered_late(slow: Stage) -> None:
+def test_an_approval_during_the_delay_takes_effect_immediately(slow: Stage) -> None:
     (vm, _) = slow.group()
     announced = slow.announce("Reboot", vm)
     (event,) = announced.maintenance["events"]
@@ -128,7 +132,7 @@ def test_an_approval_is_carried_out_at_once_and_answered_late(slow: Stage) -> No
 
 @fact("10.3b")
 @pytest.mark.parametrize(("method", "target", "marked"), IGNORED)
-def test_a_request_that_is_refused_or_for_something_else_does_not_count(
+def test_refused_and_unrelated_requests_do_not_count(
     stage: Stage, clock: Clock, method: str, target: str, marked: bool
 ) -> None:
     vm = counted(stage)

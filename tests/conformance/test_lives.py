@@ -1,4 +1,4 @@
-"""How an event goes on and ends, and what users do (6.6 to 6.17)."""
+"""The course of an event, and user-initiated operations (6.6 to 6.17)."""
 
 import pytest
 from tests.conformance.control import Clock
@@ -7,7 +7,7 @@ from tests.conformance.stage import Stage
 
 
 @fact("6.6a")
-def test_a_start_is_a_new_document(stage: Stage) -> None:
+def test_a_start_creates_a_new_document(stage: Stage) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Reboot", vm).event
     before = vm.document()
@@ -20,7 +20,7 @@ def test_a_start_is_a_new_document(stage: Stage) -> None:
 
 
 @fact("6.6c")
-def test_what_is_over_is_gone_and_counted(stage: Stage, clock: Clock) -> None:
+def test_the_end_of_an_event_creates_a_new_document(stage: Stage, clock: Clock) -> None:
     (vm, _) = stage.group()
     vm.approve(stage.announce("Freeze", vm, duration_seconds=30).event)
     before = vm.incarnation
@@ -42,7 +42,7 @@ def test_started_is_shown_for_five_seconds(stage: Stage, clock: Clock) -> None:
 
 
 @fact("6.7")
-def test_what_is_called_off_leaves_and_nothing_happens(
+def test_a_canceled_event_disappears_and_nothing_happens(
     stage: Stage, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
@@ -55,7 +55,7 @@ def test_what_is_called_off_leaves_and_nothing_happens(
 
 
 @fact("6.8a")
-def test_not_before_stays_until_the_start(stage: Stage, clock: Clock) -> None:
+def test_not_before_is_unchanged_until_the_start(stage: Stage, clock: Clock) -> None:
     (vm, other) = stage.group()
     stage.announce("Reboot", vm)
     first = vm.event()["NotBefore"]
@@ -68,14 +68,14 @@ def test_not_before_stays_until_the_start(stage: Stage, clock: Clock) -> None:
 @fact("6.8b")
 def test_one_vm_may_have_several_events(stage: Stage) -> None:
     (vm, _) = stage.group()
-    made = [stage.announce("Reboot", vm).event, stage.announce("Reboot", vm).event]
+    ids = [stage.announce("Reboot", vm).event, stage.announce("Reboot", vm).event]
     shown = vm.events()
-    assert [each["EventId"] for each in shown] == made
-    assert [each["Resources"] for each in shown] == [[vm.name], [vm.name]]
+    assert [event["EventId"] for event in shown] == ids
+    assert [event["Resources"] for event in shown] == [[vm.name], [vm.name]]
 
 
 @fact("6.9")
-def test_after_the_end_nothing_happens(stage: Stage, clock: Clock) -> None:
+def test_nothing_happens_after_the_end(stage: Stage, clock: Clock) -> None:
     (vm, _) = stage.group()
     vm.approve(stage.announce("Reboot", vm).event)
     clock.advance(minutes=1)
@@ -85,11 +85,11 @@ def test_after_the_end_nothing_happens(stage: Stage, clock: Clock) -> None:
         assert vm.get().body == before
 
 
-# --- one after another -------------------------------------------------------
+# --- update domains ----------------------------------------------------------
 
 
 @fact("6.10a")
-def test_planned_maintenance_takes_one_update_domain_at_a_time(
+def test_planned_maintenance_affects_one_update_domain_at_a_time(
     stage: Stage, clock: Clock
 ) -> None:
     first, second = stage.group()
@@ -105,17 +105,19 @@ def test_planned_maintenance_takes_one_update_domain_at_a_time(
 @fact("6.10b")
 def test_no_event_lists_two_update_domains(stage: Stage) -> None:
     host = stage.host()
-    one, other = stage.group(vms={"host": host})
+    vm, peer = stage.group(vms={"host": host})
     stage.announce("Freeze", host=host)
-    assert [each["Resources"] for each in one.events()] == [[one.name], [other.name]]
+    assert [event["Resources"] for event in vm.events()] == [[vm.name], [peer.name]]
 
 
-# --- users -------------------------------------------------------------------
+# --- user-initiated operations -----------------------------------------------
 
 
 @fact("6.12a")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_what_the_user_does_has_its_type_and_source(stage: Stage, type: str) -> None:
+def test_a_user_initiated_event_has_its_type_and_source(
+    stage: Stage, type: str
+) -> None:
     (vm, _) = stage.group()
     vm.get()
     stage.announce(type, vm, source="User")
@@ -125,7 +127,7 @@ def test_what_the_user_does_has_its_type_and_source(stage: Stage, type: str) -> 
 
 @fact("6.12b")
 @pytest.mark.parametrize(("type", "minutes"), [("Reboot", 15), ("Redeploy", 10)])
-def test_what_the_user_does_waits_as_any_other(
+def test_a_user_initiated_event_gets_the_full_notice(
     stage: Stage, clock: Clock, type: str, minutes: int
 ) -> None:
     (vm, _) = stage.group()
@@ -138,7 +140,7 @@ def test_what_the_user_does_waits_as_any_other(
 
 
 @fact("6.12b")
-def test_what_the_user_does_can_be_approved(stage: Stage) -> None:
+def test_a_user_initiated_event_can_be_approved(stage: Stage) -> None:
     (vm, _) = stage.group()
     vm.get()
     vm.approve(stage.announce("Reboot", vm, source="User").event)
@@ -147,7 +149,9 @@ def test_what_the_user_does_can_be_approved(stage: Stage) -> None:
 
 @fact("6.13")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_who_does_not_listen_is_not_asked(stage: Stage, type: str) -> None:
+def test_a_user_initiated_event_is_not_scheduled_while_disabled(
+    stage: Stage, type: str
+) -> None:
     (vm, _) = stage.group()
     stage.announce(type, vm, source="User")
     assert "Scheduled" not in vm.statuses
@@ -157,7 +161,7 @@ def test_who_does_not_listen_is_not_asked(stage: Stage, type: str) -> None:
 @pytest.mark.parametrize(
     ("type", "policy"), [("Reboot", "user-reboot"), ("Redeploy", "user-redeploy")]
 )
-def test_what_a_group_approves_beforehand_starts_at_once(
+def test_an_event_approved_by_policy_starts_immediately(
     stage: Stage, type: str, policy: str
 ) -> None:
     (vm, _) = stage.group(auto_approve=[policy])
@@ -169,7 +173,7 @@ def test_what_a_group_approves_beforehand_starts_at_once(
 
 
 @fact("6.17a")
-def test_a_group_does_not_approve_the_platform_beforehand(stage: Stage) -> None:
+def test_the_policy_of_a_group_does_not_approve_platform_events(stage: Stage) -> None:
     (vm, _) = stage.group(auto_approve=["user-reboot", "user-redeploy"])
     stage.announce("Reboot", vm)
     assert vm.statuses == ["Scheduled"]
@@ -179,15 +183,15 @@ def test_a_group_does_not_approve_the_platform_beforehand(stage: Stage) -> None:
 
 
 @fact("6.16a")
-def test_a_preempt_comes_30_seconds_ahead_and_can_be_approved(
+def test_a_preempt_has_30_seconds_of_notice_and_can_be_approved(
     stage: Stage, clock: Clock
 ) -> None:
-    one, other = stage.group(kind="scale-set", vms={"spot": True})
-    event = stage.announce("Preempt", one).event
-    stage.announce("Preempt", other)
-    one.approve(event)
-    assert one.statuses == ["Started", "Scheduled"]
+    vm, peer = stage.group(kind="scale-set", vms={"spot": True})
+    event = stage.announce("Preempt", vm).event
+    stage.announce("Preempt", peer)
+    vm.approve(event)
+    assert vm.statuses == ["Started", "Scheduled"]
     clock.advance(30)
-    assert [e["Resources"] for e in one.events() if e["EventStatus"] == "Started"] == [
-        [other.name]
+    assert [e["Resources"] for e in vm.events() if e["EventStatus"] == "Started"] == [
+        [peer.name]
     ]

@@ -1,4 +1,4 @@
-"""NotBefore once more, and what later versions tell (5.7c to 5.10)."""
+"""NotBefore, and the fields of later versions (5.7c to 5.10)."""
 
 import pytest
 from tests.conformance.control import Clock
@@ -26,9 +26,9 @@ KNOWN = {
 
 
 def of_user(stage: Stage, type: str) -> VM:
-    """A VM with one event that its user caused."""
+    """Return a VM with one user-initiated event."""
     (vm, _) = stage.group()
-    vm.get()  # only who listens is asked
+    vm.get()  # user-initiated events are scheduled only while enabled
     stage.announce(type, vm, source="User")
     return vm
 
@@ -45,7 +45,7 @@ def test_a_setting_makes_not_before_the_same_in_all_versions(serve: Serve) -> No
 
 @fact("5.7d")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_has_started_has_a_blank_not_before(stage: Stage, version: str) -> None:
+def test_a_started_event_has_an_empty_not_before(stage: Stage, version: str) -> None:
     vm = announced(stage, "Reboot")
     vm.approve(vm.event()["EventId"])
     event = vm.event(version)
@@ -92,13 +92,13 @@ def test_a_terminate_has_no_description(stage: Stage) -> None:
 
 @fact("5.8e")
 @pytest.mark.parametrize("type", TYPES[:3])
-def test_planned_work_is_described_as_maintenance(stage: Stage, type: str) -> None:
+def test_planned_maintenance_is_described_as_such(stage: Stage, type: str) -> None:
     assert announced(stage, type).event()["Description"] == MAINTENANCE
 
 
 @fact("5.8e")
 @pytest.mark.parametrize("type", TYPES[:3])
-def test_an_emergency_is_described_as_repair(stage: Stage, type: str) -> None:
+def test_an_emergency_is_described_as_a_repair(stage: Stage, type: str) -> None:
     vm = announced(stage, type, emergency=True, reason="smoke")
     assert vm.event()["Description"] == REPAIR
 
@@ -107,7 +107,7 @@ def test_an_emergency_is_described_as_repair(stage: Stage, type: str) -> None:
 @pytest.mark.parametrize(
     ("type", "text"), [("Reboot", RESTART), ("Redeploy", REDEPLOY)]
 )
-def test_what_the_user_asked_for_is_described_so(
+def test_a_user_initiated_event_is_described_as_such(
     stage: Stage, type: str, text: str
 ) -> None:
     assert of_user(stage, type).event()["Description"] == text
@@ -117,22 +117,22 @@ def test_what_the_user_asked_for_is_described_so(
 
 
 @fact("5.9a")
-def test_what_the_platform_does_is_of_the_platform(stage: Stage) -> None:
+def test_planned_maintenance_has_source_platform(stage: Stage) -> None:
     assert announced(stage, "Reboot").event()["EventSource"] == "Platform"
 
 
 @fact("5.9a")
-def test_what_the_user_asked_for_is_of_the_user(stage: Stage) -> None:
+def test_a_user_initiated_event_has_source_user(stage: Stage) -> None:
     assert of_user(stage, "Reboot").event()["EventSource"] == "User"
 
 
 @fact("5.9b")
-def test_a_preempt_is_of_the_platform(stage: Stage) -> None:
+def test_a_preempt_has_source_platform(stage: Stage) -> None:
     assert announced(stage, "Preempt").event()["EventSource"] == "Platform"
 
 
 @fact("5.9c")
-def test_a_terminate_is_of_the_user(stage: Stage) -> None:
+def test_a_terminate_has_source_user(stage: Stage) -> None:
     assert announced(stage, "Terminate").event()["EventSource"] == "User"
 
 
@@ -141,14 +141,14 @@ def test_a_terminate_is_of_the_user(stage: Stage) -> None:
 
 @fact("5.10a")
 @pytest.mark.parametrize("seconds", [-1, 0, 9, 30])
-def test_the_duration_is_what_is_expected(stage: Stage, seconds: int) -> None:
+def test_the_duration_is_the_expected_one(stage: Stage, seconds: int) -> None:
     vm = announced(stage, "Freeze", duration_seconds=seconds)
     assert vm.event()["DurationInSeconds"] == seconds
 
 
 @fact("5.10b")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_how_long_a_restart_takes_is_not_known(stage: Stage, type: str) -> None:
+def test_the_duration_of_a_restart_is_unknown(stage: Stage, type: str) -> None:
     assert announced(stage, type).event()["DurationInSeconds"] == -1
 
 
@@ -160,5 +160,5 @@ def test_a_freeze_lasts_some_seconds(stage: Stage) -> None:
 
 @fact("5.10d")
 @pytest.mark.parametrize("type", ["Preempt", "Terminate"])
-def test_the_end_of_a_vm_has_no_duration(stage: Stage, type: str) -> None:
+def test_a_preempt_or_terminate_has_no_duration(stage: Stage, type: str) -> None:
     assert announced(stage, type).event()["DurationInSeconds"] == -1

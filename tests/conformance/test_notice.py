@@ -1,4 +1,4 @@
-"""How much notice is given, and how an event starts (6.0 to 6.5)."""
+"""Notice and start of an event (6.0 to 6.5)."""
 
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -13,19 +13,19 @@ NOTICE = {"Freeze": 900, "Reboot": 900, "Redeploy": 600, "Preempt": 30}
 
 
 def not_before(vm: VM) -> datetime:
-    """Read when the only event may start."""
+    """Return the time before which the only event does not start."""
     return parsedate_to_datetime(vm.event()["NotBefore"])
 
 
 def on_one_host(stage: Stage) -> tuple[VM, VM]:
-    """Two VMs of two groups whose host is about to be restarted."""
+    """Return two VMs of two groups whose host has a scheduled Reboot."""
     host = stage.host()
-    (one,), (other,) = (stage.group(1, vms={"host": host}) for _ in range(2))
+    (first,), (second,) = (stage.group(1, vms={"host": host}) for _ in range(2))
     stage.announce("Reboot", host=host)
-    return one, other
+    return first, second
 
 
-# --- the three lives ---------------------------------------------------------
+# --- possible courses --------------------------------------------------------
 
 
 @fact("6.0a")
@@ -43,7 +43,9 @@ def test_an_event_is_scheduled_then_started_then_gone(
 
 
 @fact("6.0b")
-def test_an_event_may_go_without_having_started(stage: Stage, clock: Clock) -> None:
+def test_an_event_may_disappear_without_having_started(
+    stage: Stage, clock: Clock
+) -> None:
     (vm, _) = stage.group()
     announced = stage.announce("Reboot", vm)
     clock.advance(minutes=14)
@@ -65,7 +67,7 @@ def test_an_event_may_appear_as_started(stage: Stage) -> None:
 
 @fact("6.1a")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
-def test_no_type_has_less_notice_than_is_promised(
+def test_no_type_has_less_notice_than_promised(
     stage: Stage, clock: Clock, type: str, seconds: int
 ) -> None:
     (vm, _) = stage.group()
@@ -86,9 +88,7 @@ def test_the_notice_of_a_terminate_is_set_by_its_group(
 
 
 @fact("6.14b")
-def test_a_terminate_has_five_minutes_if_nothing_is_set(
-    stage: Stage, clock: Clock
-) -> None:
+def test_a_terminate_has_five_minutes_by_default(stage: Stage, clock: Clock) -> None:
     (vm,) = stage.group(1, kind="scale-set")
     stage.announce("Terminate", vm)
     assert not_before(vm) == clock.now + timedelta(minutes=5)
@@ -96,7 +96,7 @@ def test_a_terminate_has_five_minutes_if_nothing_is_set(
 
 @fact("6.1c")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
-def test_not_before_is_the_announcement_and_the_notice_to_the_second(
+def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
     stage: Stage, clock: Clock, type: str, seconds: int
 ) -> None:
     (vm, _) = stage.group()
@@ -104,11 +104,11 @@ def test_not_before_is_the_announcement_and_the_notice_to_the_second(
     assert not_before(vm) == clock.now + timedelta(seconds=seconds)
 
 
-# --- starting ----------------------------------------------------------------
+# --- start -------------------------------------------------------------------
 
 
 @fact("6.2b")
-def test_what_lies_days_ahead_can_be_had_now(stage: Stage) -> None:
+def test_an_event_that_is_days_ahead_can_be_approved_now(stage: Stage) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Redeploy", vm, notice_seconds=7 * 86400).event
     assert vm.approve(event).status == 200
@@ -117,7 +117,7 @@ def test_what_lies_days_ahead_can_be_had_now(stage: Stage) -> None:
 
 @fact("6.3a")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_what_comes_without_notice_is_started_with_a_blank_not_before(
+def test_an_event_without_notice_is_started_with_an_empty_not_before(
     stage: Stage, type: str
 ) -> None:
     (vm, _) = stage.group()
@@ -129,7 +129,7 @@ def test_what_comes_without_notice_is_started_with_a_blank_not_before(
 
 @fact("6.4a")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
-def test_without_an_approval_it_starts_at_not_before(
+def test_an_event_starts_at_not_before_without_an_approval(
     stage: Stage, clock: Clock, type: str, seconds: int
 ) -> None:
     (vm, _) = stage.group()
@@ -142,7 +142,7 @@ def test_without_an_approval_it_starts_at_not_before(
 
 @fact("6.5a")
 @pytest.mark.parametrize("type", [*NOTICE, "Terminate"])
-def test_an_approval_lets_it_start_early(stage: Stage, type: str) -> None:
+def test_an_approval_starts_the_event_early(stage: Stage, type: str) -> None:
     (vm, _) = stage.group()
     event = stage.announce(type, vm).event
     assert vm.statuses == ["Scheduled"]
@@ -151,24 +151,26 @@ def test_an_approval_lets_it_start_early(stage: Stage, type: str) -> None:
 
 
 @fact("6.5b")
-def test_others_on_the_host_have_to_approve_too(stage: Stage) -> None:
-    one, other = on_one_host(stage)
-    assert one.approve(one.event()["EventId"]).status == 200
-    assert (one.statuses, other.statuses) == (["Scheduled"], ["Scheduled"])
-    assert other.approve(other.event()["EventId"]).status == 200
-    assert (one.statuses, other.statuses) == (["Started"], ["Started"])
+def test_all_groups_on_the_host_have_to_approve(stage: Stage) -> None:
+    first, second = on_one_host(stage)
+    assert first.approve(first.event()["EventId"]).status == 200
+    assert (first.statuses, second.statuses) == (["Scheduled"], ["Scheduled"])
+    assert second.approve(second.event()["EventId"]).status == 200
+    assert (first.statuses, second.statuses) == (["Started"], ["Started"])
 
 
 @fact("6.5b")
-def test_others_on_the_host_may_run_out_of_time(stage: Stage, clock: Clock) -> None:
-    one, other = on_one_host(stage)
-    one.approve(one.event()["EventId"])
+def test_the_host_starts_at_not_before_if_only_some_approve(
+    stage: Stage, clock: Clock
+) -> None:
+    first, second = on_one_host(stage)
+    first.approve(first.event()["EventId"])
     clock.advance(minutes=15)
-    assert (one.statuses, other.statuses) == (["Started"], ["Started"])
+    assert (first.statuses, second.statuses) == (["Started"], ["Started"])
 
 
 @fact("6.5c")
-def test_one_approval_is_for_all_resources(stage: Stage) -> None:
+def test_one_approval_covers_all_resources(stage: Stage) -> None:
     host = stage.host()
     vms = stage.group(3, vms={"host": host, "update_domain": 0})
     event = stage.announce("Freeze", host=host).event

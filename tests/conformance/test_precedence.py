@@ -1,4 +1,4 @@
-"""Which of several errors is told (8.1)."""
+"""Precedence of errors (8.1)."""
 
 import pytest
 from tests.conformance.facts import fact
@@ -12,14 +12,14 @@ LARGE_BODY = b" " * (64 * 1024 + 1)
 
 
 @fact("8.1a")
-def test_a_large_head_is_told_first(vm: VM) -> None:
+def test_large_headers_are_reported_first(vm: VM) -> None:
     answer = vm.ask("/nowhere", FORWARDED, LARGE_HEAD, marked=False)
     assert answer.status == 431
     assert answer.error
 
 
 @fact("8.1a")
-def test_a_large_body_is_told_first(vm: VM) -> None:
+def test_a_large_body_is_reported_first(vm: VM) -> None:
     answer = vm.ask("/nowhere", FORWARDED, method="POST", body=LARGE_BODY, marked=False)
     assert answer.status == 413
     assert answer.error
@@ -32,7 +32,7 @@ def test_a_body_of_64_kib_is_read(vm: VM) -> None:
 
 
 @fact("8.1b")
-def test_forwarding_is_told_before_the_header(vm: VM) -> None:
+def test_forwarding_is_reported_before_the_header(vm: VM) -> None:
     answer = vm.get(FORWARDED, marked=False)
     assert answer.status == 400
     assert answer.body != UNMARKED
@@ -41,23 +41,23 @@ def test_forwarding_is_told_before_the_header(vm: VM) -> None:
 
 @fact("8.1c")
 @pytest.mark.parametrize("target", ["/metadata/nothing", "/nowhere"])
-def test_the_header_is_told_before_the_path(vm: VM, target: str) -> None:
+def test_the_header_is_reported_before_the_path(vm: VM, target: str) -> None:
     answer = vm.ask(target, marked=False)
     assert (answer.status, answer.body) == (400, UNMARKED)
 
 
 @fact("8.1d")
-def test_the_path_is_told_before_the_method(daring: VM) -> None:
+def test_the_path_is_reported_before_the_method(daring: VM) -> None:
     assert daring.ask("/metadata/nothing", method="PUT").status == 404
 
 
 @fact("8.1e")
-def test_the_method_is_told_before_the_version(daring: VM) -> None:
+def test_the_method_is_reported_before_the_version(daring: VM) -> None:
     assert daring.ask(EVENTS, method="PUT").status == 405
 
 
 @fact("8.1f")
-def test_the_version_is_told_before_the_caller(stage: Stage) -> None:
+def test_the_version_is_reported_before_the_caller(stage: Stage) -> None:
     nobody = stage.speak_for(f"{stage.prefix}-nobody")
     assert nobody.ask(EVENTS).status == 400
     answer = nobody.get()
@@ -66,20 +66,20 @@ def test_the_version_is_told_before_the_caller(stage: Stage) -> None:
 
 
 @fact("8.1g")
-def test_the_caller_is_told_before_the_body(stage: Stage) -> None:
+def test_the_caller_is_reported_before_the_body(stage: Stage) -> None:
     nobody = stage.speak_for(f"{stage.prefix}-nobody")
     assert nobody.post(b"nonsense").status == 404
 
 
 @fact("8.1i")
-def test_the_header_is_told_although_the_version_is_good(vm: VM) -> None:
+def test_a_missing_header_is_reported_with_a_good_version(vm: VM) -> None:
     answer = vm.get(marked=False)
     assert "metadata header" in answer.error
 
 
 @fact("8.1j")
 @pytest.mark.parametrize("target", [EVENTS, "/metadata/instance"])
-def test_the_version_is_told_when_the_header_is_there(vm: VM, target: str) -> None:
+def test_a_bad_version_is_reported_with_the_header(vm: VM, target: str) -> None:
     answer = vm.ask(target)
     assert answer.status == 400
     assert "api-version" in answer.error
@@ -87,7 +87,7 @@ def test_the_version_is_told_when_the_header_is_there(vm: VM, target: str) -> No
 
 
 @fact("8.1j")
-def test_the_version_is_told_before_the_body(vm: VM) -> None:
+def test_the_version_is_reported_before_the_body(vm: VM) -> None:
     answer = vm.ask(EVENTS, method="POST", body=b"nonsense")
     assert answer["newest-versions"]
     assert vm.ask(events(NEWEST), method="POST", body=b"nonsense").status == 400

@@ -1,4 +1,4 @@
-"""Asking too often (8.3)."""
+"""Rate limit (8.3)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,18 +18,18 @@ INSTANCE = "/metadata/instance?api-version=2021-02-01"
 
 @pytest.fixture
 def limited(serve: Serve) -> Stage:
-    """A stage where each VM may ask five times a second."""
+    """Provide a stage where each VM may send five requests a second."""
     return serve(Settings(requests_per_second=str(LIMIT)))
 
 
 def ask(line: Line, request: bytes) -> Answer:
-    """Send `request` over a connection that is there."""
+    """Send `request` over an open connection."""
     line.write(request)
     return line.read(request.split()[0].decode())
 
 
 def ask_until_refused(line: Line, request: bytes) -> list[Answer]:
-    """Send `request` again and again, until too often."""
+    """Send `request` repeatedly until it gets a 429."""
     answers = [ask(line, request)]
     while answers[-1].status != 429:
         assert len(answers) < MANY, f"expected a 429, seen none in {MANY} answers"
@@ -39,24 +39,24 @@ def ask_until_refused(line: Line, request: bytes) -> list[Answer]:
 
 @contextmanager
 def exhausted(vm: VM) -> Iterator[Line]:
-    """A connection of a VM that has just asked too often."""
+    """Provide a connection of a VM that has just exceeded its limit."""
     with vm.line() as line:
         ask_until_refused(line, vm.request(events(NEWEST)))
         yield line
 
 
 @fact("8.0h", "8.3b")
-def test_five_requests_a_second_are_answered_and_more_refused(limited: Stage) -> None:
+def test_five_requests_a_second_succeed_and_more_get_429(limited: Stage) -> None:
     vm = limited.alone()
     with vm.line() as line:
         *answered, refused = ask_until_refused(line, vm.request(events(NEWEST)))
     assert len(answered) >= LIMIT
-    assert {each.status for each in answered} == {200}
+    assert {answer.status for answer in answered} == {200}
     assert refused.error
 
 
 @fact("8.3b")
-def test_the_limit_is_for_all_paths_together(limited: Stage) -> None:
+def test_the_limit_covers_all_paths_together(limited: Stage) -> None:
     vm = limited.alone()
     with exhausted(vm) as line:
         answered = ask_until_refused(line, vm.request(INSTANCE))[:-1]
@@ -64,14 +64,14 @@ def test_the_limit_is_for_all_paths_together(limited: Stage) -> None:
 
 
 @fact("8.3b")
-def test_the_limit_is_for_each_vm(limited: Stage) -> None:
-    one, other = limited.group()
-    with exhausted(one):
-        assert other.get().status == 200
+def test_the_limit_applies_to_each_vm_separately(limited: Stage) -> None:
+    first, second = limited.group()
+    with exhausted(first):
+        assert second.get().status == 200
 
 
 @fact("8.3c")
-def test_a_429_says_when_to_ask_again(limited: Stage) -> None:
+def test_a_429_has_retry_after(limited: Stage) -> None:
     vm = limited.alone()
     with vm.line() as line:
         refused = ask_until_refused(line, vm.request(events(NEWEST)))[-1]
@@ -79,7 +79,7 @@ def test_a_429_says_when_to_ask_again(limited: Stage) -> None:
 
 
 @fact("8.3d")
-def test_there_is_no_limit_unless_it_is_set(tested: Target, vm: VM) -> None:
+def test_there_is_no_limit_by_default(tested: Target, vm: VM) -> None:
     if tested.control is None or tested.pace.interval:
         pytest.skip(NEEDS_HURRY)
     request = vm.request(events(NEWEST))
@@ -88,7 +88,7 @@ def test_there_is_no_limit_unless_it_is_set(tested: Target, vm: VM) -> None:
 
 
 @fact("8.1g")
-def test_an_unknown_caller_is_told_before_the_limit(limited: Stage) -> None:
+def test_an_unknown_caller_is_reported_before_the_limit(limited: Stage) -> None:
     nobody = limited.speak_for(f"{limited.prefix}-nobody")
     request = nobody.request(events(NEWEST))
     with nobody.line() as line:
@@ -96,7 +96,7 @@ def test_an_unknown_caller_is_told_before_the_limit(limited: Stage) -> None:
 
 
 @fact("8.1g")
-def test_a_bad_version_is_told_before_the_limit(limited: Stage) -> None:
+def test_a_bad_version_is_reported_before_the_limit(limited: Stage) -> None:
     vm = limited.alone()
     with exhausted(vm) as line:
         seen = {ask(line, vm.request(EVENTS)).status for _ in range(LIMIT)}
@@ -104,7 +104,7 @@ def test_a_bad_version_is_told_before_the_limit(limited: Stage) -> None:
 
 
 @fact("8.1h")
-def test_the_limit_is_told_before_the_body(limited: Stage) -> None:
+def test_the_limit_is_reported_before_the_body(limited: Stage) -> None:
     vm = limited.alone()
     bad = vm.request(events(NEWEST), method="POST", body=b"nonsense")
     with exhausted(vm) as line:
@@ -113,7 +113,7 @@ def test_the_limit_is_told_before_the_body(limited: Stage) -> None:
 
 
 @fact("9.8")
-def test_an_approval_counts_for_the_limit(limited: Stage, unknown: str) -> None:
+def test_an_approval_counts_towards_the_limit(limited: Stage, unknown: str) -> None:
     vm = limited.alone()
     post = vm.request(events(NEWEST), method="POST", body=approval(unknown))
     with vm.line() as line:

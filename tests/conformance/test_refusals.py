@@ -1,4 +1,4 @@
-"""Approvals that are refused, and change nothing (9.4c to 9.6)."""
+"""Approvals that are refused and change nothing (9.4c to 9.6)."""
 
 import pytest
 from tests.conformance.facts import fact
@@ -27,7 +27,7 @@ MALFORMED = (
     b'\xff\xfe{"StartRequests":[{"EventId":"E"}]}',
 )
 
-#: Lists with one good id (%s) and something that is none.
+#: Lists with one good id (%s) and something invalid.
 SPOILED = (
     '{"StartRequests":[{"EventId":"%s"},{}]}',
     '{"StartRequests":[{"EventId":"%s"},{"EventId":7}]}',
@@ -45,7 +45,7 @@ def test_an_unknown_id_is_refused(vm: VM, unknown: str) -> None:
 
 @fact("9.4c")
 @pytest.mark.parametrize("id", ["x", "", "00000000", "{GUID}", "ä", "a" * 500])
-def test_an_id_that_is_none_is_refused(vm: VM, id: str) -> None:
+def test_a_malformed_id_is_refused(vm: VM, id: str) -> None:
     answer = vm.approve(id)
     assert answer.status == 400
     assert answer.error
@@ -62,17 +62,17 @@ def test_an_event_of_another_group_is_unknown(stage: Stage) -> None:
 
 
 @fact("9.5a")
-def test_one_unknown_id_of_several_spoils_them_all(stage: Stage, unknown: str) -> None:
-    one, other = stage.group()
-    made = [stage.announce("Reboot", each).event for each in (one, other)]
-    answer = one.approve(made[0], unknown, made[1])
+def test_one_unknown_id_refuses_the_whole_list(stage: Stage, unknown: str) -> None:
+    first, second = stage.group()
+    ids = [stage.announce("Reboot", vm).event for vm in (first, second)]
+    answer = first.approve(ids[0], unknown, ids[1])
     assert answer.status == 400
     assert unknown in answer.error.upper()
-    assert one.statuses == ["Scheduled", "Scheduled"]
+    assert first.statuses == ["Scheduled", "Scheduled"]
 
 
 @fact("9.5a")
-def test_nothing_is_half_approved(stage: Stage, unknown: str) -> None:
+def test_a_refused_list_approves_nothing(stage: Stage, unknown: str) -> None:
     host = stage.host()
     (vm,), (other,) = (stage.group(1, vms={"host": host}) for _ in range(2))
     stage.announce("Reboot", host=host)

@@ -1,4 +1,4 @@
-"""Who sees which events, and by which names (7)."""
+"""Visibility of events, and names of resources (7)."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def compute(vm: VM) -> Any:
 
 
 def assert_shared(stage: Stage, kind: str) -> None:
-    """See that all of a group are told of one, and others are not."""
+    """Check that all VMs of a group see an event of one, and that others do not."""
     vms = stage.group(3, kind=kind)
     outside = stage.group(1, kind=kind)[0]
     event = stage.announce("Reboot", vms[1]).event
@@ -24,11 +24,11 @@ def assert_shared(stage: Stage, kind: str) -> None:
 
 
 @fact("7.1a")
-def test_a_vm_on_its_own_sees_its_own_events(stage: Stage) -> None:
-    one, other = stage.alone(), stage.alone()
-    stage.announce("Reboot", one)
-    assert one.event()["Resources"] == [one.name]
-    assert other.events() == []
+def test_a_vm_on_its_own_sees_only_its_own_events(stage: Stage) -> None:
+    first, second = stage.alone(), stage.alone()
+    stage.announce("Reboot", first)
+    assert first.event()["Resources"] == [first.name]
+    assert second.events() == []
 
 
 @fact("7.1b")
@@ -48,13 +48,13 @@ def test_a_cloud_service_shares_its_events(stage: Stage) -> None:
 
 @fact("7.1e")
 def test_a_zone_shares_nothing(stage: Stage) -> None:
-    one, other = stage.alone(zone="1"), stage.alone(zone="1")
-    stage.announce("Reboot", one)
-    assert other.events() == []
+    first, second = stage.alone(zone="1"), stage.alone(zone="1")
+    stage.announce("Reboot", first)
+    assert second.events() == []
 
 
 @fact("7.1e")
-def test_zones_divide_nothing(stage: Stage) -> None:
+def test_zones_do_not_divide_a_group(stage: Stage) -> None:
     name = f"{stage.prefix}-zonal"
     (vm,) = stage.group(1)
     group = vm.name.rpartition("_")[0]
@@ -64,37 +64,37 @@ def test_zones_divide_nothing(stage: Stage) -> None:
 
 
 @fact("7.1f")
-def test_in_an_isolated_group_each_vm_sees_its_own_events(stage: Stage) -> None:
-    one, other = stage.group(kind="scale-set", isolated=True)
-    stage.announce("Reboot", one)
-    assert one.event()["Resources"] == [one.name]
-    assert other.events() == []
+def test_in_an_isolated_group_each_vm_sees_only_its_own_events(stage: Stage) -> None:
+    first, second = stage.group(kind="scale-set", isolated=True)
+    stage.announce("Reboot", first)
+    assert first.event()["Resources"] == [first.name]
+    assert second.events() == []
 
 
 @fact("7.2")
 def test_a_request_of_one_vm_counts_for_its_group(stage: Stage, clock: Clock) -> None:
-    one, other = stage.group()
-    assert one.incarnation == 0
-    stage.cancel(stage.announce("Reboot", one))
-    assert one.incarnation == 2
+    first, second = stage.group()
+    assert first.incarnation == 0
+    stage.cancel(stage.announce("Reboot", first))
+    assert first.incarnation == 2
     clock.advance(hours=23)
-    assert other.incarnation == 2
+    assert second.incarnation == 2
     clock.advance(hours=23)
-    assert one.incarnation == 2
+    assert first.incarnation == 2
 
 
 # --- names -------------------------------------------------------------------
 
 
 @fact("7.3a")
-def test_a_resource_is_named_as_instance_metadata_names_it(stage: Stage) -> None:
+def test_a_resource_has_the_name_of_instance_metadata(stage: Stage) -> None:
     vm = stage.add(f"{stage.prefix}-MiXed.Case", {})
     stage.announce("Reboot", vm)
     assert vm.event()["Resources"] == [compute(vm)["name"]] == [vm.name]
 
 
 @fact("7.3b")
-def test_an_instance_of_a_scale_set_is_named_by_its_number(stage: Stage) -> None:
+def test_an_instance_of_a_scale_set_is_named_by_its_index(stage: Stage) -> None:
     vm = stage.group(2, kind="scale-set")[1]
     stage.announce("Reboot", vm)
     (name,) = vm.event()["Resources"]
@@ -103,7 +103,7 @@ def test_an_instance_of_a_scale_set_is_named_by_its_number(stage: Stage) -> None
 
 @fact("7.3d")
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_a_role_instance_has_its_own_kind_of_name(stage: Stage, version: str) -> None:
+def test_a_role_instance_keeps_its_name(stage: Stage, version: str) -> None:
     vm = stage.add(f"{stage.prefix}-FrontEnd_IN_0", {"paas": True})
     stage.announce("Reboot", vm)
     assert vm.event(version)["Resources"] == [vm.name]
@@ -129,9 +129,9 @@ def test_names_of_role_instances_have_no_underscore(stage: Stage) -> None:
 
 
 @fact("7.4")
-def test_instance_metadata_tells_what_belongs_together(stage: Stage) -> None:
+def test_instance_metadata_shows_domains_and_the_placement_group(stage: Stage) -> None:
     (vm,) = stage.group(1, vms={"update_domain": 3, "fault_domain": 1})
-    told = compute(vm)
-    assert told["platformUpdateDomain"] == "3"
-    assert told["platformFaultDomain"] == "1"
-    assert isinstance(told["placementGroupId"], str)
+    metadata = compute(vm)
+    assert metadata["platformUpdateDomain"] == "3"
+    assert metadata["platformFaultDomain"] == "1"
+    assert isinstance(metadata["placementGroupId"], str)

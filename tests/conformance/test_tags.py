@@ -1,4 +1,4 @@
-"""Tags: asking only for what is new (4.2)."""
+"""ETags: reading only what has changed (4.2)."""
 
 import re
 
@@ -20,10 +20,10 @@ FORMS = (
 
 
 def tag(vm: VM) -> str:
-    """Read the tag of the document."""
-    found = vm.get().header("ETag")
-    assert found, "expected an ETag in the answer to a GET, seen none"
-    return found
+    """Return the ETag of the document."""
+    value = vm.get().header("ETag")
+    assert value, "expected an ETag in the answer to a GET, seen none"
+    return value
 
 
 @fact("4.2a")
@@ -34,24 +34,24 @@ def test_a_document_has_a_tag(vm: VM, version: str) -> None:
 
 @fact("4.2b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_who_has_the_document_is_told_so(vm: VM, version: str) -> None:
-    known = vm.get(version=version).header("ETag")
-    assert vm.get(f"If-None-Match: {known}", version=version).status == 304
+def test_a_matching_tag_gets_304(vm: VM, version: str) -> None:
+    current = vm.get(version=version).header("ETag")
+    assert vm.get(f"If-None-Match: {current}", version=version).status == 304
 
 
 @fact("4.2c")
-def test_who_has_an_older_document_gets_the_new_one(stage: Stage) -> None:
+def test_an_older_tag_gets_the_new_document(stage: Stage) -> None:
     (vm, _) = stage.group()
     old = tag(vm)
     event = stage.announce("Reboot", vm).event
     answer = vm.get(f"If-None-Match: {old}")
     assert answer.status == 200
-    assert [each["EventId"] for each in answer["Events"]] == [event]
+    assert [shown["EventId"] for shown in answer["Events"]] == [event]
     assert answer.header("ETag") != old
 
 
 @fact("4.2c")
-def test_every_document_has_a_tag_of_its_own(stage: Stage, clock: Clock) -> None:
+def test_every_document_has_its_own_tag(stage: Stage, clock: Clock) -> None:
     (vm, _) = stage.group()
     tags = [tag(vm)]
     event = stage.announce("Reboot", vm).event
@@ -69,7 +69,9 @@ def test_the_tag_is_quoted(vm: VM) -> None:
 
 
 @fact("4.2e")
-def test_a_tag_of_before_a_silence_matches_nothing(stage: Stage, clock: Clock) -> None:
+def test_a_tag_from_before_24_hours_without_requests_matches_nothing(
+    stage: Stage, clock: Clock
+) -> None:
     vm = stage.alone()
     assert vm.incarnation == 0
     old = tag(vm)
@@ -81,7 +83,7 @@ def test_a_tag_of_before_a_silence_matches_nothing(stage: Stage, clock: Clock) -
 
 @fact("4.2f")
 @pytest.mark.parametrize("form", FORMS)
-def test_a_tag_is_understood_in_every_form(vm: VM, form: str) -> None:
+def test_a_tag_matches_in_every_form(vm: VM, form: str) -> None:
     quoted = tag(vm)
     value = form.format(quoted=quoted, bare=quoted.strip('"'))
     assert vm.get(f"If-None-Match: {value}").status == 304
@@ -103,12 +105,12 @@ def test_any_other_tag_matches_nothing(vm: VM, value: str) -> None:
 
 @fact("4.2h")
 def test_a_304_has_no_body_and_repeats_the_tag(vm: VM) -> None:
-    known = tag(vm)
-    answer = vm.get(f"If-None-Match: {known}")
+    current = tag(vm)
+    answer = vm.get(f"If-None-Match: {current}")
     assert (answer.status, answer.body) == (304, b"")
-    assert answer.header("ETag") == known
+    assert answer.header("ETag") == current
 
 
 @fact("4.2i")
-def test_without_a_tag_the_document_is_always_given(vm: VM) -> None:
+def test_without_a_tag_the_document_is_always_sent(vm: VM) -> None:
     assert [vm.get().status for _ in range(3)] == [200, 200, 200]

@@ -1,4 +1,4 @@
-"""Terminates of one scale set wait for each other (6.14)."""
+"""Terminate events of one scale set, which wait for each other (6.14)."""
 
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
@@ -7,30 +7,30 @@ from tests.conformance.vm import VM
 
 
 def terminated(stage: Stage, *notices: int) -> tuple[tuple[VM, ...], list[str]]:
-    """VMs of one scale set that are all to be deleted, and their events."""
+    """Return VMs of one scale set that are all to be deleted, and their event ids."""
     vms = stage.group(len(notices), kind="scale-set")
-    made = [
+    ids = [
         stage.announce("Terminate", vm, notice_seconds=notice).event
         for vm, notice in zip(vms, notices, strict=True)
     ]
-    return vms, made
+    return vms, ids
 
 
 @fact("6.14c")
 def test_an_approved_terminate_waits_for_the_others(stage: Stage) -> None:
-    (first, second), (one, other) = terminated(stage, 600, 600)
-    assert first.approve(one).status == 200
+    (first, second), (first_id, second_id) = terminated(stage, 600, 600)
+    assert first.approve(first_id).status == 200
     assert first.statuses == ["Scheduled", "Scheduled"]
-    assert second.approve(other).status == 200
+    assert second.approve(second_id).status == 200
     assert first.statuses == ["Started", "Started"]
 
 
 @fact("6.14c")
-def test_an_approved_terminate_does_not_wait_for_what_is_due(
+def test_an_approved_terminate_does_not_wait_for_one_that_is_due(
     stage: Stage, clock: Clock
 ) -> None:
-    (first, _), (one, _) = terminated(stage, 900, 300)
-    first.approve(one)
+    (first, _), (first_id, _) = terminated(stage, 900, 300)
+    first.approve(first_id)
     clock.advance(minutes=5)
     assert first.statuses == ["Started", "Started"]
 
@@ -39,8 +39,8 @@ def test_an_approved_terminate_does_not_wait_for_what_is_due(
 def test_no_terminate_waits_beyond_its_own_not_before(
     stage: Stage, clock: Clock
 ) -> None:
-    (first, _), (one, _) = terminated(stage, 300, 900)
-    first.approve(one)
+    (first, _), (first_id, _) = terminated(stage, 300, 900)
+    first.approve(first_id)
     clock.advance(299)
     assert first.statuses == ["Scheduled", "Scheduled"]
     clock.advance(1)
@@ -50,10 +50,12 @@ def test_no_terminate_waits_beyond_its_own_not_before(
 @fact("6.14e")
 def test_a_terminate_does_not_wait_for_those_announced_later(stage: Stage) -> None:
     first, second, third = stage.group(3, kind="scale-set")
-    one, other = (stage.announce("Terminate", vm).event for vm in (first, second))
-    first.approve(one)
+    first_id, second_id = (
+        stage.announce("Terminate", vm).event for vm in (first, second)
+    )
+    first.approve(first_id)
     stage.announce("Terminate", third)
-    second.approve(other)
+    second.approve(second_id)
     assert first.statuses == ["Started", "Scheduled", "Scheduled"]
 
 

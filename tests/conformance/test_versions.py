@@ -1,4 +1,4 @@
-"""The api-versions: what each one knows, and which are refused (3)."""
+"""The api-versions: their content, and which are refused (3)."""
 
 import re
 
@@ -30,18 +30,18 @@ ALWAYS = {
 def one_of_each(stage: Stage) -> VM:
     """Announce an event of every type for one VM."""
     (vm, _) = stage.group()
-    for each in (*FIRST, *SINCE):
-        stage.announce(each, vm)
+    for event_type in (*FIRST, *SINCE):
+        stage.announce(event_type, vm)
     return vm
 
 
 def types(vm: VM, version: str) -> set[str]:
-    return {each["EventType"] for each in vm.events(version)}
+    return {event["EventType"] for event in vm.events(version)}
 
 
 @fact("3.0a")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_of_the_seven_versions_is_answered(vm: VM, version: str) -> None:
+def test_each_of_the_seven_versions_is_supported(vm: VM, version: str) -> None:
     assert vm.get(version=version).status == 200
 
 
@@ -58,7 +58,7 @@ def test_2017_08_01_writes_names_without_an_underscore(stage: Stage) -> None:
 
 
 @fact("3.0d")
-def test_2017_11_01_brings_preempt(stage: Stage) -> None:
+def test_2017_11_01_adds_preempt(stage: Stage) -> None:
     assert types(one_of_each(stage), "2017-11-01") == FIRST | {"Preempt"}
 
 
@@ -69,18 +69,18 @@ def test_since_2019_01_01_all_five_types_are_shown(stage: Stage, version: str) -
 
 
 @fact("3.0f")
-def test_2019_04_01_brings_the_description(warned: VM) -> None:
+def test_2019_04_01_adds_the_description(warned: VM) -> None:
     assert warned.events("2019-04-01")[0].keys() == ALWAYS | {"Description"}
 
 
 @fact("3.0g")
-def test_2019_08_01_brings_the_source(warned: VM) -> None:
+def test_2019_08_01_adds_the_source(warned: VM) -> None:
     keys = warned.events("2019-08-01")[0].keys()
     assert keys == ALWAYS | {"Description", "EventSource"}
 
 
 @fact("3.0h")
-def test_2020_07_01_brings_the_duration(warned: VM) -> None:
+def test_2020_07_01_adds_the_duration(warned: VM) -> None:
     assert warned.events("2020-07-01")[0].keys() == ALWAYS | FIELDS.keys()
 
 
@@ -92,19 +92,19 @@ def test_a_request_without_a_version_is_refused(vm: VM, target: str) -> None:
 
 @fact("3.1b")
 @pytest.mark.parametrize("version", ["2000-01-01", "2017-03-1", "2020-07-01x", "1"])
-def test_a_version_that_is_not_supported_is_refused(vm: VM, version: str) -> None:
+def test_an_unsupported_version_is_refused(vm: VM, version: str) -> None:
     assert vm.get(version=version).status == 400
 
 
 @fact("3.2a")
 @pytest.mark.parametrize("version", OF_INSTANCE)
-def test_instance_metadata_has_versions_of_its_own(vm: VM, version: str) -> None:
+def test_instance_metadata_has_its_own_versions(vm: VM, version: str) -> None:
     assert vm.ask(f"/metadata/instance?api-version={version}").status == 200
 
 
 @fact("3.2b")
 @pytest.mark.parametrize("version", sorted(set(OF_INSTANCE) - set(VERSIONS)))
-def test_scheduled_events_takes_no_version_of_instance_metadata(
+def test_scheduled_events_refuses_versions_of_instance_metadata(
     vm: VM, version: str
 ) -> None:
     assert vm.get(version=version).status == 400
@@ -112,7 +112,7 @@ def test_scheduled_events_takes_no_version_of_instance_metadata(
 
 @fact("3.2c")
 @pytest.mark.parametrize("version", ONLY_EVENTS)
-def test_instance_metadata_takes_no_version_of_scheduled_events(
+def test_instance_metadata_refuses_versions_of_scheduled_events(
     vm: VM, version: str
 ) -> None:
     assert vm.ask(f"/metadata/instance?api-version={version}").status == 400
@@ -136,21 +136,19 @@ def test_before_2017_11_01_a_preempt_is_hidden(stage: Stage, version: str) -> No
 
 @fact("3.4c")
 @pytest.mark.parametrize("type", ["Preempt", "Terminate"])
-def test_an_event_that_a_version_hides_counts_there_too(
-    stage: Stage, type: str
-) -> None:
+def test_a_hidden_event_still_changes_the_incarnation(stage: Stage, type: str) -> None:
     (vm, _) = stage.group()
     assert vm.document("2017-03-01")["DocumentIncarnation"] == 0
     stage.announce(type, vm)
-    seen = {vm.document(each)["DocumentIncarnation"] for each in VERSIONS}
+    seen = {vm.document(version)["DocumentIncarnation"] for version in VERSIONS}
     assert seen == {1}
 
 
 @fact("3.5")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_shows_its_own_fields_and_no_later_one(
+def test_a_version_shows_its_own_fields_and_no_later_ones(
     warned: VM, version: str
 ) -> None:
-    known = {name for name, since in FIELDS.items() if since <= version}
+    added = {name for name, since in FIELDS.items() if since <= version}
     for event in warned.events(version):
-        assert event.keys() == ALWAYS | known
+        assert event.keys() == ALWAYS | added

@@ -1,4 +1,4 @@
-"""Waiting for a change in one request (4.2k to 4.2q)."""
+"""Long polls: waiting for a change in one request (4.2k to 4.2q)."""
 
 import time
 
@@ -9,7 +9,7 @@ from tests.conformance.vm import NEWEST, VM, events
 from tests.conformance.wire import Answer
 
 AT_ONCE = 0.5  # seconds: far less than any of the waits here
-SHORT = 0.3  # seconds in which a held request stays unanswered
+SHORT = 0.3  # seconds for which a long poll is observed to stay open
 
 
 def tag_of(vm: VM) -> str:
@@ -17,7 +17,9 @@ def tag_of(vm: VM) -> str:
 
 
 def answer_to_a_change(stage: Stage, wait: str) -> Answer:
-    """Hold a GET, see that it is held, announce something, read the answer."""
+    """Send a long poll, check that it is held, announce something, return the
+    response.
+    """
     (vm, _) = stage.group()
     headers = (f"If-None-Match: {tag_of(vm)}", f"Prefer: {wait}")
     with vm.line() as line:
@@ -28,21 +30,21 @@ def answer_to_a_change(stage: Stage, wait: str) -> Answer:
 
 
 def timed(vm: VM, *headers: str) -> tuple[Answer, float]:
-    """Ask, and measure how many seconds it takes."""
+    """Send a GET and measure how many seconds it takes."""
     began = time.monotonic()
     answer = vm.get(*headers)
     return answer, time.monotonic() - began
 
 
 @fact("4.2k")
-def test_a_request_that_does_not_ask_for_it_is_not_held(vm: VM) -> None:
+def test_a_request_without_the_preference_is_not_held(vm: VM) -> None:
     answer, took = timed(vm, f"If-None-Match: {tag_of(vm)}")
     assert answer.status == 304
     assert took < AT_ONCE
 
 
 @fact("4.2l")
-def test_a_held_request_is_answered_when_the_document_changes(stage: Stage) -> None:
+def test_a_long_poll_returns_when_the_document_changes(stage: Stage) -> None:
     answer = answer_to_a_change(stage, "wait=30")
     assert answer.status == 200
     assert len(answer["Events"]) == 1
@@ -50,7 +52,7 @@ def test_a_held_request_is_answered_when_the_document_changes(stage: Stage) -> N
 
 
 @fact("4.2l")
-def test_a_change_of_another_group_wakes_nobody(stage: Stage) -> None:
+def test_a_change_of_another_group_does_not_end_a_long_poll(stage: Stage) -> None:
     (vm, _), (other, _) = stage.group(), stage.group()
     headers = (f"If-None-Match: {tag_of(vm)}", "Prefer: wait=1")
     with vm.line() as line:
@@ -61,42 +63,42 @@ def test_a_change_of_another_group_wakes_nobody(stage: Stage) -> None:
 
 
 @fact("4.2m")
-def test_a_held_request_is_answered_304_when_its_time_is_over(vm: VM) -> None:
-    known = tag_of(vm)
-    answer, took = timed(vm, f"If-None-Match: {known}", "Prefer: wait=1")
+def test_a_long_poll_gets_304_when_its_time_is_over(vm: VM) -> None:
+    current = tag_of(vm)
+    answer, took = timed(vm, f"If-None-Match: {current}", "Prefer: wait=1")
     assert (answer.status, answer.body) == (304, b"")
-    assert answer.header("ETag") == known
+    assert answer.header("ETag") == current
     assert 0.9 <= took <= 1.9, f"expected about a second, seen {took:.2f}"
 
 
 @fact("4.2m")
-def test_waiting_for_nothing_is_not_held(vm: VM) -> None:
+def test_a_wait_of_zero_is_not_held(vm: VM) -> None:
     answer, took = timed(vm, f"If-None-Match: {tag_of(vm)}", "Prefer: wait=0")
     assert answer.status == 304
     assert took < AT_ONCE
 
 
 @fact("4.2n")
-def test_a_304_after_waiting_says_how_long(vm: VM) -> None:
+def test_a_304_after_waiting_has_preference_applied(vm: VM) -> None:
     answer = vm.get(f"If-None-Match: {tag_of(vm)}", "Prefer: wait=1")
     assert answer.header("Preference-Applied") == "wait=1"
 
 
 @fact("4.2n")
-def test_a_200_after_waiting_says_how_long(stage: Stage) -> None:
+def test_a_200_after_waiting_has_preference_applied(stage: Stage) -> None:
     answer = answer_to_a_change(stage, "wait=30")
     assert answer.header("Preference-Applied") == "wait=30"
 
 
 @fact("4.2o")
 @pytest.mark.parametrize("seconds", [61, 3600, 999_999_999])
-def test_nobody_waits_longer_than_a_minute(stage: Stage, seconds: int) -> None:
+def test_a_long_poll_lasts_at_most_a_minute(stage: Stage, seconds: int) -> None:
     answer = answer_to_a_change(stage, f"wait={seconds}")
     assert answer.header("Preference-Applied") == "wait=60"
 
 
 @fact("4.2p")
-def test_a_preference_without_a_tag_means_nothing(vm: VM) -> None:
+def test_a_preference_without_a_tag_is_ignored(vm: VM) -> None:
     answer, took = timed(vm, "Prefer: wait=30")
     assert answer.status == 200
     assert answer.header("Preference-Applied") is None
@@ -105,7 +107,7 @@ def test_a_preference_without_a_tag_means_nothing(vm: VM) -> None:
 
 @fact("4.2q")
 @pytest.mark.parametrize("tag", ["0", '"other"'])
-def test_who_has_another_document_gets_this_one_at_once(vm: VM, tag: str) -> None:
+def test_a_long_poll_with_another_tag_returns_immediately(vm: VM, tag: str) -> None:
     answer, took = timed(vm, f"If-None-Match: {tag}", "Prefer: wait=30")
     assert answer.status == 200
     assert "Events" in answer.json

@@ -1,4 +1,4 @@
-"""A VM that asks; its requests are written by hand."""
+"""A VM under test, with requests written byte by byte."""
 
 import json
 import socket
@@ -25,24 +25,24 @@ EVENTS = "/metadata/scheduledevents"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VM:
-    """One VM's endpoint."""
+    """The endpoint of one VM."""
 
     endpoint: str  # without /metadata
     wire: Wire = field(repr=False)
-    name: str = ""  # empty: whoever the endpoint speaks for
-    source: str | None = None  # the address to ask from; None: any
+    name: str = ""  # empty for the VM that the endpoint belongs to
+    source: str | None = None  # the source address of requests; None for any
 
     @contextmanager
     def line(self) -> Iterator[Line]:
-        """Connect."""
+        """Open a connection."""
         where = urlsplit(self.endpoint)
-        made = socket.create_connection(
+        connection = socket.create_connection(
             (where.hostname or "", where.port or 80),
             self.wire.timeout,
             None if self.source is None else (self.source, 0),
         )
-        with made:
-            yield Line(socket=made, wire=self.wire)
+        with connection:
+            yield Line(socket=connection, wire=self.wire)
 
     def request(
         self,
@@ -52,7 +52,7 @@ class VM:
         body: bytes | None = None,
         marked: bool = True,
     ) -> bytes:
-        """Write a request; `marked` puts `Metadata: true` before `headers`."""
+        """Return a request; `marked` puts `Metadata: true` before `headers`."""
         where = urlsplit(self.endpoint)
         lines = [f"{method} {where.path.rstrip('/')}{target} HTTP/1.1"]
         lines += [f"Host: {where.netloc}", *(["Metadata: true"] if marked else [])]
@@ -68,7 +68,7 @@ class VM:
         body: bytes | None = None,
         marked: bool = True,
     ) -> Answer:
-        """Send one request over a connection of its own."""
+        """Send one request over its own connection."""
         data = self.request(target, *headers, method=method, body=body, marked=marked)
         with self.line() as line:
             line.write(data)
@@ -91,7 +91,7 @@ class VM:
         return self.post(approval(*ids), version=version)
 
     def document(self, version: str = NEWEST) -> Any:
-        """Read the document, which must be one."""
+        """Read the document, which must exist."""
         answer = self.get(version=version)
         assert answer.status == 200, f"expected a document, seen {answer.status}"
         return answer.json
@@ -118,14 +118,16 @@ class VM:
     @property
     def statuses(self) -> list[str]:
         """Read the status of each event."""
-        return [each["EventStatus"] for each in self.events()]
+        return [event["EventStatus"] for event in self.events()]
 
 
 def events(version: str) -> str:
-    """The target of the document in `version`."""
+    """Return the path and query of the document in `version`."""
     return f"{EVENTS}?api-version={version}"
 
 
 def approval(*ids: str) -> bytes:
-    """Write the body that approves `ids`."""
-    return json.dumps({"StartRequests": [{"EventId": each} for each in ids]}).encode()
+    """Return the body that approves `ids`."""
+    return json.dumps(
+        {"StartRequests": [{"EventId": event_id} for event_id in ids]}
+    ).encode()

@@ -1,7 +1,7 @@
-"""One connection: exact bytes out, exact bytes in, and all of it kept.
+"""Raw HTTP connections that send exact bytes and keep a transcript.
 
-Libraries tidy up what they send and what they read; here the spelling of a header
-matters, and a failure has to show what was said.
+Libraries normalize what they send and read. Here the spelling of a header matters, and
+a failure has to show what was transmitted.
 """
 
 import json
@@ -17,7 +17,7 @@ _LONGEST_SHOWN = 2000
 
 @dataclass(slots=True, kw_only=True)
 class Pace:
-    """How fast requests may follow each other."""
+    """The minimum interval between requests."""
 
     interval: float = 0.0  # seconds
     next: float = 0.0
@@ -30,14 +30,14 @@ class Pace:
 
 @dataclass(slots=True, kw_only=True)
 class Wire:
-    """What one test says and hears."""
+    """The transcript of one test."""
 
     pace: Pace
     timeout: float
     said: list[str] = field(default_factory=list, repr=False)
 
     def note(self, arrow: str, data: bytes) -> None:
-        """Keep `data` for the report of a failure."""
+        """Keep `data` for the failure report."""
         shown = data[:_LONGEST_SHOWN].decode("latin-1").replace("\r\n", "\n")
         more = f"... {len(data)} bytes" if len(data) > _LONGEST_SHOWN else ""
         self.said += [f"{arrow} {line}" for line in f"{shown}{more}".split("\n")]
@@ -45,28 +45,28 @@ class Wire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back."""
+    """A response."""
 
     protocol: str
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
-    seconds: float  # that it took
+    seconds: float  # until it was complete
 
     def header(self, name: str) -> str | None:
-        """Find a header whatever the case of its name."""
+        """Return a header by its case-insensitive name, or None if it is missing."""
         return next((v for n, v in self.headers if n.lower() == name.lower()), None)
 
     @property
     def json(self) -> Any:
-        """What the body says, which must be JSON."""
+        """Return the decoded body, which must be JSON."""
         try:
             return json.loads(self.body)
         except ValueError:
             raise AssertionError(f"expected JSON, seen {self.body[:200]!r}") from None
 
     def __getitem__(self, name: str) -> Any:
-        """Find a member of the body, which must be an object that has it."""
+        """Return a member of the body, which must be an object that has it."""
         plain = self.json
         has_it = isinstance(plain, dict) and name in plain
         assert has_it, f"expected an object with {name}, seen {self.body[:200]!r}"
@@ -74,7 +74,7 @@ class Answer:
 
     @property
     def error(self) -> str:
-        """The sentence of an error, which must be as 8.0j has it."""
+        """Return the message of an error, which must have the format of 8.0j."""
         assert self.header("Content-Type") == "application/json; charset=utf-8"
         text = self["error"]
         assert isinstance(text, str), f"error is text, not {text!r}"
@@ -90,13 +90,13 @@ class Line:
     wire: Wire = field(repr=False)
 
     def write(self, data: bytes) -> None:
-        """Send `data` as it is."""
+        """Send `data` unchanged."""
         self.wire.pace.keep()
         self.wire.note(">", data)
         self.socket.sendall(data)
 
     def read(self, method: str = "GET") -> Answer:
-        """Read one answer to a request of `method`."""
+        """Read one response to a request with `method`."""
         began = time.monotonic()
         response = HTTPResponse(self.socket, method=method)
         try:
@@ -120,9 +120,9 @@ class Line:
         self.wire.note("<", "\r\n".join([*head, "", ""]).encode() + answer.body)
 
     def is_quiet(self, seconds: float) -> bool:
-        """Whether nothing arrives for some `seconds`."""
+        """Return whether nothing arrives for `seconds`."""
         return not select.select([self.socket], [], [], seconds)[0]
 
     def is_ended(self) -> bool:
-        """Whether the other side has closed it."""
+        """Return whether the other side has closed the connection."""
         return not self.socket.recv(1)

@@ -1,4 +1,4 @@
-"""Drivers that run scripts, closed when the test ends."""
+"""Fixture that makes script drivers and closes them when the test ends."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ from forewarn.drivers.script import ScriptDriver
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[MakeDriver]:
-    with ExitStack() as made:
+    with ExitStack() as stack:
 
         def make(
             text: str,
@@ -23,7 +23,7 @@ def run(tmp_path: Path) -> Iterator[MakeDriver]:
         ) -> ScriptDriver:
             path = write_script(tmp_path / "script", text)
             driver = ScriptDriver([str(path)], timeout=timeout, grace=grace, held=held)
-            made.callback(driver.close)
+            stack.callback(driver.close)
             return driver
 
         yield make

@@ -1,4 +1,4 @@
-"""Scripts to run, and the works they are run for."""
+"""Sample scripts, and the work for which they are run."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -10,11 +10,11 @@ from forewarn.drivers.script import ScriptDriver
 from forewarn.ports import Printed, Report, Work
 from forewarn.protocol.types import EventSource, EventType
 
-LONG = 10.0  # seconds; only what is broken needs them
+LONG = 10.0  # seconds; only reached if something is broken
 
 Said = Report | Printed | Sequence[Report]
 
-#: Writes a script, and makes a driver that runs it.
+#: Write a script and make a driver that runs it.
 MakeDriver = Callable[..., ScriptDriver]
 
 
@@ -27,7 +27,7 @@ def a_work(
     reason: str | None = None,
     attempt: int = 1,
 ) -> Work:
-    """Work on `vms`, or on web-0 and web-1."""
+    """Make work on `vms`, by default web-0 and web-1."""
     return Work(
         maintenance="0000ABCD",
         type=type,
@@ -46,7 +46,7 @@ def a_work(
 
 
 def write_script(path: Path, text: str) -> Path:
-    """Write a script in sh, or in what its first line says."""
+    """Write a script for sh, unless its first line names another interpreter."""
     head = "" if text.startswith("#!") else "#!/bin/sh\n"
     path.write_text(head + text)
     path.chmod(0o755)
@@ -54,23 +54,23 @@ def write_script(path: Path, text: str) -> Path:
 
 
 def reports(said: Iterable[Said]) -> list[Report]:
-    """The reports among what was `said`, those that came together one by one."""
-    found: list[Report] = []
-    for each in said:
-        if isinstance(each, Report):
-            found.append(each)
-        elif not isinstance(each, Printed):
-            found += each
-    return found
+    """Return the reports in `said`, with batches flattened."""
+    result: list[Report] = []
+    for item in said:
+        if isinstance(item, Report):
+            result.append(item)
+        elif not isinstance(item, Printed):
+            result += item
+    return result
 
 
 def output(said: Iterable[Said]) -> str:
-    """What was printed."""
-    return "".join(each.text for each in said if isinstance(each, Printed))
+    """Return the printed output."""
+    return "".join(item.text for item in said if isinstance(item, Printed))
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; a dead one that nobody buries does not."""
+    """Return whether a process runs; zombies do not count."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -79,5 +79,5 @@ def is_alive(pid: int) -> bool:
 
 
 def descriptors() -> int:
-    """How many files this process has open."""
+    """Return the number of open files of this process."""
     return len(os.listdir("/proc/self/fd"))

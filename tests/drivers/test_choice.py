@@ -1,4 +1,4 @@
-"""Drivers by name: ours, and those that somebody installed."""
+"""Drivers by name: built-in and installed ones."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -54,7 +54,7 @@ script = shelf_driver:Shelf
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that offers drivers."""
+    """Install a package that offers drivers."""
     (tmp_path / "shelf_driver.py").write_text(MODULE)
     info = tmp_path / "shelf-1.0.dist-info"
     info.mkdir()
@@ -70,26 +70,26 @@ def refusal(name: str, **options: object) -> str:
     return str(refused.value)
 
 
-def test_ours_are_there() -> None:
+def test_built_in_drivers_exist() -> None:
     assert isinstance(make_driver(Choice(name="nothing")), NothingDriver)
     assert isinstance(make_driver(Choice(name="operator")), OperatorDriver)
     script = make_driver(Choice(name="script", command=["sh"]))
     assert isinstance(script, ScriptDriver)
 
 
-def test_those_that_are_installed_are_named_behind_ours() -> None:
-    found = names()
-    assert [*found[:3]] == ["nothing", "operator", "script"]
-    assert "shelf" in found[3:]
-    assert found.count("script") == 1
+def test_installed_drivers_are_named_after_built_in_ones() -> None:
+    known_names = names()
+    assert [*known_names[:3]] == ["nothing", "operator", "script"]
+    assert "shelf" in known_names[3:]
+    assert known_names.count("script") == 1
 
 
-def test_one_that_is_installed_is_made_with_its_options() -> None:
+def test_installed_driver_is_created_with_its_options() -> None:
     driver = make_driver(Choice(name="shelf", options={"path": "/x", "size": 3}))
     assert getattr(driver, "told", None) == ("/x", 3)
 
 
-def test_nobody_takes_the_place_of_ours() -> None:
+def test_installed_driver_cannot_replace_a_built_in_one() -> None:
     driver = make_driver(Choice(name="script", command=["sh"]))
     assert isinstance(driver, ScriptDriver)
 
@@ -105,20 +105,18 @@ def test_nobody_takes_the_place_of_ours() -> None:
         ("unheard-of", "there are nothing, operator, script, dull"),
     ],
 )
-def test_one_that_cannot_be_used_is_refused_with_a_sentence(
-    name: str, words: str
-) -> None:
-    said = refusal(name)
-    assert words in said
-    assert name in said
+def test_unusable_driver_is_refused_with_a_message(name: str, words: str) -> None:
+    message = refusal(name)
+    assert words in message
+    assert name in message
 
 
-def test_an_option_that_a_driver_does_not_know_is_refused() -> None:
+def test_unknown_option_of_a_driver_is_refused() -> None:
     assert "colour" in refusal("shelf", path="/x", colour="red")
 
 
 @pytest.mark.parametrize("name", ["nothing", "operator", "script"])
-def test_ours_take_no_options(name: str) -> None:
+def test_built_in_drivers_take_no_options(name: str) -> None:
     assert "takes no [driver.options]" in refusal(name, size=3)
 
 
@@ -134,14 +132,14 @@ def test_a_driver_is_opened_and_closed() -> None:
     assert getattr(driver, "steps", None) == ["open", "close"]
 
 
-def test_a_driver_that_cannot_be_opened_is_refused_with_a_sentence() -> None:
+def test_driver_that_cannot_be_opened_is_refused_with_a_message() -> None:
     driver = make_driver(Choice(name="locked", options={"path": "/x"}))
     with ExitStack() as cleanup, pytest.raises(CannotStart) as refused:
         open_driver(driver, cleanup)
     assert str(refused.value).endswith("ConnectionError: nobody there")
 
 
-def test_a_driver_that_cannot_be_closed_keeps_nobody(
+def test_driver_that_cannot_be_closed_does_not_stop_the_shutdown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with ExitStack() as cleanup:
@@ -150,7 +148,7 @@ def test_a_driver_that_cannot_be_closed_keeps_nobody(
     assert "it is jammed" in caplog.text
 
 
-def test_a_driver_need_not_be_opened() -> None:
+def test_driver_without_open_is_accepted() -> None:
     driver: Driver = NothingDriver()
     with ExitStack() as cleanup:
         open_driver(driver, cleanup)

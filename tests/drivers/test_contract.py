@@ -1,4 +1,6 @@
-"""What a script is told, and what is made of its end."""
+"""The contract with a script: its input and environment, and the meaning of its
+exit.
+"""
 
 import json
 from collections.abc import Sequence
@@ -16,20 +18,20 @@ SECRETS = {"FOREWARN_TOKEN": "t", "FOREWARN_STORE": "postgresql://u:p@db/x"}
 def judged(
     *told: str, timeout: float = 3600, **ended: object
 ) -> list[Printed | Sequence[Report]]:
-    return [*judge(a_work(), {*told}, Ended(**ended), timeout)]  # type: ignore[arg-type]  # one of its fields
+    return [*judge(a_work(), {*told}, Ended(**ended), timeout)]  # type: ignore[arg-type]  # any fields of Ended
 
 
 def detail(*told: str, timeout: float = 3600, **ended: object) -> str:
-    said = reports(judged(*told, timeout=timeout, **ended))
-    assert all(each.failed for each in said)
-    (text,) = {each.detail for each in said}
+    failures = reports(judged(*told, timeout=timeout, **ended))
+    assert all(report.failed for report in failures)
+    (text,) = {report.detail for report in failures}
     return text
 
 
-# --- what it is told ---------------------------------------------------------
+# --- input and environment ---------------------------------------------------
 
 
-def test_it_reads_all_there_is_to_know() -> None:
+def test_input_has_everything_about_the_work() -> None:
     work = a_work("web-0", host="host-a", reason="smoke", attempt=2)
     assert json.loads(input_of(work)) == {
         "maintenance": "0000ABCD",
@@ -45,12 +47,12 @@ def test_it_reads_all_there_is_to_know() -> None:
     }
 
 
-def test_it_reads_one_line() -> None:
+def test_input_is_one_line() -> None:
     text = input_of(a_work(description="two\nlines"))
     assert text.index("\n") == len(text) - 1
 
 
-def test_its_environment_says_the_same() -> None:
+def test_environment_has_the_same_values() -> None:
     work = a_work("web-0", "web-1", host="host-a", reason="smoke", attempt=2)
     assert environment_of(work, {}) == {
         "FOREWARN_MAINTENANCE": "0000ABCD",
@@ -66,45 +68,45 @@ def test_its_environment_says_the_same() -> None:
     }
 
 
-def test_what_there_is_not_is_empty() -> None:
-    told = environment_of(a_work(), {})
-    assert (told["FOREWARN_HOST"], told["FOREWARN_REASON"]) == ("", "")
+def test_missing_values_are_empty() -> None:
+    environment = environment_of(a_work(), {})
+    assert (environment["FOREWARN_HOST"], environment["FOREWARN_REASON"]) == ("", "")
 
 
-def test_it_inherits_all_but_the_secrets_of_the_service() -> None:
-    told = environment_of(a_work(), {"PATH": "/bin", "LANG": "C", **SECRETS})
-    assert (told["PATH"], told["LANG"]) == ("/bin", "C")
-    assert not SECRETS.keys() & told.keys()
+def test_environment_is_inherited_without_the_secrets_of_the_service() -> None:
+    environment = environment_of(a_work(), {"PATH": "/bin", "LANG": "C", **SECRETS})
+    assert (environment["PATH"], environment["LANG"]) == ("/bin", "C")
+    assert not SECRETS.keys() & environment.keys()
 
 
-def test_names_that_are_too_long_for_a_variable_are_left_out() -> None:
-    told = environment_of(a_work(*(f"vm-{i:0>76}" for i in range(1300))), {})
-    assert "FOREWARN_VMS" not in told
-    assert told["FOREWARN_TYPE"] == "Reboot"
+def test_names_too_long_for_a_variable_are_omitted() -> None:
+    environment = environment_of(a_work(*(f"vm-{i:0>76}" for i in range(1300))), {})
+    assert "FOREWARN_VMS" not in environment
+    assert environment["FOREWARN_TYPE"] == "Reboot"
 
 
-def test_no_variable_has_what_none_can_have() -> None:
-    told = environment_of(a_work(description="a\0b\ud800", reason="\0"), {})
-    assert told["FOREWARN_DESCRIPTION"] == "ab?"
-    assert told["FOREWARN_REASON"] == ""
+def test_characters_invalid_in_a_variable_are_removed() -> None:
+    environment = environment_of(a_work(description="a\0b\ud800", reason="\0"), {})
+    assert environment["FOREWARN_DESCRIPTION"] == "ab?"
+    assert environment["FOREWARN_REASON"] == ""
 
 
-# --- what is made of its end -------------------------------------------------
+# --- exit --------------------------------------------------------------------
 
 
-def test_exit_code_0_without_a_word_is_all_done() -> None:
+def test_exit_code_0_without_reports_means_all_done() -> None:
     assert judged(code=0) == [[Report(vm="web-0"), Report(vm="web-1")]]
 
 
-def test_what_it_printed_comes_before_the_verdict() -> None:
-    assert [type(each) for each in judged(code=0, output="hi\n")] == [Printed, list]
+def test_output_comes_before_the_verdict() -> None:
+    assert [type(item) for item in judged(code=0, output="hi\n")] == [Printed, list]
 
 
-def test_any_other_exit_code_is_all_failed() -> None:
+def test_any_other_exit_code_means_all_failed() -> None:
     assert detail(code=3) == "exit code 3"
 
 
-def test_the_last_line_of_the_output_says_why() -> None:
+def test_last_line_of_the_output_is_the_reason() -> None:
     assert detail(code=1, output="one\n  no disk \n\n") == "exit code 1: no disk"
     assert len(detail(code=1, output="x" * 5000)) < 300
 
@@ -122,7 +124,7 @@ def test_a_signal_is_named(code: int | None, words: str) -> None:
     assert detail(code=code) == words
 
 
-def test_who_reports_some_has_failed_the_others() -> None:
+def test_unreported_vms_fail_once_any_vm_was_reported() -> None:
     (failed,) = reports(judged("web-0", code=0))
     words = "the script ended, with exit code 0, without a word about it"
     assert failed == Report(vm="web-1", failed=True, detail=words)
@@ -131,19 +133,19 @@ def test_who_reports_some_has_failed_the_others() -> None:
     )
 
 
-def test_who_reports_all_has_said_it_all() -> None:
-    said = judged("web-0", "web-1", code=7, output="x")
-    assert (reports(said), output(said)) == ([], "x")
+def test_exit_code_is_ignored_once_all_vms_are_reported() -> None:
+    results = judged("web-0", "web-1", code=7, output="x")
+    assert (reports(results), output(results)) == ([], "x")
 
 
-def test_who_is_late_has_failed_whatever_his_exit_code() -> None:
+def test_timeout_is_a_failure_whatever_the_exit_code() -> None:
     assert detail(code=0, is_late=True, timeout=90) == "took longer than 90 s"
     assert detail(code=-9, is_late=True, timeout=0.5) == "took longer than 0.5 s"
 
 
-def test_who_was_told_to_end_is_not_done_even_with_exit_code_0() -> None:
+def test_halted_script_is_not_done_even_with_exit_code_0() -> None:
     assert detail(code=0, is_halted=True) == "was told to end"
 
 
-def test_what_could_not_be_attended_to_has_failed() -> None:
+def test_script_that_could_not_be_supervised_has_failed() -> None:
     assert detail(error="no such thing") == "no such thing"

@@ -1,4 +1,4 @@
-"""Reports are told from all else that a script prints."""
+"""Output reader: separates reports from everything else that a script prints."""
 
 import json
 import tracemalloc
@@ -17,8 +17,8 @@ def an_ear() -> Ear:
 
 def heard(*chunks: bytes) -> list[dict[str, object]]:
     ear = an_ear()
-    found = [report for chunk in chunks for report in ear.hear(chunk)]
-    return [*found, *ear.end()]
+    reported = [report for chunk in chunks for report in ear.hear(chunk)]
+    return [*reported, *ear.end()]
 
 
 def kept(*chunks: bytes) -> str:
@@ -32,33 +32,33 @@ def kept(*chunks: bytes) -> str:
 # --- reports -----------------------------------------------------------------
 
 
-def test_a_line_of_json_about_a_vm_is_a_report() -> None:
+def test_json_line_about_a_vm_is_a_report() -> None:
     assert heard(DONE) == [{"vm": "web-0", "failed": False, "detail": ""}]
     assert heard(FAILED) == [{"vm": "web-0", "failed": True, "detail": "no disk"}]
 
 
-def test_a_report_is_no_output() -> None:
+def test_report_is_not_kept_as_output() -> None:
     ear = an_ear()
     assert [*ear.hear(b"before\n" + DONE + b"after\n")]
     assert ear.output == "before\nafter\n"
 
 
-def test_a_name_in_another_case_is_that_vm() -> None:
+def test_name_in_another_case_is_that_vm() -> None:
     (report,) = heard(b'{"vm": "WEB-1", "status": "done"}\n')
     assert report["vm"] == "web-1"
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_it_does_not_matter_how_the_bytes_arrive(size: int) -> None:
+def test_reports_are_found_however_the_bytes_arrive(size: int) -> None:
     text = b"one\n" + DONE + b"two\n{" + b'\n  {"vm":"web-1","status":"failed"}  \r\n'
     chunks = [text[i : i + size] for i in range(0, len(text), size)]
     ear = an_ear()
-    found = [report["vm"] for chunk in chunks for report in ear.hear(chunk)]
-    assert found == ["web-0", "web-1"]
+    reported = [report["vm"] for chunk in chunks for report in ear.hear(chunk)]
+    assert reported == ["web-0", "web-1"]
     assert ear.output == "one\ntwo\n{\n"
 
 
-def test_the_last_line_may_lack_its_end() -> None:
+def test_last_line_needs_no_newline() -> None:
     assert len(heard(DONE.rstrip())) == 1
 
 
@@ -82,7 +82,9 @@ def test_the_last_line_may_lack_its_end() -> None:
         b"",
     ],
 )
-def test_what_is_no_report_about_a_vm_of_the_work_is_output(line: bytes) -> None:
+def test_line_that_is_not_a_report_about_a_vm_of_the_work_is_output(
+    line: bytes,
+) -> None:
     assert kept(line + b"\n") == line.decode(errors="replace") + "\n"
 
 
@@ -92,8 +94,11 @@ def test_a_vm_that_is_done_stays_done() -> None:
     assert ear.output == (FAILED + DONE).decode()
 
 
-def test_a_vm_that_failed_may_still_be_done() -> None:
-    assert [each["failed"] for each in heard(FAILED + FAILED + DONE)] == [True, False]
+def test_failed_vm_may_still_become_done() -> None:
+    assert [report["failed"] for report in heard(FAILED + FAILED + DONE)] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +112,7 @@ def test_a_vm_that_failed_may_still_be_done() -> None:
         ("x" * 5000, "x" * LONGEST_DETAIL),
     ],
 )
-def test_a_detail_is_plain_and_short(detail: object, text: str) -> None:
+def test_detail_is_plain_and_short(detail: object, text: str) -> None:
     line = json.dumps({"vm": "web-0", "status": "failed", "detail": detail})
     (report,) = heard(line.encode() + b"\n")
     assert report["detail"] == text
@@ -116,12 +121,12 @@ def test_a_detail_is_plain_and_short(detail: object, text: str) -> None:
 # --- output ------------------------------------------------------------------
 
 
-def test_the_end_of_the_output_is_kept() -> None:
+def test_only_the_end_of_the_output_is_kept() -> None:
     lines = b"".join(b"line %d\n" % number for number in range(100_000))
     assert kept(lines) == lines[-MOST_OUTPUT:].decode()
 
 
-def test_what_came_on_stderr_is_output_where_it_came() -> None:
+def test_stderr_is_kept_in_the_order_it_arrived() -> None:
     ear = an_ear()
     assert not [*ear.hear(b"one\n")]
     ear.overhear(b"two\n" + DONE)
@@ -129,14 +134,14 @@ def test_what_came_on_stderr_is_output_where_it_came() -> None:
     assert ear.output == "one\ntwo\n" + DONE.decode() + "three\n"
 
 
-def test_nonsense_becomes_text() -> None:
+def test_binary_output_becomes_text() -> None:
     text = kept(bytes(range(256)) * 300)
     assert text.isprintable() or set(text) - {"\n", "\t"}
     assert "\0" not in text
     assert "\x1b" not in text
 
 
-def test_a_line_that_is_too_long_is_no_report() -> None:
+def test_line_that_is_too_long_is_not_a_report() -> None:
     long = b'{"vm": "web-0", "status": "done", "detail": "%s"}\n' % (
         b"x" * LONGEST_LINE
     )
@@ -146,7 +151,7 @@ def test_a_line_that_is_too_long_is_no_report() -> None:
     assert len([*ear.hear(DONE)]) == 1
 
 
-def test_the_end_of_a_line_that_is_too_long_is_no_report_either() -> None:
+def test_end_of_a_line_that_is_too_long_is_not_a_report() -> None:
     ear = an_ear()
     assert not [*ear.hear(b"x" * (LONGEST_LINE + 1))]
     assert not [*ear.hear(DONE)]

@@ -1,4 +1,4 @@
-"""The examples do what they say, and the pages show them word for word."""
+"""Examples: they work, and the pages show them word for word."""
 
 import os
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_the_page_shows_the_example_word_for_word(example: str) -> None:
 
 @pytest.fixture
 def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What a virsh that does nothing was asked to do."""
+    """Log the calls of a fake virsh that does nothing."""
     trace = tmp_path / "trace"
     write_script(tmp_path / "virsh", VIRSH.format(trace=trace))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -49,8 +49,8 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", ["libvirt.sh", "libvirt.py"])
 def test_the_script_acts_on_every_vm(trace: Path, name: str) -> None:
     driver = ScriptDriver([str(EXAMPLES / "scripts" / name)], timeout=10)
-    said = reports(driver.carry_out(a_work()))
-    assert [(each.vm, each.failed) for each in said] == [
+    results = reports(driver.carry_out(a_work()))
+    assert [(report.vm, report.failed) for report in results] == [
         ("web-0", False),
         ("web-1", False),
     ]
@@ -65,20 +65,20 @@ def test_a_freeze_of_unknown_duration_ends(trace: Path, name: str) -> None:
     assert trace.read_text() == "suspend web-0\nresume web-0\n"
 
 
-def test_the_script_in_sh_is_all_or_nothing(trace: Path) -> None:
+def test_sh_example_stops_at_the_first_failure(trace: Path) -> None:
     driver = ScriptDriver([str(EXAMPLES / "scripts" / "libvirt.sh")], timeout=10)
-    said = [*driver.carry_out(a_work("broken", "web-1"))]
-    assert {each.detail for each in reports(said)} == {
+    results = [*driver.carry_out(a_work("broken", "web-1"))]
+    assert {report.detail for report in reports(results)} == {
         "exit code 1: error: domain broken is gone"
     }
-    assert output(said).startswith("Reboot, attempt 1: Host server is")
+    assert output(results).startswith("Reboot, attempt 1: Host server is")
     assert trace.read_text() == "reset broken\n"
 
 
-def test_the_script_in_python_goes_on_after_a_failure(trace: Path) -> None:
+def test_python_example_continues_after_a_failure(trace: Path) -> None:
     driver = ScriptDriver([str(EXAMPLES / "scripts" / "libvirt.py")], timeout=10)
-    said = reports(driver.carry_out(a_work("broken", "web-1")))
-    assert said == [
+    results = reports(driver.carry_out(a_work("broken", "web-1")))
+    assert results == [
         Report(vm="broken", failed=True, detail="error: domain broken is gone"),
         Report(vm="web-1"),
     ]

@@ -1,7 +1,7 @@
-"""The scripts for Proxmox and OpenStack, with commands that stand in for the real ones.
+"""Example scripts for Proxmox and OpenStack, run with fake commands.
 
-A stand-in writes down how it was called, and keeps the state of each VM in a file named
-after its host and itself.
+A fake command logs its arguments and keeps the state of each VM in a file named after
+the host and the VM.
 """
 
 import os
@@ -62,18 +62,18 @@ esac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
-    """A script, and what the stand-ins for its commands keep."""
+    """An example script and the state kept by its fake commands."""
 
     script: Path
     folder: Path
-    running: str  # how the state of a VM that runs is called here
+    running: str  # the state of a running VM, as this platform names it
 
     def keeps(self, host: str, vm: str, state: str | None = None) -> None:
-        """Let `vm` be on `host`, running or in another `state`."""
+        """Put `vm` on `host`, running or in another `state`."""
         (self.folder / f"{host}.{vm}").write_text((state or self.running) + "\n")
 
     def state(self, host: str, vm: str) -> str | None:
-        """Tell how `vm` is; None: it is not on `host`."""
+        """Return the state of `vm`, or None if it is not on `host`."""
         file = self.folder / f"{host}.{vm}"
         return file.read_text().strip() if file.exists() else None
 
@@ -85,7 +85,7 @@ class Cloud:
         duration: int = 0,
         attempt: int = 1,
     ) -> Sequence[Report]:
-        """Run the script for `vms`, which forewarn takes to be on node-a."""
+        """Run the script for `vms`, which forewarn believes to be on node-a."""
         named = [
             VM(
                 name=f"web-{vm}",
@@ -102,7 +102,7 @@ class Cloud:
 
     @property
     def orders(self) -> list[str]:
-        """How the commands were called, save for those that only look."""
+        """Return the logged commands, without those that only read."""
         trace = self.folder / "trace"
         return trace.read_text().splitlines() if trace.exists() else []
 
@@ -125,17 +125,17 @@ def openstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cloud:
 
 @pytest.fixture(params=["proxmox", "openstack"])
 def cloud(request: pytest.FixtureRequest) -> Cloud:
-    """Stand for both."""
-    made = request.getfixturevalue(request.param)
-    assert isinstance(made, Cloud)
-    return made
+    """Run the test with both platforms."""
+    platform = request.getfixturevalue(request.param)
+    assert isinstance(platform, Cloud)
+    return platform
 
 
 def all_done(said: Sequence[Report]) -> bool:
-    return bool(said) and not any(each.failed for each in said)
+    return bool(said) and not any(report.failed for report in said)
 
 
-# --- how the commands are called ---------------------------------------------
+# --- arguments of the commands -----------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def all_done(said: Sequence[Report]) -> bool:
         (EventType.TERMINATE, ["stop 100", "destroy 100 --purge 1"]),
     ],
 )
-def test_proxmox_is_told_what_the_type_means(
+def test_proxmox_commands_match_the_event_type(
     proxmox: Cloud, type: EventType, orders: Sequence[str]
 ) -> None:
     proxmox.keeps("node-a", "100")
     assert all_done(proxmox.carry_out(type, "100"))
-    assert proxmox.orders == [f"node-a: qm {each}" for each in orders]
+    assert proxmox.orders == [f"node-a: qm {order}" for order in orders]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_proxmox_is_told_what_the_type_means(
         (EventType.TERMINATE, ["delete --wait s0"]),
     ],
 )
-def test_openstack_is_told_what_the_type_means(
+def test_openstack_commands_match_the_event_type(
     openstack: Cloud, type: EventType, orders: Sequence[str]
 ) -> None:
     openstack.keeps("node-a", "s0")
@@ -174,17 +174,19 @@ def test_openstack_is_told_what_the_type_means(
     assert openstack.orders == orders
 
 
-# --- both --------------------------------------------------------------------
+# --- both platforms ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("type", EventType)
-def test_what_was_done_before_is_done(cloud: Cloud, type: EventType) -> None:
+def test_second_attempt_succeeds_when_all_was_done(
+    cloud: Cloud, type: EventType
+) -> None:
     cloud.keeps("node-a", "100")
     assert all_done(cloud.carry_out(type, "100"))
     assert all_done(cloud.carry_out(type, "100", attempt=2))
 
 
-def test_a_freeze_pauses_all_together(cloud: Cloud) -> None:
+def test_freeze_pauses_all_vms_together(cloud: Cloud) -> None:
     for vm in ("100", "101"):
         cloud.keeps("node-a", vm)
     assert all_done(cloud.carry_out(EventType.FREEZE, "100", "101"))
@@ -193,23 +195,23 @@ def test_a_freeze_pauses_all_together(cloud: Cloud) -> None:
     assert len(set(verbs[:2])) == len(set(verbs[2:])) == 1
 
 
-def test_a_freeze_that_takes_too_long_is_ended_and_the_vm_runs(cloud: Cloud) -> None:
+def test_freeze_that_takes_too_long_is_ended_and_the_vm_runs(cloud: Cloud) -> None:
     cloud.keeps("node-a", "100")
-    (cloud.folder / "slow").touch()  # what resumes it outlives the script
-    (said,) = cloud.carry_out(EventType.FREEZE, "100", duration=60, timeout=1)
-    assert said.detail == "took longer than 1 s"
+    (cloud.folder / "slow").touch()  # the resume command outlives the script
+    (failure,) = cloud.carry_out(EventType.FREEZE, "100", duration=60, timeout=1)
+    assert failure.detail == "took longer than 1 s"
     until(lambda: cloud.state("node-a", "100") == cloud.running)
     assert len(cloud.orders) == 2
 
 
-def test_if_one_cannot_be_paused_the_others_go_on(cloud: Cloud) -> None:
+def test_vms_resume_if_one_cannot_be_paused(cloud: Cloud) -> None:
     cloud.keeps("node-a", "100")
-    said = cloud.carry_out(EventType.FREEZE, "100", "101", duration=60)
-    assert [each.failed for each in said] == [True, True]
+    results = cloud.carry_out(EventType.FREEZE, "100", "101", duration=60)
+    assert [report.failed for report in results] == [True, True]
     until(lambda: cloud.state("node-a", "100") == cloud.running)
 
 
-def test_what_was_paused_before_the_first_attempt_stays_paused(cloud: Cloud) -> None:
+def test_vm_paused_before_the_first_attempt_stays_paused(cloud: Cloud) -> None:
     paused = {"running": "paused", "ACTIVE": "PAUSED"}[cloud.running]
     cloud.keeps("node-a", "100", paused)
     assert all_done(cloud.carry_out(EventType.FREEZE, "100"))
@@ -219,14 +221,14 @@ def test_what_was_paused_before_the_first_attempt_stays_paused(cloud: Cloud) -> 
 
 
 @pytest.mark.parametrize("type", sorted({*EventType} - {EventType.TERMINATE}))
-def test_what_was_off_stays_off(cloud: Cloud, type: EventType) -> None:
+def test_stopped_vm_stays_stopped(cloud: Cloud, type: EventType) -> None:
     off = {"running": "stopped", "ACTIVE": "SHUTOFF"}[cloud.running]
     cloud.keeps("node-a", "100", off)
     assert all_done(cloud.carry_out(type, "100"))
     assert cloud.state("node-a", "100") == off
 
 
-def test_a_redeploy_moves_vms_to_the_target_and_tells_where_they_are(
+def test_redeploy_moves_vms_to_the_target_and_reports_where_they_are(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tell = write_script(cloud.folder / "tell", f"echo $@ >>{cloud.folder}/told")
@@ -241,21 +243,21 @@ def test_a_redeploy_moves_vms_to_the_target_and_tells_where_they_are(
     assert (cloud.folder / "told").read_text() == "web-100 node-b\n" * 2
 
 
-def test_a_failure_is_told_in_the_command_s_words_and_keeps_no_other(
+def test_failure_shows_the_message_of_the_command_and_stops_no_other_vm(
     cloud: Cloud,
 ) -> None:
     cloud.keeps("node-a", "100")
     (cloud.folder / "refuse-delete").touch()
     (cloud.folder / "refuse-destroy").touch()
-    said = cloud.carry_out(EventType.TERMINATE, "100", "101")
-    assert [each.failed for each in said] == [True, False]
-    assert said[0].detail.startswith('cannot "de')
+    results = cloud.carry_out(EventType.TERMINATE, "100", "101")
+    assert [report.failed for report in results] == [True, False]
+    assert results[0].detail.startswith('cannot "de')
 
 
-def test_a_migration_that_leaves_the_server_where_it_was_has_failed(
+def test_migration_that_leaves_the_server_where_it_was_has_failed(
     openstack: Cloud,
 ) -> None:
     openstack.keeps("node-a", "s0")
     (openstack.folder / "stays").touch()
-    (said,) = openstack.carry_out(EventType.REDEPLOY, "s0")
-    assert said.detail.startswith("it is still on node-a")
+    (failure,) = openstack.carry_out(EventType.REDEPLOY, "s0")
+    assert failure.detail.startswith("it is still on node-a")

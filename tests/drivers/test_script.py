@@ -1,4 +1,4 @@
-"""Real scripts: what they are told, and what is made of what they say."""
+"""Script driver with real scripts: input, exit codes, reports and output."""
 
 import json
 import os
@@ -24,27 +24,27 @@ DONE = [Report(vm="web-0"), Report(vm="web-1")]
 
 
 def failed(run: MakeDriver, text: str) -> str:
-    """Run a script that fails on all VMs; answer why."""
-    said = reports(run(text).carry_out(a_work()))
-    assert [(each.vm, each.failed) for each in said] == [
+    """Run a script that fails on all VMs and return the reason."""
+    failures = reports(run(text).carry_out(a_work()))
+    assert [(report.vm, report.failed) for report in failures] == [
         ("web-0", True),
         ("web-1", True),
     ]
-    (detail,) = {each.detail for each in said}
+    (detail,) = {report.detail for report in failures}
     return detail
 
 
-# --- what it is told ---------------------------------------------------------
+# --- input and environment ---------------------------------------------------
 
 
-def test_it_reads_the_work(run: MakeDriver) -> None:
+def test_script_reads_the_work(run: MakeDriver) -> None:
     text = output(run("cat").carry_out(a_work(host="host-a")))
-    told = json.loads(text)
-    assert [vm["name"] for vm in told["vms"]] == ["web-0", "web-1"]
-    assert (told["type"], told["host"]) == ("Reboot", "host-a")
+    work = json.loads(text)
+    assert [vm["name"] for vm in work["vms"]] == ["web-0", "web-1"]
+    assert (work["type"], work["host"]) == ("Reboot", "host-a")
 
 
-def test_its_environment_tells_the_work_and_no_secret(
+def test_environment_has_the_work_and_no_secret(
     run: MakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREWARN_TOKEN", "hush")
@@ -55,23 +55,25 @@ def test_its_environment_tells_the_work_and_no_secret(
     assert "hush" not in text
 
 
-def test_its_arguments_are_those_of_the_command(tmp_path: Path) -> None:
+def test_arguments_are_those_of_the_command(tmp_path: Path) -> None:
     path = write_script(tmp_path / "script", 'printf "%s\\n" "$@"')
     driver = ScriptDriver([str(path), "two words", ""])
     assert output(driver.carry_out(a_work())) == "two words\n\n"
 
 
-def test_who_does_not_read_misses_nothing(run: MakeDriver) -> None:
+def test_script_need_not_read_its_input(run: MakeDriver) -> None:
     assert reports(run("exec <&-; exit 0").carry_out(a_work())) == DONE
 
 
 @pytest.mark.parametrize("text", ["exit 0", "cat >/dev/null", "cat"])
-def test_a_thousand_vms_are_more_than_a_pipe_holds(run: MakeDriver, text: str) -> None:
+def test_input_larger_than_a_pipe_is_passed(run: MakeDriver, text: str) -> None:
     work = a_work(*(f"vm-{number:0>70}" for number in range(1000)))
     assert len(reports(run(text).carry_out(work))) == 1000
 
 
-def test_it_inherits_no_file_of_the_service(run: MakeDriver, tmp_path: Path) -> None:
+def test_script_inherits_no_open_file_of_the_service(
+    run: MakeDriver, tmp_path: Path
+) -> None:
     with (tmp_path / "secret").open("w") as file:
         os.set_inheritable(file.fileno(), True)
         text = output(run("ls -l /proc/self/fd").carry_out(a_work()))
@@ -80,40 +82,38 @@ def test_it_inherits_no_file_of_the_service(run: MakeDriver, tmp_path: Path) -> 
     assert text.count("pipe:") == 3
 
 
-def test_its_signals_are_as_usual(run: MakeDriver) -> None:
+def test_script_has_default_signal_handling(run: MakeDriver) -> None:
     text = "#!/usr/bin/env python3\nprint(open('/proc/self/status').read())"
-    told = output(run(text).carry_out(a_work()))
-    (ignored,) = (line for line in told.splitlines() if line.startswith("SigIgn"))
-    python = (1 << 12) | (1 << 24)  # PIPE and XFSZ, which Python itself ignores
+    status = output(run(text).carry_out(a_work()))
+    (ignored,) = (line for line in status.splitlines() if line.startswith("SigIgn"))
+    python = (1 << 12) | (1 << 24)  # SIGPIPE and SIGXFSZ, which Python itself ignores
     assert int(ignored.split()[1], 16) & ~python == 0
 
 
-# --- its exit code -----------------------------------------------------------
+# --- exit code ---------------------------------------------------------------
 
 
-def test_exit_code_0_is_all_done(run: MakeDriver) -> None:
+def test_exit_code_0_means_all_done(run: MakeDriver) -> None:
     assert reports(run("exit 0").carry_out(a_work())) == DONE
 
 
-def test_another_exit_code_is_all_failed(run: MakeDriver) -> None:
+def test_another_exit_code_means_all_failed(run: MakeDriver) -> None:
     assert failed(run, "echo no disk >&2; exit 3") == "exit code 3: no disk"
 
 
-def test_a_signal_is_all_failed(run: MakeDriver) -> None:
+def test_signal_means_all_failed(run: MakeDriver) -> None:
     assert failed(run, "kill -KILL $$") == "ended by signal 9 (KILL)"
 
 
-def test_a_file_without_a_first_line_is_no_program(tmp_path: Path) -> None:
+def test_file_without_a_shebang_is_not_a_program(tmp_path: Path) -> None:
     path = tmp_path / "script"
     path.write_bytes(b"\0\1\2")
     path.chmod(0o755)
-    (said,) = reports(ScriptDriver([str(path)]).carry_out(a_work("web-0")))
-    assert said.detail == "the command cannot be started: Exec format error"
+    (failure,) = reports(ScriptDriver([str(path)]).carry_out(a_work("web-0")))
+    assert failure.detail == "the command cannot be started: Exec format error"
 
 
-def test_a_script_that_went_missing_is_run_when_it_is_back(
-    run: MakeDriver, tmp_path: Path
-) -> None:
+def test_missing_script_is_run_once_it_is_back(run: MakeDriver, tmp_path: Path) -> None:
     driver = run("exit 0")
     driver.open()
     (tmp_path / "script").rename(tmp_path / "gone")
@@ -124,24 +124,24 @@ def test_a_script_that_went_missing_is_run_when_it_is_back(
     assert reports(driver.carry_out(a_work())) == DONE
 
 
-# --- its reports -------------------------------------------------------------
+# --- reports -----------------------------------------------------------------
 
 REPORT = """echo '{"vm": "%s", "status": "%s", "detail": "%s"}'\n"""
 
 
-def test_reports_are_told_while_it_runs(run: MakeDriver, tmp_path: Path) -> None:
+def test_reports_arrive_while_the_script_runs(run: MakeDriver, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     text = REPORT % ("WEB-1", "done", "ok") + f"read line <{gate}; exit 0\n"
-    said = run(text).carry_out(a_work())
-    assert next(iter(said)) == [Report(vm="web-1", detail="ok")]
-    gate.write_text("go on\n")  # it waits for a reader, which proves that it runs
-    (other,) = reports(said)
+    results = run(text).carry_out(a_work())
+    assert next(iter(results)) == [Report(vm="web-1", detail="ok")]
+    gate.write_text("go on\n")  # blocks without a reader, so the script still runs
+    (other,) = reports(results)
     assert (other.vm, other.failed) == ("web-0", True)
     assert "without a word" in other.detail
 
 
-def test_what_is_done_stays_done_whatever_the_exit_code(run: MakeDriver) -> None:
+def test_reported_vm_stays_done_whatever_the_exit_code(run: MakeDriver) -> None:
     text = REPORT % ("web-0", "done", "") + REPORT % ("web-1", "failed", "x") + "exit 9"
     assert reports(run(text).carry_out(a_work())) == [
         Report(vm="web-0"),
@@ -149,19 +149,19 @@ def test_what_is_done_stays_done_whatever_the_exit_code(run: MakeDriver) -> None
     ]
 
 
-def test_a_report_on_another_vm_is_output(run: MakeDriver) -> None:
-    said = [*run(REPORT % ("db-0", "done", "")).carry_out(a_work())]
-    assert reports(said) == DONE
-    assert '"db-0"' in output(said)
+def test_report_on_another_vm_is_output(run: MakeDriver) -> None:
+    results = [*run(REPORT % ("db-0", "done", "")).carry_out(a_work())]
+    assert reports(results) == DONE
+    assert '"db-0"' in output(results)
 
 
-# --- its output --------------------------------------------------------------
+# --- output ------------------------------------------------------------------
 
 
-def test_its_output_comes_before_the_verdict(run: MakeDriver) -> None:
-    said = [*run("echo one; echo two >&2").carry_out(a_work())]
-    assert [type(each) for each in said] == [Printed, list]
-    assert sorted(output(said).split()) == ["one", "two"]
+def test_output_comes_before_the_verdict(run: MakeDriver) -> None:
+    results = [*run("echo one; echo two >&2").carry_out(a_work())]
+    assert [type(item) for item in results] == [Printed, list]
+    assert sorted(output(results).split()) == ["one", "two"]
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_its_output_comes_before_the_verdict(run: MakeDriver) -> None:
     ],
     ids=["one line", "many lines", "stderr", "nonsense", "more of it", "nearly"],
 )
-def test_a_flood_is_cut_to_its_end(run: MakeDriver, text: str) -> None:
-    said = [*run(f"{text}; echo; echo the end").carry_out(a_work())]
-    assert reports(said) == DONE
-    assert output(said).endswith("\nthe end\n")
-    assert len(output(said)) <= MOST_OUTPUT
+def test_only_the_end_of_a_flood_is_kept(run: MakeDriver, text: str) -> None:
+    results = [*run(f"{text}; echo; echo the end").carry_out(a_work())]
+    assert reports(results) == DONE
+    assert output(results).endswith("\nthe end\n")
+    assert len(output(results)) <= MOST_OUTPUT
 
 
-def test_what_is_in_the_pipe_when_it_ends_is_heard(run: MakeDriver) -> None:
+def test_output_left_in_the_pipe_at_exit_is_read(run: MakeDriver) -> None:
     text = (
         "#!/usr/bin/env python3\n"
         "import fcntl, os\n"
@@ -193,30 +193,35 @@ def test_what_is_in_the_pipe_when_it_ends_is_heard(run: MakeDriver) -> None:
     assert output(run(text).carry_out(a_work())).endswith("x\nthe end\n")
 
 
-# --- many --------------------------------------------------------------------
+# --- several calls -----------------------------------------------------------
 
 
-def test_calls_run_beside_each_other(run: MakeDriver, tmp_path: Path) -> None:
-    """Each waits for the other: one after the other they would never end."""
+def test_calls_run_in_parallel(run: MakeDriver, tmp_path: Path) -> None:
+    """Make each script wait for the other, so that sequential runs would never end."""
     for name in ("web-0", "web-1"):
         os.mkfifo(tmp_path / name)
     text = (
         f"cd {tmp_path}\n"
         "case $FOREWARN_VMS in web-0) : >web-0; : <web-1;; *) : <web-0; : >web-1;; esac"
     )
-    driver, said = run(text), list[Report]()
+    driver, results = run(text), list[Report]()
     threads = [
-        Thread(target=lambda vm=vm: said.extend(reports(driver.carry_out(a_work(vm)))))
+        Thread(
+            target=lambda vm=vm: results.extend(reports(driver.carry_out(a_work(vm))))
+        )
         for vm in ("web-0", "web-1")
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(LONG)
-    assert sorted(each.vm for each in said if not each.failed) == ["web-0", "web-1"]
+    assert sorted(report.vm for report in results if not report.failed) == [
+        "web-0",
+        "web-1",
+    ]
 
 
-def test_nothing_is_left_open(run: MakeDriver) -> None:
+def test_no_file_is_left_open(run: MakeDriver) -> None:
     driver = run("exit 0")
     reports(driver.carry_out(a_work()))
     before = descriptors()

@@ -12,7 +12,7 @@ from forewarn.ports import Report
 
 MANY = [f"vm-{number:04}" for number in range(600)]
 
-#: Reports on all VMs at length, more than two pipes hold.
+#: Writes long reports on all VMs, more than two pipes hold.
 AT_LENGTH = """#!/usr/bin/env python3
 import json, os, signal, sys, time
 for vm in json.load(sys.stdin)["vms"]:
@@ -22,7 +22,7 @@ for vm in json.load(sys.stdin)["vms"]:
 
 
 def tell_pid(pipe: Path) -> str:
-    """Lines that let a script wait for a reader, and tell which process it is."""
+    """Return lines that make a script wait for a reader and write its process id."""
     return f'with open("{pipe}", "w") as file:\n    file.write(str(os.getpid()))\n'
 
 
@@ -34,7 +34,7 @@ def pipe(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def few_files() -> Iterator[int]:
-    """Let no process that is begun here have more than so many files."""
+    """Limit the number of open files for processes started here."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
     try:
@@ -49,33 +49,33 @@ def test_more_processes_than_can_be_watched_are_ended(
     text = f"""for each in $(seq {2 * few_files}); do
         sleep 30 & echo $! >>{tmp_path}/pids
     done"""
-    said = reports(run(text).carry_out(a_work("web-0")))
-    assert said == [Report(vm="web-0")]
-    left = [int(each) for each in (tmp_path / "pids").read_text().split()]
+    results = reports(run(text).carry_out(a_work("web-0")))
+    assert results == [Report(vm="web-0")]
+    left = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(left) == 2 * few_files
-    assert not [each for each in left if is_alive(each)]
+    assert not [pid for pid in left if is_alive(pid)]
 
 
-def test_an_attendant_that_is_killed_in_the_middle_of_a_word_leaves_nothing_behind(
+def test_supervisor_killed_in_the_middle_of_a_report_leaves_nothing_behind(
     run: MakeDriver, pipe: Path
 ) -> None:
     kill = "os.kill(os.getppid(), signal.SIGKILL)"
     text = f"{AT_LENGTH}{kill}\n{tell_pid(pipe)}time.sleep({LONG})\n"
-    said = run(text).carry_out(a_work(*MANY))
-    first = next(said)
-    pid = int(pipe.read_text())  # by now, more was said than the pipe holds
-    rest = reports([first, *said])
-    assert {each.vm for each in rest} == {*MANY}
+    results = run(text).carry_out(a_work(*MANY))
+    first = next(results)
+    pid = int(pipe.read_text())  # by now, more was written than the pipe holds
+    rest = reports([first, *results])
+    assert {report.vm for report in rest} == {*MANY}
     assert rest[-1].detail == "its attendant was killed"
     assert not is_alive(pid)
 
 
-def test_reports_that_come_together_are_told_together(
+def test_reports_that_arrive_together_are_passed_on_together(
     run: MakeDriver, pipe: Path
 ) -> None:
-    said = run(AT_LENGTH + tell_pid(pipe)).carry_out(a_work(*MANY))
-    first = next(said)
-    pipe.read_text()  # by now, all is said
-    rest = [*said]
+    results = run(AT_LENGTH + tell_pid(pipe)).carry_out(a_work(*MANY))
+    first = next(results)
+    pipe.read_text()  # by now the script has written everything
+    rest = [*results]
     assert len(reports([first, *rest])) == len(MANY)
     assert len(rest) < len(MANY) / 4

@@ -1,4 +1,7 @@
-"""Nothing of a script runs on: not after its time, nor after its end, nor ours."""
+"""Termination of scripts: on timeout, at their end, and when the service stops.
+
+No process of a script survives any of these.
+"""
 
 import fcntl
 import os
@@ -30,7 +33,7 @@ FOR_LONG = "exec sleep 30\n"
 
 
 class Call:
-    """A call of the driver in a thread of its own."""
+    """A call of the driver in its own thread."""
 
     def __init__(self, said: Iterator[Said]) -> None:
         self.said: list[Said] = []
@@ -43,33 +46,33 @@ class Call:
         return self.said
 
     def detail(self) -> str:
-        (detail,) = {each.detail for each in reports(self.end()) if each.failed}
+        (detail,) = {report.detail for report in reports(self.end()) if report.failed}
         return detail
 
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:
-    """Where a script says that it runs, and as which process."""
+    """Make a pipe to which a script writes its process id once it runs."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     return path
 
 
 def pids(pipe: Path, count: int = 1) -> list[int]:
-    """Wait for `count` lines, each the number of a process."""
+    """Wait for `count` lines, each with a process id."""
     with pipe.open() as lines:
         return [int(lines.readline()) for _ in range(count)]
 
 
-# --- its time ----------------------------------------------------------------
+# --- timeout -----------------------------------------------------------------
 
 
-def test_a_script_that_hangs_is_ended_after_its_time(run: MakeDriver) -> None:
-    said = reports(run(FOR_LONG, timeout=0.2).carry_out(a_work()))
-    assert {each.detail for each in said} == {"took longer than 0.2 s"}
+def test_hanging_script_is_ended_after_its_timeout(run: MakeDriver) -> None:
+    failures = reports(run(FOR_LONG, timeout=0.2).carry_out(a_work()))
+    assert {report.detail for report in failures} == {"took longer than 0.2 s"}
 
 
-def test_who_does_not_heed_is_killed_after_the_grace(
+def test_script_that_ignores_term_is_killed_after_the_grace_period(
     run: MakeDriver, pipe: Path
 ) -> None:
     text = f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done"
@@ -79,25 +82,25 @@ def test_who_does_not_heed_is_killed_after_the_grace(
     assert not is_alive(pid)
 
 
-def test_what_was_reported_in_time_counts(run: MakeDriver) -> None:
+def test_reports_before_the_timeout_count(run: MakeDriver) -> None:
     text = """echo '{"vm": "web-0", "status": "done"}'\n""" + FOR_LONG
     done, late = reports(run(text, timeout=0.3).carry_out(a_work()))
     assert done == Report(vm="web-0")
     assert late == Report(vm="web-1", failed=True, detail="took longer than 0.3 s")
 
 
-def test_what_it_says_when_it_is_told_to_end_counts(run: MakeDriver) -> None:
+def test_output_after_the_request_to_end_counts(run: MakeDriver) -> None:
     text = "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done"
-    said = [*run(text, timeout=0.2, grace=5).carry_out(a_work())]
-    assert "bye\n" in output(said)
+    results = [*run(text, timeout=0.2, grace=5).carry_out(a_work())]
+    assert "bye\n" in output(results)
 
 
-def test_without_a_timeout_it_takes_the_time_it_needs(run: MakeDriver) -> None:
-    said = reports(run("sleep 0.3", timeout=0).carry_out(a_work()))
-    assert not any(each.failed for each in said)
+def test_script_without_a_timeout_runs_to_its_end(run: MakeDriver) -> None:
+    results = reports(run("sleep 0.3", timeout=0).carry_out(a_work()))
+    assert not any(report.failed for report in results)
 
 
-# --- nobody wants it any more ------------------------------------------------
+# --- halt and close ----------------------------------------------------------
 
 
 def test_a_halt_ends_the_script(run: MakeDriver, pipe: Path) -> None:
@@ -109,7 +112,7 @@ def test_a_halt_ends_the_script(run: MakeDriver, pipe: Path) -> None:
     assert not is_alive(pid)
 
 
-def test_an_end_that_was_ordered_is_no_success(run: MakeDriver, pipe: Path) -> None:
+def test_exit_code_0_after_a_halt_is_a_failure(run: MakeDriver, pipe: Path) -> None:
     text = f"trap 'exit 0' TERM; echo $$ >{pipe}; while :; do sleep 0.05; done"
     work = a_work()
     call = Call(run(text).carry_out(work))
@@ -118,9 +121,7 @@ def test_an_end_that_was_ordered_is_no_success(run: MakeDriver, pipe: Path) -> N
     assert call.detail() == "was told to end"
 
 
-def test_what_a_terminal_tells_the_service_is_not_for_the_script(
-    run: MakeDriver, pipe: Path
-) -> None:
+def test_script_has_its_own_session(run: MakeDriver, pipe: Path) -> None:
     work = a_work()
     call = Call(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
     (pid,) = pids(pipe)
@@ -129,14 +130,14 @@ def test_what_a_terminal_tells_the_service_is_not_for_the_script(
     call.end()
 
 
-def test_after_a_halt_nothing_is_begun(run: MakeDriver, tmp_path: Path) -> None:
+def test_nothing_starts_after_a_halt(run: MakeDriver, tmp_path: Path) -> None:
     work = a_work()
     work.halt.set()
     assert not [*run(f"touch {tmp_path}/trace").carry_out(work)]
     assert not (tmp_path / "trace").exists()
 
 
-def test_close_kills_what_does_not_heed(run: MakeDriver, pipe: Path) -> None:
+def test_close_kills_a_script_that_ignores_term(run: MakeDriver, pipe: Path) -> None:
     work = a_work()
     driver = run(f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done", grace=30)
     call = Call(driver.carry_out(work))
@@ -147,7 +148,7 @@ def test_close_kills_what_does_not_heed(run: MakeDriver, pipe: Path) -> None:
     call.end()
 
 
-# --- what it leaves behind ---------------------------------------------------
+# --- leftover processes ------------------------------------------------------
 
 CHILDREN = {
     "a child": "sleep 30 &",
@@ -158,37 +159,35 @@ CHILDREN = {
 
 
 @pytest.mark.parametrize("child", CHILDREN)
-def test_what_the_script_leaves_behind_is_ended(
-    run: MakeDriver, pipe: Path, child: str
-) -> None:
+def test_leftover_children_are_ended(run: MakeDriver, pipe: Path, child: str) -> None:
     text = f"exec 3>{pipe}\n{CHILDREN[child]}\necho $! >&3\nexit 0"
     call = Call(run(text).carry_out(a_work()))
     left = pids(pipe)
-    assert not any(each.failed for each in reports(call.end()))
+    assert not any(report.failed for report in reports(call.end()))
     assert not any(is_alive(pid) for pid in left)
 
 
-def test_grandchildren_are_ended_too(run: MakeDriver, pipe: Path) -> None:
+def test_grandchildren_are_ended(run: MakeDriver, pipe: Path) -> None:
     call = Call(run(f"(sleep 30 & echo $! >{pipe})").carry_out(a_work()))
     left = pids(pipe)
-    assert not any(each.failed for each in reports(call.end()))
+    assert not any(report.failed for report in reports(call.end()))
     assert not any(is_alive(pid) for pid in left)
 
 
-def test_what_made_a_session_of_its_own_lives_on(run: MakeDriver, pipe: Path) -> None:
+def test_process_in_its_own_session_survives(run: MakeDriver, pipe: Path) -> None:
     text = f"setsid sh -c 'echo $$ >{pipe}; exec sleep 30' &\nread line <{pipe}.go"
     os.mkfifo(f"{pipe}.go")
     call = Call(run(text).carry_out(a_work()))
     (daemon,) = pids(pipe)
     try:
         Path(f"{pipe}.go").write_text("\n")
-        assert not any(each.failed for each in reports(call.end()))
+        assert not any(report.failed for report in reports(call.end()))
         assert is_alive(daemon)
     finally:
         os.kill(daemon, signal.SIGKILL)
 
 
-def test_a_daemon_that_floods_the_output_does_not_keep_the_call(
+def test_daemon_that_floods_the_output_does_not_block_the_call(
     run: MakeDriver, pipe: Path
 ) -> None:
     text = f"setsid sh -c 'echo $$ >{pipe}; exec yes' &\nread line <{pipe}.go"
@@ -197,13 +196,13 @@ def test_a_daemon_that_floods_the_output_does_not_keep_the_call(
     (daemon,) = pids(pipe)
     try:
         Path(f"{pipe}.go").write_text("\n")
-        assert not any(each.failed for each in reports(call.end()))
+        assert not any(report.failed for report in reports(call.end()))
     finally:
-        with suppress(ProcessLookupError):  # nobody reads what it writes
+        with suppress(ProcessLookupError):  # already dead: nothing reads its output
             os.kill(daemon, signal.SIGKILL)
 
 
-def test_a_script_that_closes_its_output_is_still_attended_to(
+def test_script_that_closes_its_output_is_still_supervised(
     run: MakeDriver, pipe: Path
 ) -> None:
     text = f"exec >&- 2>&- 3>{pipe}; echo $$ >&3; exec sleep 30"
@@ -213,30 +212,30 @@ def test_a_script_that_closes_its_output_is_still_attended_to(
     assert not is_alive(pid)
 
 
-# --- the attendant -----------------------------------------------------------
+# --- supervisor --------------------------------------------------------------
 
 
-def test_a_script_whose_attendant_is_killed_is_ended(
+def test_script_whose_supervisor_is_killed_is_ended(
     run: MakeDriver, pipe: Path
 ) -> None:
     call = Call(run(f"echo $$ $PPID >{pipe}\n{FOR_LONG}").carry_out(a_work()))
     with pipe.open() as line:
-        pid, attendant = map(int, line.readline().split())
-    os.kill(attendant, signal.SIGKILL)
+        pid, supervisor = map(int, line.readline().split())
+    os.kill(supervisor, signal.SIGKILL)
     assert call.detail() == "its attendant was killed"
     assert not is_alive(pid)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_an_attendant_leaves_signals_to_the_service(
+def test_supervisor_ignores_signals_meant_for_the_service(
     run: MakeDriver, pipe: Path, number: signal.Signals
 ) -> None:
     call = Call(run(f"echo $PPID >{pipe}; read line <{pipe}.go").carry_out(a_work()))
     os.mkfifo(f"{pipe}.go")
-    (attendant,) = pids(pipe)
-    os.kill(attendant, number)
+    (supervisor,) = pids(pipe)
+    os.kill(supervisor, number)
     Path(f"{pipe}.go").write_text("\n")
-    assert not any(each.failed for each in reports(call.end()))
+    assert not any(report.failed for report in reports(call.end()))
 
 
 SERVICE = """\
@@ -250,13 +249,13 @@ print([*driver.carry_out(a_work())])
 
 
 def a_service(script: Path, held: Path) -> "subprocess.Popen[bytes]":
-    """A process that runs `script`, to be killed."""
+    """Start a process that runs `script` and can be killed."""
     code = SERVICE.format(script=str(script), held=str(held))
     root = Path(__file__).parents[2]
     return subprocess.Popen([sys.executable, "-c", code], cwd=root)
 
 
-def test_a_script_ends_with_its_service_and_a_new_one_waits_for_that(
+def test_script_ends_with_its_service_and_a_new_service_waits_for_that(
     tmp_path: Path, pipe: Path
 ) -> None:
     text = f"trap 'sleep 0.3; exit' TERM; echo $$ >{pipe}; while :; do sleep 0.05; done"
@@ -270,7 +269,7 @@ def test_a_script_ends_with_its_service_and_a_new_one_waits_for_that(
     assert not is_alive(pid)
 
 
-def test_a_script_that_does_not_heed_the_end_of_its_service_is_killed(
+def test_script_that_ignores_the_end_of_its_service_is_killed(
     tmp_path: Path, pipe: Path
 ) -> None:
     text = f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done"
@@ -283,7 +282,7 @@ def test_a_script_that_does_not_heed_the_end_of_its_service_is_killed(
     assert not is_alive(pid)
 
 
-def test_scripts_of_one_service_do_not_wait_for_each_other(
+def test_scripts_of_one_service_do_not_block_each_other(
     run: MakeDriver, tmp_path: Path, pipe: Path
 ) -> None:
     driver = run(

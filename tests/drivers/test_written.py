@@ -1,4 +1,4 @@
-"""How a driver and what belongs to it are written in the settings."""
+"""Driver settings."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def from_environment(**environment: str) -> Config:
     return load(Sources(environment={"HOME": "/root", **environment}))
 
 
-def test_what_is_not_set_is_as_the_documentation_says() -> None:
+def test_defaults_are_as_documented() -> None:
     config = from_file()
     assert config.driver_command is None
     assert (config.driver_parallel, config.driver_retries) == (4, 0)
@@ -30,19 +30,19 @@ def test_what_is_not_set_is_as_the_documentation_says() -> None:
         (["sh", "-c", "two words"], ("sh", "-c", "two words")),
     ],
 )
-def test_a_command_is_text_or_a_list_of_words(
+def test_command_is_text_or_a_list_of_words(
     command: object, words: tuple[str, ...]
 ) -> None:
     assert from_file(command=command).driver_command == words
 
 
-def test_a_command_may_be_in_the_environment() -> None:
+def test_command_may_be_in_the_environment() -> None:
     config = from_environment(FOREWARN_DRIVER_COMMAND="sh -c true")
     assert config.driver_command == ("sh", "-c", "true")
 
 
 @pytest.mark.parametrize("command", ["", "  ", "'open", [], ["sh", 1], 7, {}, None])
-def test_what_is_no_command_is_refused(command: object) -> None:
+def test_invalid_command_is_refused(command: object) -> None:
     with pytest.raises(InvalidInput, match=r"driver\.command: "):
         from_file(command=command)
 
@@ -52,13 +52,13 @@ def test_options_are_a_table() -> None:
     assert from_file(options=options).driver_options == options
 
 
-def test_options_in_the_environment_are_a_table_in_one_line() -> None:
+def test_options_in_the_environment_are_an_inline_table() -> None:
     config = from_environment(FOREWARN_DRIVER_OPTIONS='{ url = "x", size = 3 }')
     assert config.driver_options == {"url": "x", "size": 3}
 
 
 @pytest.mark.parametrize("options", ["hush", "[1]", 7, [], "{", "1\n[x]", None])
-def test_what_are_no_options_is_refused_and_not_shown(options: object) -> None:
+def test_invalid_options_are_refused_and_not_shown(options: object) -> None:
     with pytest.raises(InvalidInput, match=r"driver\.options: expected") as refused:
         from_file(options=options)
     assert "hush" not in str(refused.value)
@@ -69,11 +69,11 @@ def test_options_are_not_shown_with_the_settings() -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "OPERATOR", "Script"])
-def test_a_name_may_be_in_any_case(name: str) -> None:
+def test_driver_name_may_be_in_any_case(name: str) -> None:
     assert from_file(name=name).driver == name.lower()
 
 
-def test_an_unknown_name_is_refused_with_those_that_are_known() -> None:
+def test_unknown_driver_is_refused_with_the_valid_names() -> None:
     with pytest.raises(InvalidInput, match="nothing, operator, script"):
         from_file(name="magic")
 
@@ -90,6 +90,6 @@ def test_an_unknown_name_is_refused_with_those_that_are_known() -> None:
         ("grace", "long"),
     ],
 )
-def test_a_number_that_makes_no_sense_is_refused(key: str, value: object) -> None:
+def test_number_out_of_range_is_refused(key: str, value: object) -> None:
     with pytest.raises(InvalidInput, match=f"driver.{key}: expected"):
         from_file(**{key: value})

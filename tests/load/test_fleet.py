@@ -1,4 +1,4 @@
-"""The fleet of the load is one that forewarn takes, of the size that was asked for."""
+"""The fleet of the load test: valid for forewarn and of the requested size."""
 
 import tomllib
 
@@ -10,12 +10,12 @@ from forewarn.core.fleet import audience_name
 
 
 @pytest.mark.parametrize("vms", [1, 7, 60, 100, 300, 1000])
-def test_a_fleet_has_as_many_vms_as_it_should(vms: int) -> None:
-    made = a_fleet(vms)
-    read = fleet_file.read_fleet(tomllib.loads(made.text))
-    assert len(made.machines) == len(read.vms) == vms
-    assert {*made.groups} == read.groups.keys()
-    for each in made.machines:
-        group = read.groups[each.group]
-        assert each.audience == audience_name(group, each.name)
-        assert read.vms[each.name].host == each.host
+def test_fleet_has_the_requested_number_of_vms(vms: int) -> None:
+    generated = a_fleet(vms)
+    read = fleet_file.read_fleet(tomllib.loads(generated.text))
+    assert len(generated.machines) == len(read.vms) == vms
+    assert {*generated.groups} == read.groups.keys()
+    for machine in generated.machines:
+        group = read.groups[machine.group]
+        assert machine.audience == audience_name(group, machine.name)
+        assert read.vms[machine.name].host == machine.host

@@ -1,4 +1,6 @@
-"""The ledger of the load tells a journal that is right from one that is not."""
+"""The journal checker of the load test: accepts correct journals, reports wrong
+ones.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +13,7 @@ QUARTER_PAST = "2026-01-01T12:15:00Z"
 ANNOUNCED = {"not_before": QUARTER_PAST, "events": [{"id": "E"}]}
 
 
-Fact = tuple[str, str, dict[str, Any]]  # what, when, and what else is told
+Fact = tuple[str, str, dict[str, Any]]  # kind, time, and further fields
 
 
 def a_journal(*facts: Fact) -> list[Any]:
@@ -37,30 +39,30 @@ A_LIFE: Sequence[Fact] = (
 STATE = [{"id": "M", "phase": "COMPLETED"}]
 
 
-def test_a_life_as_it_should_be_is_no_reason_to_complain() -> None:
+def test_correct_journal_gets_no_complaints() -> None:
     ledger = Ledger(a_journal(*A_LIFE))
     assert ledger.compare(STATE, {"web": ("e", 3)}) == []
     assert ledger.fates() == {"timed out": 1}
     assert ledger.seen == {"E"}
 
 
-def test_a_gap_is_seen() -> None:
+def test_gap_is_reported() -> None:
     journal = a_journal(*A_LIFE)
     del journal[2]
     assert "gaps" in Ledger(journal).complaints[0]
 
 
-def test_times_that_go_back_are_seen() -> None:
+def test_times_that_go_back_are_reported() -> None:
     late = ("Announced", LATER, {"announced": ANNOUNCED})
     assert "go back" in Ledger(a_journal(late, published(1, NOON))).complaints[0]
 
 
-def test_a_start_before_its_time_is_seen() -> None:
+def test_start_before_its_time_is_reported() -> None:
     ledger = Ledger(a_journal(A_LIFE[0], ("Started", NOON, {})))
     assert "before its NotBefore" in ledger.complaints[0]
 
 
-def test_an_approval_is_a_reason_to_start_early() -> None:
+def test_approved_start_may_be_early() -> None:
     approval = ("Approved", NOON, {"event": "E"})
     ledger = Ledger(a_journal(A_LIFE[0], approval, ("Started", NOON, {})))
     assert ledger.complaints == []
@@ -75,25 +77,25 @@ def test_an_approval_is_a_reason_to_start_early() -> None:
         ("Canceled", LATER, {}),
     ],
 )
-def test_what_happens_to_what_is_over_is_seen(
+def test_change_of_finished_maintenance_is_reported(
     fact: Fact,
 ) -> None:
     ledger = Ledger(a_journal(*A_LIFE, fact))
     assert "which was COMPLETED" in ledger.complaints[0]
 
 
-def test_a_second_approval_is_seen() -> None:
+def test_second_approval_is_reported() -> None:
     approval = ("Approved", NOON, {"event": "E"})
     ledger = Ledger(a_journal(A_LIFE[0], approval, approval))
     assert "twice" in ledger.complaints[0]
 
 
-def test_an_incarnation_that_is_left_out_is_seen() -> None:
+def test_skipped_incarnation_is_reported() -> None:
     ledger = Ledger(a_journal(published(1, NOON), published(3, NOON)))
     assert "not the next" in ledger.complaints[0]
 
 
-def test_another_state_than_the_journal_tells_of_is_seen() -> None:
+def test_state_that_differs_from_the_journal_is_reported() -> None:
     ledger = Ledger(a_journal(*A_LIFE))
     assert ledger.compare([{"id": "M", "phase": "STARTED"}], {})
     assert ledger.compare(STATE, {"web": ("e", 2)})

@@ -1,4 +1,4 @@
-"""The oracle of the load complains of what must not be seen, and of nothing else."""
+"""The document checker of the load test: reports exactly what VMs must not see."""
 
 import json
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ def oracle() -> Oracle:
     return Oracle()
 
 
-def test_a_life_as_it_should_be_is_no_reason_to_complain(oracle: Oracle) -> None:
+def test_correct_documents_get_no_complaints(oracle: Oracle) -> None:
     oracle.read(ONE, an_answer(0), 0)
     oracle.read(ONE, an_answer(1, an_event()), 0)
     oracle.read(ONE, an_answer(2, STARTED, date=QUARTER_PAST), 1)
@@ -61,7 +61,7 @@ def test_a_life_as_it_should_be_is_no_reason_to_complain(oracle: Oracle) -> None
     assert oracle.floor(OTHER) == 3
 
 
-def test_an_approval_is_a_reason_to_start_early(oracle: Oracle) -> None:
+def test_approved_start_may_be_early(oracle: Oracle) -> None:
     oracle.read(ONE, an_answer(1, an_event()), 0)
     oracle.approved.add(str(STARTED["EventId"]))
     oracle.read(ONE, an_answer(2, STARTED), 1)
@@ -69,39 +69,39 @@ def test_an_approval_is_a_reason_to_start_early(oracle: Oracle) -> None:
 
 
 def complaint(oracle: Oracle, *answers: Answer, floor: int = 0) -> str:
-    """The only complaint about answers to one VM."""
-    for each in answers:
-        oracle.read(ONE, each, floor)
-    (said,) = oracle.complaints
-    return said
+    """Return the only complaint about responses to one VM."""
+    for answer in answers:
+        oracle.read(ONE, answer, floor)
+    (text,) = oracle.complaints
+    return text
 
 
-def test_a_start_without_approval_before_its_time_is_seen(oracle: Oracle) -> None:
+def test_early_start_without_approval_is_reported(oracle: Oracle) -> None:
     answers = (an_answer(1, an_event()), an_answer(2, STARTED))
     assert "started early" in complaint(oracle, *answers)
 
 
-def test_a_way_back_is_seen(oracle: Oracle) -> None:
+def test_return_to_scheduled_is_reported(oracle: Oracle) -> None:
     first = an_answer(1, an_event())
     started = an_answer(2, STARTED, date=QUARTER_PAST)
     again = an_answer(3, an_event())
     assert "Started, then Scheduled" in complaint(oracle, first, started, again)
 
 
-def test_an_event_that_comes_back_is_seen(oracle: Oracle) -> None:
+def test_event_that_reappears_is_reported(oracle: Oracle) -> None:
     answers = (an_answer(1, an_event()), an_answer(2), an_answer(3, an_event()))
     assert "came back" in complaint(oracle, *answers)
 
 
-def test_an_older_document_is_seen(oracle: Oracle) -> None:
+def test_older_document_is_reported(oracle: Oracle) -> None:
     assert "after 2" in complaint(oracle, an_answer(1), floor=2)
 
 
-def test_another_epoch_is_seen(oracle: Oracle) -> None:
+def test_changed_epoch_is_reported(oracle: Oracle) -> None:
     assert "epoch" in complaint(oracle, an_answer(1), an_answer(2, tag='"f.2"'))
 
 
-def test_two_documents_with_one_tag_are_seen(oracle: Oracle) -> None:
+def test_two_documents_with_one_tag_are_reported(oracle: Oracle) -> None:
     oracle.read(ONE, an_answer(1, an_event()), 0)
     oracle.read(OTHER, an_answer(1), 0)
     assert "two documents" in oracle.complaints[0]
@@ -116,7 +116,7 @@ def test_two_documents_with_one_tag_are_seen(oracle: Oracle) -> None:
         {"DurationInSeconds": 9},
     ],
 )
-def test_what_changes_after_it_was_shown_is_seen(
+def test_change_of_a_shown_event_is_reported(
     oracle: Oracle, change: Mapping[str, object]
 ) -> None:
     answers = (an_answer(1, an_event()), an_answer(2, an_event(**change)))
@@ -133,23 +133,23 @@ def test_what_changes_after_it_was_shown_is_seen(
         {"More": 1},
     ],
 )
-def test_an_event_that_is_none_is_seen(
+def test_malformed_event_is_reported(
     oracle: Oracle, change: Mapping[str, object]
 ) -> None:
     assert complaint(oracle, an_answer(1, an_event(**change)))
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"Events":[]}'])
-def test_a_document_that_is_none_is_seen(oracle: Oracle, body: bytes) -> None:
+def test_malformed_document_is_reported(oracle: Oracle, body: bytes) -> None:
     answer = Answer(status=200, headers={"etag": '"e.0"'}, body=body, seconds=0.0)
     assert "not a document" in complaint(oracle, answer)
 
 
-def test_a_tag_of_another_document_is_seen(oracle: Oracle) -> None:
+def test_tag_of_another_document_is_reported(oracle: Oracle) -> None:
     assert "is tagged" in complaint(oracle, an_answer(1, tag='"e.2"'))
 
 
-def test_who_vanishes_without_having_started_is_remembered(oracle: Oracle) -> None:
+def test_event_that_vanishes_without_starting_is_recorded(oracle: Oracle) -> None:
     oracle.read(ONE, an_answer(1, an_event()), 0)
     oracle.read(ONE, an_answer(2), 0)
     assert oracle.never_started == {STARTED["EventId"]}

@@ -1,4 +1,4 @@
-"""What tests of notifiers need: somebody who is told."""
+"""Fixture with a receiver of webhooks."""
 
 from collections.abc import Iterator
 
@@ -8,5 +8,5 @@ from tests.notifiers.receiver import Receiver, a_receiver
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with a_receiver() as made:
-        yield made
+    with a_receiver() as server:
+        yield server

@@ -1,4 +1,4 @@
-"""A receiver of webhooks on loopback: writes down what comes, answers as it is told."""
+"""A receiver of webhooks on loopback: records requests, sends configurable replies."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -9,12 +9,12 @@ from ssl import SSLContext
 from threading import Condition, Event, Thread
 from typing import Any
 
-_LONG = 10.0  # seconds; only a broken sender needs them
+_LONG = 10.0  # seconds; only reached if the sender is broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Got:
-    """One message."""
+    """A received message."""
 
     path: str
     headers: Mapping[str, str]
@@ -33,7 +33,7 @@ Reply = Callable[[BaseHTTPRequestHandler], None]
 
 
 def answering(status: int, text: str = "", **headers: str) -> Reply:
-    """Answer in full."""
+    """Send a complete response."""
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)
@@ -48,37 +48,37 @@ def answering(status: int, text: str = "", **headers: str) -> Reply:
 
 @dataclass(slots=True)
 class Receiver:
-    """What is answered, and what has come."""
+    """The reply of the receiver, and the messages it has received."""
 
     url: str = ""
     reply: Reply = field(default_factory=lambda: answering(204))
     got: list[Got] = field(default_factory=list)
     came: Condition = field(default_factory=Condition)
-    ends: Event = field(default_factory=Event)  # lets go of whoever is made to wait
+    ends: Event = field(default_factory=Event)  # releases senders that are kept waiting
 
     def hang(self, handler: BaseHTTPRequestHandler) -> None:
-        """Answer nothing, until the test is over."""
+        """Send no response until the test ends."""
         handler.close_connection = True
         self.ends.wait(_LONG)
 
     def trickle(self, handler: BaseHTTPRequestHandler) -> None:
-        """Answer a byte now and then, and never all."""
+        """Send one byte at a time, without ever finishing the response."""
         handler.close_connection = True
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
-        with suppress(OSError):  # the sender has hung up
+        with suppress(OSError):  # the sender has closed the connection
             for _ in range(500):
                 handler.wfile.write(b"x")
                 if self.ends.wait(0.02):
                     return
 
     def wait_for(self, is_so: Callable[[], bool]) -> None:
-        """Wait until what has come is as it should be."""
+        """Wait until `is_so` holds; it is checked after every message."""
         with self.came:
             assert self.came.wait_for(is_so, _LONG), self.got
 
     @property
     def positions(self) -> list[int]:
-        return [each.position for each in self.got]
+        return [message.position for message in self.got]
 
 
 @contextmanager
@@ -96,13 +96,13 @@ def a_receiver(tls: SSLContext | None = None, port: int = 0) -> Iterator[Receive
             receiver.reply(self)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """Keep quiet: senders may hang up."""
+            """Log nothing: senders may close the connection."""
 
     with Server(("127.0.0.1", port), Handler) as server:
         if tls is not None:

@@ -1,4 +1,4 @@
-"""Notices to begin a test with."""
+"""Sample notices."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,15 +9,15 @@ from forewarn.core import facts as f
 from forewarn.core.maintenance import Maintenance, Phase
 from forewarn.ports import Notice
 
-#: When messages are sent, and signed.
+#: The time at which messages are sent and signed.
 SENT = datetime(2026, 1, 5, 13, tzinfo=UTC)
 
 STARTED = NOON + 15 * MINUTE
 
 
 def a_story(phase: Phase = Phase.COMPLETED) -> Maintenance:
-    """A Reboot of one host, which two groups saw."""
-    made = a_maintenance(
+    """Make a Reboot of one host, shown to two groups."""
+    maintenance = a_maintenance(
         "M0",
         host="host-a",
         events=[
@@ -28,7 +28,7 @@ def a_story(phase: Phase = Phase.COMPLETED) -> Maintenance:
         started_at=STARTED,
     )
     return replace(
-        made,
+        maintenance,
         ended_at=STARTED + 5 * SECOND,
         description="Host server is undergoing maintenance.",
     )
@@ -37,7 +37,7 @@ def a_story(phase: Phase = Phase.COMPLETED) -> Maintenance:
 def a_notice(
     fact: f.Fact | None = None, *, position: int = 17, attempt: int = 1
 ) -> Notice:
-    """By default of a start that is long over."""
+    """Make a notice, by default about the start of maintenance that is long over."""
     fact = fact or f.Started(at=STARTED, maintenance="M0")
     about = getattr(fact, "maintenance", None)
     return Notice(

@@ -1,4 +1,4 @@
-"""Notifiers by their kind: ours, and those that somebody installed."""
+"""Notifiers by kind: built-in and installed ones."""
 
 import re
 from pathlib import Path
@@ -62,7 +62,7 @@ file = forewarn_notifier_file:FileNotifier
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that offers notifiers."""
+    """Install a package that offers notifiers."""
     (tmp_path / "drum_notifier.py").write_text(MODULE)
     info = tmp_path / "drum-1.0.dist-info"
     info.mkdir()
@@ -76,23 +76,23 @@ def make(kind: str, url: str | None = None, **options: object) -> Notifier:
     return make_notifier(target, source="/forewarn", now=lambda: SENT)
 
 
-def test_ours_are_there() -> None:
+def test_built_in_notifiers_exist() -> None:
     assert isinstance(make("webhook", "http://127.0.0.1:1"), Webhook)
     assert isinstance(make("log"), LogNotifier)
 
 
-def test_those_that_are_installed_are_named_behind_ours() -> None:
-    found = names()
-    assert [*found[:2]] == ["webhook", "log"]
-    assert "drum" in found[2:]
-    assert found.count("log") == 1
+def test_installed_notifiers_are_named_after_built_in_ones() -> None:
+    known_names = names()
+    assert [*known_names[:2]] == ["webhook", "log"]
+    assert "drum" in known_names[2:]
+    assert known_names.count("log") == 1
 
 
-def test_one_that_is_installed_is_made_with_its_options() -> None:
+def test_installed_notifier_is_created_with_its_options() -> None:
     assert getattr(make("drum", path="/x", size=3), "told", None) == ("/x", 3)
 
 
-def test_nobody_takes_the_place_of_ours() -> None:
+def test_installed_notifier_cannot_replace_a_built_in_one() -> None:
     assert isinstance(make("log"), LogNotifier)
 
 
@@ -106,9 +106,7 @@ def test_nobody_takes_the_place_of_ours() -> None:
         ("unheard-of", "there are webhook, log, drum"),
     ],
 )
-def test_one_that_cannot_be_used_is_refused_with_a_sentence(
-    kind: str, words: str
-) -> None:
+def test_unusable_notifier_is_refused_with_a_message(kind: str, words: str) -> None:
     with pytest.raises(CannotStart, match=words) as refused:
         make(kind)
     assert kind in str(refused.value) or kind == "dull"
@@ -123,29 +121,29 @@ def test_a_notifier_is_opened_and_closed() -> None:
     assert getattr(notifier, "steps", None) == ["open", "close"]
 
 
-def test_one_that_cannot_be_opened_is_refused_with_a_sentence() -> None:
+def test_notifier_that_cannot_be_opened_is_refused_with_a_message() -> None:
     with pytest.raises(CannotStart) as refused:
         open_notifier("ops", make("locked", path="/x"))
     assert str(refused.value).endswith("ConnectionError: nobody there")
 
 
-def test_one_that_cannot_be_closed_keeps_nobody(
+def test_notifier_that_cannot_be_closed_does_not_stop_the_shutdown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     close_notifier("ops", make("jammed", path="/x"))
     assert "it is jammed" in caplog.text
 
 
-def test_the_notifier_of_the_page_writes_a_line(tmp_path: Path) -> None:
+def test_example_notifier_of_the_page_writes_a_line(tmp_path: Path) -> None:
     pages = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    (found,) = [each for each in pages if "class FileNotifier" in each]
-    (tmp_path / "forewarn_notifier_file.py").write_text(found)
+    (code,) = [block for block in pages if "class FileNotifier" in block]
+    (tmp_path / "forewarn_notifier_file.py").write_text(code)
     file = tmp_path / "trail"
     make("file", path=str(file)).notify(a_notice())
     assert file.read_text() == "17 Started\n"
 
 
-def test_a_notifier_need_not_be_opened_or_closed() -> None:
+def test_notifier_without_open_and_close_is_accepted() -> None:
     notifier = make("log")
     open_notifier("ops", notifier)
     close_notifier("ops", notifier)

@@ -1,4 +1,4 @@
-"""Notices as CloudEvents: what they are made of, judged also by others."""
+"""CloudEvents: the format of notices, checked with the official library as well."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def an_event(notice: Notice) -> Any:
     return json.loads(written(cloud_event(notice, "/forewarn")))
 
 
-def test_a_start_that_is_told_late_reads_as_it_was_agreed() -> None:
+def test_notice_of_a_start_matches_the_golden_file() -> None:
     assert an_event(a_notice()) == json.loads(GOLDEN.read_text())
 
 
@@ -32,7 +32,7 @@ def test_the_id_does_not_depend_on_the_attempt() -> None:
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
-def test_others_read_every_event_as_it_is_meant(fact: f.Fact) -> None:
+def test_cloudevents_library_reads_every_event(fact: f.Fact) -> None:
     body = written(cloud_event(a_notice(fact, position=3), "/forewarn/a"))
     message = HTTPMessage(headers={"content-type": CONTENT_TYPE}, body=body)
     read = from_http_event(message)
@@ -45,7 +45,7 @@ def test_others_read_every_event_as_it_is_meant(fact: f.Fact) -> None:
     assert read.get_data() == json.loads(body)["data"]
 
 
-def test_where_there_is_no_maintenance_there_is_no_subject() -> None:
+def test_event_without_a_maintenance_has_no_subject() -> None:
     event = an_event(a_notice(f.ListeningBegan(at=NOON, group="web", epoch="x")))
     assert "subject" not in event
     assert event["data"]["maintenance"] is None
@@ -53,15 +53,15 @@ def test_where_there_is_no_maintenance_there_is_no_subject() -> None:
     assert event["data"]["entry"]["group"] == "web"
 
 
-def test_a_notice_names_who_has_seen_each_event() -> None:
+def test_notice_names_the_vms_that_saw_each_event() -> None:
     events = an_event(a_notice())["data"]["maintenance"]["events"]
-    assert [each["seen_by"] for each in events] == [[], ["db-1"]]
+    assert [event["seen_by"] for event in events] == [[], ["db-1"]]
 
 
-def test_what_was_given_up_is_completed_and_says_so() -> None:
+def test_closed_maintenance_is_completed_with_the_fact_closed() -> None:
     data = an_event(a_notice(f.Closed(at=STARTED, by="ops", maintenance="M0")))["data"]
     assert data["entry"]["fact"] == "Closed"
-    assert {each["EventStatus"] for each in data["scheduled_events"]} == {"Completed"}
+    assert {event["EventStatus"] for event in data["scheduled_events"]} == {"Completed"}
 
 
 def test_text_is_sent_as_utf_8() -> None:
@@ -69,6 +69,6 @@ def test_text_is_sent_as_utf_8() -> None:
     assert "Übung ✓".encode() in written(cloud_event(a_notice(fact), "/forewarn"))
 
 
-def test_half_a_character_stops_nobody() -> None:
+def test_lone_surrogate_is_replaced() -> None:
     fact = f.Canceled(at=NOON, by="ops", maintenance="M0", reason="a\ud800b")
     assert an_event(a_notice(fact))["data"]["entry"]["reason"] == "a?b"

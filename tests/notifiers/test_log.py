@@ -1,4 +1,4 @@
-"""The log as a notifier: one line for each fact."""
+"""Log notifier: one line for each fact."""
 
 import logging
 
@@ -22,7 +22,9 @@ def record_of(caplog: pytest.LogCaptureFixture, notice: Notice) -> logging.LogRe
     return record
 
 
-def test_a_line_says_what_happened_to_what(caplog: pytest.LogCaptureFixture) -> None:
+def test_line_describes_the_fact_and_the_maintenance(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     record = record_of(caplog, a_notice())
     assert record.name == "forewarn.notifications"
     assert record.getMessage() == (
@@ -31,7 +33,7 @@ def test_a_line_says_what_happened_to_what(caplog: pytest.LogCaptureFixture) -> 
     )
 
 
-def test_what_is_about_a_group_names_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_fact_about_a_group_names_it(caplog: pytest.LogCaptureFixture) -> None:
     notice = a_notice(f.ListeningBegan(at=NOON, group="web", epoch=""))
     expected = "17 ListeningBegan at 2026-01-05 12:00:00 UTC: group web"
     assert record_of(caplog, notice).getMessage() == expected
@@ -44,13 +46,13 @@ def test_every_fact_is_one_line(caplog: pytest.LogCaptureFixture, fact: f.Fact) 
     assert "\n" not in text
 
 
-def test_what_somebody_wrote_does_not_break_the_line(
+def test_newline_in_a_reason_does_not_break_the_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     fact = f.Canceled(at=NOON, by="ops", maintenance="M0", reason="a\nb")
     assert "(a b)" in record_of(caplog, a_notice(fact)).getMessage()
 
 
-def test_the_event_stands_beside_the_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_record_carries_the_cloud_event(caplog: pytest.LogCaptureFixture) -> None:
     record = record_of(caplog, a_notice())
     assert record.__dict__["event"] == cloud_event(a_notice(), "/forewarn")

@@ -1,4 +1,4 @@
-"""Webhooks whose answers are unusual, come late, or repeat what is secret."""
+"""Webhooks with unusual or late responses, or responses that repeat secrets."""
 
 import base64
 import socket
@@ -30,7 +30,7 @@ def refusal(webhook: Webhook) -> str:
 
 
 def writing(*parts: bytes) -> Reply:
-    """Answer these bytes, and hang up."""
+    """Send these bytes and close the connection."""
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"".join(parts))
@@ -39,46 +39,44 @@ def writing(*parts: bytes) -> Reply:
     return reply
 
 
-# --- answers before the answer -----------------------------------------------
+# --- interim responses -------------------------------------------------------
 
 
 @pytest.mark.parametrize("early", [b"100 Continue", b"102 Processing", b"103 Hints"])
-def test_what_comes_before_the_answer_is_not_the_answer(
-    receiver: Receiver, early: bytes
-) -> None:
+def test_interim_responses_are_skipped(receiver: Receiver, early: bytes) -> None:
     head = b"HTTP/1.1 " + early + b"\r\nLink: </a>\r\n\r\n"
     receiver.reply = writing(head, head, b"HTTP/1.1 204 No Content\r\n\r\n")
     a_webhook(receiver.url).notify(a_notice())
     assert len(receiver.got) == 1
 
 
-def test_a_refusal_behind_a_hint_is_told(receiver: Receiver) -> None:
+def test_refusal_after_an_interim_response_is_reported(receiver: Receiver) -> None:
     hint = b"HTTP/1.1 103 Hints\r\nContent-Length: 7\r\n\r\n"
     answer = b"HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nlater"
     receiver.reply = writing(hint, answer)
     assert refusal(a_webhook(receiver.url)).endswith("answered 503 Busy: later")
 
 
-def test_another_protocol_is_not_an_answer(receiver: Receiver) -> None:
+def test_switching_protocols_is_a_failure(receiver: Receiver) -> None:
     receiver.reply = writing(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
     assert "answered 101" in refusal(a_webhook(receiver.url))
 
 
-def test_hints_without_end_are_not_waited_for(receiver: Receiver) -> None:
+def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
     def hint_for_ever(handler: BaseHTTPRequestHandler) -> None:
         handler.close_connection = True
         while not receiver.ends.wait(0.01):
             handler.wfile.write(b"HTTP/1.1 103 Hints\r\n\r\n")
 
     receiver.reply = hint_for_ever
-    said = refusal(a_webhook(receiver.url, timeout=0.1))
-    assert said.endswith("did not answer within 0.1 s")
+    message = refusal(a_webhook(receiver.url, timeout=0.1))
+    assert message.endswith("did not answer within 0.1 s")
 
 
-# --- an address that is found late -------------------------------------------
+# --- slow name resolution ----------------------------------------------------
 
 
-def test_the_search_for_an_address_is_part_of_the_time(
+def test_name_resolution_counts_towards_the_timeout(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = socket.getaddrinfo
@@ -90,82 +88,84 @@ def test_the_search_for_an_address_is_part_of_the_time(
     monkeypatch.setattr(socket, "getaddrinfo", find_late)
     receiver.reply = receiver.trickle
     began = time.monotonic()
-    said = refusal(a_webhook(receiver.url, timeout=0.05))
-    assert said.endswith("did not answer within 0.05 s")
+    message = refusal(a_webhook(receiver.url, timeout=0.05))
+    assert message.endswith("did not answer within 0.05 s")
     assert time.monotonic() - began < 2
     assert receiver.got == []
 
 
-def test_a_deaf_address_leaves_time_for_the_next(
+def test_unresponsive_address_leaves_time_for_the_next(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = (socket.AF_INET, socket.SOCK_STREAM, 0, "")
     with socket.socket() as deaf, ExitStack() as callers:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
-        for _ in range(3):  # more than wait to be let in: nobody else is heard
+        for _ in range(3):  # more than the backlog holds, so further connections hang
             caller = callers.enter_context(socket.socket())
             caller.setblocking(False)
             caller.connect_ex(deaf.getsockname())
         answers = ("127.0.0.1", int(receiver.url.rpartition(":")[2]))
-        found = [(*stream, deaf.getsockname()), (*stream, answers)]
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        addresses = [(*stream, deaf.getsockname()), (*stream, answers)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
         a_webhook(receiver.url, timeout=0.5).notify(a_notice())
     assert len(receiver.got) == 1
 
 
-# --- what is shown of an answer ----------------------------------------------
+# --- what is shown of a response ---------------------------------------------
 
 
-def test_the_words_behind_a_status_cannot_move_the_cursor(receiver: Receiver) -> None:
+def test_reason_phrase_cannot_move_the_cursor(receiver: Receiver) -> None:
     receiver.reply = writing(b"HTTP/1.1 200 \x1b[2J\x9bfine\r\n\r\n")
     answer = a_webhook(receiver.url).send({})
     assert str(answer) == "200 [2J fine"
 
 
-def test_the_words_behind_a_status_are_cut(receiver: Receiver) -> None:
+def test_reason_phrase_is_truncated(receiver: Receiver) -> None:
     receiver.reply = writing(b"HTTP/1.1 200 " + b"x" * 5000 + b"\r\n\r\n")
     assert len(a_webhook(receiver.url).send({}).reason) == 200
 
 
-def test_the_query_of_a_url_is_hidden_where_it_is_repeated(receiver: Receiver) -> None:
+def test_query_of_the_url_is_redacted_in_responses(receiver: Receiver) -> None:
     receiver.reply = lambda handler: answering(404, f"no {handler.path}")(handler)
-    said = refusal(a_webhook(f"{receiver.url}/hook?key=hush%2Fhush"))
-    assert said.endswith("404 Not Found: no /hook?***")
+    message = refusal(a_webhook(f"{receiver.url}/hook?key=hush%2Fhush"))
+    assert message.endswith("404 Not Found: no /hook?***")
 
 
 @pytest.mark.parametrize("repeated", ["hush/hush", "hush%2Fhush"])
-def test_a_value_in_the_query_is_hidden_where_it_is_repeated(
+def test_value_in_the_query_is_redacted_in_responses(
     receiver: Receiver, repeated: str
 ) -> None:
     receiver.reply = answering(403, f"{repeated} is not known")
-    said = refusal(a_webhook(f"{receiver.url}/hook?v=2&key=hush%2Fhush"))
-    assert said.endswith("403 Forbidden: *** is not known")
+    message = refusal(a_webhook(f"{receiver.url}/hook?v=2&key=hush%2Fhush"))
+    assert message.endswith("403 Forbidden: *** is not known")
 
 
-def test_a_password_is_hidden_however_it_is_repeated(receiver: Receiver) -> None:
+def test_password_is_redacted_in_every_encoding(receiver: Receiver) -> None:
     coded = base64.b64encode(b"me:pass word").decode()
     receiver.reply = answering(401, f"pass word, {coded}")
     url = receiver.url.replace("//", "//me:pass%20word@")
     assert refusal(a_webhook(url)).endswith("401 Unauthorized: ***, ***")
 
 
-def test_a_secret_that_begins_with_another_is_hidden_as_a_whole(
+def test_secret_that_begins_with_another_is_redacted_as_a_whole(
     receiver: Receiver,
 ) -> None:
     receiver.reply = answering(403, "summer, summer-2026")
-    said = refusal(a_webhook(receiver.url, "summer", "summer-2026"))
-    assert said.endswith("403 Forbidden: ***, ***")
+    message = refusal(a_webhook(receiver.url, "summer", "summer-2026"))
+    assert message.endswith("403 Forbidden: ***, ***")
 
 
-def test_half_a_secret_is_hidden_where_an_answer_is_cut(receiver: Receiver) -> None:
+def test_part_of_a_secret_is_redacted_where_a_response_is_truncated(
+    receiver: Receiver,
+) -> None:
     secret = "abcdefghijklmnopqrstuvwxyz1234"
     receiver.reply = answering(403, secret * 1000)
-    said = refusal(a_webhook(receiver.url, secret))
-    assert "a" not in said.partition("Forbidden")[2]
+    message = refusal(a_webhook(receiver.url, secret))
+    assert "a" not in message.partition("Forbidden")[2]
 
 
-def test_a_secret_with_a_tab_in_it_is_hidden(receiver: Receiver) -> None:
+def test_secret_with_a_tab_is_redacted(receiver: Receiver) -> None:
     receiver.reply = answering(403, "what is hush\thush?")
-    said = refusal(a_webhook(receiver.url, "hush\thush"))
-    assert said.endswith("what is ***?")
+    message = refusal(a_webhook(receiver.url, "hush\thush"))
+    assert message.endswith("what is ***?")

@@ -1,4 +1,4 @@
-"""Signatures, checked by the lines that the page for receivers shows."""
+"""Webhook signatures, verified with the code shown in the documentation."""
 
 import re
 from collections.abc import Callable
@@ -22,39 +22,39 @@ Check = Callable[[bytes, str, str, float], bool]
 
 @pytest.fixture(scope="module")
 def is_genuine() -> Check:
-    """The lines of the page."""
+    """Return the function shown on the page for receivers."""
     lines = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    (found,) = [each for each in lines if "def is_genuine" in each]
+    (code,) = [block for block in lines if "def is_genuine" in block]
     names: dict[str, Check] = {}
-    exec(found, names)  # it defines one function
+    exec(code, names)  # defines one function
     return names["is_genuine"]
 
 
-def test_whoever_has_the_secret_can_tell(is_genuine: Check) -> None:
+def test_signature_is_verified_with_the_right_secret(is_genuine: Check) -> None:
     header = signature(BODY, ["hush"], SENT)
     assert is_genuine(BODY, header, "hush", NOW)
     assert not is_genuine(BODY, header, "other", NOW)
 
 
-def test_a_body_that_was_changed_is_refused(is_genuine: Check) -> None:
+def test_changed_body_is_refused(is_genuine: Check) -> None:
     header = signature(BODY, ["hush"], SENT)
     assert not is_genuine(BODY + b" ", header, "hush", NOW)
 
 
-def test_a_time_that_was_changed_is_refused(is_genuine: Check) -> None:
+def test_changed_time_is_refused(is_genuine: Check) -> None:
     header = signature(BODY, ["hush"], SENT)
     later = header.replace(f"t={int(NOW)}", f"t={int(NOW) + 1}")
     assert later != header
     assert not is_genuine(BODY, later, "hush", NOW)
 
 
-def test_what_is_old_is_refused(is_genuine: Check) -> None:
+def test_old_signature_is_refused(is_genuine: Check) -> None:
     header = signature(BODY, ["hush"], SENT - timedelta(seconds=301))
     assert not is_genuine(BODY, header, "hush", NOW)
     assert is_genuine(BODY, header, "hush", NOW - 2)
 
 
-def test_while_a_secret_is_changed_either_is_enough(is_genuine: Check) -> None:
+def test_either_secret_verifies_during_a_rotation(is_genuine: Check) -> None:
     header = signature(BODY, ["new", "old"], SENT)
     assert header.count("v1=") == 2
     assert is_genuine(BODY, header, "new", NOW)
@@ -65,19 +65,19 @@ def test_while_a_secret_is_changed_either_is_enough(is_genuine: Check) -> None:
 @pytest.mark.parametrize(
     "header", ["", "v1=", "t=,v1=", "t=1", "t=x,v1=00", "t=1,t=2,v1=00", "t=1,v1=é"]
 )
-def test_what_is_no_signature_is_refused(is_genuine: Check, header: str) -> None:
+def test_malformed_signature_is_refused(is_genuine: Check, header: str) -> None:
     assert not is_genuine(BODY, header, "hush", NOW)
 
 
-def test_a_signature_is_what_the_page_says() -> None:
-    # By openssl: printf '1767618000.{}' | openssl dgst -sha256 -hmac hush
+def test_signature_is_as_documented() -> None:
+    # Computed with: printf '1767618000.{}' | openssl dgst -sha256 -hmac hush
     assert signature(b"{}", ["hush"], SENT) == (
         "t=1767618000,v1="
         "5edbb0eb2f3df4cc412af97a075ced1af6b391b53ee000c05d7f36bb4155851d"
     )
 
 
-def test_a_secret_that_nothing_can_be_signed_with_is_refused() -> None:
+def test_secret_that_is_not_text_is_refused() -> None:
     target = Target(name="ops", kind="webhook", secret_variables=("SECRET",))
     with pytest.raises(InvalidInput, match="a secret of ops is not text"):
         complete([target], {"SECRET": "hush\udcff"})

@@ -1,4 +1,4 @@
-"""Webhooks over TLS: only whom the system trusts is told anything."""
+"""Webhooks over TLS: only receivers trusted by the system get any data."""
 
 import ssl
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from forewarn.clocks import SystemClock
 
 
 def write_certificate(path: Path, address: str) -> None:
-    """Write a key and a certificate for `address` that is signed by itself."""
+    """Write a key and a self-signed certificate for `address`."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
     now = SystemClock().now()
-    made = (
+    signed = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -43,7 +43,7 @@ def write_certificate(path: Path, address: str) -> None:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        + made.public_bytes(serialization.Encoding.PEM)
+        + signed.public_bytes(serialization.Encoding.PEM)
     )
 
 
@@ -62,16 +62,16 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def secure(certificate: Path) -> Iterator[Receiver]:
-    with a_receiver(serving(certificate)) as made:
-        yield made
+    with a_receiver(serving(certificate)) as server:
+        yield server
 
 
-def test_a_certificate_that_nobody_trusts_is_refused(secure: Receiver) -> None:
+def test_untrusted_certificate_is_refused(secure: Receiver) -> None:
     assert "a certificate that is not trusted" in refusal(a_webhook(secure.url))
     assert secure.got == []
 
 
-def test_one_that_the_system_trusts_is_told(
+def test_certificate_trusted_by_the_system_is_accepted(
     secure: Receiver, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -80,7 +80,7 @@ def test_one_that_the_system_trusts_is_told(
     assert got.headers["Host"] == secure.url.removeprefix("https://")
 
 
-def test_a_certificate_for_somebody_else_is_refused(
+def test_certificate_for_another_address_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "other.pem"
@@ -91,15 +91,15 @@ def test_a_certificate_for_somebody_else_is_refused(
         assert other.got == []
 
 
-def test_whoever_answers_too_slowly_is_not_waited_for(
+def test_slow_response_times_out(
     secure: Receiver, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     secure.reply = secure.trickle
-    said = refusal(a_webhook(secure.url, timeout=SHORT))
-    assert "did not answer within 0.2 s" in said
+    message = refusal(a_webhook(secure.url, timeout=SHORT))
+    assert "did not answer within 0.2 s" in message
 
 
-def test_whoever_does_not_speak_tls_is_refused(receiver: Receiver) -> None:
+def test_receiver_without_tls_is_refused(receiver: Receiver) -> None:
     url = receiver.url.replace("http://", "https://")
     assert "cannot be reached" in refusal(a_webhook(url, timeout=5))

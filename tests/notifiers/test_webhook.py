@@ -1,4 +1,4 @@
-"""Webhooks over real HTTP: what is sent, what is taken, and what is told of it."""
+"""Webhooks over real HTTP: requests, accepted responses, and error messages."""
 
 import base64
 import time
@@ -44,10 +44,10 @@ def refusal(webhook: Webhook, notice: Notice | None = None) -> str:
     return str(refused.value)
 
 
-# --- what is sent ------------------------------------------------------------
+# --- requests ----------------------------------------------------------------
 
 
-def test_a_notice_is_posted_as_a_signed_cloud_event(receiver: Receiver) -> None:
+def test_notice_is_posted_as_a_signed_cloud_event(receiver: Receiver) -> None:
     a_webhook(f"{receiver.url}/hook?key=1", "new", "old").notify(a_notice(attempt=3))
     (got,) = receiver.got
     expected = written(cloud_event(a_notice(), "/forewarn"))
@@ -69,12 +69,12 @@ def test_without_a_secret_nothing_is_signed(receiver: Receiver) -> None:
     assert receiver.got[0].path == "/"
 
 
-def test_headers_of_the_target_are_sent_along(receiver: Receiver) -> None:
+def test_headers_of_the_target_are_sent(receiver: Receiver) -> None:
     a_webhook(receiver.url, headers={"X-Team": "ops"}).notify(a_notice())
     assert receiver.got[0].headers["X-Team"] == "ops"
 
 
-def test_a_user_in_the_url_is_sent_as_such(receiver: Receiver) -> None:
+def test_user_in_the_url_becomes_basic_authentication(receiver: Receiver) -> None:
     url = receiver.url.replace("//", "//me:p%40ss@")
     a_webhook(url).notify(a_notice())
     sent = receiver.got[0].headers["Authorization"].removeprefix("Basic ")
@@ -85,7 +85,9 @@ def test_a_header_wins_over_the_user_in_the_url(receiver: Receiver) -> None:
     url = receiver.url.replace("//", "//me:pass@")
     a_webhook(url, headers={"authorization": "Bearer x"}).notify(a_notice())
     (name,) = [
-        each for each in receiver.got[0].headers if each.lower() == "authorization"
+        header
+        for header in receiver.got[0].headers
+        if header.lower() == "authorization"
     ]
     assert receiver.got[0].headers[name] == "Bearer x"
 
@@ -94,7 +96,7 @@ def test_a_header_wins_over_the_user_in_the_url(receiver: Receiver) -> None:
     ("url", "path"),
     [("", "/"), ("?key=1", "/?key=1"), ("/a;b?c#d", "/a;b?c")],
 )
-def test_it_is_posted_to_the_path_and_query_of_the_url(
+def test_request_uses_the_path_and_query_of_the_url(
     receiver: Receiver, url: str, path: str
 ) -> None:
     a_webhook(receiver.url + url).notify(a_notice())
@@ -110,7 +112,7 @@ def test_no_proxy_is_used(
     assert len(receiver.got) == 1
 
 
-# --- what counts as taken ----------------------------------------------------
+# --- accepted responses ------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
@@ -120,7 +122,7 @@ def test_2xx_is_a_success(receiver: Receiver, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [300, 304, 400, 404, 410, 429, 500, 503])
-def test_everything_else_is_a_failure(receiver: Receiver, status: int) -> None:
+def test_every_other_status_is_a_failure(receiver: Receiver, status: int) -> None:
     receiver.reply = answering(status)
     assert f"{receiver.url} answered {status}" in refusal(a_webhook(receiver.url))
 
@@ -129,10 +131,10 @@ def test_everything_else_is_a_failure(receiver: Receiver, status: int) -> None:
 def test_no_redirect_is_followed(receiver: Receiver, status: int) -> None:
     receiver.reply = answering(status, Location=f"{receiver.url}/elsewhere")
     assert f"answered {status}" in refusal(a_webhook(f"{receiver.url}/hook"))
-    assert [each.path for each in receiver.got] == ["/hook"]
+    assert [request.path for request in receiver.got] == ["/hook"]
 
 
-def test_a_body_that_never_ends_does_not_spoil_a_success(receiver: Receiver) -> None:
+def test_endless_body_does_not_spoil_a_success(receiver: Receiver) -> None:
     def endless(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Length", "1000000")
@@ -143,18 +145,18 @@ def test_a_body_that_never_ends_does_not_spoil_a_success(receiver: Receiver) -> 
     a_webhook(receiver.url).notify(a_notice())
 
 
-# --- what is told of a failure -----------------------------------------------
+# --- error messages ----------------------------------------------------------
 
 
-def test_a_failure_tells_how_the_answer_begins(receiver: Receiver) -> None:
+def test_failure_shows_the_beginning_of_the_response(receiver: Receiver) -> None:
     receiver.reply = answering(500, "we\r\nare \x1b[1mclosed" + "x" * 1000)
-    said = refusal(a_webhook(receiver.url))
-    told = said.partition("Internal Server Error: ")[2]
-    assert told.startswith("we are  [1mclosedxxx")
-    assert len(told) == 200
+    message = refusal(a_webhook(receiver.url))
+    excerpt = message.partition("Internal Server Error: ")[2]
+    assert excerpt.startswith("we are  [1mclosedxxx")
+    assert len(excerpt) == 200
 
 
-def test_an_answer_of_odd_bytes_is_told_all_the_same(receiver: Receiver) -> None:
+def test_response_with_odd_bytes_is_reported(receiver: Receiver) -> None:
     def odd(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(400)
         handler.send_header("Content-Length", "9")
@@ -166,7 +168,7 @@ def test_an_answer_of_odd_bytes_is_told_all_the_same(receiver: Receiver) -> None
     assert "answered 400 Bad Request" in refusal(a_webhook(receiver.url))
 
 
-def test_what_the_other_side_repeats_of_secrets_is_hidden(receiver: Receiver) -> None:
+def test_secrets_repeated_by_the_receiver_are_redacted(receiver: Receiver) -> None:
     def echo(handler: BaseHTTPRequestHandler) -> None:
         answering(403, f"secret1 hush {handler.headers['Authorization']}")(handler)
 
@@ -175,33 +177,33 @@ def test_what_the_other_side_repeats_of_secrets_is_hidden(receiver: Receiver) ->
     webhook = a_webhook(
         url, "secret1", headers={"Authorization": "Bearer abcdefgh12345"}
     )
-    said = refusal(webhook)
-    assert said.endswith("403 Forbidden: *** hush Bearer ***")
-    assert "token" not in said
+    message = refusal(webhook)
+    assert message.endswith("403 Forbidden: *** hush Bearer ***")
+    assert "token" not in message
 
 
-def test_user_password_and_query_are_never_told(receiver: Receiver) -> None:
+def test_user_password_and_query_are_never_shown(receiver: Receiver) -> None:
     receiver.reply = lambda handler: answering(
         500, handler.headers["Authorization"] + handler.path
     )(handler)
     url = receiver.url.replace("//", "//me:password@") + "/hook"
-    said = refusal(a_webhook(url))
-    assert "password" not in said
-    assert base64.b64encode(b"me:password").decode() not in said
-    assert f"{receiver.url}/hook answered" in said
+    message = refusal(a_webhook(url))
+    assert "password" not in message
+    assert base64.b64encode(b"me:password").decode() not in message
+    assert f"{receiver.url}/hook answered" in message
 
 
-def test_nobody_there_is_a_sentence() -> None:
-    said = refusal(a_webhook("http://127.0.0.1:1/hook?key=1"))
-    assert said == "nothing answers at http://127.0.0.1:1/hook"
+def test_unreachable_receiver_is_an_error_message() -> None:
+    message = refusal(a_webhook("http://127.0.0.1:1/hook?key=1"))
+    assert message == "nothing answers at http://127.0.0.1:1/hook"
 
 
-def test_a_name_without_an_address_is_a_sentence() -> None:
-    name = "x" * 64  # more than any name has; nobody is asked
+def test_name_without_an_address_is_an_error_message() -> None:
+    name = "x" * 64  # longer than any DNS label, so no server is queried
     assert refusal(a_webhook(f"http://{name}/")).startswith(f"{name} has no address")
 
 
-def test_a_connection_that_is_ended_is_a_sentence(receiver: Receiver) -> None:
+def test_closed_connection_is_an_error_message(receiver: Receiver) -> None:
     def hang_up(handler: BaseHTTPRequestHandler) -> None:
         handler.close_connection = True
 
@@ -209,7 +211,7 @@ def test_a_connection_that_is_ended_is_a_sentence(receiver: Receiver) -> None:
     assert "without an answer" in refusal(a_webhook(receiver.url))
 
 
-def test_what_does_not_speak_http_is_a_sentence(receiver: Receiver) -> None:
+def test_response_that_is_not_http_is_an_error_message(receiver: Receiver) -> None:
     def mumble(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"220 mail.example ESMTP\r\n")
         handler.close_connection = True
@@ -218,34 +220,32 @@ def test_what_does_not_speak_http_is_a_sentence(receiver: Receiver) -> None:
     assert "does not speak HTTP" in refusal(a_webhook(receiver.url))
 
 
-# --- how long it takes -------------------------------------------------------
+# --- timeouts ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["hang", "trickle"])
-def test_whoever_answers_too_slowly_is_not_waited_for(
-    receiver: Receiver, way: str
-) -> None:
+def test_slow_response_times_out(receiver: Receiver, way: str) -> None:
     receiver.reply = getattr(receiver, way)
     began = time.monotonic()
-    said = refusal(a_webhook(receiver.url, timeout=SHORT))
+    message = refusal(a_webhook(receiver.url, timeout=SHORT))
     assert time.monotonic() - began < 5
-    assert "did not answer within 0.2 s" in said
+    assert "did not answer within 0.2 s" in message
 
 
-def test_closing_gives_up_what_is_under_way(receiver: Receiver) -> None:
+def test_close_aborts_the_request_in_progress(receiver: Receiver) -> None:
     receiver.reply = receiver.hang
     webhook = a_webhook(receiver.url)
-    said: list[str] = []
-    thread = Thread(target=lambda: said.append(refusal(webhook)))
+    messages: list[str] = []
+    thread = Thread(target=lambda: messages.append(refusal(webhook)))
     thread.start()
     receiver.wait_for(lambda: len(receiver.got) == 1)
     webhook.close()
     thread.join(5)
     assert not thread.is_alive()
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
-def test_once_closed_nothing_is_sent(receiver: Receiver) -> None:
+def test_nothing_is_sent_after_close(receiver: Receiver) -> None:
     webhook = a_webhook(receiver.url)
     webhook.close()
     refusal(webhook)

@@ -1,4 +1,4 @@
-"""How those who are notified are written in the settings."""
+"""Notification settings."""
 
 from pathlib import Path
 
@@ -25,8 +25,8 @@ def from_file(*targets: object, environment: dict[str, str] | None = None) -> Co
 
 
 def a_target(**keys: object) -> Target:
-    (made,) = from_file({**HOOK, **keys}).notify_targets
-    return made
+    (target,) = from_file({**HOOK, **keys}).notify_targets
+    return target
 
 
 def refusal(**keys: object) -> str:
@@ -36,40 +36,40 @@ def refusal(**keys: object) -> str:
     return str(refused.value)
 
 
-def test_by_default_nobody_is_told() -> None:
+def test_nobody_is_notified_by_default() -> None:
     config = load(Sources(environment=HOME))
     assert config.notify_targets == ()
     assert config.notify_source == "/forewarn"
     assert config.notify_longest_backoff == 300
 
 
-def test_what_is_not_set_is_as_the_page_says() -> None:
-    made = a_target()
-    assert (made.name, made.kind, made.url) == ("ops", "webhook", URL)
-    assert (made.groups, made.facts, made.timeout) == (None, USUAL, 10.0)
-    assert (made.secrets, dict(made.headers)) == ((), {})
+def test_defaults_are_as_documented() -> None:
+    target = a_target()
+    assert (target.name, target.kind, target.url) == ("ops", "webhook", URL)
+    assert (target.groups, target.facts, target.timeout) == (None, USUAL, 10.0)
+    assert (target.secrets, dict(target.headers)) == ((), {})
 
 
-def test_the_usual_facts_are_facts() -> None:
+def test_default_facts_are_valid() -> None:
     assert {*KINDS} > USUAL
 
 
-def test_everything_can_be_set() -> None:
-    made = a_target(
+def test_every_key_can_be_set() -> None:
+    target = a_target(
         groups=["Web", "db"],
         facts=["started", "Completed"],
         timeout=3,
         headers={"X-Team": "ops"},
     )
-    assert made.groups == frozenset({"web", "db"})
-    assert made.facts == {"Started", "Completed"}
-    assert (made.timeout, made.headers) == (3.0, {"X-Team": "ops"})
+    assert target.groups == frozenset({"web", "db"})
+    assert target.facts == {"Started", "Completed"}
+    assert (target.timeout, target.headers) == (3.0, {"X-Team": "ops"})
 
 
-def test_one_name_need_not_stand_in_a_list() -> None:
-    made = a_target(groups="web", facts="Started")
-    assert made.groups == frozenset({"web"})
-    assert made.facts == {"Started"}
+def test_single_name_need_not_be_in_a_list() -> None:
+    target = a_target(groups="web", facts="Started")
+    assert target.groups == frozenset({"web"})
+    assert target.facts == {"Started"}
 
 
 def test_a_star_stands_for_all_facts() -> None:
@@ -85,27 +85,27 @@ def test_targets_may_be_in_the_environment() -> None:
             }
         )
     )
-    assert [each.kind for each in config.notify_targets] == ["log"]
+    assert [target.kind for target in config.notify_targets] == ["log"]
 
 
 # --- secrets -----------------------------------------------------------------
 
 
-def test_secrets_are_taken_from_wherever_they_are(tmp_path: Path) -> None:
+def test_secrets_come_from_values_files_and_the_environment(tmp_path: Path) -> None:
     kept = tmp_path / "secret"
     kept.write_text("in the file\n")
-    (made,) = from_file(
+    (target,) = from_file(
         {**HOOK, "secret": ["one", "two"], "secret_file": str(kept), "secret_env": "S"},
         environment={"S": "in the environment"},
     ).notify_targets
-    assert made.secrets == ("one", "two", "in the file", "in the environment")
+    assert target.secrets == ("one", "two", "in the file", "in the environment")
 
 
 def test_a_secret_may_have_spaces() -> None:
     assert a_target(secret="one two").secrets == ("one two",)
 
 
-def test_a_secret_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_secret_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.write_text("\n")
     odd = tmp_path / "odd"
@@ -126,8 +126,8 @@ def test_no_secret_is_shown() -> None:
         },
     )
     assert "hush" not in repr(config)
-    (made,) = config.notify_targets
-    assert made.shown_url == "https://ops.example/hook"
+    (target,) = config.notify_targets
+    assert target.shown_url == "https://ops.example/hook"
 
 
 @pytest.mark.parametrize(
@@ -143,40 +143,43 @@ def test_no_secret_is_shown() -> None:
         {"options": {"password": "hush"}},
     ],
 )
-def test_what_is_refused_keeps_its_secrets(keys: dict[str, object]) -> None:
+def test_refusal_shows_no_secrets(keys: dict[str, object]) -> None:
     assert "hush" not in refusal(**keys)
 
 
 # --- webhooks without a name -------------------------------------------------
 
 
-def test_a_webhook_may_be_a_flag() -> None:
+def test_webhook_may_be_given_as_a_flag() -> None:
     config = load(
         Sources(
             flags={"webhook": [URL, "http://10.0.0.1:9/x"]},
             environment={**HOME, "FOREWARN_WEBHOOK_SECRET": "new old"},
         )
     )
-    assert [each.url for each in config.notify_targets] == [URL, "http://10.0.0.1:9/x"]
-    assert {each.secrets for each in config.notify_targets} == {("new", "old")}
+    assert [target.url for target in config.notify_targets] == [
+        URL,
+        "http://10.0.0.1:9/x",
+    ]
+    assert {target.secrets for target in config.notify_targets} == {("new", "old")}
 
 
 def test_a_webhook_may_be_in_the_environment() -> None:
     config = load(Sources(environment={**HOME, "FOREWARN_WEBHOOK": f"{URL} {URL}/2"}))
-    assert [each.url for each in config.notify_targets] == [URL, f"{URL}/2"]
+    assert [target.url for target in config.notify_targets] == [URL, f"{URL}/2"]
 
 
-def test_the_name_of_a_webhook_tells_its_host_and_stays_the_same() -> None:
+def test_name_of_a_webhook_has_its_host_and_is_stable() -> None:
     long = f"https://{'x' * 200}.example/hook"
-    given = [URL, f"{URL}?a=1", "http://[::1]:9/", long]
-    config = load(Sources(flags={"webhook": given}, environment=HOME))
-    names = [each.name for each in config.notify_targets]
+    urls = [URL, f"{URL}?a=1", "http://[::1]:9/", long]
+    config = load(Sources(flags={"webhook": urls}, environment=HOME))
+    names = [item.name for item in config.notify_targets]
     assert names[0] == "ops.example-bf313edbebc2"
     assert len({*names}) == 4
-    assert all(len(each) <= 50 for each in names)
+    assert all(len(item) <= 50 for item in names)
 
 
-def test_a_webhook_that_is_given_twice_is_one() -> None:
+def test_webhook_given_twice_is_one_target() -> None:
     config = load(Sources(flags={"webhook": [URL, URL]}, environment=HOME))
     assert len(config.notify_targets) == 1
 
@@ -184,12 +187,12 @@ def test_a_webhook_that_is_given_twice_is_one() -> None:
 @pytest.mark.parametrize(
     "url", ["", "ops.example", "ftp://x/", "http://", "http://x:0/", "http://x/ y", 7]
 )
-def test_what_is_no_url_is_refused(url: object) -> None:
+def test_invalid_url_is_refused(url: object) -> None:
     with pytest.raises(InvalidInput, match=r"--webhook: expected a URL such as"):
         load(Sources(flags={"webhook": [url]}, environment=HOME))
 
 
-# --- refused -----------------------------------------------------------------
+# --- refusals ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -217,16 +220,16 @@ def test_what_is_no_url_is_refused(url: object) -> None:
         ({"options": {}}, "ops: webhook takes no options"),
     ],
 )
-def test_what_is_wrong_is_refused_with_a_sentence(
+def test_invalid_key_is_refused_with_a_message(
     keys: dict[str, object], words: str
 ) -> None:
-    said = refusal(**keys)
-    assert words in said
-    assert said.startswith("forewarn.toml: notify.targets: ")
+    message = refusal(**keys)
+    assert words in message
+    assert message.startswith("forewarn.toml: notify.targets: ")
 
 
 @pytest.mark.parametrize("missing", ["url", "kind"])
-def test_what_is_missing_is_named(missing: str) -> None:
+def test_missing_key_is_named(missing: str) -> None:
     table = {name: value for name, value in HOOK.items() if name != missing}
     with pytest.raises(InvalidInput, match=missing):
         from_file(table)
@@ -238,12 +241,12 @@ def test_targets_are_tables(value: object) -> None:
         load(Sources(environment=HOME, file={"notify": {"targets": value}}))
 
 
-def test_no_two_targets_have_one_name() -> None:
+def test_duplicate_target_names_are_refused() -> None:
     with pytest.raises(InvalidInput, match="two targets are called OPS"):
         from_file({**HOOK, "name": "OPS"}, HOOK)
 
 
 @pytest.mark.parametrize("source", ["", "a b", "é", 7])
-def test_what_is_no_source_is_refused(source: object) -> None:
+def test_invalid_source_is_refused(source: object) -> None:
     with pytest.raises(InvalidInput, match=r"notify\.source: expected a URI"):
         load(Sources(environment=HOME, file={"notify": {"source": source}}))

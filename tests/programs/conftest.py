@@ -1,4 +1,4 @@
-"""The service on loopback, in a network of its own, and on hypervisors."""
+"""Fixtures: the service on loopback, in its own network, and on hypervisors."""
 
 from collections.abc import Iterator
 
@@ -12,44 +12,44 @@ from tests.programs.watch import watch
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """Serve the demo fleet on loopback; the clock is moved by hand."""
-    with serving(tmp_path_factory.mktemp("loopback"), "--clock", "manual") as made:
-        yield made
+    """Serve the demo fleet on loopback with a manual clock."""
+    with serving(tmp_path_factory.mktemp("loopback"), "--clock", "manual") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Serve real machines at the real address; the clock is moved by hand."""
-    with a_site(tmp_path_factory.mktemp("site"), "--clock", "manual") as made:
-        yield made
+    """Serve machines in namespaces at the real address, with a manual clock."""
+    with a_site(tmp_path_factory.mktemp("site"), "--clock", "manual") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hypervisor]:
-    """Serve VMs on a bridge, as the page on 169.254.169.254 says."""
-    with a_hypervisor(tmp_path_factory.mktemp("bridge"), BRIDGE) as made:
-        watch(made)
-        yield made
+    """Serve VMs on a bridge, as the page on 169.254.169.254 describes."""
+    with a_hypervisor(tmp_path_factory.mktemp("bridge"), BRIDGE) as running:
+        watch(running)
+        yield running
 
 
 @pytest.fixture(scope="module")
 def taps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hypervisor]:
-    """Serve VMs on taps of their own, as that page says."""
-    with a_hypervisor(tmp_path_factory.mktemp("taps"), TAPS) as made:
-        watch(made)
-        yield made
+    """Serve VMs on separate taps, as that page describes."""
+    with a_hypervisor(tmp_path_factory.mktemp("taps"), TAPS) as running:
+        watch(running)
+        yield running
 
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """Run two hosts with libvirt; tests name their VMs differently."""
-    with some_hosts(tmp_path_factory.mktemp("libvirt")) as made:
-        yield made
+    """Run two hosts with libvirt; each test uses its own VM names."""
+    with some_hosts(tmp_path_factory.mktemp("libvirt")) as running:
+        yield running
 
 
 @pytest.fixture(params=["bridge", "taps"])
 def hypervisor(request: pytest.FixtureRequest) -> Hypervisor:
-    """Stand for both ways of the page."""
-    made = request.getfixturevalue(request.param)
-    assert isinstance(made, Hypervisor)
-    return made
+    """Run the test with both setups of the page."""
+    selected = request.getfixturevalue(request.param)
+    assert isinstance(selected, Hypervisor)
+    return selected

@@ -1,4 +1,4 @@
-"""Ethernet frames that no honest machine sends; run as a program, it sends them."""
+"""Forged Ethernet frames; run as a program, this module sends them."""
 
 import socket
 import struct
@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 EVERYBODY = "ff:ff:ff:ff:ff:ff"
 
-#: Where those connections come from that `opening` opens.
+#: The source port of connections opened by `opening`.
 SOURCE_PORT = 40_000
 
 _ARP, _IPV4, _IPV6, _TAGGED = 0x0806, 0x0800, 0x86DD, 0x8100
@@ -17,9 +17,9 @@ _ARP, _IPV4, _IPV6, _TAGGED = 0x0806, 0x0800, 0x86DD, 0x8100
 def claim(
     mac: str, address: str, *, by: str = "", to: str = "", tags: Sequence[int] = ()
 ) -> bytes:
-    """Tell everybody, or answer `to` unasked, that `address` is at `mac`.
+    """Make an ARP reply, broadcast or sent `to` an address, that `address` is at `mac`.
 
-    It is sent `by` another MAC, if one is given.
+    It is sent from the MAC `by`, if one is given.
     """
     owner = _mac(mac) + IPv4Address(address).packed
     other = _mac(mac) + IPv4Address(to or address).packed
@@ -27,30 +27,30 @@ def claim(
 
 
 def probe(mac: str, address: str) -> bytes:
-    """Ask whether anybody has `address`, before it is used."""
-    asker, asked = _mac(mac) + bytes(4), bytes(6) + IPv4Address(address).packed
-    return _frame(EVERYBODY, mac, _ARP, _arp(1) + asker + asked)
+    """Make an ARP probe that checks whether `address` is in use."""
+    asker, target = _mac(mac) + bytes(4), bytes(6) + IPv4Address(address).packed
+    return _frame(EVERYBODY, mac, _ARP, _arp(1) + asker + target)
 
 
 def sign_of_life(mac: str) -> bytes:
-    """Say nothing, as `mac`; a bridge learns from it where `mac` is."""
-    nothing = struct.pack("!IHBB", 6 << 28, 0, 59, 1)  # follows this header
+    """Make an empty packet from `mac`, from which a bridge learns its port."""
+    nothing = struct.pack("!IHBB", 6 << 28, 0, 59, 1)  # "no next header"
     addresses = IPv6Address("fe80::1").packed + IPv6Address("ff02::1").packed
     return _frame(EVERYBODY, mac, _IPV6, nothing + addresses)
 
 
 def seeking(mac: str) -> bytes:
-    """Ask everybody for an address, by DHCP."""
+    """Make a DHCP broadcast that requests an address."""
     udp = struct.pack("!HHHH", 68, 67, 8, 0)
-    addresses = ("0.0.0.0", "255.255.255.255")  # nobody yet, everybody
+    addresses = ("0.0.0.0", "255.255.255.255")  # unspecified, broadcast
     return _frame(EVERYBODY, mac, _IPV4, _ip(addresses, socket.IPPROTO_UDP, udp))
 
 
 def opening(
     macs: tuple[str, str], addresses: tuple[str, str], *, tags: Sequence[int] = ()
 ) -> bytes:
-    """Open a TCP connection to port 80; from and to `macs` and `addresses`."""
-    source, target = (IPv4Address(each).packed for each in addresses)
+    """Make a TCP SYN to port 80, from and to `macs` and `addresses`."""
+    source, target = (IPv4Address(address).packed for address in addresses)
     tcp = struct.pack("!HHIIBBHHH", SOURCE_PORT, 80, 1, 0, 5 << 4, 2, 1024, 0, 0)
     pseudo = source + target + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
     tcp = tcp[:16] + _sum(pseudo + tcp) + tcp[18:]
@@ -65,7 +65,7 @@ def _arp(operation: int) -> bytes:
 def _ip(addresses: tuple[str, str], protocol: int, body: bytes) -> bytes:
     length = 20 + len(body)
     head = struct.pack("!BBHHHBBH", 0x45, 0, length, 0, 0, 64, protocol, 0)
-    head += b"".join(IPv4Address(each).packed for each in addresses)
+    head += b"".join(IPv4Address(address).packed for address in addresses)
     return head[:10] + _sum(head) + head[12:] + body
 
 
@@ -80,7 +80,7 @@ def _mac(text: str) -> bytes:
 
 
 def _sum(data: bytes) -> bytes:
-    """The checksum of the Internet."""
+    """Return the Internet checksum."""
     total = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -88,11 +88,11 @@ def _sum(data: bytes) -> bytes:
 
 
 def main(frames: Sequence[str]) -> None:
-    """Send `frames`, given as hexadecimal digits, by the card `eth0`."""
+    """Send `frames`, given in hexadecimal, through the interface `eth0`."""
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as card:
         card.bind(("eth0", 0))
-        for each in frames:
-            card.send(bytes.fromhex(each))
+        for frame in frames:
+            card.send(bytes.fromhex(frame))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A server in front of the real one, which is out of order for a while."""
+"""A proxy in front of the service that injects errors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,39 +8,43 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import urlsplit
 
-#: What is answered in the service's stead: a status, and a body.
+#: A response instead of the service's: status and body.
 Fault = tuple[int, bytes]
 
-_LONG = 70.0  # seconds; a request that may wait is held for 60 at most
+_LONG = 70.0  # seconds; a long poll is held for at most 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """Where VMs ask, and what they have asked for."""
+    """The address of the proxy, and the requests it received."""
 
     url: str
-    #: Each question, as `GET scheduledevents`, with its body.
+    #: Each request, such as `GET scheduledevents`, with its body.
     asked: list[tuple[str, bytes]] = field(default_factory=list)
-    #: What is answered next to each question; when that is over, the service answers.
+    #: The next responses to each request; after them, the service responds.
     faults: dict[str, list[Fault]] = field(default_factory=dict)
 
     def count(self, question: str) -> int:
-        """Tell how often `question` was asked."""
-        return len([each for each, _ in self.asked if each == question])
+        """Return how often `question` was requested."""
+        return len([request for request, _ in self.asked if request == question])
 
     @property
     def approvals(self) -> list[bytes]:
-        """What was posted."""
-        return [body for each, body in self.asked if each == "POST scheduledevents"]
+        """Return the bodies of all posts."""
+        return [
+            body for request, body in self.asked if request == "POST scheduledevents"
+        ]
 
 
 @contextmanager
 def a_front(
     behind: str, vm: str, faults: Mapping[str, Sequence[Fault]] | None = None
 ) -> Iterator[Front]:
-    """Serve `vm` what the service `behind` has, after the `faults` of each question."""
-    left = {each: list(given) for each, given in (faults or {}).items()}
-    asked: list[tuple[str, bytes]] = []
+    """Relay requests of `vm` to the service `behind`, after the `faults` of each
+    request.
+    """
+    left = {request: list(responses) for request, responses in (faults or {}).items()}
+    received: list[tuple[str, bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -49,7 +53,7 @@ def a_front(
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             question = f"{self.command} {urlsplit(self.path).path.rpartition('/')[2]}"
-            asked.append((question, body))
+            received.append((question, body))
             if left.get(question):
                 status, text = left[question].pop(0)
                 self._answer(status, {}, text)
@@ -68,15 +72,15 @@ def a_front(
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.block_on_close = False  # a request that is held would be waited for
+        server.block_on_close = False  # do not wait for pending long polls
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
             url = f"http://127.0.0.1:{server.server_port}"
-            yield Front(url=url, asked=asked, faults=left)
+            yield Front(url=url, asked=received, faults=left)
         finally:
             server.shutdown()
             thread.join()
@@ -85,7 +89,7 @@ def a_front(
 def _relayed(
     behind: str, vm: str, handler: BaseHTTPRequestHandler, body: bytes
 ) -> tuple[int, Mapping[str, str], bytes]:
-    """Ask the service the same question."""
+    """Send the same request to the service."""
     connection = HTTPConnection(urlsplit(behind).netloc, timeout=_LONG)
     headers = {
         name: value
@@ -97,8 +101,8 @@ def _relayed(
         answer = connection.getresponse()
         text = answer.read()
         ours = {"content-length", "connection"}
-        told = answer.headers.items()
-        kept = {name: value for name, value in told if name.lower() not in ours}
+        sent = answer.headers.items()
+        kept = {name: value for name, value in sent if name.lower() not in ours}
         return answer.status, kept, text
     finally:
         connection.close()

@@ -1,7 +1,7 @@
-"""A hypervisor of namespaces, set up by the commands of the page on 169.254.169.254.
+"""A hypervisor of namespaces, set up with the commands of the page on 169.254.169.254.
 
-Only what the page takes for granted is done here: VMs with cards and addresses, a
-bridge or taps, and a machine outside. All else is read from the page.
+Only what the page assumes is done here: VMs with interfaces and addresses, a bridge or
+taps, and a machine outside. Everything else is read from the page.
 """
 
 import json
@@ -20,22 +20,22 @@ from tests.programs.network import Place, lay_wire, some_places
 from tests.programs.page import copied
 
 BRIDGE, TAPS = "VMs on a bridge", "VMs on taps of their own"
-HERE, OUTSIDE = "hypervisor", "outside"  # beside the VMs
+HERE, OUTSIDE = "hypervisor", "outside"  # besides the VMs
 UPLINK = "uplink"
 LOOK = copied("See that it works", "sh look")
-UNCONNECTED, TIMED_OUT = 7, 28  # as curl says it
-HASTY = "hasty"  # where curl finds settings that let it wait for a moment only
+UNCONNECTED, TIMED_OUT = 7, 28  # exit codes of curl
+HASTY = "hasty"  # folder of a curl configuration with a short timeout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """Who a machine is on the wire."""
+    """The MAC and the address of a machine."""
 
     mac: str
     address: str
 
 
-#: As the page lists them; `web-2` comes later.
+#: As on the page; `web-2` is added later.
 CARDS: Mapping[str, Card] = {
     "web-0": Card(mac="52:54:00:00:00:10", address="10.0.0.10"),
     "web-1": Card(mac="52:54:00:00:00:11", address="10.0.0.11"),
@@ -44,10 +44,10 @@ CARDS: Mapping[str, Card] = {
 }
 OWN_ADDRESS = "10.0.0.1"  # of the hypervisor
 
-#: Whose default gateway is the hypervisor; all others have the route of the page.
+#: Machines that use the hypervisor as gateway; all others have the route of the page.
 _GUESTS = {BRIDGE: {"web-1"}, TAPS: {"web-1", "web-2", OUTSIDE}}
 
-#: Without these there is nothing to try.
+#: Commands that must work, or the tests are skipped.
 _NEEDS = (
     "ip link add try type bridge; ip link delete try",
     "nft add table bridge try; nft delete table bridge try",
@@ -61,61 +61,63 @@ class Hypervisor:
     """A hypervisor that serves its VMs."""
 
     way: str  # BRIDGE or TAPS
-    machines: Mapping[str, Place]  # and the hypervisor itself
+    machines: Mapping[str, Place]  # including the hypervisor itself
     program: Program
 
     def do(self, what: str) -> None:
-        """Run what the page says for the hypervisor."""
+        """Run the commands of the page for the hypervisor."""
         text = copied(self.way, f"sh hypervisor {what}")
         _sh(self.machines[HERE], self.program.folder, text)
 
     def name_of(self, vm: str) -> str:
-        """What `vm` is told that its name is, if it looks as the page says."""
+        """Return the name that `vm` gets with the check of the page."""
         done = self.on(vm, "sh", "-ec", LOOK)
         assert done.code == 0, done
         return done.out
 
     def hears_nothing(self, machine: str, url: str | None = None) -> bool:
-        """Whether `machine` waits in vain when it looks, or asks another `url`."""
+        """Return whether a request from `machine` times out, by default the page's
+        check.
+        """
         words = ("sh", "-ec", LOOK) if url is None else ("curl", "-s", url)
         return self.on(machine, *words, CURL_HOME=HASTY).code == TIMED_OUT
 
     def is_refused(self, machine: str, url: str) -> bool:
-        """Whether somebody is there who refuses to be asked for `url`."""
+        """Return whether a connection from `machine` to `url` is refused."""
         done = self.on(machine, "curl", "-s", "-v", url)
         return done.code == UNCONNECTED and "Connection refused" in done.err
 
     def on(self, machine: str, *words: str, **environment: str) -> Ended:
-        """Run a program on a machine, or on the hypervisor."""
+        """Run a program on a machine or on the hypervisor."""
         within = self.machines[machine].within
         folder = self.program.folder
         return run_program(folder, *words, within=within, **environment)
 
     def send(self, machine: str, *given: bytes) -> None:
-        """Let `machine` send frames as they are."""
+        """Send raw frames from `machine`."""
         sent = self.on(
-            machine, sys.executable, frames.__file__, *(each.hex() for each in given)
+            machine, sys.executable, frames.__file__, *(frame.hex() for frame in given)
         )
         assert sent.code == 0, sent
 
     def device_to(self, machine: str) -> str:
-        """By which device the hypervisor itself reaches `machine`."""
+        """Return the device through which the hypervisor reaches `machine`."""
         return "br0" if self.way == BRIDGE else port_of(machine)
 
     def mac_for(self, machine: str) -> str:
-        """Where `machine` finds the hypervisor."""
+        """Return the MAC of the hypervisor, as seen from `machine`."""
         show = ("ip", "-j", "link", "show", self.device_to(machine))
         (link,) = json.loads(self.on(HERE, *show).out)
         return str(link["address"])
 
     def forget(self) -> None:
-        """Let hypervisor and VMs forget who they thought is where."""
+        """Flush the neighbor tables of the hypervisor and all VMs."""
         for place in self.machines.values():
             place.do("ip", "neighbor", "flush", "all")
 
     @contextmanager
     def without_rules(self) -> Iterator[None]:
-        """Do without the page's rules for a while."""
+        """Remove the rules of the page until the block ends."""
         self.do("undo")
         self.forget()
         try:
@@ -126,7 +128,7 @@ class Hypervisor:
 
     @contextmanager
     def disguised(self, machine: str, card: Card) -> Iterator[None]:
-        """Let `machine` take itself for another for a while."""
+        """Give `machine` another MAC and address until the block ends."""
         place, folder = self.machines[machine], self.program.folder
         _dress(self.way, place, folder, card)
         try:
@@ -138,10 +140,10 @@ class Hypervisor:
 
 @contextmanager
 def a_hypervisor(folder: Path, way: str) -> Iterator[Hypervisor]:
-    """Serve VMs that are joined in this `way`, with the page's rules."""
+    """Serve VMs connected in this `way`, with the rules of the page."""
     _copy_files(folder, way)
     with some_places(HERE, *CARDS) as places:
-        machines = {each.name: each for each in places}
+        machines = {place.name: place for place in places}
         _skip_unless_possible(machines[HERE], folder)
         _lay_cables(way, machines)
         _sh(machines[HERE], folder, copied(way, "sh hypervisor address"))
@@ -153,9 +155,9 @@ def a_hypervisor(folder: Path, way: str) -> Iterator[Hypervisor]:
         with serving(
             folder, *serve[2:], fleet=None, metadata=(), within=within
         ) as program:
-            made = Hypervisor(way=way, machines=machines, program=program)
-            made.do("rules")
-            yield made
+            running = Hypervisor(way=way, machines=machines, program=program)
+            running.do("rules")
+            yield running
 
 
 def _skip_unless_possible(place: Place, folder: Path) -> None:
@@ -175,7 +177,7 @@ def _copy_files(folder: Path, way: str) -> None:
 
 
 def port_of(machine: str) -> str:
-    """The hypervisor's end of the wire to `machine`."""
+    """Return the hypervisor's end of the link to `machine`."""
     return UPLINK if machine == OUTSIDE else f"vm-{machine}"
 
 
@@ -192,14 +194,16 @@ def _lay_cables(way: str, machines: Mapping[str, Place]) -> None:
     else:
         here.do("ip", "route", "add", f"{CARDS[OUTSIDE].address}/32", "dev", UPLINK)
     set_kernel(here, "ipv4/ip_forward", 1)
-    set_kernel(here, "ipv4/tcp_synack_retries", 0)  # nothing is left of a test later
-    set_kernel(here, "bridge/bridge-nf-call-*", 0)  # the bridge's rules stand alone
-    for place in machines.values():  # whatever is claimed is believed at once
+    # No SYN-ACK of one test may arrive in a later one, and only the rules of the
+    # bridge may apply.
+    set_kernel(here, "ipv4/tcp_synack_retries", 0)
+    set_kernel(here, "bridge/bridge-nf-call-*", 0)
+    for place in machines.values():  # ARP claims take effect immediately
         set_kernel(place, "ipv4/neigh/*/locktime", 0)
 
 
 def set_kernel(place: Place, files: str, value: int) -> None:
-    """Write `value` into those `files` of the kernel's settings that are there."""
+    """Write `value` to those `files` of the kernel settings that exist."""
     write = f"if [ -e $file ]; then echo {value} >$file; fi"
     place.do("sh", "-ec", f"for file in /proc/sys/net/{files}; do {write}; done")
 

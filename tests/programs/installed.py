@@ -1,4 +1,4 @@
-"""Which programs are here; a test that needs another is skipped, and says so."""
+"""Installed programs; tests that need a missing one are skipped with a reason."""
 
 import os
 import shutil
@@ -9,27 +9,27 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import Ended, finish
 
-#: Where scripts/test puts what it does not install for the whole machine.
+#: Where scripts/test installs programs that are not needed system-wide.
 PROGRAMS = Path(sys.prefix) / "programs"
 NODE_MODULES = PROGRAMS / "node" / "node_modules"
 
 
 def needs(*commands: str) -> pytest.MarkDecorator:
-    """Skip a test unless all `commands` are here."""
+    """Skip a test unless all `commands` are installed."""
     missing = [name for name in commands if shutil.which(name) is None]
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
 def unpacked(package: str, path: str) -> Path:
-    """Find `path` of an unpacked Debian package, or skip."""
-    found = PROGRAMS / package / path
-    if not found.exists():
+    """Return `path` of an unpacked Debian package, or skip the test."""
+    file = PROGRAMS / package / path
+    if not file.exists():
         pytest.skip(f"needs the Debian package {package}; scripts/test unpacks it")
-    return found
+    return file
 
 
 def node_module(name: str) -> str:
-    """Name an npm package that is here, or skip."""
+    """Return the name of an installed npm package, or skip the test."""
     if not (NODE_MODULES / name).exists():
         pytest.skip(f"needs the npm package {name}; scripts/test installs it")
     return name
@@ -42,6 +42,6 @@ def run_program(
     typed: str = "",
     **environment: str,
 ) -> Ended:
-    """Run a program to its end, with nothing of ours in its environment."""
-    given = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
-    return finish([*within, *words], folder, given, typed=typed)
+    """Run a program to its end, with a clean environment."""
+    variables = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
+    return finish([*within, *words], folder, variables, typed=typed)

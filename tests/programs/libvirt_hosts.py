@@ -1,8 +1,8 @@
-"""Two hosts with a real libvirt each, and with VMs in which nothing but firmware runs.
+"""Two hosts, each with a real libvirt, whose VMs run nothing but firmware.
 
-A host is a set of namespaces: it sees its own files where libvirt keeps its state, and
-its first process takes all others with it when its input is closed. So the machine's
-own libvirt is never touched, and nothing is left behind.
+A host is a set of namespaces: libvirt's state folders are its own, and closing the
+input of its first process ends all others. So this machine's libvirt is never touched,
+and nothing is left behind.
 """
 
 import re
@@ -26,10 +26,10 @@ FOLDERS: Mapping[str, str] = {
     "run": "/run/libvirt",
     "lib": "/var/lib/libvirt",
     "log": "/var/log/libvirt",
-    "../cache": "/var/cache/libvirt",  # what qemu can do is found out once
+    "../cache": "/var/cache/libvirt",  # qemu's capabilities are probed only once
 }
 
-#: Run as the first process of a host, in its folder; it buries what others left.
+#: The first process of a host, run in its folder; it also reaps orphans.
 _HOST = """\
 {mounts}
 exec 3<&0
@@ -59,10 +59,10 @@ _DOMAIN = """\
   </devices>
 </domain>
 """
-#: As virsh prints it: when, which VM, and what, if it is more than the event's name.
+#: The format of virsh: time, VM, and detail if there is more than the event's name.
 _EVENT = re.compile(r"^(\S+ \S+): event '(.+?)' for domain '(.+?)'(?:: (.+))?$", re.M)
 _DISK = '<disk type="file"><source file="{file}"/><target dev="hda"/></disk>'
-_A_WHILE = 20.0  # seconds; only what is broken needs them
+_A_WHILE = 20.0  # seconds; only reached if something is broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +73,23 @@ class Hosts:
 
     @property
     def uri(self) -> str:
-        """Where the libvirtd of `HOST` answers, as the script writes it."""
+        """Return the libvirt URI with `HOST` as placeholder, as the script
+        expects it.
+        """
         return f"qemu+unix:///system?socket={self.folder}/HOST/run/libvirt-sock"
 
     def at(self, host: str) -> str:
-        """Where the libvirtd of `host` answers."""
+        """Return the libvirt URI of `host`."""
         return self.uri.replace("HOST", host)
 
     def virsh(self, host: str, *words: str) -> str:
-        """Give a command, which must succeed."""
+        """Run a virsh command, which must succeed."""
         done = self.try_virsh(host, *words)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
     def try_virsh(self, host: str, *words: str) -> subprocess.CompletedProcess[str]:
-        """Give a command that may fail."""
+        """Run a virsh command, which may fail."""
         return subprocess.run(
             ["virsh", "-q", "-c", self.at(host), *words],
             capture_output=True,
@@ -98,32 +100,34 @@ class Hosts:
         )
 
     def state(self, host: str, vm: str) -> str:
-        """What `host` says of `vm`; `gone` if it does not know it."""
+        """Return the state of `vm` on `host`, or `gone` if it is not defined."""
         if vm not in self.virsh(host, "list", "--all", "--name").split():
             return "gone"
         return self.virsh(host, "domstate", vm)
 
     def start(self, host: str, *vms: str, disk: Path | None = None) -> None:
-        """Let `vms` run on `host`; without a `disk` they have none."""
+        """Define and start `vms` on `host`, without a disk unless one is given."""
         emulator = shutil.which("qemu-system-x86_64")
-        given = "" if disk is None else _DISK.format(file=disk)
+        disk_element = "" if disk is None else _DISK.format(file=disk)
         for vm in vms:
             file = self.folder / f"{vm}.xml"
-            file.write_text(_DOMAIN.format(name=vm, emulator=emulator, disk=given))
+            file.write_text(
+                _DOMAIN.format(name=vm, emulator=emulator, disk=disk_element)
+            )
             self.virsh(host, "define", str(file))
             self.virsh(host, "start", vm)
 
     def remove(self, *vms: str) -> None:
-        """Let neither host know `vms`."""
+        """Remove `vms` from both hosts."""
         for host in NAMES:
-            known = self.virsh(host, "list", "--all", "--name").split()
-            for vm in set(known).intersection(vms):
+            defined = self.virsh(host, "list", "--all", "--name").split()
+            for vm in set(defined).intersection(vms):
                 if self.state(host, vm) != "shut off":
                     self.virsh(host, "destroy", vm)
                 self.virsh(host, "undefine", vm)
 
     def happened(self, vm: str) -> list[tuple[datetime, str]]:
-        """What `vm` went through on host-a, and when."""
+        """Return the events of `vm` on host-a with their times."""
         log = (self.folder / "host-a" / "events").read_text()
         return [
             (datetime.fromisoformat(at), detail or event)
@@ -132,23 +136,23 @@ class Hosts:
         ]
 
     def events(self, vm: str) -> list[str]:
-        """What `vm` went through on host-a."""
+        """Return the events of `vm` on host-a."""
         return [what for _, what in self.happened(vm)]
 
     def pause_of(self, vm: str) -> tuple[datetime, datetime]:
-        """When the last pause of `vm` began and ended; wait for its end."""
+        """Return the start and end of the last pause of `vm`; wait for its end."""
         until(lambda: len(self._last_pause(vm)) == 2, _A_WHILE)
         began, ended = self._last_pause(vm)
         return began, ended
 
     def _last_pause(self, vm: str) -> Sequence[datetime]:
-        found: list[datetime] = []
+        pause: list[datetime] = []
         for at, what in self.happened(vm):
             if what == "Suspended Paused":
-                found = [at]
-            elif what == "Resumed Unpaused" and len(found) == 1:
-                found.append(at)
-        return found
+                pause = [at]
+            elif what == "Resumed Unpaused" and len(pause) == 1:
+                pause.append(at)
+        return pause
 
 
 @contextmanager
@@ -192,7 +196,7 @@ def _a_host(folder: Path, place: Place, address: str) -> Iterator[None]:
             stdout=output,
             stderr=output,
         )
-        with process:  # closes its input, and waits
+        with process:  # closes its input and waits
             yield
 
 
@@ -202,7 +206,7 @@ def _spaces() -> Sequence[str]:
 
 @contextmanager
 def _watched(hosts: Hosts, host: str) -> Iterator[None]:
-    """Write down what the VMs of `host` go through."""
+    """Record the events of all VMs on `host`."""
     command = ["virsh", "-c", hosts.at(host)]
     command += ["event", "--all", "--loop", "--timestamp"]
     hosts.start(host, "canary")

@@ -1,7 +1,7 @@
-"""A small network of namespaces: one for the service, one for each machine.
+"""A small network of namespaces: one for the service and one for each machine.
 
-They have no names. A holder keeps each alive and ends with this process, so nothing
-is left behind, whatever happens; the machine's own network is never touched.
+They are anonymous. A process keeps each alive and ends with this process, so nothing is
+left behind; this machine's own network is never touched.
 """
 
 import shutil
@@ -13,36 +13,36 @@ from pathlib import Path
 
 import pytest
 
-#: Where the service listens; the documentation's own address.
+#: The address of the service; the one in Azure's documentation.
 ENDPOINT = "169.254.169.254"
 ENDPOINT_6 = "fd00:77::254"
 HAS_IPV6 = Path("/proc/net/if_inet6").exists()
 
 _TOOLS = ("unshare", "nsenter", "ip", "hostname")
-_DEADLINE = 20.0  # seconds for a command; it takes a moment
+_DEADLINE = 20.0  # seconds for a command, which normally takes a moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A network namespace with a host name of its own."""
+    """A network namespace with its own host name."""
 
     name: str
     holder: int  # the process that keeps it alive
 
     @property
     def within(self) -> tuple[str, ...]:
-        """What to put before a command so that it runs here."""
+        """Return the words that make a command run in this namespace."""
         spaces = f"/proc/{self.holder}/ns"
         return ("nsenter", f"--net={spaces}/net", f"--uts={spaces}/uts")
 
     def do(self, *words: str) -> None:
-        """Run a command here; it must succeed."""
+        """Run a command here, which must succeed."""
         _do(*self.within, *words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """The service's place, and a place for each machine, joined by a wire."""
+    """The service's namespace, and one for each machine, linked to it."""
 
     service: Place
     machines: Mapping[str, Place]
@@ -53,7 +53,7 @@ class Network:
 
 
 def why_not() -> str | None:
-    """Say why no namespaces can be made here; None: they can."""
+    """Return why namespaces cannot be created here, or None if they can."""
     missing = [name for name in _TOOLS if shutil.which(name) is None]
     if missing:
         return f"namespaces need {', '.join(missing)}"
@@ -65,18 +65,18 @@ def why_not() -> str | None:
 
 @contextmanager
 def a_network(machines: Mapping[str, Sequence[str]]) -> Iterator[Network]:
-    """Join `machines`, each with its addresses, to a place for the service."""
+    """Connect `machines`, each with its addresses, to a namespace for the service."""
     with some_places("service", *machines) as (service, *places):
         service.do("ip", "address", "add", f"{ENDPOINT}/32", "dev", "lo")
-        made = {place.name: place for place in places}
+        by_name = {place.name: place for place in places}
         for number, (name, addresses) in enumerate(machines.items()):
-            _join(service, f"wire{number}", made[name], addresses)
-        yield Network(service=service, machines=made)
+            _join(service, f"wire{number}", by_name[name], addresses)
+        yield Network(service=service, machines=by_name)
 
 
 @contextmanager
 def some_places(*names: str) -> Iterator[Sequence[Place]]:
-    """Hold a place for each of `names`; nothing joins them yet."""
+    """Create a namespace for each of `names`, not yet connected."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
@@ -85,7 +85,7 @@ def some_places(*names: str) -> Iterator[Sequence[Place]]:
 
 
 def lay_wire(service: Place, wire: str, machine: Place) -> None:
-    """Lead a `wire` from the service to the card `eth0` of `machine`."""
+    """Create a link `wire` from the service to the interface `eth0` of `machine`."""
     peer = ("peer", "name", "eth0", "netns", str(machine.holder))
     service.do("ip", "link", "add", wire, "type", "veth", *peer)
     service.do("ip", "link", "set", wire, "up")
@@ -94,13 +94,13 @@ def lay_wire(service: Place, wire: str, machine: Place) -> None:
 
 @contextmanager
 def _a_place(name: str) -> Iterator[Place]:
-    """Hold new namespaces by a process that ends when its input is closed."""
+    """Keep new namespaces alive with a process that ends when its input is closed."""
     holder = subprocess.Popen(
         ["unshare", "--net", "--uts", "sh", "-c", "echo; exec cat"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    with holder:  # closes its input, and waits
+    with holder:  # closes its input and waits
         assert holder.stdout is not None
         holder.stdout.readline()
         place = Place(name=name, holder=holder.pid)
@@ -110,10 +110,10 @@ def _a_place(name: str) -> Iterator[Place]:
 
 
 def _join(service: Place, wire: str, machine: Place, addresses: Sequence[str]) -> None:
-    """Lead a wire to `machine`: it can reach the service, and nothing else."""
+    """Connect `machine` so that it reaches the service and nothing else."""
     lay_wire(service, wire, machine)
     machine.do("ip", "route", "add", f"{ENDPOINT}/32", "dev", "eth0")
-    if HAS_IPV6:  # a neighbor is asked only for addresses of its own link
+    if HAS_IPV6:  # neighbor discovery works only for addresses of the same link
         service.do("ip", "address", "add", f"{ENDPOINT_6}/128", "dev", wire, "nodad")
         machine.do("ip", "route", "add", f"{ENDPOINT_6}/128", "dev", "eth0")
     for address in addresses:

@@ -1,7 +1,8 @@
-"""The page on 169.254.169.254, and what is to be copied from it.
+"""The page on 169.254.169.254, and the code blocks in it.
 
-A block says behind its three backticks what it is: `sh hypervisor rules` is run on the
-hypervisor to load the rules, `nft bridge.nft` is a file of that name.
+The label after the three backticks determines how a block is used: `sh hypervisor
+rules` is run on the hypervisor to load the rules, `nft bridge.nft` is a file of that
+name.
 """
 
 import re
@@ -13,17 +14,17 @@ _BLOCK = re.compile(r"^```(.+)\n([^`]+)```$", re.MULTILINE)
 
 
 def copied(title: str, label: str, page: Path = PAGE) -> str:
-    """What the `page` has under `label` in the section with this `title`."""
+    """Return the blocks labeled `label` in the section `title` of `page`."""
     (section,) = (
-        each
-        for each in page.read_text().split("\n## ")
-        if each.partition("\n")[0] == title
+        section_text
+        for section_text in page.read_text().split("\n## ")
+        if section_text.partition("\n")[0] == title
     )
-    found = [text for named, text in _BLOCK.findall(section) if named == label]
-    assert found, f"{page.name} has no {label} in {title}"
-    return "".join(found)
+    blocks = [text for named, text in _BLOCK.findall(section) if named == label]
+    assert blocks, f"{page.name} has no {label} in {title}"
+    return "".join(blocks)
 
 
 def labels() -> set[str]:
-    """Every label of the page."""
+    """Return every label of the page."""
     return {label for label, _ in _BLOCK.findall(PAGE.read_text())}

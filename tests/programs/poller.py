@@ -1,7 +1,7 @@
-"""A poller in a process of its own, led through a whole story.
+"""A poller in its own process, taken through a complete event.
 
-A poller tells each new status in a line (`none` without an event), approves what is
-scheduled, and ends when that is gone.
+A poller prints each new status on a line (`none` without an event), approves scheduled
+events, and exits when the event is gone.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tests.programs.talker import talking
 def lead(
     program: Program, vm: str, command: Sequence[str], folder: Path, **environment: str
 ) -> None:
-    """Let the poller of `vm` live through announcement, approval, start and end."""
+    """Run the poller of `vm` through announcement, approval, start and end."""
     service = program.service
     with talking(command, folder, environment) as poller:
         poller.expect("none")

@@ -1,6 +1,6 @@
-"""A hook of examples/agent, run as the agent runs it, with commands that are stubs.
+"""A hook of examples/agent, run as the agent would, with stub commands.
 
-A stub writes down how it was called, then does what the test wants of it.
+A stub logs its arguments, then does what the test wants.
 """
 
 import re
@@ -26,13 +26,13 @@ printf '%s\\n' "$(basename "$0")${{*:+ $*}}" >>{calls}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A VM with some commands, and the hook that is tried."""
+    """A VM with some commands, and the hook under test."""
 
     folder: Path
     hook: Path
 
     def stub(self, command: str, does: str = "") -> None:
-        """Have a `command` that does what it is told here, in bash."""
+        """Create a stub `command` that runs `does` in bash."""
         bin_ = self.folder / "bin"
         bin_.mkdir(exist_ok=True)
         calls = shlex.quote(str(self._calls))
@@ -41,8 +41,8 @@ class Stage:
     def run(
         self, step: str, *, left: int = 60, event: str = EVENT, **environment: str
     ) -> Ended:
-        """Run the hook; it has `left` seconds, of a clock that is 60 times as fast."""
-        given = {
+        """Run the hook with `left` seconds, on a clock that is 60 times as fast."""
+        variables = {
             "PATH": f"{self.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin",
             "FOREWARN_STEP": step,
             "FOREWARN_EVENT_ID": event,
@@ -60,21 +60,22 @@ class Stage:
             "PAUSE": "0.02",
             **environment,
         }
-        return run_program(self.folder, str(self.hook), typed="{}", **given)
+        return run_program(self.folder, str(self.hook), typed="{}", **variables)
 
     def calls(self) -> Sequence[str]:
-        """How the stubs were called since this was last asked.
+        """Return the calls of the stubs since the previous call of this method.
 
-        What is almost a minute is one: some of it may have passed.
+        Timeouts of almost a minute are rounded up to 60 s, since some time may have
+        passed.
         """
         if not self._calls.exists():
             return []
-        found = self._calls.read_text().splitlines()
+        lines = self._calls.read_text().splitlines()
         self._calls.unlink()
-        return [re.sub(r"\b5[0-9]s$", "60s", each) for each in found]
+        return [re.sub(r"\b5[0-9]s$", "60s", line) for line in lines]
 
     def write(self, name: str, text: str) -> Path:
-        """Have a file."""
+        """Create a file."""
         path = self.folder / name
         path.write_text(text)
         return path
@@ -85,5 +86,5 @@ class Stage:
 
 
 def a_stage(folder: Path, hook: str) -> Stage:
-    """Try the hook of that path below examples/agent."""
+    """Return a stage for the hook at a path below examples/agent."""
     return Stage(folder=folder, hook=RECIPES / hook)

@@ -1,4 +1,4 @@
-"""What forewarn wrote down about an event, and how events are approved."""
+"""Journal entries about an event, and the body that approves events."""
 
 import json
 from collections.abc import Iterable
@@ -6,15 +6,15 @@ from typing import Any
 
 
 def start_requests(*events: str) -> str:
-    """Write the body that approves `events`."""
-    return json.dumps({"StartRequests": [{"EventId": each} for each in events]})
+    """Return the body that approves `events`."""
+    return json.dumps({"StartRequests": [{"EventId": event} for event in events]})
 
 
 def approval(facts: Iterable[Any], event: str) -> tuple[str, str] | None:
-    """Tell who approved `event`, and by which way; None: nobody yet."""
-    found = [(each["by"], each["via"]) for each in facts if _approves(each, event)]
-    assert len(found) <= 1, "an event is approved once"
-    return found[0] if found else None
+    """Return who approved `event` and through which interface; None if nobody did."""
+    approvals = [(fact["by"], fact["via"]) for fact in facts if _approves(fact, event)]
+    assert len(approvals) <= 1, "an event is approved once"
+    return approvals[0] if approvals else None
 
 
 def _approves(fact: Any, event: str) -> bool:
@@ -22,11 +22,11 @@ def _approves(fact: Any, event: str) -> bool:
 
 
 def witnesses(facts: Iterable[Any], event: str) -> list[str]:
-    """Tell which VMs have seen `event`, in their order."""
+    """Return the VMs that have seen `event`, in order."""
     return [
         sight["vm"]
-        for each in facts
-        if each["fact"] == "Seen"
-        for sight in each["sights"]
+        for fact in facts
+        if fact["fact"] == "Seen"
+        for sight in fact["sights"]
         if sight["event"] == event
     ]

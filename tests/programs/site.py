@@ -1,4 +1,4 @@
-"""The service on 169.254.169.254:80, and machines that reach it over a wire."""
+"""The service on 169.254.169.254:80, and machines that reach it over a link."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from tests.programs.network import ENDPOINT, ENDPOINT_6, HAS_IPV6, Network, a_ne
 
 URL = f"http://{ENDPOINT}/metadata/scheduledevents?api-version=2020-07-01"
 
-#: Two databases that are one availability set, and a machine that stands alone.
+#: Two databases in an availability set, and a standalone machine.
 FLEET = """\
 [[hosts]]
 name = "host-a"
@@ -73,7 +73,7 @@ class Site:
         return run_program(folder, *words, within=within, typed=typed, **more)
 
     def forewarn(self, *words: str) -> str:
-        """Give an operator's command, which must succeed."""
+        """Run an operator's command, which must succeed."""
         folder, control = self.program.folder, self.program.service.control
         command = (*self.network.service.within, *FOREWARN, *words, "--json")
         environment = environment_of(folder, FOREWARN_URL=control)
@@ -82,9 +82,9 @@ class Site:
         return done.out
 
     def announce(self, kind: str, vm: str) -> str:
-        """Announce maintenance of one VM; answer the event's id."""
-        made = json.loads(self.forewarn("announce", kind, "--vm", vm))
-        ((event,),) = (each["events"] for each in made["maintenances"])
+        """Announce maintenance of one VM and return the event's id."""
+        created = json.loads(self.forewarn("announce", kind, "--vm", vm))
+        ((event,),) = (operation["events"] for operation in created["maintenances"])
         return str(event["id"])
 
     def facts(self) -> list[Any]:
@@ -94,7 +94,7 @@ class Site:
 
 @contextmanager
 def a_site(folder: Path, *options: str) -> Iterator[Site]:
-    """Serve on the endpoint's own address, in a namespace, until the block ends."""
+    """Serve on the endpoint's real address, in a namespace, until the block ends."""
     fleet = folder / "fleet.toml"
     fleet.write_text(FLEET)
     listening = [f"{ENDPOINT}:80", *([f"[{ENDPOINT_6}]:80"] if HAS_IPV6 else [])]

@@ -1,4 +1,4 @@
-"""A program in a process of its own, whose lines are read as they come."""
+"""A program in its own process whose output is read line by line."""
 
 import os
 import signal
@@ -10,24 +10,24 @@ from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
 
-_PATIENCE = 10.0  # seconds for a line; it takes a moment
+_PATIENCE = 10.0  # seconds for a line, which normally takes a moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talker:
-    """A running program; its last line says how it has ended."""
+    """A running program; its last line is its exit code."""
 
     process: "subprocess.Popen[str]"
     lines: "Queue[str]"
 
     def expect(self, *lines: str) -> None:
-        """Read what it says next, which must be these `lines`."""
+        """Read the next lines of output, which must be these `lines`."""
         for line in lines:
-            told = self.lines.get(timeout=_PATIENCE)
-            assert told == line, f"{told} instead of {line}"
+            actual = self.lines.get(timeout=_PATIENCE)
+            assert actual == line, f"{actual} instead of {line}"
 
     def says_nothing_more(self) -> bool:
-        """Tell whether all that it has said was read."""
+        """Return whether there is no unread output."""
         try:
             self.lines.get_nowait()
         except Empty:
@@ -35,7 +35,7 @@ class Talker:
         return False
 
     def end(self) -> None:
-        """Ask it to end, and do not wait."""
+        """Send SIGTERM without waiting."""
         self.process.send_signal(signal.SIGTERM)
 
 
@@ -43,15 +43,15 @@ class Talker:
 def talking(
     command: Sequence[str], folder: Path, environment: dict[str, str]
 ) -> Iterator[Talker]:
-    """Run `command` until the block ends, with nothing of ours in its environment."""
-    given = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
+    """Run `command` until the block ends, with a clean environment."""
+    variables = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
     lines: Queue[str] = Queue()
     with (
         (folder / "stderr").open("a") as errors,
         subprocess.Popen(
             command,
             cwd=folder,
-            env=given,
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -1,6 +1,6 @@
-"""The bridge of the page on 169.254.169.254, and what one can do to others there.
+"""The bridge of the page on 169.254.169.254: spoofing and its prevention.
 
-What a rule stops is first seen to be stopped, then seen to happen without the rules.
+Each attack is first shown to fail, then to succeed without the rules.
 """
 
 import json
@@ -18,12 +18,12 @@ pytestmark = needs("curl", "nft", "bridge")
 
 VICTIM, THIEF, STRANGER = CARDS["web-0"], CARDS["web-1"], CARDS[OUTSIDE]
 
-# --- who pretends to be another ----------------------------------------------
+# --- impersonation -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("thief", ["web-1", OUTSIDE])
 @pytest.mark.parametrize("mac", ["own", "stolen"])
-def test_only_the_rules_keep_a_machine_from_being_answered_as_another(
+def test_only_the_rules_prevent_a_machine_from_impersonating_another(
     bridge: Hypervisor, thief: str, mac: str
 ) -> None:
     card = VICTIM if mac == "stolen" else replace(VICTIM, mac=CARDS[thief].mac)
@@ -34,9 +34,9 @@ def test_only_the_rules_keep_a_machine_from_being_answered_as_another(
             assert bridge.name_of(thief) == "web-0"
 
 
-# --- who takes answers away, or gives false ones -----------------------------
+# --- ARP spoofing and forged responses ---------------------------------------
 
-#: Who claims what, and who is not answered any more if it is believed.
+#: The sender, its forged frame, and the machine that loses its connection.
 CLAIMS = {
     "another's address": ("web-1", claim(THIEF.mac, VICTIM.address), "web-0"),
     "the same in a VLAN tag": (
@@ -64,11 +64,9 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("what", CLAIMS)
-def test_only_the_rules_keep_a_false_claim_from_being_believed(
-    bridge: Hypervisor, what: str
-) -> None:
+def test_only_the_rules_prevent_arp_spoofing(bridge: Hypervisor, what: str) -> None:
     sender, frame, loser = CLAIMS[what]
-    assert bridge.name_of(loser) == loser  # now it knows the hypervisor, and is known
+    assert bridge.name_of(loser) == loser  # fills the neighbor tables on both sides
     bridge.send(sender, frame)
     assert bridge.name_of(loser) == loser
     with bridge.without_rules():
@@ -78,7 +76,7 @@ def test_only_the_rules_keep_a_false_claim_from_being_believed(
 
 
 @pytest.mark.parametrize("sender", ["web-1", OUTSIDE])
-def test_only_the_rules_keep_false_answers_from_a_vm(
+def test_only_the_rules_keep_forged_responses_from_a_vm(
     bridge: Hypervisor, sender: str
 ) -> None:
     macs = (CARDS[sender].mac, VICTIM.mac)
@@ -86,16 +84,16 @@ def test_only_the_rules_keep_false_answers_from_a_vm(
 
     def through() -> int:
         bridge.send(sender, answer)
-        assert bridge.name_of("web-1") == "web-1"  # it came before this
+        assert bridge.name_of("web-1") == "web-1"  # sent after the forged frame
         return arrived(bridge, "answers", "web-0")
 
-    arrived(bridge, "answers", "web-0")  # true ones
+    arrived(bridge, "answers", "web-0")  # discards the genuine ones
     assert through() == 0
     with bridge.without_rules():
         assert through() == 1
 
 
-def test_only_the_rules_keep_a_vm_from_moving_another_s_mac_to_its_port(
+def test_only_the_rules_prevent_moving_another_mac_to_a_port(
     bridge: Hypervisor,
 ) -> None:
     assert bridge.name_of("web-0") == "web-0"
@@ -107,59 +105,61 @@ def test_only_the_rules_keep_a_vm_from_moving_another_s_mac_to_its_port(
 
 
 def port_of_mac(bridge: Hypervisor, mac: str) -> str:
-    """Where the bridge sends what is for `mac`."""
-    known = json.loads(bridge.on(HERE, "bridge", "-j", "fdb", "show", "br", "br0").out)
+    """Return the port to which the bridge forwards frames for `mac`."""
+    entries = json.loads(
+        bridge.on(HERE, "bridge", "-j", "fdb", "show", "br", "br0").out
+    )
     (port,) = (
-        each["ifname"]
-        for each in known
-        if each["mac"] == mac and each.get("master") == "br0"
+        entry["ifname"]
+        for entry in entries
+        if entry["mac"] == mac and entry.get("master") == "br0"
     )
     return str(port)
 
 
-# --- the wire behind the bridge ----------------------------------------------
+# --- the network beyond the bridge -------------------------------------------
 
 
-def test_only_the_rules_keep_requests_and_answers_on_the_hypervisor(
+def test_only_the_rules_keep_requests_and_responses_on_the_hypervisor(
     bridge: Hypervisor,
 ) -> None:
     astray = opening((VICTIM.mac, STRANGER.mac), (VICTIM.address, ENDPOINT))
-    stolen = claim(STRANGER.mac, VICTIM.address)  # from outside it is believed
+    stolen = claim(STRANGER.mac, VICTIM.address)  # ARP claims from outside are accepted
     whats = ("requests", "questions", "presence", "answers")
 
     def leak() -> list[int]:
         bridge.forget()
         bridge.send("web-0", astray)
         assert bridge.name_of("web-0") == "web-0"
-        bridge.hears_nothing(OUTSIDE)  # but it asks for the endpoint
+        bridge.hears_nothing(OUTSIDE)  # it still sends an ARP request for the endpoint
         bridge.send(OUTSIDE, stolen)
         assert bridge.hears_nothing("web-0")
         return [arrived(bridge, what, OUTSIDE) for what in whats]
 
     for what in whats:
-        arrived(bridge, what, OUTSIDE)  # what others have left
+        arrived(bridge, what, OUTSIDE)  # discards those of earlier tests
     assert leak() == [0, 0, 0, 0]
     with bridge.without_rules():
         assert 0 not in leak()
 
 
-def test_another_hypervisor_on_the_same_wire_may_have_the_address_too(
+def test_another_hypervisor_on_the_same_wire_may_use_the_same_address(
     bridge: Hypervisor,
 ) -> None:
     other = bridge.machines[OUTSIDE]
     other.do("ip", "address", "add", f"{ENDPOINT}/32", "dev", "eth0")
     try:
-        for _ in range(3):  # who is first to say that it is here?
+        for _ in range(3):  # either could respond first
             bridge.forget()
             assert bridge.name_of("web-0") == "web-0"
     finally:
         other.do("ip", "address", "del", f"{ENDPOINT}/32", "dev", "eth0")
 
 
-# --- what goes on as before --------------------------------------------------
+# --- unaffected traffic ------------------------------------------------------
 
 
-def test_a_vm_may_still_ask_whether_an_address_is_free(bridge: Hypervisor) -> None:
+def test_a_vm_can_still_probe_whether_an_address_is_free(bridge: Hypervisor) -> None:
     arrived(bridge, "probes", OUTSIDE)
     bridge.send("web-1", probe(THIEF.mac, THIEF.address))
     until(lambda: arrived(bridge, "probes", OUTSIDE) == 1)

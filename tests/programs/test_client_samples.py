@@ -1,4 +1,4 @@
-"""The samples of examples/clients, each in its own language."""
+"""The client samples of examples/clients, each in its own language."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ import forewarn
 
 SAMPLES = Path(__file__).parents[2] / "examples" / "clients"
 
-#: What each needs to be run.
+#: The commands that each sample needs.
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "with_forewarn.py": (),
     "scheduled_events.py": (),
@@ -28,35 +28,35 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 
 ASSEMBLIES = ("-r:System.Net.Http.dll", "-r:System.Runtime.Serialization.dll")
-NOBODY = "http://127.0.0.1:9"  # discard; whoever believes in proxies learns nothing
+NOBODY = "http://127.0.0.1:9"  # the discard port; requests sent to this proxy fail
 
-#: What goes wrong before it goes well.
+#: Errors before the first success.
 FAULTS: Mapping[str, Sequence[Fault]] = {
     "GET instance": [(404, b""), (200, b"")],
     "GET scheduledevents": [(200, b""), (500, b"<html>"), (404, b"")],
     "POST scheduledevents": [(503, b"")],
 }
 
-#: What else may; forewarn's client, which takes its time, has tests of its own.
+#: More errors; forewarn's own client is slower and has its own tests.
 MORE: Sequence[Fault] = [(410, b""), (429, b""), (200, b"<html>")]
 
-#: Runs a sample as the VM that a front speaks for.
+#: Runs a sample as the VM of a proxy.
 Start = Callable[[Front], AbstractContextManager[Talker]]
 
 
 def built(sample: str, folder: Path) -> list[str]:
-    """Make what can be run of `sample`."""
-    source, made = str(SAMPLES / sample), str(folder / "made")
+    """Build `sample` and return the command that runs it."""
+    source, binary = str(SAMPLES / sample), str(folder / "made")
     match Path(sample).suffix:
         case ".py":
             return [sys.executable, source]
         case ".cs":
-            done = run_program(folder, "mcs", *ASSEMBLIES, f"-out:{made}", source)
-            command = ["mono", made]
+            done = run_program(folder, "mcs", *ASSEMBLIES, f"-out:{binary}", source)
+            command = ["mono", binary]
         case ".go":
             cache = {"GOCACHE": str(PROGRAMS / "go"), "GO111MODULE": "off"}
-            done = run_program(folder, "go", "build", "-o", made, source, **cache)
-            command = [made]
+            done = run_program(folder, "go", "build", "-o", binary, source, **cache)
+            command = [binary]
         case _:
             return [source]
     assert done.code == 0, done.err
@@ -90,10 +90,10 @@ def start(command: list[str], tmp_path: Path) -> Start:
 
 
 def restarted(program: Program, vm: str) -> str:
-    """Let a user restart `vm`; answer the event's id."""
+    """Restart `vm` as a user and return the event's id."""
     answer = program.service.ask("POST", f"/v1/vms/{vm}/restart", {})
     assert answer.status == 201, answer.body
-    ((event,),) = (each["events"] for each in answer.json["maintenances"])
+    ((event,),) = (operation["events"] for operation in answer.json["maintenances"])
     return str(event["id"])
 
 
@@ -102,15 +102,15 @@ def announced(program: Program, **order: object) -> str:
 
 
 def ids(approvals: Sequence[bytes]) -> list[str]:
-    return [each["EventId"] for body in approvals for each in requests(body)]
+    return [entry["EventId"] for body in approvals for entry in requests(body)]
 
 
 def requests(body: bytes) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(body)["StartRequests"]
-    return found
+    entries: list[dict[str, str]] = json.loads(body)["StartRequests"]
+    return entries
 
 
-def test_a_sample_approves_once_what_a_user_asked_for(
+def test_a_sample_approves_a_user_initiated_event_once(
     program: Program, start: Start
 ) -> None:
     with a_front(program.metadata[0], "db-0") as front, start(front) as sample:
@@ -123,7 +123,7 @@ def test_a_sample_approves_once_what_a_user_asked_for(
     assert approval(program.service.facts(), event) == ("db-0", "metadata")
 
 
-def test_a_sample_survives_what_is_out_of_order(
+def test_a_sample_survives_errors(
     program: Program, start: Start, command: list[str]
 ) -> None:
     event = restarted(program, "db-0")
@@ -137,7 +137,7 @@ def test_a_sample_survives_what_is_out_of_order(
     program.service.advance(5)
 
 
-def test_a_sample_takes_an_empty_body_for_no_news(
+def test_a_sample_treats_an_empty_body_as_no_news(
     program: Program, start: Start, command: list[str]
 ) -> None:
     if command[-1].endswith("with_forewarn.py"):
@@ -152,7 +152,7 @@ def test_a_sample_takes_an_empty_body_for_no_news(
     program.service.advance(5)
 
 
-def test_a_sample_leaves_alone_what_the_platform_does(
+def test_a_sample_does_not_approve_platform_events(
     program: Program, start: Start
 ) -> None:
     with a_front(program.metadata[0], "db-0") as front, start(front) as sample:
@@ -165,9 +165,7 @@ def test_a_sample_leaves_alone_what_the_platform_does(
     assert front.approvals == []
 
 
-def test_a_sample_approves_a_freeze_that_is_short_and_none_that_is_longer(
-    program: Program, start: Start
-) -> None:
+def test_a_sample_approves_only_short_freezes(program: Program, start: Start) -> None:
     with a_front(program.metadata[0], "db-0") as front, start(front) as sample:
         longer = announced(program, type="Freeze", duration_seconds=10, vms=["db-0"])
         sample.expect(f"{longer} Freeze Scheduled")
@@ -180,7 +178,7 @@ def test_a_sample_approves_a_freeze_that_is_short_and_none_that_is_longer(
     program.service.advance(30)
 
 
-def test_a_sample_leaves_to_another_vm_what_names_that_one_first(
+def test_a_sample_leaves_events_to_the_vm_named_first(
     program: Program, start: Start
 ) -> None:
     with a_front(program.metadata[0], "batch_2") as front, start(front) as sample:
@@ -194,7 +192,7 @@ def test_a_sample_leaves_to_another_vm_what_names_that_one_first(
     assert front.approvals == []
 
 
-def test_a_sample_approves_for_all_whom_the_event_names_after_its_vm(
+def test_a_sample_approves_for_all_vms_if_its_vm_is_named_first(
     program: Program, start: Start
 ) -> None:
     with a_front(program.metadata[0], "batch_1") as front, start(front) as sample:
@@ -205,9 +203,7 @@ def test_a_sample_approves_for_all_whom_the_event_names_after_its_vm(
     program.service.advance(30)
 
 
-def test_a_sample_does_not_repeat_a_wrong_question(
-    program: Program, start: Start
-) -> None:
+def test_a_sample_does_not_repeat_a_bad_request(program: Program, start: Start) -> None:
     refusing = {"GET scheduledevents": [(400, b"{}")] * 100}
     with (
         a_front(program.metadata[0], "web-0", refusing) as front,
@@ -217,7 +213,7 @@ def test_a_sample_does_not_repeat_a_wrong_question(
     assert front.count("GET scheduledevents") == 1
 
 
-def test_a_sample_ends_when_it_is_told_to(program: Program, start: Start) -> None:
+def test_a_sample_exits_on_sigterm(program: Program, start: Start) -> None:
     with a_front(program.metadata[0], "web-0") as front, start(front) as sample:
         event = announced(program, type="Freeze", vms=["web-1"])
         sample.expect(f"{event} Freeze Scheduled")

@@ -1,4 +1,4 @@
-"""curl, as the documentation uses it and in every other way that VMs do."""
+"""curl, as the documentation uses it and in other common ways."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = needs("curl")
 
 STATUS = ("-w", "%{http_code}")
 MARK = ("-H", "Metadata:true")
-#: Sends no body before it is told to go on; curl alone would wait a second only.
+#: Sends no body before a 100 response; by default curl would wait only a second.
 ASK_FIRST = ("-H", "Expect: 100-continue", "--expect100-timeout", "30")
 
 
@@ -23,7 +23,7 @@ def url_of(program: Program, vm: str) -> str:
 
 
 def curl(folder: Path, *words: str, typed: str = "") -> str:
-    """Run curl; it must succeed."""
+    """Run curl, which must succeed."""
     options = ("--silent", "--show-error", "--max-time", "10")
     done: Ended = run_program(folder, "curl", *options, *MARK, *words, typed=typed)
     assert done.code == 0, done.err
@@ -34,10 +34,10 @@ def announced(program: Program, vm: str) -> str:
     return str(program.service.announce(type="Freeze", vms=[vm])["events"][0]["id"])
 
 
-# --- as the documentation does it --------------------------------------------
+# --- as documented -----------------------------------------------------------
 
 
-def test_the_documentation_s_commands_at_the_documentation_s_address(
+def test_the_documented_commands_at_the_real_address(
     site: Site,
 ) -> None:
     event = site.announce("reboot", "db-0")
@@ -51,13 +51,13 @@ def test_the_documentation_s_commands_at_the_documentation_s_address(
     assert witnesses(facts, event) == ["db-0"]
 
 
-def test_the_older_documentation_s_command_sends_the_incarnation(
+def test_the_older_documented_command_sends_the_incarnation(
     program: Program, tmp_path: Path
 ) -> None:
     event = announced(program, "db-0")
     old = url_of(program, "db-0").replace("2020-07-01", "2017-03-01")
     body = f'{{"DocumentIncarnation":"5", "StartRequests": [{{"EventId": "{event}"}}]}}'
-    without = ("-H", "Metadata:")  # that version's POSTs need no header
+    without = ("-H", "Metadata:")  # posts of that version need no header
     assert curl(tmp_path, *without, "-X", "POST", "-d", body, *STATUS, old) == "200"
     assert approval(program.service.facts(), event) == ("db-0", "metadata")
 
@@ -84,7 +84,7 @@ def test_curl_approves(program: Program, tmp_path: Path, way: str) -> None:
     assert approval(program.service.facts(), event) == ("web-1", "metadata")
 
 
-def test_curl_uploads_what_it_reads(program: Program, tmp_path: Path) -> None:
+def test_curl_uploads_standard_input(program: Program, tmp_path: Path) -> None:
     event = announced(program, "db-0")
     chunked = ("-X", "POST", "-H", "Transfer-Encoding: chunked", "-T", "-", *STATUS)
     url = url_of(program, "db-0")
@@ -92,7 +92,7 @@ def test_curl_uploads_what_it_reads(program: Program, tmp_path: Path) -> None:
     assert approval(program.service.facts(), event) == ("db-0", "metadata")
 
 
-def test_a_long_body_is_asked_for_and_read(program: Program, tmp_path: Path) -> None:
+def test_a_long_body_with_expect_is_accepted(program: Program, tmp_path: Path) -> None:
     event = announced(program, "db-0")
     padded = start_requests(event) + " " * 60_000
     expect = (*ASK_FIRST, "-d", "@-", *STATUS)
@@ -100,21 +100,19 @@ def test_a_long_body_is_asked_for_and_read(program: Program, tmp_path: Path) -> 
     assert approval(program.service.facts(), event) == ("db-0", "metadata")
 
 
-def test_a_body_that_is_too_long_is_not_even_sent(
-    program: Program, tmp_path: Path
-) -> None:
-    told = ("-d", "@-", "-o", "answer", "-w", "%{http_code} %{size_upload}")
+def test_a_body_that_is_too_long_is_not_sent(program: Program, tmp_path: Path) -> None:
+    options = ("-d", "@-", "-o", "answer", "-w", "%{http_code} %{size_upload}")
     url = url_of(program, "db-0")
-    assert curl(tmp_path, *ASK_FIRST, *told, url, typed="x" * 70_000) == "413 0"
+    assert curl(tmp_path, *ASK_FIRST, *options, url, typed="x" * 70_000) == "413 0"
     assert "error" in json.loads((tmp_path / "answer").read_text())
 
 
-def test_the_answer_to_a_body_that_is_too_long_is_read(
+def test_the_response_to_a_body_that_is_too_long_is_read(
     program: Program, tmp_path: Path
 ) -> None:
-    told = ("-H", "Expect:", "-d", "@-", "-o", "answer", *STATUS)
+    options = ("-H", "Expect:", "-d", "@-", "-o", "answer", *STATUS)
     url = url_of(program, "db-0")
-    assert curl(tmp_path, *told, url, typed="x" * 900_000) == "413"
+    assert curl(tmp_path, *options, url, typed="x" * 900_000) == "413"
     assert "error" in json.loads((tmp_path / "answer").read_text())
 
 
@@ -122,7 +120,7 @@ def test_the_answer_to_a_body_that_is_too_long_is_read(
 
 
 def ids(document: str) -> list[str]:
-    return [each["EventId"] for each in json.loads(document)["Events"]]
+    return [event["EventId"] for event in json.loads(document)["Events"]]
 
 
 @pytest.mark.parametrize("option", ["-0", "--http1.1", "--http2", "--compressed"])
@@ -131,14 +129,14 @@ def test_curl_reads(program: Program, tmp_path: Path, option: str) -> None:
     assert event in ids(curl(tmp_path, option, url_of(program, "web-0")))
 
 
-def test_curl_writes_the_query_itself(program: Program, tmp_path: Path) -> None:
+def test_curl_encodes_the_query_itself(program: Program, tmp_path: Path) -> None:
     event = announced(program, "db-0")
     url, _, _ = url_of(program, "db-0").partition("?")
     query = ("-G", "--data-urlencode", "api-version=2020-07-01", "-d", "format=json")
     assert event in ids(curl(tmp_path, *query, url))
 
 
-def test_a_head_request_is_refused_by_name(program: Program, tmp_path: Path) -> None:
+def test_a_head_request_gets_405(program: Program, tmp_path: Path) -> None:
     head = curl(tmp_path, "-I", url_of(program, "batch_0")).splitlines()
     assert head[0].startswith("HTTP/1.1 405 ")
     assert "Allow: GET, POST" in head
@@ -146,21 +144,19 @@ def test_a_head_request_is_refused_by_name(program: Program, tmp_path: Path) -> 
 
 def test_one_connection_serves_several_urls(program: Program, tmp_path: Path) -> None:
     urls = [url_of(program, vm) for vm in ("web-0", "web-1", "db-0")]
-    told = ("-w", "%{stderr}%{http_code} %{num_connects}\n")
-    done = run_program(tmp_path, "curl", "-s", "--keepalive", *MARK, *told, *urls)
+    options = ("-w", "%{stderr}%{http_code} %{num_connects}\n")
+    done = run_program(tmp_path, "curl", "-s", "--keepalive", *MARK, *options, *urls)
     assert done.err.splitlines() == ["200 1", "200 0", "200 0"]
 
 
-def test_many_ask_at_once(program: Program, tmp_path: Path) -> None:
+def test_many_parallel_requests_succeed(program: Program, tmp_path: Path) -> None:
     at_once = ("-Z", "--parallel-immediate", "--parallel-max", "50", "-o", "#1")
     url = url_of(program, "web-[0-2]").replace("2020-07-01", "2020-07-01&n=[1-20]")
     answers = curl(tmp_path, *at_once, *STATUS, url)
     assert answers == "200" * 60
 
 
-def test_curl_keeps_the_tag_and_is_told_of_changes_only(
-    program: Program, tmp_path: Path
-) -> None:
+def test_curl_with_an_etag_gets_changes_only(program: Program, tmp_path: Path) -> None:
     url = url_of(program, "batch_1")
     tags = ("--etag-compare", "tag", "--etag-save", "tag", "-o", "document", *STATUS)
     assert curl(tmp_path, *tags, url) == "200"

@@ -1,4 +1,4 @@
-"""Go's HTTP client, which most agents for Kubernetes use, by way of `hey`."""
+"""Go's HTTP client, which most agents for Kubernetes use, tested with `hey`."""
 
 import re
 from pathlib import Path
@@ -24,20 +24,20 @@ def url_of(program: Program, vm: str) -> str:
 
 
 @pytest.mark.parametrize("option", ["-disable-compression", "-disable-keepalive"])
-def test_every_request_is_answered(
+def test_every_request_gets_a_response(
     program: Program, tmp_path: Path, option: str
 ) -> None:
-    told = hey(tmp_path, "-n", "400", "-c", "20", option, url_of(program, "web-0"))
-    assert re.search(r"\[200\]\s+400 responses", told)
+    output = hey(tmp_path, "-n", "400", "-c", "20", option, url_of(program, "web-0"))
+    assert re.search(r"\[200\]\s+400 responses", output)
 
 
 @pytest.mark.parametrize("content_type", ["text/html", "application/json", ""])
-def test_many_may_approve_at_once(
+def test_many_parallel_approvals_succeed(
     program: Program, tmp_path: Path, content_type: str
 ) -> None:
-    made = program.service.announce(type="Freeze", vms=["db-0"])
-    event = made["events"][0]["id"]
+    maintenance = program.service.announce(type="Freeze", vms=["db-0"])
+    event = maintenance["events"][0]["id"]
     post = ("-m", "POST", "-T", content_type, "-d", start_requests(event))
-    told = hey(tmp_path, "-n", "40", "-c", "10", *post, url_of(program, "db-0"))
-    assert re.search(r"\[200\]\s+40 responses", told)
+    output = hey(tmp_path, "-n", "40", "-c", "10", *post, url_of(program, "db-0"))
+    assert re.search(r"\[200\]\s+40 responses", output)
     assert approval(program.service.facts(), event) == ("db-0", "metadata")

@@ -1,6 +1,6 @@
-"""The page on 169.254.169.254, tried: each VM is itself, and none is another.
+"""The page on 169.254.169.254: each VM is identified, and none can impersonate another.
 
-What a rule stops is first seen to be stopped, then seen to happen without the rules.
+Each attack is first shown to fail, then to succeed without the rules.
 """
 
 from collections.abc import Iterator
@@ -28,47 +28,47 @@ STEPS = ("address", "rules", "undo", "add", "remove")
 VICTIM, THIEF, STRANGER = CARDS["web-0"], CARDS["web-1"], CARDS[OUTSIDE]
 
 
-def test_every_command_of_the_page_is_tried() -> None:
+def test_every_command_of_the_page_is_tested() -> None:
     steps = {f"sh hypervisor {step}" for step in STEPS}
     files = {"toml fleet.toml", "nft bridge.nft", "nft taps.nft"}
     assert labels() == {"sh serve", "sh vm", "sh look", *steps, *files, "text untried"}
 
 
-# --- who asks ----------------------------------------------------------------
+# --- identification ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("vm", ["web-0", "web-1"])
-def test_a_vm_is_answered_as_itself(hypervisor: Hypervisor, vm: str) -> None:
+def test_a_vm_is_identified(hypervisor: Hypervisor, vm: str) -> None:
     assert hypervisor.name_of(vm) == vm
 
 
-def test_a_vm_is_answered_from_when_it_is_listed_until_it_is_not(
+def test_a_vm_is_served_only_while_it_is_listed(
     hypervisor: Hypervisor,
 ) -> None:
     assert hypervisor.hears_nothing("web-2")
     hypervisor.do("add")
-    hypervisor.forget()  # else it would seek the endpoint again in a second only
+    hypervisor.forget()  # otherwise it would retry the endpoint only after a second
     assert hypervisor.name_of("web-2") == "web-2"
     hypervisor.do("remove")
     assert hypervisor.hears_nothing("web-2")
 
 
-# --- who pretends to be another ----------------------------------------------
+# --- impersonation -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("sender", ["web-1", OUTSIDE])
-def test_only_the_rules_keep_packets_out_that_claim_to_come_from_another(
+def test_only_the_rules_block_packets_with_a_forged_source(
     hypervisor: Hypervisor, sender: str
 ) -> None:
     macs = (CARDS[sender].mac, hypervisor.mac_for(sender))
     forged = [
         opening(macs, (VICTIM.address, ENDPOINT), tags=tags)
-        for tags in ((), (0,), (0, 0))  # the hypervisor does not mind such tags
+        for tags in ((), (0,), (0, 0))  # the hypervisor accepts such VLAN tags
     ]
 
     def through() -> int:
         hypervisor.send(sender, *forged)
-        assert hypervisor.name_of("web-1") == "web-1"  # they came before this
+        assert hypervisor.name_of("web-1") == "web-1"  # sent after the forged packets
         return arrived(hypervisor, "openings")
 
     assert through() == 0
@@ -76,22 +76,20 @@ def test_only_the_rules_keep_packets_out_that_claim_to_come_from_another(
         assert through() == len(forged)
 
 
-# --- what VMs do not reach ---------------------------------------------------
+# --- blocked ports -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("machine", ["web-1", OUTSIDE])
-def test_only_the_rules_keep_machines_from_other_ports(
-    hypervisor: Hypervisor, machine: str
-) -> None:
+def test_only_the_rules_block_other_ports(hypervisor: Hypervisor, machine: str) -> None:
     ports = (f"{ENDPOINT}:8255", f"{OWN_ADDRESS}:8255", f"{ENDPOINT}:22")
     for port in ports:
         assert hypervisor.hears_nothing(machine, f"http://{port}"), port
-    with hypervisor.without_rules():  # it is the hypervisor itself that refuses
+    with hypervisor.without_rules():  # the hypervisor itself refuses these
         for port in ports:
             assert hypervisor.is_refused(machine, f"http://{port}"), port
 
 
-def test_the_control_plane_is_out_of_reach_also_where_loopback_is_routed(
+def test_the_control_plane_is_unreachable_even_if_loopback_is_routed(
     hypervisor: Hypervisor,
 ) -> None:
     control = f"{hypervisor.program.service.control}/healthz"
@@ -105,7 +103,7 @@ def test_the_control_plane_is_out_of_reach_also_where_loopback_is_routed(
 
 @contextmanager
 def loopback_routed(hypervisor: Hypervisor, vm: str) -> Iterator[None]:
-    """Let `vm` send what is for 127.0.0.1 to a hypervisor that takes it."""
+    """Route 127.0.0.1 from `vm` to a hypervisor that accepts it."""
     here, there = hypervisor.machines[HERE], hypervisor.machines[vm]
     set_kernel(here, "ipv4/conf/*/route_localnet", 1)
     set_kernel(there, "ipv4/conf/*/route_localnet", 1)
@@ -120,7 +118,7 @@ def loopback_routed(hypervisor: Hypervisor, vm: str) -> Iterator[None]:
         set_kernel(here, "ipv4/conf/*/route_localnet", 0)
 
 
-def test_only_the_rules_keep_link_local_packets_from_being_forwarded(
+def test_only_the_rules_prevent_forwarding_of_link_local_packets(
     hypervisor: Hypervisor,
 ) -> None:
     here, out = hypervisor.machines[HERE], ("dev", hypervisor.device_to(OUTSIDE))
@@ -132,7 +130,7 @@ def test_only_the_rules_keep_link_local_packets_from_being_forwarded(
     def through() -> tuple[int, int]:
         hypervisor.send("web-1", opening(*to))
         hypervisor.send(OUTSIDE, opening(*back))
-        assert hypervisor.name_of("web-1") == "web-1"  # they came before this
+        assert hypervisor.name_of("web-1") == "web-1"  # sent after the forged packets
         there = arrived(hypervisor, "to-link-local", OUTSIDE)
         return there, arrived(hypervisor, "from-link-local", "web-1")
 
@@ -141,7 +139,7 @@ def test_only_the_rules_keep_link_local_packets_from_being_forwarded(
         assert through() == (1, 1)
 
 
-# --- what goes on as before --------------------------------------------------
+# --- unaffected traffic ------------------------------------------------------
 
 
 def test_the_operator_reaches_the_control_plane_on_the_hypervisor(
@@ -151,7 +149,7 @@ def test_the_operator_reaches_the_control_plane_on_the_hypervisor(
     assert hypervisor.on(HERE, "curl", "-s", control).code == 0
 
 
-def test_a_vm_may_still_ask_for_an_address(hypervisor: Hypervisor) -> None:
+def test_a_vm_can_still_use_dhcp(hypervisor: Hypervisor) -> None:
     arrived(hypervisor, "seeking")
     hypervisor.send("web-1", seeking(THIEF.mac))
     until(lambda: arrived(hypervisor, "seeking") == 1)

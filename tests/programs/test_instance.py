@@ -1,4 +1,4 @@
-"""Programs that ask a machine's own endpoint what kind of machine it is."""
+"""Programs that read the instance metadata of their machine."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from tests.programs.site import Site
 
 NO_MAC = pytest.mark.xfail(reason="the fleet file has no MAC addresses to tell")
 
-#: Reads the instance as the datasource does at boot, and makes the network's settings.
+#: Reads the instance as the datasource does at boot, and generates network settings.
 CLOUD_INIT = """
 import json
 from cloudinit.sources import DataSourceAzure as azure
@@ -20,7 +20,7 @@ set_up = azure.generate_network_config_from_instance_network_metadata
 print(json.dumps([found, set_up(found["network"])]))
 """
 
-#: Reads and judges the instance as the agent's health check does.
+#: Reads and validates the instance as the agent's health check does.
 WAAGENT = """
 import json
 from azurelinuxagent.common.protocol.imds import get_imds_client
@@ -28,7 +28,7 @@ client = get_imds_client("127.0.0.1")
 print(json.dumps([vars(client.get_compute()), client.validate()]))
 """
 
-#: Tells what traces and metrics of this machine are labeled with.
+#: Prints the labels of this machine's traces and metrics.
 OPENTELEMETRY = """
 from opentelemetry.resource.detector.azure.vm import AzureVMResourceDetector
 print(AzureVMResourceDetector().detect().to_json())
@@ -43,7 +43,7 @@ Promise.all(settled).then((all) => {
 });
 """
 
-#: Looks for the region; the login host, which is out of reach, is played.
+#: Looks for the region; the login host, which is unreachable, is faked.
 MSAL = """
 import json, msal, requests
 class Answer:
@@ -69,7 +69,7 @@ msal.ConfidentialClientApplication(
 
 
 def python(site: Site, script: str, path: Path | None = None) -> str:
-    """Run `script` on db-0, with what is at `path` to import from."""
+    """Run `script` on db-0, with `path` as import path."""
     more = {} if path is None else {"PYTHONPATH": str(path)}
     done = site.on("db-0", sys.executable, "-c", script, **more)
     assert done.code == 0, done.err
@@ -89,15 +89,15 @@ def assert_labels(found: Any) -> None:
 
 def test_cloud_init_reads_the_instance(site: Site) -> None:
     path = unpacked("cloud-init", "usr/lib/python3/dist-packages")
-    found, _ = json.loads(python(site, CLOUD_INIT, path))
-    assert found["compute"]["osProfile"]["computerName"] == "db-0"
-    (interface,) = found["network"]["interface"]
+    metadata, _ = json.loads(python(site, CLOUD_INIT, path))
+    assert metadata["compute"]["osProfile"]["computerName"] == "db-0"
+    (interface,) = metadata["network"]["interface"]
     (address,) = interface["ipv4"]["ipAddress"]
     assert address["privateIpAddress"] == "10.77.0.10"
 
 
 @NO_MAC
-def test_cloud_init_knows_which_interface_is_meant(site: Site) -> None:
+def test_cloud_init_identifies_the_interface(site: Site) -> None:
     path = unpacked("cloud-init", "usr/lib/python3/dist-packages")
     _, settings = json.loads(python(site, CLOUD_INIT, path))
     assert settings["ethernets"]["eth0"]["match"]["macaddress"]
@@ -122,27 +122,27 @@ def test_waagent_finds_the_endpoint_healthy(site: Site) -> None:
     ("machine", "address"),
     [("db-0", "10.77.0.10"), ("db-1", "10.77.0.11")],
 )
-def test_ohai_finds_a_version_by_itself(site: Site, machine: str, address: str) -> None:
+def test_ohai_discovers_a_version(site: Site, machine: str, address: str) -> None:
     folder = site.program.folder
-    (folder / "azure.json").write_text("{}")  # the hint that this is such a machine
+    (folder / "azure.json").write_text("{}")  # the hint that this is an Azure machine
     (folder / "client.rb").write_text(f'ohai.hints_path = ["{folder}"]\n')
     done = site.on(machine, "ohai", "azure", "-c", str(folder / "client.rb"))
-    found = json.loads(done.out)["metadata"]
-    assert found["compute"]["name"] == machine
-    assert found["network"]["local_ipv4"] == [address]
+    metadata = json.loads(done.out)["metadata"]
+    assert metadata["compute"]["name"] == machine
+    assert metadata["network"]["local_ipv4"] == [address]
 
 
-def test_opentelemetry_labels_what_runs_here(site: Site) -> None:
-    found: Any = None
-    for _ in range(5):  # it waits 0.2 s for an answer; a busy machine may need more
-        found = json.loads(python(site, OPENTELEMETRY))
-        if "host.name" in found["attributes"]:
+def test_opentelemetry_labels_the_machine(site: Site) -> None:
+    resource: Any = None
+    for _ in range(5):  # its timeout of 0.2 s may be too short on a busy machine
+        resource = json.loads(python(site, OPENTELEMETRY))
+        if "host.name" in resource["attributes"]:
             break
-    assert_labels(found)
+    assert_labels(resource)
 
 
 @needs("node")
-def test_opentelemetry_in_node_labels_what_runs_here(site: Site) -> None:
+def test_opentelemetry_in_node_labels_the_machine(site: Site) -> None:
     node_module("@opentelemetry/resource-detector-azure")
     modules = {"NODE_PATH": str(NODE_MODULES)}
     done = site.on("db-0", "node", "-e", OPENTELEMETRY_JS, **modules)

@@ -1,4 +1,4 @@
-"""The script for libvirt, with real VMs of a real libvirt on two hosts."""
+"""The script for libvirt, with real VMs on two hosts."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ pytestmark = needs(*PROGRAMS)
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "scripts" / "maintain-libvirt.sh"
 
-#: A virsh that resumes only after the script was killed.
+#: A virsh whose resume takes longer than the script lives.
 SLOW = """\
 test "$4" != resume || sleep 1
 exec {virsh} "$@"
@@ -52,7 +52,7 @@ def carry_out(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> CarryOut:
 
 
 def all_done(reports: Sequence[Report]) -> bool:
-    return not any(each.failed for each in reports)
+    return not any(report.failed for report in reports)
 
 
 # --- Freeze ------------------------------------------------------------------
@@ -69,7 +69,7 @@ def test_a_freeze_pauses_all_vms_together_for_the_duration(
     assert began_too < ended
 
 
-def test_a_vm_that_others_have_paused_or_turned_off_is_not_woken(
+def test_a_vm_that_was_paused_or_stopped_before_stays_so(
     hosts: Hosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "rests", "sleeps")
@@ -80,7 +80,7 @@ def test_a_vm_that_others_have_paused_or_turned_off_is_not_woken(
     assert hosts.state("host-a", "sleeps") == "shut off"
 
 
-def test_a_vm_that_the_first_attempt_left_paused_is_woken_by_the_second(
+def test_a_vm_left_paused_by_the_first_attempt_is_resumed_by_the_second(
     hosts: Hosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "stays")
@@ -92,7 +92,7 @@ def test_a_vm_that_the_first_attempt_left_paused_is_woken_by_the_second(
 # --- Reboot and Redeploy -----------------------------------------------------
 
 
-def test_a_reboot_resets_what_runs_and_leaves_the_rest_off(
+def test_a_reboot_resets_running_vms_and_leaves_the_rest_stopped(
     hosts: Hosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "runs", "idles")
@@ -103,7 +103,7 @@ def test_a_reboot_resets_what_runs_and_leaves_the_rest_off(
     assert hosts.state("host-a", "idles") == "shut off"
 
 
-def test_a_redeploy_without_a_target_is_off_and_on(
+def test_a_redeploy_without_a_target_stops_and_starts(
     hosts: Hosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "again")
@@ -112,22 +112,22 @@ def test_a_redeploy_without_a_target_is_off_and_on(
     assert hosts.state("host-a", "again") == "running"
 
 
-def test_what_the_first_redeploy_left_off_is_started_by_the_second(
+def test_a_vm_left_stopped_by_the_first_redeploy_is_started_by_the_second(
     hosts: Hosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "half")
     hosts.virsh("host-a", "destroy", "half")
     assert all_done(carry_out(EventType.REDEPLOY, "half"))
-    assert hosts.state("host-a", "half") == "shut off"  # it was before
+    assert hosts.state("host-a", "half") == "shut off"  # as it was before
     assert all_done(carry_out(EventType.REDEPLOY, "half", attempt=2))
     assert hosts.state("host-a", "half") == "running"
 
 
-def test_a_redeploy_moves_vms_to_the_target_and_tells_where_they_are(
+def test_a_redeploy_moves_vms_to_the_target_and_reports_where_they_are(
     hosts: Hosts, carry_out: CarryOut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = tmp_path / "told"
-    tell = write_script(tmp_path / "tell", f'echo "$@" >>{told}')
+    reported = tmp_path / "told"
+    tell = write_script(tmp_path / "tell", f'echo "$@" >>{reported}')
     monkeypatch.setenv("TARGET", "host-b")
     monkeypatch.setenv("MOVED", str(tell))
     hosts.start("host-a", "moves", "follows")
@@ -137,7 +137,7 @@ def test_a_redeploy_moves_vms_to_the_target_and_tells_where_they_are(
     assert hosts.state("host-b", "moves") == "running"
     assert hosts.state("host-b", "follows") == "shut off"
     assert all_done(carry_out(EventType.REDEPLOY, "moves", attempt=2))
-    assert told.read_text().splitlines() == [
+    assert reported.read_text().splitlines() == [
         *("moves host-b", "follows host-b", "moves host-b")
     ]
 
@@ -145,7 +145,7 @@ def test_a_redeploy_moves_vms_to_the_target_and_tells_where_they_are(
 # --- Preempt and Terminate ---------------------------------------------------
 
 
-def test_a_preempt_cuts_the_power_of_what_does_not_shut_down(
+def test_a_preempt_cuts_the_power_of_a_vm_that_does_not_shut_down(
     hosts: Hosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "deaf")
@@ -167,28 +167,28 @@ def test_a_terminate_deletes_the_vm_and_leaves_its_disk(
     assert disk.exists()
 
 
-# --- what fails --------------------------------------------------------------
+# --- failures ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("type", [EventType.FREEZE, EventType.REBOOT])
-def test_a_failure_is_told_in_virsh_s_words_and_keeps_no_other_vm(
+def test_a_failure_shows_the_message_of_virsh_and_stops_no_other_vm(
     hosts: Hosts, carry_out: CarryOut, type: EventType
 ) -> None:
     well = f"well-{type}"
     hosts.start("host-a", well)
-    said = {each.vm: each for each in carry_out(type, "lost", well, duration=0)}
-    assert said["lost"].detail == "error: failed to get domain 'lost'"
-    assert [each.failed for each in said.values()] == [True, False]
+    by_vm = {report.vm: report for report in carry_out(type, "lost", well, duration=0)}
+    assert by_vm["lost"].detail == "error: failed to get domain 'lost'"
+    assert [report.failed for report in by_vm.values()] == [True, False]
 
 
 @pytest.mark.parametrize("type", EventType)
-def test_a_host_out_of_reach_is_a_failure(
+def test_an_unreachable_host_is_a_failure(
     carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch, type: EventType
 ) -> None:
     monkeypatch.setenv("URI", "qemu+unix:///system?socket=/nowhere/of/HOST")
-    (said,) = carry_out(type, "web-0", duration=0)
-    assert said.failed
-    assert "/nowhere/of/host-a" in said.detail
+    (failure,) = carry_out(type, "web-0", duration=0)
+    assert failure.failed
+    assert "/nowhere/of/host-a" in failure.detail
 
 
 def test_a_freeze_that_takes_too_long_is_ended_and_the_vm_runs(
@@ -197,7 +197,7 @@ def test_a_freeze_that_takes_too_long_is_ended_and_the_vm_runs(
     write_script(tmp_path / "virsh", SLOW.format(virsh=shutil.which("virsh")))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     hosts.start("host-a", "late")
-    (said,) = carry_out(EventType.FREEZE, "late", duration=60, timeout=1)
-    assert said.detail == "took longer than 1 s"
+    (failure,) = carry_out(EventType.FREEZE, "late", duration=60, timeout=1)
+    assert failure.detail == "took longer than 1 s"
     hosts.pause_of("late")
     assert hosts.state("host-a", "late") == "running"

@@ -1,4 +1,4 @@
-"""The page on maintaining a host, lived through: the whole service, and real VMs."""
+"""The page on host maintenance, with the whole service and real VMs."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,18 +20,18 @@ pytestmark = needs(*PROGRAMS, "curl")
 
 HOW_TO = PAGE.with_name("maintain-a-host.md")
 SCRIPTS = Path(__file__).parents[2] / "examples" / "scripts"
-LONG = 20.0  # seconds; only what is broken needs them
+LONG = 20.0  # seconds; only reached if something is broken
 
-#: Joins the settings of the page: nothing is waited for that can be done at once.
+#: Appended to the settings of the page so that nothing is delayed.
 SWIFT = "lead = 0\n[shown]\nfreeze = 0\nreboot = 0\nredeploy = 0\n"
 
-#: moved.sh, for a service whose address is known only when it runs.
+#: moved.sh, for a service whose address is known only once it runs.
 MOVED = """\
 export TOKEN_FILE={folder}/token CONTROL=$(cat {folder}/control)
 exec {scripts}/moved.sh "$@"
 """
 
-#: Serves the page's fleet with the page's settings.
+#: Serves the fleet of the page with its settings.
 Serve = Callable[[], AbstractContextManager[Program]]
 
 
@@ -58,16 +58,16 @@ def serve(hosts: Hosts, tmp_path: Path) -> Iterator[Serve]:
 
 
 def told(program: Program, what: str, *options: str) -> Any:
-    """Tell the service of host-a; answer the maintenance that comes of it."""
+    """Run a command about host-a and return the resulting maintenance."""
     words = ("host", what, "host-a", *options, "--json")
     done = run(program.folder, *words, FOREWARN_URL=program.service.control)
     assert done.code == 0, done
-    (made,) = json.loads(done.out)["maintenances"]
-    return made
+    (maintenance,) = json.loads(done.out)["maintenances"]
+    return maintenance
 
 
 def approved_by(service: Service, *vms: str) -> None:
-    """Let `vms` approve what they see."""
+    """Approve the events that `vms` see."""
     for vm in vms:
         (event,) = service.document(vm)["Events"]
         assert service.approve_as(vm, event["EventId"]).status == 200
@@ -89,7 +89,7 @@ def has_rebooted(hosts: Hosts, vm: str, since: int) -> bool:
     return hosts.events(vm).count("reboot") > since
 
 
-# --- tonight -----------------------------------------------------------------
+# --- planned maintenance -----------------------------------------------------
 
 
 def test_vms_are_reset_when_both_groups_have_approved(
@@ -98,11 +98,11 @@ def test_vms_are_reset_when_both_groups_have_approved(
     before = {vm: hosts.events(vm).count("reboot") for vm in ("web-0", "db-0")}
     with serve() as program:
         service = program.service
-        made = told(program, "maintain", "--type", "reboot")
-        approved_by(service, "web-1")  # for its group, which web-0 is in
-        assert phase(service, made) == "SCHEDULED"
+        maintenance = told(program, "maintain", "--type", "reboot")
+        approved_by(service, "web-1")  # for its group, which includes web-0
+        assert phase(service, maintenance) == "SCHEDULED"
         approved_by(service, "db-0")
-        until_over(service, made)
+        until_over(service, maintenance)
     for vm, count in before.items():
         until(partial(has_rebooted, hosts, vm, since=count))
         assert hosts.state("host-a", vm) == "running"
@@ -111,38 +111,38 @@ def test_vms_are_reset_when_both_groups_have_approved(
 def test_vms_are_paused_for_the_duration(hosts: Hosts, serve: Serve) -> None:
     with serve() as program:
         service = program.service
-        made = told(program, "maintain", "--duration", "2s")
+        maintenance = told(program, "maintain", "--duration", "2s")
         approved_by(service, "web-0", "db-0")
-        until_over(service, made)
+        until_over(service, maintenance)
     for vm in ("web-0", "db-0"):
         began, ended = hosts.pause_of(vm)
         assert timedelta(seconds=2) <= ended - began < timedelta(seconds=10)
 
 
-def test_a_redeploy_moves_the_vms_and_forewarn_knows(
+def test_a_redeploy_moves_the_vms_and_updates_the_fleet(
     hosts: Hosts, serve: Serve, tmp_path: Path
 ) -> None:
     with serve() as program:
         service = program.service
         (tmp_path / "control").write_text(service.control)
-        made = told(program, "maintain", "--type", "redeploy")
+        maintenance = told(program, "maintain", "--type", "redeploy")
         approved_by(service, "web-0", "db-0")
-        until_over(service, made)
+        until_over(service, maintenance)
         for vm in ("web-0", "db-0"):
             assert hosts.state("host-b", vm) == "running"
-            known = service.get(f"/v1/vms/{vm}")
-            assert (known["host"], len(known["addresses"])) == ("host-b", 1)
+            vm_entry = service.get(f"/v1/vms/{vm}")
+            assert (vm_entry["host"], len(vm_entry["addresses"])) == ("host-b", 1)
 
 
-# --- when it fails -----------------------------------------------------------
+# --- failures ----------------------------------------------------------------
 
 
-def test_a_retry_does_what_is_left(hosts: Hosts, serve: Serve) -> None:
+def test_a_retry_continues_with_the_remaining_vms(hosts: Hosts, serve: Serve) -> None:
     hosts.remove("db-0")
     with serve() as program:
         service = program.service
-        made = told(program, "maintain", "--type", "reboot")
-        path = f"/v1/maintenances/{made['id']}"
+        maintenance = told(program, "maintain", "--type", "reboot")
+        path = f"/v1/maintenances/{maintenance['id']}"
         approved_by(service, "web-0", "db-0")
         until(lambda: service.get(path)["stuck_since"] is not None, LONG)
         (failed,) = service.facts("WorkFailed")
@@ -152,23 +152,23 @@ def test_a_retry_does_what_is_left(hosts: Hosts, serve: Serve) -> None:
         )
         hosts.start("host-a", "db-0")
         assert service.ask("POST", f"{path}/retry").status == 200
-        until_over(service, made)
-        done = [each["vms"] for each in service.facts("WorkDone")]
+        until_over(service, maintenance)
+        done = [fact["vms"] for fact in service.facts("WorkDone")]
     assert done == [["web-0"], ["db-0"]]
 
 
 @pytest.mark.parametrize("end", ["complete", "stop", "kill"])
-def test_no_vm_stays_paused_when_the_script_is_told_to_stop(
+def test_no_vm_stays_paused_when_the_script_is_stopped(
     hosts: Hosts, serve: Serve, end: str
 ) -> None:
     with serve() as program:
         service = program.service
-        made = told(program, "maintain", "--duration", "10m")
+        maintenance = told(program, "maintain", "--duration", "10m")
         approved_by(service, "web-0", "db-0")
         for vm in ("web-0", "db-0"):
             until(partial(is_in, hosts, vm, "paused"), LONG)
         if end == "complete":
-            path = f"/v1/maintenances/{made['id']}/complete"
+            path = f"/v1/maintenances/{maintenance['id']}/complete"
             assert service.ask("POST", path).status == 200
         elif end == "stop":
             program.stop()
@@ -178,10 +178,10 @@ def test_no_vm_stays_paused_when_the_script_is_told_to_stop(
             until(partial(is_in, hosts, vm, "running"), LONG)
 
 
-# --- a host that wears out ---------------------------------------------------
+# --- a degraded host ---------------------------------------------------------
 
 
-def test_what_has_moved_by_hand_is_not_redeployed(
+def test_a_vm_moved_by_hand_is_not_redeployed(
     hosts: Hosts, serve: Serve, tmp_path: Path
 ) -> None:
     move = copied("A host that wears out", "sh move", HOW_TO)
@@ -191,10 +191,10 @@ def test_what_has_moved_by_hand_is_not_redeployed(
     with serve() as program:
         service = program.service
         (tmp_path / "control").write_text(service.control)
-        made = told(program, "degraded", "--fails-by", "3d")
+        maintenance = told(program, "degraded", "--fails-by", "3d")
         for vm, then in (("web-0", "SCHEDULED"), ("db-0", "CANCELED")):
             text = move.replace("web-0", vm)
             done = run_program(tmp_path, "sh", "-ec", text)
             assert done.code == 0, done
-            assert phase(service, made) == then
+            assert phase(service, maintenance) == then
             assert hosts.state("host-b", vm) == "running"

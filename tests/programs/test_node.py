@@ -1,4 +1,4 @@
-"""Node's clients: http with its agents, fetch, node-fetch and axios."""
+"""Node's HTTP clients: http with its agents, fetch, node-fetch and axios."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ HAS_FETCH = "process.exit(typeof fetch === 'function' ? 0 : 1)"
 
 
 @pytest.mark.parametrize("way", ["keep-alive", "close", "no agent", "fetch", *OF_NPM])
-def test_a_program_lives_through_the_whole_story(
+def test_a_program_handles_a_complete_event(
     program: Program, tmp_path: Path, way: str
 ) -> None:
     if way in OF_NPM:

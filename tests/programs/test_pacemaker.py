@@ -1,6 +1,6 @@
-"""Pacemaker's agents, as Debian ships them; only the cluster is a few small scripts.
+"""Pacemaker's agents as packaged by Debian, with stub cluster commands.
 
-azure-events-az lets a node approve its own event once it has moved its work away;
+With azure-events-az a node approves its own event once it has moved its work away;
 azure-events leaves the approval to the other node.
 """
 
@@ -19,14 +19,14 @@ COMMANDS = Path(__file__).parent / "cluster"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Two nodes that run `agent`, and what they know of each other."""
+    """Two nodes that run `agent`, and the cluster's attributes."""
 
     site: Site
     agent: str
     folder: Path
 
     def monitor(self, node: str) -> str:
-        """Let the agent look after `node` once; answer what it logged."""
+        """Run the agent's monitor action on `node` and return its log."""
         ocf = unpacked("resource-agents", "usr/lib/ocf")
         log = self.folder / "log"
         log.write_text("")
@@ -46,12 +46,12 @@ class Cluster:
         return log.read_text()
 
     def attribute(self, node: str, name: str) -> str | None:
-        """Read what the cluster knows; None: nothing."""
+        """Return an attribute of the cluster, or None if it is not set."""
         file = self.folder / f"{node}.{name}"
         return file.read_text().strip() if file.exists() else None
 
     def state(self, node: str) -> str | None:
-        """Tell what the agent thinks of `node`."""
+        """Return the agent's state of `node`, or None if it has none."""
         return self.attribute(node, f"{self.agent}_curNodeState")
 
 
@@ -64,7 +64,7 @@ def test_a_node_moves_its_work_away_and_approves(site: Site, tmp_path: Path) -> 
 
     event = site.announce("reboot", "db-0")
     cluster.monitor("db-1")
-    assert cluster.state("db-1") is None  # it is not concerned
+    assert cluster.state("db-1") is None  # it is not affected
     assert "put node standby" in cluster.monitor("db-0")
     assert cluster.state("db-0") == "STOPPING"
     assert cluster.attribute("db-0", "#health-azure") == "-1000000"
@@ -104,7 +104,7 @@ def test_the_other_node_approves(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", ["azure-events", "azure-events-az"])
-def test_a_type_that_the_cluster_does_not_handle_is_left_alone(
+def test_a_type_that_the_cluster_does_not_handle_is_ignored(
     site: Site, tmp_path: Path, agent: str
 ) -> None:
     cluster = Cluster(site=site, agent=agent, folder=tmp_path)

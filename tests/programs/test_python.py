@@ -1,4 +1,4 @@
-"""Python's clients: the standard library's, urllib3, requests, httpx and aiohttp."""
+"""Python's HTTP clients: urllib, urllib3, requests, httpx and aiohttp."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from tests.programs.record import approval, witnesses
 
 MARK = {"Metadata": "true"}
 
-#: Sends one request; answers the status and the body.
+#: Sends one request and returns the status and the body.
 Post: TypeAlias = Callable[[str, dict[str, Any]], tuple[int, bytes]]
 Get: TypeAlias = Callable[[str], tuple[int, bytes]]
 
@@ -63,7 +63,7 @@ READING: Mapping[str, Get] = {
     "aiohttp": lambda url: with_aiohttp("GET", url),
 }
 
-#: By what they send as Content-Type: a form, nothing, bytes, or JSON.
+#: Named after their Content-Type: a form, none, bytes, or JSON.
 APPROVING: Mapping[str, Post] = {
     "urllib form": lambda url, body: with_urllib(url, json.dumps(body).encode()),
     "urllib3 bare": lambda url, body: with_urllib3("POST", url, body=json.dumps(body)),
@@ -88,11 +88,13 @@ APPROVING: Mapping[str, Post] = {
 
 @pytest.mark.parametrize("client", READING)
 def test_a_client_reads(program: Program, client: str) -> None:
-    made = program.service.announce(type="Freeze", vms=["db-0"])
+    maintenance = program.service.announce(type="Freeze", vms=["db-0"])
     status, body = READING[client](url_of(program, "db-0"))
     assert status == 200
-    event = made["events"][0]["id"]
-    assert event in [each["EventId"] for each in json.loads(body)["Events"]]
+    event = maintenance["events"][0]["id"]
+    assert event in [
+        event_shown["EventId"] for event_shown in json.loads(body)["Events"]
+    ]
     assert program.service.approve_as("db-0", event).status == 200
     assert witnesses(program.service.facts(), event) == ["db-0"]
 
@@ -119,7 +121,7 @@ def served_again(folder: Path, before: Program) -> Iterator[Program]:
 
 @contextmanager
 def sessions() -> Iterator[Mapping[str, Get]]:
-    """Clients that keep connections open between requests."""
+    """Provide clients that keep connections open between requests."""
     with (
         urllib3.PoolManager(headers=MARK) as pool,
         requests.Session() as session,
@@ -151,7 +153,7 @@ def aiohttp_session(runner: asyncio.Runner) -> Iterator[Get]:
         runner.run(session.close())
 
 
-def test_sessions_outlive_the_connections_that_the_server_closed(
+def test_sessions_survive_connections_closed_by_the_server(
     tmp_path: Path,
 ) -> None:
     with sessions() as clients, serving(tmp_path, "--clock", "manual") as before:
@@ -166,7 +168,7 @@ def test_sessions_outlive_the_connections_that_the_server_closed(
             assert witnesses(after.service.facts(), event) == ["web-0"]
 
 
-def test_a_session_asks_by_one_connection(program: Program) -> None:
+def test_a_session_reuses_one_connection(program: Program) -> None:
     with urllib3.PoolManager(headers=MARK) as pool:
         url = url_of(program, "web-0")
         assert [pool.request("GET", url).status for _ in range(5)] == [200] * 5

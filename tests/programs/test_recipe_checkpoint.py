@@ -1,4 +1,4 @@
-"""The recipe for a checkpoint, with a program that saves when it gets a signal."""
+"""The recipe for checkpoints, with a program that saves on a signal."""
 
 import subprocess
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.programs.recipe import OTHER, Stage, a_stage
 
-#: Saves when it is told to, and says when it can be told.
+#: Saves on SIGUSR1, and prints a line once the handler is installed.
 PROGRAM = "trap 'echo saved >>marker' USR1; echo; while :; do sleep 0.02; done"
 DEAF = "trap '' USR1; echo; while :; do sleep 0.02; done"
 
@@ -22,7 +22,7 @@ def checkpoint(tmp_path: Path) -> Stage:
 
 @contextmanager
 def a_service(stage: Stage, does: str) -> Iterator[None]:
-    """Have a main process that does this, in bash."""
+    """Run `does` in bash as the main process of a service."""
     with subprocess.Popen(
         ["bash", "-c", does], cwd=stage.folder, stdout=subprocess.PIPE
     ) as process:
@@ -36,7 +36,7 @@ def a_service(stage: Stage, does: str) -> Iterator[None]:
 
 
 def saved(stage: Stage, left: int = 10, **more: str) -> int:
-    """Run the hook for a service with its marker in the folder; answer its code."""
+    """Run the hook with its marker in the folder and return its exit code."""
     files = {"MARKER": str(stage.folder / "marker"), "STAMP": str(stage.folder / "s")}
     return stage.run("prepare", left=left, SERVICE="a.service", **files, **more).code
 
@@ -48,13 +48,13 @@ def test_a_program_saves_before_the_event(checkpoint: Stage) -> None:
     assert checkpoint.calls() == ["systemctl show --property MainPID --value a.service"]
 
 
-def test_an_old_checkpoint_is_not_taken_for_a_new_one(checkpoint: Stage) -> None:
+def test_an_old_checkpoint_is_not_mistaken_for_a_new_one(checkpoint: Stage) -> None:
     checkpoint.write("marker", "old\n")
     with a_service(checkpoint, DEAF):
         assert saved(checkpoint, left=3) == 1
 
 
-def test_a_program_that_has_saved_is_not_asked_again_by_a_second_run(
+def test_a_program_that_has_saved_is_not_signaled_by_a_second_run(
     checkpoint: Stage,
 ) -> None:
     with a_service(checkpoint, PROGRAM):
@@ -70,11 +70,11 @@ def test_a_program_saves_for_each_event(checkpoint: Stage) -> None:
     assert (checkpoint.folder / "marker").read_text() == "saved\nsaved\n"
 
 
-def test_a_program_that_does_not_run_has_nothing_to_save(checkpoint: Stage) -> None:
+def test_a_stopped_program_has_nothing_to_save(checkpoint: Stage) -> None:
     checkpoint.write("process", "0\n")
     assert saved(checkpoint) == 0
 
 
-def test_a_service_that_is_not_known_is_not_ready(checkpoint: Stage) -> None:
+def test_an_unknown_service_is_not_ready(checkpoint: Stage) -> None:
     checkpoint.stub("systemctl", "exit 1")
     assert saved(checkpoint) != 0

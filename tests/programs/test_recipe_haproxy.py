@@ -1,4 +1,4 @@
-"""The recipe for load balancers, with real ones: two of HAProxy, on sockets of Unix."""
+"""The recipe for HAProxy, with two real ones on Unix sockets."""
 
 import socket
 import subprocess
@@ -34,7 +34,7 @@ backend web
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Two load balancers in front of two web servers that never answer."""
+    """Two load balancers in front of two web servers that never respond."""
 
     stage: Stage
 
@@ -44,35 +44,35 @@ class Site:
         marks = str(self.stage.folder / "marks")
         left = int(more.pop("left", "20"))
         event = {"event": more.pop("event")} if "event" in more else {}
-        given = {"BALANCERS": addresses, "MARKS": marks, **more}
-        return self.stage.run(step, left=left, **event, **given)
+        variables = {"BALANCERS": addresses, "MARKS": marks, **more}
+        return self.stage.run(step, left=left, **event, **variables)
 
     def tell(self, name: str, command: str) -> str:
-        """Give a command to a load balancer."""
+        """Run a command on a load balancer."""
         with self._connected(f"{name}.admin") as wire:
             wire.sendall(f"{command}\n".encode())
             return b"".join(iter(lambda: wire.recv(65_536), b"")).decode()
 
     def session(self, name: str) -> socket.socket:
-        """Begin to use a web server; close it to stop."""
+        """Open a session to a web server; close the socket to end it."""
         wire = self._connected(f"{name}.all")
         until(lambda: self.sessions(name) > 0)
         return wire
 
     def sessions(self, name: str) -> int:
-        """How many use web-0."""
+        """Return the number of sessions of web-0."""
         rows = self.tell(name, "show stat").splitlines()
-        (row,) = (each for each in rows if each.startswith("web,web-0,"))
+        (row,) = (line for line in rows if line.startswith("web,web-0,"))
         return int(row.split(",")[4])
 
     def states(self) -> list[str]:
-        """What each load balancer does with web-0."""
-        found = []
+        """Return the state of web-0 in each load balancer."""
+        states = []
         for name in ("one", "two"):
             rows = self.tell(name, "show stat").splitlines()
-            (row,) = (each for each in rows if each.startswith("web,web-0,"))
-            found.append(row.split(",")[17])
-        return found
+            (row,) = (line for line in rows if line.startswith("web,web-0,"))
+            states.append(row.split(",")[17])
+        return states
 
     def _connected(self, name: str) -> socket.socket:
         wire = socket.socket(socket.AF_UNIX)
@@ -82,7 +82,7 @@ class Site:
 
 @contextmanager
 def a_balancer(folder: Path, name: str) -> Iterator[None]:
-    """Run one, until the block ends."""
+    """Run a load balancer until the block ends."""
     (folder / f"{name}.cfg").write_text(CONFIG.format(name=name))
     command = [str(unpacked("haproxy", "usr/sbin/haproxy")), "-db", "-f", f"{name}.cfg"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
@@ -105,7 +105,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield Site(stage=a_stage(tmp_path, "haproxy/drain.sh"))
 
 
-def test_a_vm_without_sessions_leaves_at_once_and_comes_back(site: Site) -> None:
+def test_a_vm_without_sessions_drains_immediately_and_returns(site: Site) -> None:
     assert site.run("prepare").code == 0
     assert site.states() == ["DRAIN", "DRAIN"]
     assert site.run("recover").code == 0
@@ -121,13 +121,13 @@ def test_a_vm_waits_for_its_last_session(site: Site) -> None:
         assert hook.result(timeout=5).code == 0
 
 
-def test_a_vm_with_sessions_is_not_ready_when_time_is_up(site: Site) -> None:
+def test_a_vm_with_sessions_at_the_deadline_is_not_ready(site: Site) -> None:
     with site.session("two"):
         ended = site.run("prepare", left="2")
     assert (ended.code, ended.err) == (1, "1 sessions are left\n")
 
 
-def test_a_vm_that_somebody_else_has_taken_out_stays_out(site: Site) -> None:
+def test_a_vm_taken_out_by_somebody_else_stays_out(site: Site) -> None:
     site.tell("one", "set server web/web-0 state maint")
     assert site.run("prepare").code == 0
     assert site.states() == ["MAINT", "DRAIN"]
@@ -135,7 +135,7 @@ def test_a_vm_that_somebody_else_has_taken_out_stays_out(site: Site) -> None:
     assert site.states() == ["MAINT", "no check"]
 
 
-def test_a_hook_for_haproxy_that_is_run_again_still_knows_that_it_was_us(
+def test_a_repeated_haproxy_hook_still_restores_the_vm(
     site: Site,
 ) -> None:
     site.run("prepare")
@@ -153,11 +153,13 @@ def test_a_vm_stays_out_for_the_next_event(site: Site) -> None:
     assert site.states() == ["no check", "no check"]
 
 
-def test_a_load_balancer_out_of_reach_leaves_the_vm_not_ready(site: Site) -> None:
+def test_an_unreachable_load_balancer_makes_the_vm_not_ready(site: Site) -> None:
     assert site.run("prepare", names="one three").code != 0
 
 
-def test_a_load_balancer_out_of_reach_is_told_by_the_next_try(site: Site) -> None:
+def test_an_unreachable_load_balancer_is_updated_by_the_next_attempt(
+    site: Site,
+) -> None:
     site.run("prepare")
     (site.stage.folder / "one.admin").rename(site.stage.folder / "away")
     assert site.run("recover").code != 0
@@ -167,7 +169,7 @@ def test_a_load_balancer_out_of_reach_is_told_by_the_next_try(site: Site) -> Non
     assert site.states() == ["no check", "no check"]
 
 
-def test_a_server_that_a_load_balancer_does_not_know_is_not_ready(site: Site) -> None:
+def test_a_server_unknown_to_a_load_balancer_is_not_ready(site: Site) -> None:
     ended = site.run("prepare", SERVER="web-9")
     assert (ended.code, ended.err) == (
         1,

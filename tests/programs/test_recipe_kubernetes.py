@@ -18,12 +18,14 @@ def kubernetes(tmp_path: Path) -> Stage:
 
 
 def kubectl(stage: Stage) -> list[str]:
-    """What the node was asked for, but for its state."""
-    told = [each for each in stage.calls() if each.startswith("kubectl ")]
-    return [each for each in told if not each.startswith("kubectl get node node-0 ")]
+    """Return the calls of kubectl, except those that read the node's state."""
+    commands = [call for call in stage.calls() if call.startswith("kubectl ")]
+    return [
+        call for call in commands if not call.startswith("kubectl get node node-0 ")
+    ]
 
 
-def test_a_node_is_cordoned_and_drained_in_the_time_that_is_left(
+def test_a_node_is_cordoned_and_drained_in_the_time_left(
     kubernetes: Stage,
 ) -> None:
     assert kubernetes.run("prepare", left=62, NODE="node-0").code == 0
@@ -34,7 +36,7 @@ def test_a_node_is_cordoned_and_drained_in_the_time_that_is_left(
     ]
 
 
-def test_a_drain_without_a_second_left_does_not_wait_for_ever(
+def test_a_drain_without_time_left_does_not_wait_forever(
     kubernetes: Stage,
 ) -> None:
     kubernetes.run("prepare", left=0, NODE="node-0")
@@ -42,7 +44,7 @@ def test_a_drain_without_a_second_left_does_not_wait_for_ever(
 
 
 @pytest.mark.parametrize(("told", "given"), [("62", "60s"), ("", "59")])
-def test_a_drain_has_the_service_s_time_or_ten_minutes_if_no_other_is_told(
+def test_a_drain_gets_the_time_of_the_service_or_ten_minutes(
     kubernetes: Stage, told: str, given: str
 ) -> None:
     kubernetes.run(
@@ -59,7 +61,7 @@ def test_a_node_is_not_ready_if_anything_fails(kubernetes: Stage, what: str) -> 
     assert kubernetes.run("prepare", NODE="node-0", FAILS=what).code != 0
 
 
-def test_a_node_that_somebody_else_has_cordoned_is_drained_and_stays_so(
+def test_a_node_cordoned_by_somebody_else_is_drained_and_stays_cordoned(
     kubernetes: Stage,
 ) -> None:
     kubernetes.write("node", "cordoned\n\n")
@@ -69,7 +71,7 @@ def test_a_node_that_somebody_else_has_cordoned_is_drained_and_stays_so(
     assert kubectl(kubernetes) == []
 
 
-def test_a_hook_for_kubernetes_that_is_run_again_does_it_again(
+def test_a_repeated_kubernetes_hook_repeats_its_work(
     kubernetes: Stage,
 ) -> None:
     kubernetes.write("node", f"cordoned\n{MARK}\n")
@@ -82,7 +84,7 @@ def test_a_hook_for_kubernetes_that_is_run_again_does_it_again(
 
 
 @pytest.mark.parametrize("step", ["recover", "undo"])
-def test_a_node_that_we_have_cordoned_is_uncordoned(
+def test_a_node_cordoned_by_the_hook_is_uncordoned(
     kubernetes: Stage, step: str
 ) -> None:
     kubernetes.write("node", f"cordoned\nexample.org/x\n{MARK}\n")
@@ -99,7 +101,9 @@ def test_a_node_stays_cordoned_for_the_next_event(kubernetes: Stage) -> None:
     assert kubectl(kubernetes) == [f"kubectl annotate node node-0 {MARK}-"]
 
 
-def test_a_node_out_of_reach_is_uncordoned_by_the_next_try(kubernetes: Stage) -> None:
+def test_an_unreachable_node_is_uncordoned_by_the_next_attempt(
+    kubernetes: Stage,
+) -> None:
     kubernetes.write("node", f"cordoned\n{MARK}\n")
     assert kubernetes.run("recover", NODE="node-0", FAILS="uncordon").code != 0
     assert kubectl(kubernetes) == ["kubectl uncordon node-0"]  # the mark is still there

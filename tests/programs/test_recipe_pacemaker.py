@@ -10,7 +10,7 @@ ASKED = (
     "crm_attribute --node node-0 --lifetime forever --name standby --query --quiet"
     " --default off"
 )
-#: Either of the two, and what it calls the way back.
+#: The two possible shells, and their command to end standby.
 SHELLS = {"pcs": "unstandby", "crm": "online"}
 
 
@@ -33,11 +33,11 @@ def pacemaker(tmp_path: Path, shell: str) -> Stage:
 
 
 def on(stage: Stage, step: str, **more: str) -> int:
-    """Run the hook, with marks in the folder; answer its code."""
+    """Run the hook with marks in the folder and return its exit code."""
     return stage.run(step, left=62, MARKS=str(stage.folder / "marks"), **more).code
 
 
-def test_a_cluster_s_node_stands_by_until_all_is_settled(
+def test_a_node_goes_to_standby_and_waits_until_the_cluster_has_settled(
     pacemaker: Stage, shell: str
 ) -> None:
     assert on(pacemaker, "prepare") == 0
@@ -57,12 +57,12 @@ def test_a_cluster_that_does_not_settle_is_not_ready(
 
 
 @pytest.mark.parametrize("step", ["recover", "undo"])
-def test_a_node_that_we_put_on_standby_comes_back(
+def test_a_node_put_on_standby_by_the_hook_comes_back(
     pacemaker: Stage, shell: str, step: str
 ) -> None:
     on(pacemaker, "prepare")
     pacemaker.calls()
-    assert on(pacemaker, step, SHELL_ENDS="1") != 0  # the cluster is not yet up
+    assert on(pacemaker, step, SHELL_ENDS="1") != 0  # the cluster is not up yet
     assert on(pacemaker, step) == 0
     back = f"{shell} node {SHELLS[shell]} node-0"
     assert pacemaker.calls() == ["crm_node -n", back] * 2
@@ -70,7 +70,7 @@ def test_a_node_that_we_put_on_standby_comes_back(
     assert pacemaker.calls() == ["crm_node -n"]
 
 
-def test_a_node_that_somebody_else_put_on_standby_stays_so(pacemaker: Stage) -> None:
+def test_a_node_put_on_standby_by_somebody_else_stays_so(pacemaker: Stage) -> None:
     pacemaker.write("standby", "on\n")
     assert on(pacemaker, "prepare") == 0
     assert on(pacemaker, "recover") == 0
@@ -78,7 +78,7 @@ def test_a_node_that_somebody_else_put_on_standby_stays_so(pacemaker: Stage) -> 
     assert pacemaker.calls() == ["crm_node -n", ASKED, waited, "crm_node -n"]
 
 
-def test_a_hook_for_pacemaker_that_is_run_again_still_knows_that_it_was_us(
+def test_a_repeated_pacemaker_hook_repeats_its_work(
     pacemaker: Stage, shell: str
 ) -> None:
     on(pacemaker, "prepare")
@@ -87,7 +87,9 @@ def test_a_hook_for_pacemaker_that_is_run_again_still_knows_that_it_was_us(
     assert f"{shell} node standby node-0" in pacemaker.calls()
 
 
-def test_a_node_stands_by_for_the_next_event(pacemaker: Stage, shell: str) -> None:
+def test_a_node_stays_on_standby_for_the_next_event(
+    pacemaker: Stage, shell: str
+) -> None:
     on(pacemaker, "prepare")
     on(pacemaker, "prepare", event=OTHER)
     pacemaker.calls()

@@ -24,10 +24,10 @@ def patroni(tmp_path: Path) -> Stage:
 
 
 def members(leader: str, replica: str, state: str = "running") -> str:
-    """What patronictl lists."""
-    one = f'{{"Cluster": "main", "Member": "{leader}", "Role": "Leader"'
-    two = f'{{"Cluster": "main", "Member": "{replica}", "Role": "Replica"'
-    return f'[{one}, "State": "{state}"}}, {two}, "State": "streaming"}}]'
+    """Return the output of `patronictl list`."""
+    first = f'{{"Cluster": "main", "Member": "{leader}", "Role": "Leader"'
+    second = f'{{"Cluster": "main", "Member": "{replica}", "Role": "Replica"'
+    return f'[{first}, "State": "{state}"}}, {second}, "State": "streaming"}}]'
 
 
 @needs("jq")
@@ -44,13 +44,13 @@ def test_a_replica_leaves_the_leader_alone(patroni: Stage) -> None:
 
 
 @needs("jq")
-def test_a_switchover_that_is_refused_is_a_failure(patroni: Stage) -> None:
+def test_a_refused_switchover_is_a_failure(patroni: Stage) -> None:
     assert patroni.run("prepare", MEMBER="db-0", SWITCHES="false").code != 0
     assert patroni.calls() == [LIST, SWITCH]
 
 
 @needs("jq")
-def test_a_cluster_without_a_leader_is_not_ready_when_time_is_up(
+def test_a_cluster_without_a_leader_at_the_deadline_is_not_ready(
     patroni: Stage,
 ) -> None:
     patroni.write("members", members("db-1", "db-0", "starting"))
@@ -59,11 +59,11 @@ def test_a_cluster_without_a_leader_is_not_ready_when_time_is_up(
 
 
 @needs("jq")
-def test_a_member_that_gets_no_list_is_not_ready(patroni: Stage) -> None:
+def test_a_member_without_a_list_is_not_ready(patroni: Stage) -> None:
     patroni.stub("patronictl", "exit 1")
     assert patroni.run("prepare", MEMBER="db-0").code != 0
 
 
-def test_a_member_comes_back_by_itself(patroni: Stage) -> None:
+def test_a_member_returns_by_itself(patroni: Stage) -> None:
     assert patroni.run("recover", MEMBER="db-0").code == 0
     assert patroni.calls() == []

@@ -22,15 +22,15 @@ def slurm(tmp_path: Path) -> Stage:
 
 
 def drained(reason: str) -> str:
-    """How scontrol shows a node that is drained."""
+    """Return the output of scontrol for a drained node."""
     who = "[root@2030-01-01T00:00:00]"
     return f"NodeName=node-0 Arch=x86_64 State=MIXED+DRAIN Reason={reason} {who}\n"
 
 
 def scontrol(stage: Stage) -> list[str]:
-    """What was asked for, but for the node's state."""
-    told = [each for each in stage.calls() if each.startswith("scontrol ")]
-    return [each for each in told if not each.startswith("scontrol show")]
+    """Return the calls of scontrol, except those that read the node's state."""
+    commands = [call for call in stage.calls() if call.startswith("scontrol ")]
+    return [call for call in commands if not call.startswith("scontrol show")]
 
 
 def test_an_idle_node_is_drained(slurm: Stage) -> None:
@@ -44,7 +44,7 @@ def test_jobs_are_requeued_when_time_is_short(slurm: Stage) -> None:
     assert scontrol(slurm)[1:] == ["scontrol requeue 41,42"]
 
 
-def test_jobs_may_end_by_themselves_while_there_is_time(slurm: Stage) -> None:
+def test_jobs_may_finish_while_there_is_time(slurm: Stage) -> None:
     slurm.write("jobs", "41\n")
     slurm.stub("squeue", "cat jobs; : >jobs")
     assert slurm.run("prepare", left=600, NODE="node-0").code == 0
@@ -62,26 +62,26 @@ def test_a_node_that_cannot_be_drained_is_not_ready(slurm: Stage) -> None:
     assert slurm.run("prepare", FAILS="update", NODE="node-0").code != 0
 
 
-def test_a_queue_that_is_not_told_is_not_empty(slurm: Stage) -> None:
+def test_an_unreadable_queue_is_not_treated_as_empty(slurm: Stage) -> None:
     slurm.stub("squeue", "exit 1")
     assert slurm.run("prepare", NODE="node-0").code != 0
 
 
-def test_a_node_that_somebody_else_has_drained_keeps_its_reason(slurm: Stage) -> None:
+def test_a_node_drained_by_somebody_else_keeps_its_reason(slurm: Stage) -> None:
     slurm.write("node", drained("bad fan"))
     assert slurm.run("prepare", NODE="node-0").code == 0
     assert slurm.run("recover", NODE="node-0").code == 0
     assert scontrol(slurm) == []
 
 
-def test_a_hook_for_slurm_that_is_run_again_names_its_event_once(slurm: Stage) -> None:
+def test_a_repeated_slurm_hook_names_its_event_once(slurm: Stage) -> None:
     slurm.write("node", drained(f"forewarn {EVENT}"))
     assert slurm.run("prepare", NODE="node-0", FOREWARN_AGAIN="1").code == 0
     assert scontrol(slurm) == [f"{UPDATE} state=drain reason=forewarn {EVENT}"]
 
 
 @pytest.mark.parametrize("step", ["recover", "undo"])
-def test_a_node_that_we_have_drained_is_resumed(slurm: Stage, step: str) -> None:
+def test_a_node_drained_by_the_hook_is_resumed(slurm: Stage, step: str) -> None:
     slurm.write("node", drained(f"forewarn {EVENT}"))
     assert slurm.run(step, NODE="node-0").code == 0
     assert scontrol(slurm) == [f"{UPDATE} state=resume"]

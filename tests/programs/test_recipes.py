@@ -7,7 +7,7 @@ from tests.programs.installed import needs
 from tests.programs.page import PAGE, copied
 from tests.programs.recipe import RECIPES
 
-#: The page of each recipe, and its hook.
+#: The page and the hook of each recipe.
 PAGES = {
     "kubernetes": ("drain-a-kubernetes-node.md", "drain.sh"),
     "haproxy": ("take-a-vm-out-of-haproxy.md", "drain.sh"),
@@ -19,11 +19,13 @@ PAGES = {
 
 
 def test_every_recipe_has_a_page() -> None:
-    assert {each.name for each in RECIPES.iterdir() if each.is_dir()} == PAGES.keys()
+    assert {
+        folder.name for folder in RECIPES.iterdir() if folder.is_dir()
+    } == PAGES.keys()
 
 
 @pytest.mark.parametrize("recipe", PAGES)
-def test_the_page_of_a_recipe_shows_what_is_in_its_files(recipe: str) -> None:
+def test_the_page_of_a_recipe_shows_its_files(recipe: str) -> None:
     page, hook = PAGES[recipe]
     shown = PAGE.with_name(page)
     plan = copied("The agent's file", "toml agent.toml", shown)
@@ -34,7 +36,7 @@ def test_the_page_of_a_recipe_shows_what_is_in_its_files(recipe: str) -> None:
 
 @needs("bash", "curl")
 @pytest.mark.parametrize("recipe", PAGES)
-def test_the_agent_takes_the_file_of_a_recipe(recipe: str, tmp_path: Path) -> None:
+def test_the_agent_accepts_the_file_of_a_recipe(recipe: str, tmp_path: Path) -> None:
     config = pytest.importorskip("forewarn.agent.config")
     checking = pytest.importorskip("forewarn.agent.checking")
     text = (RECIPES / recipe / "agent.toml").read_text()

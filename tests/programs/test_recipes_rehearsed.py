@@ -1,4 +1,4 @@
-"""Recipes as their pages rehearse them: the service, the agent, and the hooks."""
+"""Recipes rehearsed as on their pages: the service, the agent, and the hooks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,11 +27,11 @@ esac
 
 @pytest.fixture(scope="module")
 def fast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """A service whose hour is a minute."""
+    """Provide a service on which an hour takes a minute."""
     folder = tmp_path_factory.mktemp("service")
     (folder / "fleet.toml").write_text(FLEET)
     options = ("--clock", "x60", "--store", "memory")
-    file, shown = folder / "fleet.toml", "1"  # seconds; these are real ones
+    file, shown = folder / "fleet.toml", "1"  # real seconds
     with serving(folder, *options, fleet=file, FOREWARN_SHOWN_REBOOT=shown) as program:
         yield program
 
@@ -63,9 +63,9 @@ def announced(program: Program) -> Any:
 
 
 def verbs(stage: Stage) -> list[str]:
-    """What kubectl was asked to do."""
-    told = [each.split() for each in stage.calls() if each.startswith("kubectl ")]
-    return [verb for _, verb, *_ in told if verb != "get"]
+    """Return the verbs of the kubectl calls that change something."""
+    commands = [call.split() for call in stage.calls() if call.startswith("kubectl ")]
+    return [verb for _, verb, *_ in commands if verb != "get"]
 
 
 def test_a_rehearsed_node_is_drained_approved_and_uncordoned(
@@ -75,17 +75,21 @@ def test_a_rehearsed_node_is_drained_approved_and_uncordoned(
     agent.wait_for("over")
     steps = ["annotate", "cordon", "drain", "uncordon", "annotate"]
     assert verbs(node) == steps
-    said = agent.said()
-    assert said.index("hook-ended") < said.index("approved") < said.index("gone")
+    entries = agent.said()
+    assert (
+        entries.index("hook-ended") < entries.index("approved") < entries.index("gone")
+    )
 
 
-def test_a_rehearsed_node_is_uncordoned_when_the_event_is_called_off(
+def test_a_rehearsed_node_is_uncordoned_when_the_event_is_canceled(
     fast: Program, node: Stage, agent: Agent
 ) -> None:
     node.write("slow", "")
-    made = announced(fast)
+    maintenance = announced(fast)
     until((node.folder / "draining").exists)
-    answer = fast.service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})
+    answer = fast.service.ask(
+        "POST", f"/v1/maintenances/{maintenance['id']}/cancel", {}
+    )
     assert answer.status == 200, answer.body
     agent.wait_for("over")
     assert verbs(node)[-2:] == ["uncordon", "annotate"]

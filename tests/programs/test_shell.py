@@ -1,4 +1,4 @@
-"""What scripts ask with: curl, wget, busybox, netcat, bash alone, perl, ruby."""
+"""Shell tools: curl, wget, busybox, netcat, plain bash, perl and ruby."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.programs.poller import lead
 SCRIPTS = Path(__file__).parent / "shell"
 TOOLS = ["bash", "busybox", "curl", "nc", "perl", "ruby", "wget"]
 
-#: What of a tool may be missing although it is here; succeeds if it is not.
+#: Commands that fail if an installed tool lacks a module.
 WHOLE: Mapping[str, tuple[str, ...]] = {
     "perl": ("perl", "-MHTTP::Tiny", "-e", "1"),
     "ruby": ("ruby", "-rnet/http", "-e", "1"),
@@ -21,7 +21,7 @@ WHOLE: Mapping[str, tuple[str, ...]] = {
 @pytest.mark.parametrize(
     "tool", [pytest.param(each, marks=needs("bash", each)) for each in TOOLS]
 )
-def test_a_script_lives_through_the_whole_story(
+def test_a_script_handles_a_complete_event(
     program: Program, tmp_path: Path, tool: str
 ) -> None:
     if tool in WHOLE and run_program(tmp_path, *WHOLE[tool]).code != 0:

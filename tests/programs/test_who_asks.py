@@ -1,4 +1,4 @@
-"""Who is asking? Told by real source addresses, at the real 169.254.169.254:80."""
+"""Identification of VMs by source address, at the real 169.254.169.254:80."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ REFUSED = 7  # curl: the connection was refused
 
 
 def curl(site: Site, machine: str, *words: str) -> tuple[int, Any]:
-    """Ask from `machine` as a VM does; answer the status, and the JSON or the text."""
+    """Send a request from `machine`; return the status, and the JSON or the text."""
     options = ("-s", "-m", "10", "-H", "Metadata:true", "-w", "\n%{http_code}")
     done = site.on(machine, "curl", *options, *words)
     assert done.code == 0, done
@@ -32,18 +32,18 @@ def curl(site: Site, machine: str, *words: str) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("machine", ["db-0", "db-1", "lone"])
-def test_a_machine_is_known_by_its_address(site: Site, machine: str) -> None:
+def test_a_machine_is_identified_by_its_address(site: Site, machine: str) -> None:
     assert curl(site, machine, INSTANCE) == (200, machine)
 
 
-def test_an_address_that_no_vm_has_is_named_and_refused(site: Site) -> None:
+def test_an_unknown_address_is_refused_and_named(site: Site) -> None:
     for url in (URL, INSTANCE):
         status, answer = curl(site, "stranger", url)
         assert status == 404
         assert "10.77.0.99" in answer["error"]
 
 
-def test_a_machine_cannot_speak_for_another(site: Site) -> None:
+def test_a_machine_cannot_impersonate_another(site: Site) -> None:
     status, answer = curl(site, "lone", URL.replace("/metadata", "/vm/db-0/metadata"))
     assert (status, answer) == (404, {"error": "Not found"})
     forwarded = curl(site, "lone", "-H", "X-Forwarded-For: 10.77.0.10", URL)
@@ -54,7 +54,7 @@ def test_only_the_group_sees_the_event(site: Site) -> None:
     event = site.announce("freeze", "db-0")
     for machine in ("db-0", "db-1"):
         _, document = curl(site, machine, URL)
-        assert event in [each["EventId"] for each in document["Events"]]
+        assert event in [shown["EventId"] for shown in document["Events"]]
     assert curl(site, "lone", URL)[1]["Events"] == []
 
 
@@ -77,15 +77,15 @@ def test_the_journal_names_the_machine_that_approved(site: Site) -> None:
 
 
 @pytest.mark.skipif(not HAS_IPV6, reason="this machine has no IPv6")
-def test_a_machine_is_known_by_its_ipv6_address(site: Site) -> None:
+def test_a_machine_is_identified_by_its_ipv6_address(site: Site) -> None:
     url = INSTANCE.replace(ENDPOINT, f"[{ENDPOINT_6}]")
     assert curl(site, "db-0", url) == (200, "db-0")
 
 
-# --- the control plane -------------------------------------------------------
+# --- control plane -----------------------------------------------------------
 
 
-def test_the_control_plane_is_out_of_reach(site: Site) -> None:
+def test_the_control_plane_is_unreachable(site: Site) -> None:
     port = urlsplit(site.program.service.control).port
     for host in (ENDPOINT, "127.0.0.1", *([f"[{ENDPOINT_6}]"] if HAS_IPV6 else [])):
         done = site.on("db-0", "curl", "-s", "-m", "5", f"http://{host}:{port}/healthz")
@@ -93,7 +93,9 @@ def test_the_control_plane_is_out_of_reach(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/vms", "/healthz", "/docs", "/openapi.json"])
-def test_the_endpoint_has_nothing_of_the_control_plane(site: Site, path: str) -> None:
+def test_the_endpoint_serves_nothing_of_the_control_plane(
+    site: Site, path: str
+) -> None:
     token = ("-H", f"Authorization: Bearer {site.program.service.token}")
     assert curl(site, "db-0", *token, f"{ROOT}{path}")[0] == 404
 
@@ -103,7 +105,7 @@ def test_the_endpoint_has_nothing_of_the_control_plane(site: Site, path: str) ->
 
 @contextmanager
 def holding(site: Site, machine: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Let `machine` wait for another document than the present one."""
+    """Start a long poll on `machine`."""
     done = site.on(machine, "curl", "-s", "-I", "-X", "GET", "-H", "Metadata:true", URL)
     tag = next(line for line in done.out.splitlines() if line.startswith("ETag: "))
     wait = ("-H", f"If-None-Match: {tag[6:]}", "-H", "Prefer: wait=60")
@@ -119,7 +121,7 @@ def holding(site: Site, machine: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def connections(site: Site) -> int:
-    """Count the connections to the endpoint that the service holds open."""
+    """Return the number of connections that the service holds open."""
     words = ("ss", "-Hnt", "state", "established", "sport", "=", ":80")
     done = subprocess.run(
         [*site.network.service.within, *words], capture_output=True, check=True
@@ -128,7 +130,7 @@ def connections(site: Site) -> int:
 
 
 @needs("ss")
-def test_a_link_that_goes_down_disturbs_nobody_else(tmp_path: Path) -> None:
+def test_a_link_that_goes_down_affects_nobody_else(tmp_path: Path) -> None:
     with a_site(tmp_path) as site, holding(site, "db-0"), holding(site, "db-1") as held:
         until(lambda: connections(site) == 2)
         site.network.cut("db-0")

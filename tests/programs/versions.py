@@ -1,6 +1,6 @@
-"""Tells the versions of the programs that are tested here.
+"""Versions of the programs that are tested here.
 
-.venv/bin/python -m tests.programs.versions
+Print them with `.venv/bin/python -m tests.programs.versions`.
 """
 
 import json
@@ -13,7 +13,7 @@ from importlib.metadata import version
 
 from tests.programs.installed import NODE_MODULES, PROGRAMS
 
-#: How each command is asked; `nc` does not tell.
+#: The command that prints each version; `nc` has none.
 _COMMANDS = {
     "bash": ("bash", "--version"),
     "busybox": ("busybox",),
@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
 def versions() -> Iterator[tuple[str, str]]:
-    """Tell each program that is here, and its version."""
+    """Yield each installed program with its version."""
     for name, command in _COMMANDS.items():
         if shutil.which(name) is not None:
             yield name, _told_by(command)
@@ -57,9 +57,9 @@ def versions() -> Iterator[tuple[str, str]]:
 
 
 def _told_by(command: Sequence[str]) -> str:
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = _NUMBER.search(told.stdout + told.stderr)
-    return "unknown" if found is None else found[0]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    match = _NUMBER.search(result.stdout + result.stderr)
+    return "unknown" if match is None else match[0]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Counts what arrives at the hypervisor, and at machines, by kind."""
+"""Counters of the frames that arrive at the hypervisor and at machines."""
 
 import json
 
@@ -6,18 +6,18 @@ from tests.programs.frames import SOURCE_PORT
 from tests.programs.hypervisor import HERE, Hypervisor
 from tests.programs.network import ENDPOINT
 
-#: An address that is nobody's business beyond its own wire.
+#: An address that must not be forwarded.
 LINK_LOCAL = "169.254.7.7"
 
 _OPENING = "tcp flags & (syn | rst) == syn"
 
-#: What the hypervisor takes for itself, after the page's rules.
+#: Packets accepted by the hypervisor, after the rules of the page.
 _TAKEN = {
     "openings": f"tcp sport {SOURCE_PORT} {_OPENING}",
     "seeking": "udp dport 67",
 }
 
-#: What comes to a machine's card.
+#: Packets that arrive at a machine's interface.
 _COME = {
     "requests": f"ip daddr {ENDPOINT}",
     "answers": f"ip saddr {ENDPOINT}",
@@ -30,7 +30,7 @@ _COME = {
 
 
 def watch(hypervisor: Hypervisor) -> None:
-    """Count from now on."""
+    """Start counting."""
     for machine in hypervisor.machines:
         if machine == HERE:
             hook, family, rules = "input priority 100", "inet", _TAKEN
@@ -44,10 +44,10 @@ def watch(hypervisor: Hypervisor) -> None:
 
 
 def arrived(hypervisor: Hypervisor, what: str, machine: str = HERE) -> int:
-    """Count what has arrived at `machine` since this was last asked."""
+    """Return how many have arrived at `machine` since the previous call."""
     family = "inet" if machine == HERE else "netdev"
     done = hypervisor.on(
         machine, "nft", "-j", "reset", "counter", family, "watch", what
     )
-    (_, told) = json.loads(done.out)["nftables"]
-    return int(told["counter"]["packets"])
+    (_, counter) = json.loads(done.out)["nftables"]
+    return int(counter["counter"]["packets"])

@@ -1,4 +1,4 @@
-"""What every test of a store needs; a way to open one is each module's own."""
+"""Fixtures for store tests; each module defines how it opens a store."""
 
 import pytest
 from tests.stores.things import OpenStore

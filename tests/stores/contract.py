@@ -1,7 +1,7 @@
-"""What every store must do, whatever database it keeps things in.
+"""Contract of a store, independent of the database behind it.
 
-A module that opens stores makes a fixture `open_store`, and a class `Test...` of each
-contract here and in the modules `contract_of_...`.
+A module that opens stores defines a fixture `open_store` and derives a class `Test...`
+from each contract here and in the modules `contract_of_...`.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ from forewarn.ports import Store
 
 
 class JournalContract:
-    """Facts in their order."""
+    """The journal: facts in their order."""
 
     def test_a_new_store_is_empty(self, store: Store) -> None:
         with store.snapshot() as snapshot:
@@ -44,7 +44,7 @@ class JournalContract:
             assert snapshot.next_moment() is None
         assert store.facts(0, 10) == []
 
-    def test_every_kind_of_fact_comes_back_as_it_was_saved(self, store: Store) -> None:
+    def test_every_kind_of_fact_is_read_back_unchanged(self, store: Store) -> None:
         with store.transaction() as transaction:
             transaction.save(Slice(), Step(Slice(), ONE_OF_EACH), {})
         assert {type(fact) for fact in ONE_OF_EACH} == set(get_args(f.Fact))
@@ -59,29 +59,29 @@ class JournalContract:
         put(store, a_seen(1))
         assert put(store) == 1
 
-    def test_two_saves_of_one_transaction_follow_each_other(self, store: Store) -> None:
+    def test_two_saves_of_one_transaction_are_consecutive(self, store: Store) -> None:
         with store.transaction() as transaction:
             assert transaction.save(Slice(), Step(Slice(), (a_seen(1),)), {}) == 1
             assert transaction.save(Slice(), Step(Slice(), (a_seen(2),)), {}) == 2
             assert transaction.position() == 2
         assert [entry.fact for entry in store.facts(0, 10)] == [a_seen(1), a_seen(2)]
 
-    def test_the_journal_is_read_from_any_position_on(self, store: Store) -> None:
+    def test_journal_can_be_read_from_any_position(self, store: Store) -> None:
         put(store, *(a_seen(number) for number in range(1, 6)))
         assert [entry.fact for entry in store.facts(3, 10)] == [a_seen(4), a_seen(5)]
         assert store.facts(5, 10) == []
 
-    def test_no_more_facts_are_read_than_asked_for(self, store: Store) -> None:
+    def test_no_more_facts_are_read_than_requested(self, store: Store) -> None:
         put(store, *(a_seen(number) for number in range(1, 6)))
         assert [entry.position for entry in store.facts(1, 2)] == [2, 3]
 
-    def test_the_last_time_is_that_of_the_latest_fact(self, store: Store) -> None:
+    def test_last_time_is_that_of_the_latest_fact(self, store: Store) -> None:
         put(store, a_seen(1, at=NOON + MINUTE))
         put(store, a_seen(2, at=NOON))
         with store.snapshot() as snapshot:
             assert snapshot.last_at() == NOON + MINUTE
 
-    def test_a_snapshot_knows_the_position_of_its_moment(self, store: Store) -> None:
+    def test_snapshot_has_the_position_at_its_start(self, store: Store) -> None:
         put(store, a_seen(1), a_seen(2))
         with store.snapshot() as snapshot:
             assert snapshot.position() == 2
@@ -90,7 +90,7 @@ class JournalContract:
 class StateContract:
     """The fleet and its slices."""
 
-    def test_a_fleet_comes_back_in_the_order_it_was_given(self, store: Store) -> None:
+    def test_fleet_keeps_its_order(self, store: Store) -> None:
         vms = tuple(
             VM(name=name, group="web", tags={"a": "ä"}, update_domain=0, zone="1")
             for name in ("web-10", "web-9", "web-1")
@@ -102,7 +102,7 @@ class StateContract:
         assert [*fleet.groups.values()] == [WEB, DB]
         assert [*fleet.vms.values()] == [*vms]
 
-    def test_what_is_changed_keeps_its_place(self, store: Store) -> None:
+    def test_changed_vm_keeps_its_place(self, store: Store) -> None:
         put(store, a_fleet())
         put(store, a_fleet(hosts=(), groups=(), vms=(VM(name="web-0", group="web"),)))
         with store.snapshot() as snapshot:
@@ -110,7 +110,7 @@ class StateContract:
         assert [*vms] == ["web-0", "web-1", "db-0"]
         assert vms["web-0"].host is None
 
-    def test_what_is_removed_is_gone(self, store: Store) -> None:
+    def test_removed_resources_are_gone(self, store: Store) -> None:
         put(store, a_fleet())
         put(
             store,
@@ -131,17 +131,19 @@ class StateContract:
         assert [*slice_.audiences] == ["db"]
 
     def test_two_vms_can_swap_addresses(self, store: Store) -> None:
-        one, other = (VM(name=n, group="web", addresses=(f"10.0.0.{n}",)) for n in "12")
-        put(store, a_fleet(vms=(one, other)))
+        first, second = (
+            VM(name=n, group="web", addresses=(f"10.0.0.{n}",)) for n in "12"
+        )
+        put(store, a_fleet(vms=(first, second)))
         swapped = (
-            replace(one, addresses=other.addresses),
-            replace(other, addresses=one.addresses),
+            replace(first, addresses=second.addresses),
+            replace(second, addresses=first.addresses),
         )
         put(store, a_fleet(hosts=(), groups=(), vms=swapped))
         with store.snapshot() as snapshot:
             assert [*snapshot.part_of_fleet(addresses=["10.0.0.1"]).vms] == ["2"]
 
-    def test_an_audience_comes_back_as_it_was_published(self, store: Store) -> None:
+    def test_audience_is_read_back_unchanged(self, store: Store) -> None:
         isolated = Group(name="web", kind=GroupKind.SCALE_SET, isolated=True)
         put(store, a_fleet(groups=(isolated, DB)))
         put(
@@ -157,13 +159,13 @@ class StateContract:
         )
         assert sorted(audiences) == ["web/web-0", "web/web-1"]
 
-    def test_when_a_group_began_to_listen_is_kept(self, store: Store) -> None:
+    def test_time_of_enabling_a_group_is_kept(self, store: Store) -> None:
         put(store, a_fleet(), f.ListeningBegan(at=NOON, group="web", epoch="e1"))
         with store.snapshot() as snapshot:
             web = snapshot.slice(["web"]).groups["web"]
         assert (web.listening_since, web.last_request) == (NOON, NOON)
 
-    def test_a_slice_holds_its_groups_and_no_others(self, store: Store) -> None:
+    def test_slice_has_only_its_groups(self, store: Store) -> None:
         put(
             store,
             a_fleet(),
@@ -177,9 +179,7 @@ class StateContract:
         assert [*slice_.audiences] == ["web"]
         assert [*slice_.maintenances] == ["M0", "M2"]
 
-    def test_a_slice_has_a_shared_maintenance_once_and_in_order(
-        self, store: Store
-    ) -> None:
+    def test_slice_has_shared_maintenance_once_and_in_order(self, store: Store) -> None:
         put(
             store,
             a_fleet(),
@@ -196,7 +196,7 @@ class StateContract:
         [(canceled(),), (started(), completed())],
         ids=["canceled", "completed"],
     )
-    def test_a_slice_leaves_out_what_is_over(
+    def test_slice_omits_finished_maintenance(
         self, store: Store, life: tuple[f.Fact, ...]
     ) -> None:
         put(store, a_fleet(), announced(a_maintenance()))
@@ -210,26 +210,24 @@ class StateContract:
         with store.snapshot() as snapshot:
             assert snapshot.slice([]) == Slice()
 
-    def test_a_maintenance_comes_back_as_it_became(self, store: Store) -> None:
+    def test_changed_maintenance_is_read_back(self, store: Store) -> None:
         put(store, a_fleet(), announced(a_maintenance()))
         put(store, started(at=NOON + MINUTE))
         with store.snapshot() as snapshot:
-            found = snapshot.maintenance("M0")
-        assert found == replace(
+            maintenance = snapshot.maintenance("M0")
+        assert maintenance == replace(
             a_maintenance(), phase=Phase.STARTED, started_at=NOON + MINUTE
         )
 
-    def test_a_maintenance_is_found_by_its_own_id_or_an_events(
-        self, store: Store
-    ) -> None:
+    def test_maintenance_is_found_by_its_id_or_an_event_id(self, store: Store) -> None:
         both = a_maintenance(groups=("web", "db"))
         put(store, a_fleet(), announced(both), canceled())
         with store.snapshot() as snapshot:
-            found = [snapshot.maintenance(each) for each in ("M0", "M0-web", "M0-db")]
+            results = [snapshot.maintenance(item) for item in ("M0", "M0-web", "M0-db")]
             assert snapshot.maintenance("M1") is None
-        assert [each.id if each else None for each in found] == ["M0"] * 3
+        assert [item.id if item else None for item in results] == ["M0"] * 3
 
-    def test_the_members_and_places_of_a_name_in_any_case_are_found(
+    def test_related_resources_are_found_by_name_in_any_case(
         self, store: Store
     ) -> None:
         put(store, a_fleet())
@@ -243,13 +241,11 @@ class StateContract:
         assert _names(host) == ({"web-0", "db-0"}, {"web", "db"}, {"host-a"})
         assert _names(address) == ({"web-0"}, {"web"}, {"host-a"})
 
-    def test_an_empty_group_or_host_is_found_too(self, store: Store) -> None:
+    def test_empty_group_or_host_is_found(self, store: Store) -> None:
         put(store, a_fleet(vms=()))
         with store.snapshot() as snapshot:
-            found = snapshot.part_of_fleet(groups=["web"], hosts=["host-a"])
-        assert found == Fleet(
-            groups={"web": WEB}, hosts={"host-a": Host(name="host-a")}
-        )
+            part = snapshot.part_of_fleet(groups=["web"], hosts=["host-a"])
+        assert part == Fleet(groups={"web": WEB}, hosts={"host-a": Host(name="host-a")})
 
     def test_unknown_names_are_not_found(self, store: Store) -> None:
         put(store, a_fleet())
@@ -260,7 +256,7 @@ class StateContract:
 
 
 class TimeContract:
-    """What time alone moves."""
+    """Timers: what the passing of time alone changes."""
 
     def test_the_next_moment_is_the_earliest(self, store: Store) -> None:
         put(
@@ -272,7 +268,7 @@ class TimeContract:
         with store.snapshot() as snapshot:
             assert snapshot.next_moment() == NOON + MINUTE
 
-    def test_what_is_due_comes_oldest_moment_first_then_as_announced(
+    def test_due_maintenance_is_ordered_by_moment_then_announcement(
         self, store: Store
     ) -> None:
         names = ("M3", "M2", "M1", "M0")
@@ -285,15 +281,15 @@ class TimeContract:
         )
         with store.snapshot() as snapshot:
             due = snapshot.due(NOON + MINUTE)
-        assert [each.id for each in due] == ["M0", "M2", "M3", "M1"]
+        assert [maintenance.id for maintenance in due] == ["M0", "M2", "M3", "M1"]
 
-    def test_a_moment_is_due_when_it_comes_and_not_before(self, store: Store) -> None:
+    def test_moment_is_due_at_its_time_and_not_before(self, store: Store) -> None:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
         with store.snapshot() as snapshot:
             assert not snapshot.due(NOON - timedelta(microseconds=1))
-            assert [each.id for each in snapshot.due(NOON)] == ["M0"]
+            assert [maintenance.id for maintenance in snapshot.due(NOON)] == ["M0"]
 
-    def test_a_moment_can_change_though_the_maintenance_does_not(
+    def test_moment_can_change_while_the_maintenance_does_not(
         self, store: Store
     ) -> None:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
@@ -302,7 +298,7 @@ class TimeContract:
             assert snapshot.next_moment() == NOON + MINUTE
             assert not snapshot.due(NOON)
 
-    def test_the_last_moment_of_a_transaction_counts(self, store: Store) -> None:
+    def test_last_moment_of_a_transaction_counts(self, store: Store) -> None:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
         with store.transaction() as transaction:
             slice_ = transaction.slice(["web"])

@@ -1,4 +1,6 @@
-"""What every store must do with all that stands beside the journal."""
+"""Contract of a store: sightings, requests, settings and receipts next to the
+journal.
+"""
 
 from datetime import datetime, timedelta
 
@@ -45,9 +47,9 @@ def keep_receipt(store: Store, receipt: Receipt) -> None:
 
 
 class NotesContract:
-    """Who was shown what, and who asked when."""
+    """Sightings of events, and the time of the last request."""
 
-    def test_a_sight_is_kept_and_journaled(self, store: Store) -> None:
+    def test_sighting_is_kept_and_journaled(self, store: Store) -> None:
         note(store, a_sight(at=NOON + MICROSECOND))
         with store.snapshot() as snapshot:
             assert snapshot.seen("E0") == [a_sight(at=NOON + MICROSECOND)]
@@ -56,39 +58,39 @@ class NotesContract:
             at=NOON + MINUTE, sights=(a_sight(at=NOON + MICROSECOND),)
         )
 
-    def test_the_first_of_two_sights_of_one_note_is_kept(self, store: Store) -> None:
+    def test_first_of_two_sightings_in_one_note_is_kept(self, store: Store) -> None:
         note(store, a_sight(at=NOON), a_sight(at=NOON + MINUTE))
         with store.snapshot() as snapshot:
             assert snapshot.seen("E0") == [a_sight(at=NOON)]
 
-    def test_what_was_seen_before_is_not_seen_again(self, store: Store) -> None:
+    def test_repeated_sighting_is_ignored(self, store: Store) -> None:
         note(store, a_sight())
         note(store, a_sight(at=NOON + MINUTE), a_sight(vm="web-1"))
         (_, second) = (entry.fact for entry in store.facts(0, 10))
         assert second == Seen(at=NOON + MINUTE, sights=(a_sight(vm="web-1"),))
 
-    def test_nothing_new_to_see_leaves_the_journal_alone(self, store: Store) -> None:
+    def test_note_without_news_leaves_the_journal_alone(self, store: Store) -> None:
         note(store, a_sight())
         note(store, a_sight(), web=NOON)
         assert len(store.facts(0, 10)) == 1
 
-    def test_sights_come_in_the_order_of_time(self, store: Store) -> None:
+    def test_sightings_are_ordered_by_time(self, store: Store) -> None:
         note(store, a_sight(vm="web-1", at=NOON + MINUTE), a_sight(vm="web-2"))
         note(store, a_sight(vm="web-0", at=NOON + 2 * MINUTE))
         with store.snapshot() as snapshot:
-            assert [each.vm for each in snapshot.seen("E0")] == [
+            assert [sight.vm for sight in snapshot.seen("E0")] == [
                 "web-2",
                 "web-1",
                 "web-0",
             ]
 
-    def test_an_event_that_nobody_saw_has_no_sights(self, store: Store) -> None:
+    def test_unseen_event_has_no_sightings(self, store: Store) -> None:
         note(store, a_sight("E0"))
         with store.snapshot() as snapshot:
             assert snapshot.seen("E1") == []
 
     @pytest.mark.parametrize("count", [2, 250])
-    def test_sights_of_many_events_come_in_the_order_of_time(
+    def test_sightings_of_many_events_are_ordered_by_time(
         self, store: Store, count: int
     ) -> None:
         sights = [
@@ -96,14 +98,14 @@ class NotesContract:
         ]
         note(store, *sights, a_sight("other"))
         with store.snapshot() as snapshot:
-            assert snapshot.seen(*(each.event for each in sights)) == sights[::-1]
+            assert snapshot.seen(*(sight.event for sight in sights)) == sights[::-1]
 
-    def test_no_events_have_no_sights(self, store: Store) -> None:
+    def test_no_events_have_no_sightings(self, store: Store) -> None:
         note(store, a_sight())
         with store.snapshot() as snapshot:
             assert snapshot.seen() == []
 
-    def test_when_a_group_asked_last_is_kept_without_a_fact(self, store: Store) -> None:
+    def test_last_request_of_a_group_is_kept_without_a_fact(self, store: Store) -> None:
         put(store, a_fleet())
         note(store, web=NOON + MINUTE)
         with store.snapshot() as snapshot:
@@ -112,7 +114,7 @@ class NotesContract:
         assert groups["web"].last_request == NOON + MINUTE
         assert groups["db"].last_request is None
 
-    def test_a_group_that_is_no_more_may_have_asked(self, store: Store) -> None:
+    def test_request_of_a_removed_group_is_ignored(self, store: Store) -> None:
         put(store, a_fleet())
         note(store, gone=NOON)
         with store.snapshot() as snapshot:
@@ -120,7 +122,7 @@ class NotesContract:
 
 
 class SettingsContract:
-    """Texts under a name, and receipts."""
+    """Named settings, and receipts of idempotent requests."""
 
     def test_a_setting_is_kept_and_can_change(self, store: Store) -> None:
         for value in ("one", "two"):
@@ -133,31 +135,31 @@ class SettingsContract:
         with store.snapshot() as snapshot:
             assert snapshot.setting("clock") is None
 
-    def test_a_transaction_sees_what_it_keeps(self, store: Store) -> None:
+    def test_transaction_sees_its_own_settings(self, store: Store) -> None:
         with store.transaction() as transaction:
             transaction.keep("clock", "one")
             assert transaction.setting("clock") == "one"
 
-    def test_a_receipt_comes_back_as_it_was_kept(self, store: Store) -> None:
+    def test_receipt_is_read_back_unchanged(self, store: Store) -> None:
         receipt = a_receipt(answer='{"größe": 1}', at=NOON + MICROSECOND)
         keep_receipt(store, receipt)
         with store.snapshot() as snapshot:
             assert snapshot.receipt("K0") == receipt
             assert snapshot.receipt("K1") is None
 
-    def test_a_receipt_of_just_a_day_is_not_forgotten(self, store: Store) -> None:
+    def test_receipt_of_exactly_a_day_is_kept(self, store: Store) -> None:
         keep_receipt(store, a_receipt("K0"))
         keep_receipt(store, a_receipt("K1", at=NOON + DAY))
         with store.snapshot() as snapshot:
             assert snapshot.receipt("K0") == a_receipt("K0")
 
-    def test_an_older_receipt_is_forgotten(self, store: Store) -> None:
+    def test_older_receipt_is_deleted(self, store: Store) -> None:
         keep_receipt(store, a_receipt("K0"))
         keep_receipt(store, a_receipt("K1", at=NOON + DAY + MICROSECOND))
         with store.snapshot() as snapshot:
             assert snapshot.receipt("K0") is None
 
-    def test_a_forgotten_key_can_be_used_again(self, store: Store) -> None:
+    def test_deleted_key_can_be_used_again(self, store: Store) -> None:
         keep_receipt(store, a_receipt("K0"))
         again = a_receipt("K0", answer="[]", at=NOON + DAY + MICROSECOND)
         keep_receipt(store, again)
@@ -166,10 +168,10 @@ class SettingsContract:
 
 
 class RollbackContract:
-    """A block that fails leaves nothing behind."""
+    """Rollback: a failed block changes nothing."""
 
     @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-    def test_a_failed_transaction_leaves_nothing_behind(
+    def test_failed_transaction_changes_nothing(
         self, store: Store, failure: type[BaseException]
     ) -> None:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
@@ -184,9 +186,7 @@ class RollbackContract:
             assert snapshot.setting("clock") is None
             assert snapshot.receipt("K0") is None
 
-    def test_the_next_transaction_takes_the_positions_that_a_failed_one_lost(
-        self, store: Store
-    ) -> None:
+    def test_positions_of_a_failed_transaction_are_reused(self, store: Store) -> None:
         put(store, a_fleet(), announced(a_maintenance()))
         with pytest.raises(ValueError, match="no"):
             _write_everything_and_fail(store, ValueError("no"))
@@ -194,7 +194,7 @@ class RollbackContract:
         assert [entry.position for entry in store.facts(0, 10)] == [1, 2, 3]
 
     @pytest.mark.parametrize("text", ["\ud83d", "\0"], ids=["half", "nul"])
-    def test_text_that_not_every_database_can_keep_is_refused(
+    def test_text_that_some_databases_cannot_store_is_refused(
         self, store: Store, text: str
     ) -> None:
         with pytest.raises(InvalidInput), store.transaction() as transaction:
@@ -212,7 +212,7 @@ class RollbackContract:
         with store.snapshot() as snapshot:
             assert snapshot.fleet().vms["web-0"] == vm
 
-    def test_a_snapshot_that_fails_does_no_harm(self, store: Store) -> None:
+    def test_failed_snapshot_does_no_harm(self, store: Store) -> None:
         with pytest.raises(ValueError, match="no"), store.snapshot():
             raise ValueError("no")
         assert put(store, a_seen(1)) == 1

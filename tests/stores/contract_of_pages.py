@@ -1,4 +1,4 @@
-"""What every store must do when it is asked for a list, page by page."""
+"""Contract of a store: lists, read page by page."""
 
 import pytest
 from tests.stores.things import (
@@ -15,15 +15,15 @@ from forewarn.core.fleet import VM, Group, GroupKind, Host
 from forewarn.core.maintenance import Maintenance, Phase
 from forewarn.ports import Store
 
-#: In the order that a list has: by letters without regard to case, then by code.
+#: In the order of a list: case-insensitive by letter, then by code point.
 NAMES = ("a-b", "A.b", "a0", "A_b", "ab", "B", "c-10", "c-2")
 
 
 class PagesContract:
-    """Lists are whole and in order, however small the pages are."""
+    """Lists are complete and in order, whatever the page size."""
 
     @pytest.mark.parametrize("limit", [1, 3, 100])
-    def test_hosts_groups_and_vms_come_page_by_page_by_name(
+    def test_hosts_groups_and_vms_are_paged_by_name(
         self, store: Store, limit: int
     ) -> None:
         kind = GroupKind.SCALE_SET
@@ -35,8 +35,8 @@ class PagesContract:
                 vms=tuple(VM(name=name, group="ab") for name in reversed(NAMES)),
             ),
         )
-        found: dict[str, list[str]] = {"hosts": [], "groups": [], "vms": []}
-        for noun, names in found.items():
+        listed: dict[str, list[str]] = {"hosts": [], "groups": [], "vms": []}
+        for noun, names in listed.items():
             after = ""
             while True:
                 with store.snapshot() as snapshot:
@@ -44,16 +44,16 @@ class PagesContract:
                 if not page:
                     break
                 assert len(page) <= limit
-                names += [each.name for each in page]
+                names += [item.name for item in page]
                 after = page[-1].name
-        assert found == {noun: [*NAMES] for noun in ("hosts", "groups", "vms")}
+        assert listed == {noun: [*NAMES] for noun in ("hosts", "groups", "vms")}
 
-    def test_maintenances_come_page_by_page_each_once(self, store: Store) -> None:
+    def test_maintenance_is_paged_without_duplicates(self, store: Store) -> None:
         names = [f"M{number}" for number in (3, 1, 4, 0, 2)]
         put(store, a_fleet(), *(announced(a_maintenance(name)) for name in names))
         assert _paged(store, limit=2) == names
 
-    def test_maintenances_are_listed_by_phase(self, store: Store) -> None:
+    def test_maintenance_is_listed_by_phase(self, store: Store) -> None:
         names = [f"M{number}" for number in range(6)]
         put(store, a_fleet(), *(announced(a_maintenance(name)) for name in names))
         put(store, started("M1"), started("M3"), completed("M3"), canceled("M5"))
@@ -73,13 +73,13 @@ class PagesContract:
 
 
 def _paged(store: Store, *phases: Phase, limit: int) -> list[str]:
-    found: list[Maintenance] = []
+    listed: list[Maintenance] = []
     after = 0
     while True:
         with store.snapshot() as snapshot:
             page = snapshot.maintenances(phases=phases, after=after, limit=limit)
         assert len(page) <= limit
         if not page:
-            return [each.id for each in found]
-        found += [each for _, each in page]
+            return [maintenance.id for maintenance in listed]
+        listed += [maintenance for _, maintenance in page]
         after = page[-1][0]

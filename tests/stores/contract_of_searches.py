@@ -1,4 +1,4 @@
-"""What every store must do when a part of the journal is asked for."""
+"""Contract of a store: searches in the journal."""
 
 from typing import get_args
 
@@ -26,12 +26,12 @@ from forewarn.ports import Store
 def positions(store: Store, **asked: object) -> list[int]:
     where = {"after": 0, "until": 100, "limit": 100, **asked}
     with store.snapshot() as snapshot:
-        found = snapshot.facts(**where)  # type: ignore[arg-type]  # as the test says
-    return [each.position for each in found]
+        entries = snapshot.facts(**where)  # type: ignore[arg-type]  # arguments of the test
+    return [entry.position for entry in entries]
 
 
 def two_lives(store: Store) -> None:
-    """Put facts of the fleet at 1, of M0 at 2, 4 and 6, of M1 at 3 and 5."""
+    """Save facts of the fleet at 1, of M0 at 2, 4 and 6, and of M1 at 3 and 5."""
     put(
         store,
         a_fleet(),
@@ -44,13 +44,13 @@ def two_lives(store: Store) -> None:
 
 
 class SearchesContract:
-    """Parts of the journal, found at their place."""
+    """Searches by time, position, kind and maintenance."""
 
     @pytest.mark.parametrize(
         ("minutes", "position"),
         [(-1, 0), (0, 0), (0.5, 2), (1, 2), (2, 5), (2.5, 6), (9, 6)],
     )
-    def test_a_time_is_found_by_its_position(
+    def test_position_before_a_time(
         self, store: Store, minutes: float, position: int
     ) -> None:
         for number, at in enumerate((0, 0, 1, 1, 1, 2)):
@@ -58,26 +58,24 @@ class SearchesContract:
         with store.snapshot() as snapshot:
             assert snapshot.position_before(NOON + minutes * MINUTE) == position
 
-    def test_an_empty_journal_goes_nowhere(self, store: Store) -> None:
+    def test_empty_journal_has_no_positions(self, store: Store) -> None:
         with store.snapshot() as snapshot:
             assert snapshot.position_before(NOON) == 0
         assert positions(store) == []
 
-    def test_a_part_lies_behind_one_position_and_ends_with_another(
-        self, store: Store
-    ) -> None:
+    def test_range_excludes_its_start_and_includes_its_end(self, store: Store) -> None:
         put(store, *(a_seen(number) for number in range(1, 8)))
         assert positions(store, after=2, until=5) == [3, 4, 5]
         assert positions(store, after=2, until=5, limit=2) == [3, 4]
         assert positions(store, after=5, until=5) == []
 
-    def test_facts_come_back_as_they_were_saved(self, store: Store) -> None:
+    def test_facts_are_read_back_unchanged(self, store: Store) -> None:
         put(store, a_seen(1), a_seen(2))
         with store.snapshot() as snapshot:
-            found = snapshot.facts(after=0, until=2, limit=9)
-        assert found == store.facts(0, 9)
+            entries = snapshot.facts(after=0, until=2, limit=9)
+        assert entries == store.facts(0, 9)
 
-    def test_kinds_of_facts_are_found(self, store: Store) -> None:
+    def test_facts_are_found_by_kind(self, store: Store) -> None:
         two_lives(store)
         assert positions(store, kinds=[f.Announced]) == [2, 3]
         assert positions(store, kinds=[f.Started, f.Announced]) == [2, 3, 4]
@@ -92,7 +90,7 @@ class SearchesContract:
         every = [*range(1, len(ONE_OF_EACH) + 1)]
         assert positions(store, kinds=get_args(f.Fact)) == every
 
-    def test_facts_of_maintenances_are_found_in_order(self, store: Store) -> None:
+    def test_facts_of_maintenance_are_found_in_order(self, store: Store) -> None:
         two_lives(store)
         assert positions(store, maintenances=["M0"]) == [2, 4, 6]
         assert positions(store, maintenances=["M1", "M0"]) == [2, 3, 4, 5, 6]
@@ -100,8 +98,6 @@ class SearchesContract:
         assert positions(store, maintenances=["M1", "M0"], limit=3) == [2, 3, 4]
         assert positions(store, maintenances=["M2"]) == []
 
-    def test_of_a_maintenance_facts_of_other_kinds_are_not_left_out(
-        self, store: Store
-    ) -> None:
+    def test_kinds_do_not_restrict_facts_of_a_maintenance(self, store: Store) -> None:
         two_lives(store)
         assert positions(store, maintenances=["M0"], kinds=[f.Started]) == [2, 4, 6]

@@ -1,4 +1,4 @@
-"""What every store must do with tokens."""
+"""Contract of a store: access tokens."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from forewarn.ports import Store
 
 def a_token(number: int) -> Token:
     return Token(
-        id=f"{9 - number:x}f",  # in no order
+        id=f"{9 - number:x}f",  # in no particular order
         name=f"token-{number}",
         role=Role.GROUP if number else Role.ADMIN,
         group="wéb" if number else None,
@@ -39,15 +39,15 @@ def kept(store: Store) -> list[Token]:
 
 
 class TokensContract:
-    """Tokens beside the journal."""
+    """Tokens, stored next to the journal."""
 
-    def test_tokens_come_back_in_the_order_they_were_made(self, store: Store) -> None:
-        made = [a_token(number) for number in range(4)]
-        for each in made:
-            keep(store, each)
-        assert kept(store) == made
+    def test_tokens_are_ordered_by_creation(self, store: Store) -> None:
+        tokens = [a_token(number) for number in range(4)]
+        for token in tokens:
+            keep(store, token)
+        assert kept(store) == tokens
 
-    def test_a_token_is_changed_in_its_place(self, store: Store) -> None:
+    def test_changed_token_keeps_its_place(self, store: Store) -> None:
         first, second = a_token(0), a_token(1)
         keep(store, first)
         keep(store, second)
@@ -55,7 +55,7 @@ class TokensContract:
         keep(store, gone)
         assert kept(store) == [gone, second]
 
-    def test_when_a_token_was_used_is_kept(self, store: Store) -> None:
+    def test_last_use_of_a_token_is_kept(self, store: Store) -> None:
         keep(store, a_token(0))
         keep(store, a_token(1))
         with store.transaction() as transaction:

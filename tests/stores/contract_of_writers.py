@@ -1,4 +1,4 @@
-"""What every store must do when several threads use it at once."""
+"""Contract of a store: concurrent threads."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,11 +21,11 @@ from forewarn.ports import Snapshot, Store
 WRITERS = 6
 ROUNDS = 20
 A_MOMENT = 0.2  # seconds; in memory a writer waits for readers, in a file it does not
-LONG = 30.0  # seconds; only a broken store needs them
+LONG = 30.0  # seconds; only reached if the store is broken
 
 
 def all_at_once(work: Callable[[int], object]) -> None:
-    """Let `WRITERS` threads begin `work` at the same time; wait for all of them."""
+    """Start `work` in `WRITERS` threads at the same time and wait for all of them."""
     barrier = Barrier(WRITERS)
 
     def run(number: int) -> None:
@@ -42,7 +42,7 @@ def count(snapshot: Snapshot, name: str) -> int:
 
 
 class WritersContract:
-    """Writers are serial."""
+    """Writers run one after the other."""
 
     def test_no_increment_of_concurrent_writers_is_lost(self, store: Store) -> None:
         def increment(_: int) -> None:
@@ -54,7 +54,7 @@ class WritersContract:
         with store.snapshot() as snapshot:
             assert count(snapshot, "n") == WRITERS * ROUNDS
 
-    def test_the_journal_of_concurrent_writers_has_no_gaps_and_loses_nothing(
+    def test_journal_of_concurrent_writers_is_complete_and_without_gaps(
         self, store: Store
     ) -> None:
         all_at_once(
@@ -70,26 +70,26 @@ class WritersContract:
             for n in range(ROUNDS)
             for number in (2 * n, n)
         )
-        assert [each.position for each in entries] == [*range(1, len(entries) + 1)]
-        assert Counter(each.fact for each in entries) == written
+        assert [entry.position for entry in entries] == [*range(1, len(entries) + 1)]
+        assert Counter(entry.fact for entry in entries) == written
 
-    def test_facts_of_one_transaction_stand_together(self, store: Store) -> None:
+    def test_facts_of_one_transaction_are_consecutive(self, store: Store) -> None:
         def write(writer: int) -> None:
             for _ in range(ROUNDS):
                 put(store, a_seen(writer), a_seen(writer), a_seen(writer))
 
         all_at_once(write)
-        facts = [each.fact for each in store.facts(0, 10_000)]
+        facts = [entry.fact for entry in store.facts(0, 10_000)]
         assert all(len(set(facts[at : at + 3])) == 1 for at in range(0, len(facts), 3))
 
-    def test_every_writer_is_told_a_position_of_its_own(self, store: Store) -> None:
-        told: list[int] = []
+    def test_every_writer_gets_its_own_position(self, store: Store) -> None:
+        positions: list[int] = []
         all_at_once(
-            lambda writer: told.extend(
+            lambda writer: positions.extend(
                 [put(store, a_seen(writer)) for _ in range(ROUNDS)]
             )
         )
-        assert sorted(told) == [*range(1, WRITERS * ROUNDS + 1)]
+        assert sorted(positions) == [*range(1, WRITERS * ROUNDS + 1)]
 
     def test_no_maintenance_of_concurrent_writers_is_lost(self, store: Store) -> None:
         put(store, a_fleet())
@@ -102,9 +102,9 @@ class WritersContract:
             listed = snapshot.maintenances(phases=[], after=0, limit=1000)
             live = snapshot.slice(["web"]).maintenances
         assert len(listed) == len(live) == WRITERS * 5
-        assert [each.id for _, each in listed] == [*live]
+        assert [maintenance.id for _, maintenance in listed] == [*live]
 
-    def test_failed_writers_leave_no_gap_between_the_others(self, store: Store) -> None:
+    def test_failed_writers_leave_no_gaps(self, store: Store) -> None:
         def write(writer: int) -> None:
             for number in range(ROUNDS):
                 try:
@@ -117,14 +117,14 @@ class WritersContract:
                     pass
 
         all_at_once(write)
-        positions = [each.position for each in store.facts(0, 10_000)]
+        positions = [entry.position for entry in store.facts(0, 10_000)]
         assert positions == [*range(1, WRITERS // 2 * ROUNDS + 1)]
 
 
 class ReadersContract:
-    """A reader sees one state, whatever writers do."""
+    """A reader sees one consistent state, whatever writers do."""
 
-    def test_a_snapshot_stays_as_it_is_while_others_write(self, store: Store) -> None:
+    def test_snapshot_does_not_change_while_others_write(self, store: Store) -> None:
         put(store, a_fleet())
         written = Event()
 
@@ -144,9 +144,7 @@ class ReadersContract:
         with store.snapshot() as snapshot:
             assert snapshot.position() == 2
 
-    def test_what_a_writer_has_not_committed_is_seen_by_no_reader(
-        self, store: Store
-    ) -> None:
+    def test_uncommitted_changes_are_invisible_to_readers(self, store: Store) -> None:
         put(store, a_fleet())
         seen: list[tuple[int, int]] = []
         is_read = Event()
@@ -163,7 +161,7 @@ class ReadersContract:
             reader.start()
             is_read.wait(A_MOMENT)
         reader.join(LONG)
-        assert seen in ([(1, 3)], [(2, 0)])  # all before, or, in memory, all after
+        assert seen in ([(1, 3)], [(2, 0)])  # all before or, in memory, all after
 
     def test_readers_never_see_half_of_a_transaction(self, store: Store) -> None:
         over = Event()
@@ -191,9 +189,9 @@ class ReadersContract:
         over.set()
         for reader in readers:
             reader.join(LONG)
-        assert {len(set(each)) for each in seen} == {1}
+        assert {len(set(state)) for state in seen} == {1}
 
-    def test_a_reader_sees_what_was_committed_before_it_began(
+    def test_reader_sees_everything_committed_before_it_started(
         self, store: Store
     ) -> None:
         def write_and_read(writer: int) -> None:

@@ -1,15 +1,15 @@
-"""A relay before a server, which can fall silent or lose what passes it."""
+"""A TCP relay in front of a server that can stall or cut connections."""
 
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
-_DEADLINE = 10.0  # seconds; only a broken relay needs them
+_DEADLINE = 10.0  # seconds; only reached if the relay is broken
 
 
 class Relay:
-    """Passes everything on, until it is told otherwise."""
+    """A relay that forwards everything until configured otherwise."""
 
     def __init__(self, port: int) -> None:
         self._to = ("127.0.0.1", port)
@@ -24,17 +24,17 @@ class Relay:
         self._behind = b""
 
     def fall_silent(self) -> None:
-        """Let nothing through, and close nothing."""
+        """Forward nothing and close nothing."""
         self._speaks.clear()
 
     def speak(self) -> None:
-        """Let everything through again."""
+        """Forward everything again."""
         self._speaks.set()
 
     def lose(self, what: bytes, *, after: bool, behind: bytes = b"") -> None:
         """Cut the connection that sends `what`, before it arrives or `after` it has.
 
-        Only what comes `behind` these bytes counts.
+        Only data that follows the bytes `behind` counts.
         """
         self._lost_at, self._is_late, self._behind = what, after, behind
 
@@ -43,8 +43,8 @@ class Relay:
 
     def stop(self) -> None:
         self._speaks.set()
-        for each in (self._listening, *self._open):
-            _close(each)
+        for connection in (self._listening, *self._open):
+            _close(connection)
         for thread in self._threads:
             thread.join(_DEADLINE)
 
@@ -67,11 +67,11 @@ class Relay:
             while data := source.recv(65536):
                 self._speaks.wait(_DEADLINE)
                 if self._is_to_be_lost(data):
-                    if self._is_late:  # the sender hears no answer, but there is one
+                    if self._is_late:  # the server's response will be lost
                         _shut(source)
                         sink.sendall(data)
                         sink.shutdown(socket.SHUT_WR)
-                        return  # the way back ends when it cannot be gone
+                        return  # the other direction ends when it cannot deliver
                     break
                 sink.sendall(data)
         _close(source)
@@ -95,7 +95,7 @@ def _shut(each: socket.socket) -> None:
 
 
 def _close(each: socket.socket) -> None:
-    _shut(each)  # wakes whoever reads from it
+    _shut(each)  # wakes blocked readers
     each.close()
 
 

@@ -1,4 +1,4 @@
-"""Waits that are given up in time."""
+"""Timeouts: waits that are aborted in time."""
 
 from collections.abc import Iterator
 from threading import Event
@@ -8,7 +8,7 @@ import pytest
 from forewarn.errors import Unavailable
 from forewarn.stores.patience import Patience
 
-LONG = 30.0  # seconds; only a broken patience needs them
+LONG = 30.0  # seconds; only reached if `Patience` is broken
 
 
 @pytest.fixture
@@ -19,20 +19,20 @@ def patience() -> Iterator[Patience]:
     patience.stop()
 
 
-def test_a_wait_that_takes_too_long_is_given_up(patience: Patience) -> None:
+def test_wait_that_takes_too_long_is_aborted(patience: Patience) -> None:
     given_up = Event()
     with patience.lasting(0.05, given_up.set):
         assert given_up.wait(LONG)
 
 
-def test_a_short_wait_is_given_up_before_a_long_one(patience: Patience) -> None:
+def test_short_wait_is_aborted_before_a_long_one(patience: Patience) -> None:
     long, short = Event(), Event()
     with patience.lasting(LONG, long.set), patience.lasting(0.05, short.set):
         assert short.wait(LONG)
         assert not long.is_set()
 
 
-def test_a_wait_that_is_over_is_never_given_up(patience: Patience) -> None:
+def test_finished_wait_is_never_aborted(patience: Patience) -> None:
     over, later = Event(), Event()
     with patience.lasting(0.05, over.set):
         pass
@@ -41,24 +41,24 @@ def test_a_wait_that_is_over_is_never_given_up(patience: Patience) -> None:
     assert not over.is_set()
 
 
-def test_haste_leaves_no_wait_its_time(patience: Patience) -> None:
+def test_hasten_shortens_all_waits(patience: Patience) -> None:
     waits = Event(), Event()
     with patience.lasting(LONG, waits[0].set), patience.lasting(LONG, waits[1].set):
         patience.hasten(0.05)
-        assert all(each.wait(LONG) for each in waits)
+        assert all(event.wait(LONG) for event in waits)
 
 
-def test_until_haste_is_over_new_waits_begin(patience: Patience) -> None:
+def test_new_waits_begin_until_the_hastened_deadline(patience: Patience) -> None:
     patience.hasten(LONG)
     with patience.lasting(LONG, lambda: None):
         pass
 
 
-def test_after_haste_is_over_no_wait_begins(patience: Patience) -> None:
+def test_no_wait_begins_after_the_hastened_deadline(patience: Patience) -> None:
     patience.hasten(0)
     with pytest.raises(Unavailable), patience.lasting(LONG, lambda: None):
         pass
 
 
-def test_a_patience_that_never_started_can_be_stopped() -> None:
+def test_patience_that_never_started_can_be_stopped() -> None:
     Patience().stop()

@@ -1,4 +1,4 @@
-"""The contract of a store, kept by PostgreSQL."""
+"""PostgreSQL store: the contract of a store."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -77,13 +77,13 @@ class TestReaders(ReadersContract):
     pass
 
 
-def test_two_stores_know_nothing_of_each_other(open_store: OpenStore) -> None:
-    one, other = open_store(), open_store()
-    put(one, a_seen(1))
-    assert other.facts(0, 10) == []
+def test_two_stores_are_independent(open_store: OpenStore) -> None:
+    first, second = open_store(), open_store()
+    put(first, a_seen(1))
+    assert second.facts(0, 10) == []
 
 
-def test_no_name_is_ordered_by_the_language_of_the_database(
+def test_names_are_not_ordered_by_the_locale_of_the_database(
     open_store: OpenStore, postgres: Server
 ) -> None:
     open_store()

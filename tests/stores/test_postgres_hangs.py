@@ -1,4 +1,4 @@
-"""A store in PostgreSQL whose server takes everything and answers nothing."""
+"""PostgreSQL store: a server that accepts everything and never responds."""
 
 import socket
 import time
@@ -19,7 +19,7 @@ from forewarn.stores.sql import SqlStore
 
 SHORT = Limits(connect=1.0, transaction=1.0)
 SOON = 10.0  # seconds; far less than an hour, and enough for a busy machine
-LONG = 30.0  # seconds; only a broken store needs them
+LONG = 30.0  # seconds; only reached if the store is broken
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def relay(postgres: Server) -> Iterator[Relay]:
 @contextmanager
 def opened(postgres: Server, relay: Relay, limits: Limits) -> Iterator[SqlStore]:
     url = postgres.url(port=relay.port, schema=postgres.new_schema())
-    with closing(postgres_store(url)) as first:  # to make tables takes its time
+    with closing(postgres_store(url)) as first:  # creating tables exceeds `limits`
         first.open()
         put(first, a_seen(1))
     with closing(postgres_store(url, limits)) as store:
@@ -42,7 +42,7 @@ def opened(postgres: Server, relay: Relay, limits: Limits) -> Iterator[SqlStore]
 
 @contextmanager
 def a_writer_that_hangs(store: SqlStore, relay: Relay) -> Iterator[Future[None]]:
-    """Begin to write in another thread, and let the server fall silent."""
+    """Start a write in another thread, then stop the server from responding."""
     begun, silent = Event(), Event()
 
     def write() -> None:
@@ -59,7 +59,7 @@ def a_writer_that_hangs(store: SqlStore, relay: Relay) -> Iterator[Future[None]]
         yield writing
 
 
-def test_a_transaction_is_given_up_and_the_next_one_works(
+def test_hanging_transaction_is_aborted_and_the_next_one_works(
     postgres: Server, relay: Relay
 ) -> None:
     with opened(postgres, relay, SHORT) as store:
@@ -70,7 +70,7 @@ def test_a_transaction_is_given_up_and_the_next_one_works(
 
 
 @pytest.mark.parametrize("does", ["read", "write"])
-def test_nobody_waits_for_ever_for_the_first_word(
+def test_first_response_is_not_awaited_forever(
     postgres: Server, relay: Relay, does: str
 ) -> None:
     with opened(postgres, relay, SHORT) as store:
@@ -81,7 +81,7 @@ def test_nobody_waits_for_ever_for_the_first_word(
         assert time.monotonic() - began < SOON
 
 
-def test_nobody_waits_for_ever_for_his_turn(postgres: Server, relay: Relay) -> None:
+def test_waiting_for_a_turn_is_limited(postgres: Server, relay: Relay) -> None:
     limits = Limits(turn=0.1, readers=1)
     with opened(postgres, relay, limits) as store:
         no_answer = pytest.raises(Unavailable, match="does not answer")
@@ -93,16 +93,14 @@ def test_nobody_waits_for_ever_for_his_turn(postgres: Server, relay: Relay) -> N
         assert len(store.facts(0, 10)) == 2
 
 
-def test_a_server_that_says_nothing_is_refused(postgres: Server) -> None:
+def test_server_that_never_responds_is_refused(postgres: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         url = postgres.url(port=mute.getsockname()[1])
         with pytest.raises(CannotStart, match="does not answer"):
             postgres_store(url, SHORT).open()
 
 
-def test_whoever_leaves_waits_no_longer_than_a_moment(
-    postgres: Server, relay: Relay
-) -> None:
+def test_leave_limits_pending_transactions(postgres: Server, relay: Relay) -> None:
     with opened(postgres, relay, Limits(leaving=0.2, transaction=LONG)) as store:
         with a_writer_that_hangs(store, relay) as writing:
             began = time.monotonic()
@@ -116,13 +114,15 @@ def test_whoever_leaves_waits_no_longer_than_a_moment(
         assert time.monotonic() - began < SOON
 
 
-def test_whoever_leaves_may_still_finish(postgres: Server, relay: Relay) -> None:
+def test_transactions_may_still_finish_after_leave(
+    postgres: Server, relay: Relay
+) -> None:
     with opened(postgres, relay, Limits(leaving=LONG)) as store:
         store.leave()
         assert put(store, a_seen(2)) == 2
 
 
-def test_closing_cuts_off_whoever_still_waits(postgres: Server, relay: Relay) -> None:
+def test_close_aborts_pending_transactions(postgres: Server, relay: Relay) -> None:
     with opened(postgres, relay, Limits(transaction=LONG)) as store:
         with a_writer_that_hangs(store, relay) as writing:
             began = time.monotonic()
@@ -132,7 +132,7 @@ def test_closing_cuts_off_whoever_still_waits(postgres: Server, relay: Relay) ->
         assert time.monotonic() - began < SOON
 
 
-def test_closing_leaves_no_connection_and_no_thread(postgres: Server) -> None:
+def test_close_leaves_no_connection_and_no_thread(postgres: Server) -> None:
     before = {*threads()}
     store = postgres_store(postgres.url(schema=postgres.new_schema()))
     store.open()

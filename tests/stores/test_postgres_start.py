@@ -1,4 +1,4 @@
-"""A store in PostgreSQL: who may open it, what is refused, and what is never said."""
+"""PostgreSQL store: opening, refusals, and secrets in messages."""
 
 import logging
 import re
@@ -39,18 +39,18 @@ def opened(url: str) -> Iterator[Store]:
 
 
 def refusal(url: str, limits: Limits | None = None) -> str:
-    """What is said when `url` is refused: a sentence that tells no secret."""
+    """Return the message with which `url` is refused: one line without secrets."""
     with pytest.raises(CannotStart) as refused:
         postgres_store(url, limits).open()
-    said = str(refused.value)
-    assert SENTENCE.fullmatch(said)
-    assert "hush" not in said
-    return said
+    message = str(refused.value)
+    assert SENTENCE.fullmatch(message)
+    assert "hush" not in message
+    return message
 
 
 @contextmanager
 def altered(postgres: Server, what: str) -> Iterator[None]:
-    """Alter the role of the store for a while."""
+    """Alter the role of the store until the block ends."""
     postgres.run(f"ALTER ROLE forewarn SET {what}")
     try:
         yield
@@ -58,10 +58,10 @@ def altered(postgres: Server, what: str) -> Iterator[None]:
         postgres.run("ALTER ROLE forewarn RESET ALL")
 
 
-# --- who may open it ---------------------------------------------------------
+# --- opening -----------------------------------------------------------------
 
 
-def test_what_was_kept_is_there_when_the_database_is_opened_again(url: str) -> None:
+def test_state_is_kept_when_the_database_is_reopened(url: str) -> None:
     with opened(url) as store:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
         with store.snapshot() as snapshot:
@@ -75,51 +75,53 @@ def test_a_second_store_on_the_same_database_is_refused(
     url: str, postgres: Server
 ) -> None:
     with opened(url):
-        said = refusal(url)
-    assert f"127.0.0.1:{postgres.port}/forewarn is in use by another forewarn" in said
-    assert "choose another database with --store" in said
+        message = refusal(url)
+    assert (
+        f"127.0.0.1:{postgres.port}/forewarn is in use by another forewarn" in message
+    )
+    assert "choose another database with --store" in message
 
 
-def test_the_first_store_is_not_disturbed_by_a_second_one(url: str) -> None:
+def test_first_store_is_not_disturbed_by_a_second_one(url: str) -> None:
     with opened(url) as store:
         refusal(url)
         assert put(store, a_seen(1)) == 1
-        refusal(url)  # the refusal before did not give the database free
+        refusal(url)  # the first refusal did not release the lock
 
 
-def test_closing_gives_the_database_free(url: str) -> None:
+def test_close_releases_the_database(url: str) -> None:
     for position in (1, 2, 3):
         with opened(url) as store:
             assert put(store, a_seen(position)) == position
 
 
-def test_a_url_may_begin_as_libpq_allows(url: str) -> None:
+def test_url_may_use_the_postgres_scheme(url: str) -> None:
     with opened(url.replace("postgresql://", "postgres://")) as store:
         assert put(store, a_seen(1)) == 1
 
 
-# --- what is refused ---------------------------------------------------------
+# --- refusals ----------------------------------------------------------------
 
 
 def test_a_wrong_password_is_refused(postgres: Server) -> None:
-    said = refusal(postgres.url(password="wrong"))
-    assert 'authentication failed for user "forewarn"' in said
-    assert "--store" in said
+    message = refusal(postgres.url(password="wrong"))
+    assert 'authentication failed for user "forewarn"' in message
+    assert "--store" in message
 
 
-def test_a_database_that_is_not_there_is_refused(postgres: Server) -> None:
+def test_missing_database_is_refused(postgres: Server) -> None:
     assert '"nowhere" does not exist' in refusal(postgres.url("nowhere"))
 
 
-def test_a_server_that_is_not_there_is_refused(postgres: Server) -> None:
+def test_unreachable_server_is_refused(postgres: Server) -> None:
     assert "Connection refused" in refusal(postgres.url(port=1))
 
 
-def test_a_server_that_is_too_old_is_refused(url: str) -> None:
+def test_outdated_server_is_refused(url: str) -> None:
     assert "99 or newer is needed" in refusal(url, Limits(oldest=99))
 
 
-def test_a_database_of_another_encoding_is_refused(postgres: Server) -> None:
+def test_database_with_another_encoding_is_refused(postgres: Server) -> None:
     postgres.run(
         "CREATE DATABASE latin OWNER forewarn ENCODING 'LATIN1' TEMPLATE template0"
         " LC_COLLATE 'C' LC_CTYPE 'C'"
@@ -127,14 +129,14 @@ def test_a_database_of_another_encoding_is_refused(postgres: Server) -> None:
     assert "encoded in LATIN1" in refusal(postgres.url("latin"))
 
 
-def test_a_database_of_another_program_is_refused_and_left_alone(
+def test_database_of_another_program_is_refused_and_left_alone(
     postgres: Server,
 ) -> None:
     schema = postgres.new_schema()
     postgres.run(f"CREATE TABLE {schema}.recipes (name TEXT)")
     assert "another program" in refusal(postgres.url(schema=schema))
-    found = f"SELECT tablename FROM pg_tables WHERE schemaname = '{schema}'"
-    assert postgres.run(found) == ["recipes"]
+    query = f"SELECT tablename FROM pg_tables WHERE schemaname = '{schema}'"
+    assert postgres.run(query) == ["recipes"]
 
 
 def test_a_database_of_a_newer_forewarn_is_refused(postgres: Server) -> None:
@@ -146,12 +148,12 @@ def test_a_database_of_a_newer_forewarn_is_refused(postgres: Server) -> None:
     assert "newer forewarn (layout 9999" in refusal(url)
 
 
-def test_a_database_that_is_read_only_is_refused(postgres: Server, url: str) -> None:
+def test_read_only_database_is_refused(postgres: Server, url: str) -> None:
     with altered(postgres, "default_transaction_read_only = on"):
         assert "is read-only" in refusal(url)
 
 
-def test_a_role_that_may_make_no_tables_is_refused(postgres: Server) -> None:
+def test_role_that_cannot_create_tables_is_refused(postgres: Server) -> None:
     schema = postgres.new_schema()
     postgres.run(
         f"ALTER SCHEMA {schema} OWNER TO postgres",
@@ -160,25 +162,25 @@ def test_a_role_that_may_make_no_tables_is_refused(postgres: Server) -> None:
     assert "does not let this role" in refusal(postgres.url(schema=schema))
 
 
-def test_a_schema_that_is_not_there_is_refused(postgres: Server) -> None:
+def test_missing_schema_is_refused(postgres: Server) -> None:
     assert "no schema" in refusal(postgres.url(schema="nowhere"))
 
 
-def test_a_refused_database_is_not_held(postgres: Server, url: str) -> None:
+def test_refused_database_is_not_locked(postgres: Server, url: str) -> None:
     with altered(postgres, "default_transaction_read_only = on"):
         refusal(url)
     with opened(url) as store:
         assert put(store, a_seen(1)) == 1
 
 
-# --- what holds whatever is set for the role ---------------------------------
+# --- settings of the role that are overridden --------------------------------
 
 
 @pytest.mark.parametrize(
     ("setting", "value"),
     [("synchronous_commit", "on"), ("statement_timeout", "0")],
 )
-def test_what_keeps_a_commit_from_being_lost_is_set(
+def test_settings_that_could_lose_a_commit_are_overridden(
     postgres: Server, url: str, setting: str, value: str
 ) -> None:
     other = {"synchronous_commit": "off", "statement_timeout": "5"}[setting]
@@ -198,7 +200,7 @@ def test_what_keeps_a_commit_from_being_lost_is_set(
             assert transaction.setting("told") == value
 
 
-# --- what is never said ------------------------------------------------------
+# --- secrets -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -214,17 +216,17 @@ def test_what_keeps_a_commit_from_being_lost_is_set(
         "postgresql://127.0.0.1/forewarn?passwort=hush",
     ],
 )
-def test_a_url_that_is_not_valid_is_refused_without_being_quoted(url: str) -> None:
+def test_invalid_url_is_refused_without_being_quoted(url: str) -> None:
     with pytest.raises(CannotStart) as refused:
         postgres_store(url).open()
     assert "postgresql://USER:PASSWORD@HOST" in str(refused.value)
-    said: BaseException | None = refused.value
-    while said is not None:
-        assert "hush" not in f"{said}"
-        said = None if said.__suppress_context__ else said.__context__
+    error: BaseException | None = refused.value
+    while error is not None:
+        assert "hush" not in f"{error}"
+        error = None if error.__suppress_context__ else error.__context__
 
 
-def test_the_password_is_in_no_log(
+def test_password_is_never_logged(
     url: str, postgres: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "psycopg")

@@ -1,4 +1,4 @@
-"""A store in PostgreSQL whose server goes away, fills up, or is somebody else's."""
+"""PostgreSQL store: a server that stops, fills up, or is used by others."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +17,12 @@ from forewarn.core.settling import Step
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.ports import Store
 
-LONG = 30.0  # seconds; only a broken store needs them
+LONG = 30.0  # seconds; only reached if the store is broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A schema of its own, seen by whoever may do all."""
+    """A schema for one test, accessed as superuser."""
 
     server: Server
     schema: str
@@ -32,11 +32,11 @@ class Place:
         return self.server.url(schema=self.schema)
 
     def run(self, *statements: str) -> list[object]:
-        found = [each.replace("OUR", self.schema) for each in statements]
-        return self.server.run(*found)
+        completed = [statement.replace("OUR", self.schema) for statement in statements]
+        return self.server.run(*completed)
 
     def terminate(self) -> None:
-        """End every session of the role, as a restart does."""
+        """End every session of the role, as a restart would."""
         self.run(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
             " WHERE usename = 'forewarn'"
@@ -62,10 +62,10 @@ def store(place: Place) -> Iterator[Store]:
         yield store
 
 
-# --- connections that are lost -----------------------------------------------
+# --- lost connections --------------------------------------------------------
 
 
-def test_connections_lost_while_idle_are_replaced_without_a_word(
+def test_idle_connections_that_were_lost_are_replaced_silently(
     store: Store, place: Place
 ) -> None:
     put(store, a_seen(1))
@@ -75,7 +75,7 @@ def test_connections_lost_while_idle_are_replaced_without_a_word(
     assert put(store, a_seen(2)) == 2
 
 
-def test_a_connection_lost_in_a_transaction_fails_it_and_nothing_more(
+def test_connection_lost_in_a_transaction_fails_only_that_transaction(
     store: Store, place: Place
 ) -> None:
     def write() -> None:
@@ -90,7 +90,7 @@ def test_a_connection_lost_in_a_transaction_fails_it_and_nothing_more(
     assert put(store, a_seen(2)) == 1
 
 
-def test_a_connection_lost_in_a_snapshot_fails_it_and_nothing_more(
+def test_connection_lost_in_a_snapshot_fails_only_that_snapshot(
     store: Store, place: Place
 ) -> None:
     def read() -> None:
@@ -104,7 +104,7 @@ def test_a_connection_lost_in_a_snapshot_fails_it_and_nothing_more(
         assert snapshot.position() == 0
 
 
-def test_a_server_that_is_stopped_and_started_is_used_again(postgres: Server) -> None:
+def test_restarted_server_is_used_again(postgres: Server) -> None:
     with opened(postgres.url(schema=postgres.new_schema())) as store:
         put(store, a_fleet())
         with postgres.stopped():
@@ -121,7 +121,9 @@ def test_a_server_that_is_stopped_and_started_is_used_again(postgres: Server) ->
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["not-kept", "kept"])
-def test_a_commit_without_an_answer_is_no_success(place: Place, *, after: bool) -> None:
+def test_commit_without_a_response_is_not_a_success(
+    place: Place, *, after: bool
+) -> None:
     server = place.server
     with (
         relayed(server.port) as relay,
@@ -136,7 +138,7 @@ def test_a_commit_without_an_answer_is_no_success(place: Place, *, after: bool) 
     assert kept == [a_seen(1), *([a_seen(2)] if after else []), a_seen(3)]
 
 
-def test_a_transaction_that_had_failed_is_not_called_committed(store: Store) -> None:
+def test_transaction_that_had_failed_is_not_reported_as_committed(store: Store) -> None:
     def write() -> None:
         with store.transaction() as transaction:
             transaction.keep("clock", "one")
@@ -150,10 +152,10 @@ def test_a_transaction_that_had_failed_is_not_called_committed(store: Store) -> 
         assert snapshot.setting("clock") is None
 
 
-def test_a_commit_that_did_not_reach_its_standby_is_no_success(
+def test_commit_that_did_not_reach_its_standby_is_not_a_success(
     store: Store, place: Place
 ) -> None:
-    def write_on() -> None:  # until the setting has reached all
+    def write_on() -> None:  # until the setting has reached all sessions
         for number in range(10_000):
             put(store, a_seen(number))
 
@@ -177,10 +179,10 @@ def test_a_commit_that_did_not_reach_its_standby_is_no_success(
             )
 
 
-# --- somebody else -----------------------------------------------------------
+# --- other users of the database ---------------------------------------------
 
 
-def test_whoever_has_lost_the_lock_writes_no_more_until_it_is_free(
+def test_store_that_lost_its_lock_stops_writing_until_it_is_free(
     store: Store, place: Place
 ) -> None:
     put(store, a_seen(1))
@@ -193,7 +195,7 @@ def test_whoever_has_lost_the_lock_writes_no_more_until_it_is_free(
     assert put(store, a_seen(3)) == 3
 
 
-def test_a_store_that_was_upgraded_meanwhile_is_not_written(
+def test_store_upgraded_by_another_process_is_not_written(
     store: Store, place: Place
 ) -> None:
     put(store, a_seen(1))
@@ -203,7 +205,9 @@ def test_a_store_that_was_upgraded_meanwhile_is_not_written(
         put(store, a_seen(2))
 
 
-def test_a_store_that_has_gone_back_is_not_written(store: Store, place: Place) -> None:
+def test_store_restored_to_an_older_position_is_not_written(
+    store: Store, place: Place
+) -> None:
     put(store, a_seen(1), a_seen(2))
     place.run(
         "UPDATE OUR.counter SET position = 1",
@@ -216,7 +220,7 @@ def test_a_store_that_has_gone_back_is_not_written(store: Store, place: Place) -
         assert put(again, a_seen(3)) == 2
 
 
-def test_nobody_writes_while_another_has_the_counter(
+def test_writes_fail_while_another_session_holds_the_counter(
     store: Store, place: Place
 ) -> None:
     with psycopg.connect(place.server.url(user="postgres")) as other:
@@ -227,9 +231,7 @@ def test_nobody_writes_while_another_has_the_counter(
         pass
 
 
-def test_a_table_that_somebody_has_locked_is_not_waited_for(
-    store: Store, place: Place
-) -> None:
+def test_locked_table_is_not_waited_for(store: Store, place: Place) -> None:
     with psycopg.connect(place.server.url(user="postgres")) as other:
         other.execute(f"LOCK TABLE {place.schema}.journal".encode())
         with pytest.raises(Unavailable, match="locked by somebody else"):
@@ -237,10 +239,10 @@ def test_a_table_that_somebody_has_locked_is_not_waited_for(
     assert put(store, a_seen(1)) == 1
 
 
-# --- other troubles ----------------------------------------------------------
+# --- other failures ----------------------------------------------------------
 
 
-def test_a_full_disk_changes_nothing_and_can_be_tried_again(
+def test_full_disk_changes_nothing_and_writing_can_be_retried(
     store: Store, place: Place
 ) -> None:
     put(store, a_fleet())
@@ -261,7 +263,7 @@ def test_a_full_disk_changes_nothing_and_can_be_tried_again(
     assert put(store, a_seen(1)) == 2
 
 
-def test_a_database_that_becomes_read_only_is_still_read(
+def test_database_that_becomes_read_only_can_still_be_read(
     store: Store, place: Place
 ) -> None:
     put(store, a_seen(1))
@@ -277,15 +279,13 @@ def test_a_database_that_becomes_read_only_is_still_read(
     assert put(store, a_seen(2)) == 2
 
 
-def test_tables_that_are_gone_make_the_store_unavailable(
-    store: Store, place: Place
-) -> None:
+def test_missing_tables_make_the_store_unavailable(store: Store, place: Place) -> None:
     place.run("DROP SCHEMA OUR CASCADE")
     with pytest.raises(Unavailable, match="lost a table"):
         put(store, a_seen(1))
 
 
-def test_a_server_without_a_connection_to_spare_is_unavailable(
+def test_server_without_free_connections_is_unavailable(
     store: Store, place: Place
 ) -> None:
     place.run("ALTER ROLE forewarn CONNECTION LIMIT 1")

@@ -1,4 +1,4 @@
-"""The contract of a store, kept by SQLite in a file and in memory."""
+"""SQLite store: the contract of a store, in a file and in memory."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -21,7 +21,7 @@ from tests.stores.things import OpenStore, a_seen, put, sqlite_store
 from forewarn.ports import Store
 from forewarn.stores.sqlite import MEMORY
 
-#: Where the n-th store of a test is kept.
+#: The location of the n-th store of a test.
 WAYS: dict[str, Callable[[Path, int], str]] = {
     "file": lambda folder, number: str(folder / f"forewarn-{number}.db"),
     "memory": lambda folder, number: MEMORY,
@@ -93,7 +93,7 @@ class TestReaders(ReadersContract):
     pass
 
 
-def test_two_stores_know_nothing_of_each_other(open_store: OpenStore) -> None:
-    one, other = open_store(), open_store()
-    put(one, a_seen(1))
-    assert other.facts(0, 10) == []
+def test_two_stores_are_independent(open_store: OpenStore) -> None:
+    first, second = open_store(), open_store()
+    put(first, a_seen(1))
+    assert second.facts(0, 10) == []

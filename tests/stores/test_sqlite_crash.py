@@ -1,4 +1,4 @@
-"""A store in a file whose process dies without a word."""
+"""SQLite store: a process that dies without warning."""
 
 import signal
 import subprocess
@@ -21,7 +21,7 @@ while True:
     print(put(store, a_seen(number)), flush=True)
 """
 
-#: Dies in the midst of its third transaction.
+#: Dies in the middle of its third transaction.
 DIES_IN_A_TRANSACTION = """
 import os, sys
 from forewarn.core.settling import Step
@@ -55,33 +55,33 @@ def facts_of(path: Path) -> list[tuple[int, object]]:
 
 
 @pytest.mark.parametrize("commits", [1, 7, 40])
-def test_a_killed_process_loses_nothing_that_it_committed(
+def test_killed_process_loses_nothing_it_committed(
     tmp_path: Path, commits: int
 ) -> None:
     path = tmp_path / "forewarn.db"
     with a_child(WRITES_FOR_EVER, path) as child:
         assert child.stdout is not None
-        told = [int(child.stdout.readline()) for _ in range(commits)]
+        printed = [int(child.stdout.readline()) for _ in range(commits)]
         child.kill()
-        told += [int(line) for line in child.stdout if line.endswith("\n")]
+        printed += [int(line) for line in child.stdout if line.endswith("\n")]
     assert child.returncode == -signal.SIGKILL
     kept = facts_of(path)
-    assert told == [*range(1, len(told) + 1)]
-    assert kept[: len(told)] == [(number, a_seen(number)) for number in told]
-    assert len(kept) - len(told) in (0, 1)  # committed, but not told any more
+    assert printed == [*range(1, len(printed) + 1)]
+    assert kept[: len(printed)] == [(number, a_seen(number)) for number in printed]
+    assert len(kept) - len(printed) in (0, 1)  # committed, but killed before printing
 
 
-def test_a_process_that_dies_in_a_transaction_leaves_nothing_of_it(
+def test_process_that_dies_in_a_transaction_leaves_nothing_of_it(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "forewarn.db"
     with a_child(DIES_IN_A_TRANSACTION, path) as child:
-        said, _ = child.communicate()
-    assert (child.returncode, said) == (9, "1 2\n")
+        output, _ = child.communicate()
+    assert (child.returncode, output) == (9, "1 2\n")
     assert facts_of(path) == [(1, a_seen(1)), (2, a_seen(2))]
 
 
-def test_a_file_whose_process_died_can_be_written_at_once(tmp_path: Path) -> None:
+def test_file_whose_process_died_can_be_written_immediately(tmp_path: Path) -> None:
     path = tmp_path / "forewarn.db"
     with a_child(DIES_IN_A_TRANSACTION, path) as child:
         child.communicate()

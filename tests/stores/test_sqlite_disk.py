@@ -1,4 +1,4 @@
-"""A store whose disk is full, or answers with errors for a while."""
+"""SQLite store: a disk that is full or temporarily fails."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ from forewarn.ports import Store
 
 
 class Disk:
-    """A disk that can be full, and that can fail at statements of one kind."""
+    """A disk that can be full, or fail at statements of one kind."""
 
     def __init__(self) -> None:
         self._connections: list[sqlite3.Connection] = []
         self._pages: int | None = None
-        self.fails_at: str | None = None  # the first word of a statement
+        self.fails_at: str | None = None  # first word; None if nothing fails
 
     def connect(self, path: str) -> sqlite3.Connection:
         connection = watched(self._before)(path)
@@ -43,10 +43,10 @@ class Disk:
 
     def fill(self) -> None:
         """Leave no page free."""
-        self._limit(1)  # never less than there are
+        self._limit(1)  # SQLite never goes below the pages in use
 
     def clear(self) -> None:
-        """Leave room again."""
+        """Make room again."""
         self._limit(1_000_000)
 
     def _limit(self, pages: int) -> None:
@@ -95,7 +95,7 @@ def test_a_full_disk_changes_nothing(on_disk: Store, disk: Disk) -> None:
     assert len(on_disk.facts(0, 10)) == 2
 
 
-def test_the_store_works_again_once_there_is_room(on_disk: Store, disk: Disk) -> None:
+def test_store_works_again_once_there_is_room(on_disk: Store, disk: Disk) -> None:
     disk.fill()
     with pytest.raises(Unavailable):
         put(on_disk, *LARGE)
@@ -115,7 +115,7 @@ def test_a_store_cannot_start_on_a_full_disk(path: Path, disk: Disk) -> None:
             store.open()
 
 
-def test_a_store_that_could_not_start_on_a_full_disk_does_not_hold_the_file(
+def test_store_that_could_not_start_on_a_full_disk_releases_the_file(
     path: Path, disk: Disk
 ) -> None:
     disk.fill()
@@ -130,11 +130,11 @@ def test_a_store_that_could_not_start_on_a_full_disk_does_not_hold_the_file(
         assert put(another, a_seen(1)) == 1
 
 
-# --- a disk that fails for a while -------------------------------------------
+# --- temporary failures ------------------------------------------------------
 
 
 @pytest.mark.parametrize("statement", ["BEGIN", "UPDATE", "COMMIT"])
-def test_a_write_that_fails_changes_nothing_and_can_be_tried_again(
+def test_failed_write_changes_nothing_and_can_be_retried(
     on_disk: Store, disk: Disk, statement: str
 ) -> None:
     disk.fails_at = statement
@@ -146,16 +146,16 @@ def test_a_write_that_fails_changes_nothing_and_can_be_tried_again(
     assert put(on_disk, a_seen(1)) == 3
 
 
-def test_a_rollback_that_fails_does_not_hide_why(on_disk: Store, disk: Disk) -> None:
+def test_failed_rollback_does_not_hide_the_original_error(
+    on_disk: Store, disk: Disk
+) -> None:
     disk.fails_at = "ROLLBACK"
     with pytest.raises(LookupError, match="why"), on_disk.transaction():
         raise LookupError("why")
 
 
 @pytest.mark.parametrize("statement", ["BEGIN", "SELECT", "COMMIT"])
-def test_a_read_that_fails_can_be_tried_again(
-    on_disk: Store, disk: Disk, statement: str
-) -> None:
+def test_failed_read_can_be_retried(on_disk: Store, disk: Disk, statement: str) -> None:
     disk.fails_at = statement
     with pytest.raises(Unavailable, match="disk I/O error"):
         on_disk.facts(0, 10)

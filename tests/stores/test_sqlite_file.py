@@ -1,4 +1,4 @@
-"""A store in a file: who may open it, what is refused, and a disk that is full."""
+"""SQLite store: opening the file, and refusals."""
 
 import re
 import sqlite3
@@ -42,7 +42,7 @@ def opened(path: Path) -> Iterator[Store]:
 
 
 def refusal(path: Path) -> str:
-    """What is said when `path` is refused."""
+    """Return the message with which `path` is refused."""
     with pytest.raises(CannotStart) as refused:
         sqlite_store(path).open()
     return str(refused.value)
@@ -63,10 +63,10 @@ def set_stamp(path: Path, stamp: str) -> None:
         database.commit()
 
 
-# --- who may open it ---------------------------------------------------------
+# --- opening -----------------------------------------------------------------
 
 
-def test_what_was_kept_is_there_when_the_file_is_opened_again(path: Path) -> None:
+def test_state_is_kept_when_the_file_is_reopened(path: Path) -> None:
     with opened(path) as store:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
         with store.snapshot() as snapshot:
@@ -76,7 +76,7 @@ def test_what_was_kept_is_there_when_the_file_is_opened_again(path: Path) -> Non
         assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
 
 
-def test_outages_are_there_when_the_file_is_opened_again(path: Path) -> None:
+def test_outages_are_kept_when_the_file_is_reopened(path: Path) -> None:
     outage = Outage(since=NOON + MINUTE, until=NOON + 30 * MINUTE)
     with opened(path) as store:
         put(store, a_fleet(), announced(a_maintenance()))
@@ -85,23 +85,23 @@ def test_outages_are_there_when_the_file_is_opened_again(path: Path) -> None:
         assert snapshot.slice(["web"]).outages == (outage,)
 
 
-def test_the_folder_of_the_file_is_made(tmp_path: Path) -> None:
+def test_folder_of_the_file_is_created(tmp_path: Path) -> None:
     path = tmp_path / "state" / "forewarn" / "forewarn.db"
     with opened(path):
         assert path.exists()
 
 
-def test_a_second_store_on_the_same_file_is_refused_with_one_sentence(
+def test_second_store_on_the_same_file_is_refused_with_one_line(
     path: Path,
 ) -> None:
     with opened(path):
-        said = refusal(path)
-    assert SENTENCE.fullmatch(said)
-    assert str(path) in said
-    assert "in use" in said
+        message = refusal(path)
+    assert SENTENCE.fullmatch(message)
+    assert str(path) in message
+    assert "in use" in message
 
 
-def test_a_second_store_on_the_same_file_by_another_name_is_refused(
+def test_second_store_on_the_same_file_through_a_link_is_refused(
     path: Path, tmp_path: Path
 ) -> None:
     with opened(path):
@@ -109,60 +109,60 @@ def test_a_second_store_on_the_same_file_by_another_name_is_refused(
         assert "in use" in refusal(tmp_path / "link.db")
 
 
-def test_the_first_store_is_not_disturbed_by_a_second_one(path: Path) -> None:
+def test_first_store_is_not_disturbed_by_a_second_one(path: Path) -> None:
     with opened(path) as store:
         refusal(path)
         assert put(store, a_seen(1)) == 1
-        refusal(path)  # the refusal before did not give the file free
+        refusal(path)  # the first refusal did not release the lock
 
 
-def test_closing_gives_the_file_free(path: Path) -> None:
+def test_close_releases_the_file(path: Path) -> None:
     for position in (1, 2, 3):
         with opened(path) as store:
             assert put(store, a_seen(position)) == position
 
 
-def test_every_connection_waits_for_the_disk(path: Path) -> None:
-    made: list[sqlite3.Connection] = []
+def test_every_connection_syncs_to_the_disk(path: Path) -> None:
+    connections: list[sqlite3.Connection] = []
 
     def remembered(path: str) -> sqlite3.Connection:
-        made.append(connect(path))
-        return made[-1]
+        connections.append(connect(path))
+        return connections[-1]
 
     store = sqlite_store(path, remembered)
     store.open()
     with closing(store):
         store.facts(0, 1)
-        assert len(made) == 2
-        for connection in made:
+        assert len(connections) == 2
+        for connection in connections:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
-# --- what is refused ---------------------------------------------------------
+# --- refusals ----------------------------------------------------------------
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(path: Path) -> None:
+def test_file_that_is_not_a_database_is_refused_and_left_alone(path: Path) -> None:
     path.write_text("[[vms]]\nname = 'web-0'\n" * 100)
     before = path.read_bytes()
-    said = refusal(path)
-    assert SENTENCE.fullmatch(said)
-    assert str(path) in said
+    message = refusal(path)
+    assert SENTENCE.fullmatch(message)
+    assert str(path) in message
     assert path.read_bytes() == before
 
 
-def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
     assert SENTENCE.fullmatch(refusal(tmp_path))
 
 
 def test_a_database_of_another_program_is_refused(path: Path) -> None:
     a_database_of_another_program(path)
-    said = refusal(path)
-    assert SENTENCE.fullmatch(said)
-    assert "another program" in said
+    message = refusal(path)
+    assert SENTENCE.fullmatch(message)
+    assert "another program" in message
 
 
-def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
+def test_database_of_another_program_is_left_alone(path: Path) -> None:
     a_database_of_another_program(path)
     before = path.read_bytes()
     refusal(path)
@@ -171,10 +171,10 @@ def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
 
 def test_a_database_of_a_newer_forewarn_is_refused(path: Path) -> None:
     set_stamp(path, "9999")
-    said = refusal(path)
-    assert SENTENCE.fullmatch(said)
-    assert "newer" in said
-    assert "9999" in said
+    message = refusal(path)
+    assert SENTENCE.fullmatch(message)
+    assert "newer" in message
+    assert "9999" in message
 
 
 def test_an_empty_file_becomes_a_store(path: Path) -> None:
@@ -183,20 +183,20 @@ def test_an_empty_file_becomes_a_store(path: Path) -> None:
         assert put(store, a_seen(1)) == 1
 
 
-def test_a_folder_that_cannot_be_written_is_refused() -> None:
-    said = refusal(Path("/proc/forewarn.db"))  # not even root may write here
-    assert SENTENCE.fullmatch(said)
-    assert "--store" in said
+def test_unwritable_folder_is_refused() -> None:
+    message = refusal(Path("/proc/forewarn.db"))  # not even root may write here
+    assert SENTENCE.fullmatch(message)
+    assert "--store" in message
 
 
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    said = refusal(tmp_path / "file" / "forewarn.db")
-    assert SENTENCE.fullmatch(said)
-    assert "--store" in said
+    message = refusal(tmp_path / "file" / "forewarn.db")
+    assert SENTENCE.fullmatch(message)
+    assert "--store" in message
 
 
-def test_a_refused_file_is_not_held(path: Path) -> None:
+def test_refused_file_is_not_locked(path: Path) -> None:
     path.write_text("no database" * 100)
     refusal(path)
     path.unlink()
@@ -204,7 +204,7 @@ def test_a_refused_file_is_not_held(path: Path) -> None:
         assert put(store, a_seen(1)) == 1
 
 
-def test_a_table_that_is_missing_is_made(path: Path) -> None:
+def test_missing_table_is_created(path: Path) -> None:
     with opened(path) as store:
         put(store, a_seen(1))
     with closing(sqlite3.connect(path)) as older:

@@ -1,4 +1,4 @@
-"""Things to put into a store, and the one way to put them there."""
+"""Sample facts for stores, and one way to save them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,7 +28,7 @@ from forewarn.stores.postgres import Limits, Postgres
 from forewarn.stores.sql import SqlStore
 from forewarn.stores.sqlite import Connect, Sqlite, connect
 
-#: Opens a new and empty store; whoever made it closes it.
+#: Opens a new, empty store; the fixture that made it closes it.
 OpenStore = Callable[[], Store]
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -39,12 +39,12 @@ DB = Group(name="db", kind=GroupKind.AVAILABILITY_SET)
 
 
 def sqlite_store(path: object, connect: Connect = connect) -> SqlStore:
-    """A store in the file `path`, or in `MEMORY`; not yet open."""
+    """Return a store in the file `path`, or in `MEMORY`; not yet open."""
     return SqlStore(Sqlite(str(path), connect))
 
 
 def postgres_store(url: str, limits: Limits | None = None) -> SqlStore:
-    """A store in the database at `url`; not yet open."""
+    """Return a store in the database at `url`; not yet open."""
     return SqlStore(Postgres(url, limits))
 
 
@@ -105,12 +105,12 @@ def canceled(name: str = "M0", at: datetime = NOON) -> Canceled:
 
 
 def a_seen(number: int, at: datetime = NOON) -> Seen:
-    """A fact that changes no state, told from others by `number`."""
+    """Make a fact that changes no state, identified by `number`."""
     return Seen(at=at, sights=(Sight(event=f"E{number}", vm="web-0", at=at),))
 
 
 def everything(snapshot: Snapshot) -> Slice:
-    """The whole live state, with the fleet in it."""
+    """Return the whole live state including the fleet."""
     fleet = snapshot.fleet()
     return replace(snapshot.slice(None), hosts=fleet.hosts, vms=fleet.vms)
 
@@ -118,7 +118,7 @@ def everything(snapshot: Snapshot) -> Slice:
 def put(
     store: Store, *facts: Fact, moments: Mapping[str, datetime | None] | None = None
 ) -> int:
-    """Let `facts` happen in one transaction; answer the journal's position."""
+    """Save `facts` in one transaction and return the journal's position."""
     with store.transaction() as transaction:
         before = everything(transaction)
         after = reduce(lifecycle.apply, facts, before)

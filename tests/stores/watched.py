@@ -1,4 +1,4 @@
-"""Connections on which something happens before every statement."""
+"""SQLite connections that call a function before every statement."""
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -9,17 +9,20 @@ Values = Mapping[str, str | int | None]
 
 
 def watched(before: Callable[[str], None]) -> Connect:
-    """Connect so that `before` is called with each statement; it may raise."""
+    """Return a function that connects and calls `before` with each statement.
+
+    `before` may raise an exception, which fails the statement.
+    """
 
     class Cursor(sqlite3.Cursor):
-        def execute(  # type: ignore[override]  # only what the store hands over
+        def execute(  # type: ignore[override]  # only the types the store uses
             self, sql: str, parameters: Values | tuple[()] = ()
         ) -> "Cursor":
             before(sql)
             super().execute(sql, parameters)
             return self
 
-        def executemany(  # type: ignore[override]  # only what the store hands over
+        def executemany(  # type: ignore[override]  # only the types the store uses
             self, sql: str, parameters: Sequence[Values]
         ) -> "Cursor":
             before(sql)
@@ -27,7 +30,7 @@ def watched(before: Callable[[str], None]) -> Connect:
             return self
 
     class Connection(sqlite3.Connection):
-        def cursor(self, factory: object = None) -> Cursor:  # type: ignore[override]  # one kind only
+        def cursor(self, factory: object = None) -> Cursor:  # type: ignore[override]  # always the same class
             return super().cursor(Cursor)
 
     def connect(path: str) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""Small programs that take what comes, each in its own way."""
+"""Small programs under test, each with its own way of handling events."""
 
 import sys
 from collections.abc import Sequence
@@ -33,12 +33,15 @@ def forever(act):
 
 
 def an_actor(code: str) -> Sequence[str]:
-    """A program that runs `code`, which finds ask, approve, mark and forever."""
+    """Return the command of a program that runs `code`.
+
+    The code may use `ask`, `approve`, `mark` and `forever`.
+    """
     return [sys.executable, "-S", "-E", "-c", f"{_BEGIN}\n{code}"]
 
 
-#: Approves whatever comes.
+#: Approves every event.
 EAGER = an_actor("forever(approve)")
 
-#: Asks, and never approves.
+#: Polls and never approves.
 IDLE = an_actor("forever(lambda event: None)")

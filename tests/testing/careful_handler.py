@@ -1,4 +1,4 @@
-"""A handler without a fault: it shows that a program of twenty lines can pass."""
+"""A correct handler, which shows that a short program can pass."""
 
 from tests.testing.bad_handlers.asking import approve, documents, is_open
 

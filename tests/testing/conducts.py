@@ -1,4 +1,4 @@
-"""Builders of what a program did."""
+"""Builders for the observed behavior of a program."""
 
 from collections.abc import Sequence
 
@@ -41,13 +41,13 @@ def a_conduct(
     has_ended: bool = False,
     code: int | None = None,
 ) -> Conduct:
-    """A program that began at 0."""
+    """Make the behavior of a program that started at 0."""
     return Conduct(
         vm="web-0",
         began=0.0,
         until=until,
         away=away,
-        came=[each.since for each in asked] if came is None else came,
+        came=[request.since for request in asked] if came is None else came,
         asked=asked,
         approvals=approvals,
         has_ended=has_ended,

@@ -1,4 +1,4 @@
-"""A handler that marks what it does: it drains, approves, and comes back."""
+"""A handler that marks its steps: it drains, approves, and returns to service."""
 
 import os
 import urllib.request
@@ -7,7 +7,7 @@ from tests.testing.bad_handlers.asking import approve, documents, is_open
 
 
 def mark(what: str) -> None:
-    """Say what was done."""
+    """Report a completed step as a mark."""
     url = os.environ["FOREWARN_MARK_URL"]
     urllib.request.urlopen(url, data=what.encode(), timeout=5).close()
 

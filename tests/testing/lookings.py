@@ -1,4 +1,4 @@
-"""What may have been seen of a program; every argument is optional."""
+"""Builders for lint evidence; every argument is optional."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -62,14 +62,14 @@ def approved(at: float, *events: str, status: int = 200) -> Asked:
 
 
 def polls(every: float = 1.0, *, until: float = END) -> Sequence[Asked]:
-    """Ask as a good program does: less often while refused."""
-    found: list[Asked] = []
+    """Make the requests of a good program, which polls less often after a 429."""
+    requests: list[Asked] = []
     at = 0.5
     while at < until:
         status, fault = _fault(at)
-        found.append(asked(at, status=status, fault=fault))
+        requests.append(asked(at, status=status, fault=fault))
         at += max(every, 2.0) if status == 429 else every
-    return found
+    return requests
 
 
 def _fault(at: float) -> tuple[int, str | None]:
@@ -91,7 +91,7 @@ def an_evidence(
     spans: Sequence[Span] = SPANS,
     forwarded: int = 0,
 ) -> Evidence:
-    """All went well, unless something else is said."""
+    """Make evidence of a program without faults, except for the given changes."""
     return Evidence(
         vm="vm-0",
         began=0.0,
@@ -106,11 +106,13 @@ def an_evidence(
 
 
 def what_is_said(evidence: Evidence) -> Mapping[str, Finding]:
-    return {each.rule.id: each for each in judge(evidence)}
+    return {finding.rule.id: finding for finding in judge(evidence)}
 
 
 def what_is_found(evidence: Evidence) -> dict[str, str]:
-    """Tell what would hurt, by rule, and how much."""
+    """Return the severity of each rule that found something."""
     return {
-        each.rule.id: each.severity.value for each in judge(evidence) if each.is_found
+        finding.rule.id: finding.severity.value
+        for finding in judge(evidence)
+        if finding.is_found
     }

@@ -1,4 +1,4 @@
-"""Plays scenarios to handlers of these tests."""
+"""Playing scenarios to the handlers of these tests."""
 
 import sys
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ from forewarn.testing.verdicts import Played, Result
 
 ROOT = Path(__file__).parents[2]
 
-_SHORT = 2.0  # seconds, for handlers that ask ten times a second
+_SHORT = 2.0  # seconds, for handlers that poll ten times a second
 
 
 class Unheard:
-    """Nobody looks how it goes."""
+    """An observer that ignores progress."""
 
     def begin(self, number: int, what: str) -> None:
-        """Hear that a step begins."""
+        """Ignore that a step begins."""
 
     def end(self, result: Result) -> None:
-        """Hear what came of a step."""
+        """Ignore the result of a step."""
 
 
 def rehearse(scenario: Scenario, command: Sequence[str]) -> Played:
@@ -30,14 +30,14 @@ def rehearse(scenario: Scenario, command: Sequence[str]) -> Played:
 
 
 def a_handler(name: str) -> Sequence[str]:
-    """Name the command that runs a handler of this folder."""
+    """Return the command that runs a handler of this folder."""
     start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r})"
     run = f"runpy.run_module('tests.testing.{name}', run_name='__main__')"
     return [sys.executable, "-c", f"{start}; {run}"]
 
 
 def hurried(scenario: Scenario) -> Scenario:
-    """Let nothing be waited for any longer than such a handler needs."""
+    """Shorten all waits to what such a handler needs."""
     return replace(scenario, steps=tuple(map(_hurried, scenario.steps)))
 
 

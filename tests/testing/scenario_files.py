@@ -1,4 +1,4 @@
-"""Scenario files for tests: good ones, and ones of a wrong shape."""
+"""Scenario files for tests: valid ones and malformed ones."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from forewarn.testing.scenario import Scenario, Step
 
 FILE = Path("reboot.toml")
 
-#: Has every top key, every verb and every key of each.
+#: Has every top-level key, every verb and every key of each.
 EVERYTHING = """\
 title = "All of it"
 description = "It never happens"
@@ -191,7 +191,7 @@ within = "5s"
 def a_scenario(
     *steps: str, top: str = "", throughout: str = "", fleet: str = ""
 ) -> str:
-    """Write a file with `steps`, each of them a table within braces."""
+    """Write a file with `steps`, each an inline table in braces."""
     always = f"[throughout]\n{throughout}\n" if throughout else ""
     inner = f"[fleet]\n{fleet}\n" if fleet else ""
     listed = ",\n".join(steps)
@@ -199,17 +199,17 @@ def a_scenario(
 
 
 def read(text: str) -> Scenario:
-    """Read `text` as a file called reboot.toml."""
+    """Parse `text` as a file named reboot.toml."""
     return parse(text, FILE)
 
 
 def step_of(written: str, *before: str) -> Step:
-    """Read one step, behind others."""
+    """Parse one step that follows others."""
     return read(a_scenario(*before, written)).steps[-1]
 
 
 def complaints(text: str) -> list[str]:
-    """Say all that is wrong with `text`; nothing, if it is read."""
+    """Return all errors in `text`; empty if it is valid."""
     try:
         read(text)
     except FaultyFile as error:
@@ -280,7 +280,7 @@ _BAD_STEPS = (
 
 _A_STEP = '{wait = "1s"}'
 
-#: Wrong whatever the names in it mean.
+#: Malformed whatever the names in it refer to.
 MISSHAPEN = {
     **{written: a_scenario(written) for written in _BAD_STEPS},
     "no title": f"steps = [{_A_STEP}]",

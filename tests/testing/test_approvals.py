@@ -1,4 +1,4 @@
-"""What is wrong with an approval is said in a sentence."""
+"""Error messages about approvals."""
 
 from dataclasses import replace
 
@@ -19,14 +19,14 @@ def marked(*times: float, approved: float | None) -> str | None:
     return too_early("Reboot E0", marks, "drained", 1.0, approved)
 
 
-def test_the_first_of_several_equal_marks_counts() -> None:
+def test_first_of_several_equal_marks_counts() -> None:
     assert marked(2.0, 9.0, approved=5.0) is None
     assert marked(0.5, 7.0, 9.0, approved=5.0) == (
         "Reboot E0 was approved 2.00 s before the mark 'drained'"
     )
 
 
-def test_what_the_settings_of_a_group_approve_is_nobodys_doing() -> None:
+def test_approval_by_group_settings_is_described_as_such() -> None:
     by_rule = what_approved(an_approved(Via.POLICY), "E0")
     assert by_rule == "Reboot E0 of web-0 was approved by the settings of group group0"
     by_vm = what_approved(an_approved(Via.METADATA), "E0")

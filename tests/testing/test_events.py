@@ -1,4 +1,4 @@
-"""What a test may demand of an event, and what it is told if it does not get it."""
+"""Assertions on events, and the messages when they fail."""
 
 import time
 from collections.abc import Iterator
@@ -24,15 +24,15 @@ def rehearsal() -> Iterator[Rehearsal]:
 
 
 def approve(rehearsal: Rehearsal, vm: str) -> None:
-    """Do what a program does that speaks for `vm`."""
+    """Approve as a program in `vm` would."""
     with Client(rehearsal.endpoint_of(vm)) as client:
         client.approve(*client.document().events)
 
 
-# --- what it is --------------------------------------------------------------
+# --- attributes --------------------------------------------------------------
 
 
-def test_an_event_tells_what_vms_are_told(rehearsal: Rehearsal) -> None:
+def test_event_has_the_attributes_that_vms_see(rehearsal: Rehearsal) -> None:
     event = rehearsal.reboot("b", description="a new kernel")
     with Client(rehearsal.endpoint) as client:
         (shown,) = client.document().events
@@ -43,7 +43,7 @@ def test_an_event_tells_what_vms_are_told(rehearsal: Rehearsal) -> None:
     assert (event.type, event.group) == (EventType.REBOOT, "vms")
 
 
-def test_what_it_tells_is_true_after_each_step(rehearsal: Rehearsal) -> None:
+def test_attributes_are_current_after_each_step(rehearsal: Rehearsal) -> None:
     event = rehearsal.reboot("a")
     assert (event.status, event.is_approved) == (EventStatus.SCHEDULED, False)
     event.approve(by="b")
@@ -55,7 +55,7 @@ def test_what_it_tells_is_true_after_each_step(rehearsal: Rehearsal) -> None:
     assert (event.status, event.phase) == (None, Phase.COMPLETED)
 
 
-def test_a_canceled_event_is_gone_for_vms_at_once(rehearsal: Rehearsal) -> None:
+def test_canceled_event_disappears_for_vms_immediately(rehearsal: Rehearsal) -> None:
     event = rehearsal.reboot("a")
     event.cancel("not today")
     with Client(rehearsal.endpoint) as client:
@@ -63,7 +63,7 @@ def test_a_canceled_event_is_gone_for_vms_at_once(rehearsal: Rehearsal) -> None:
     assert (event.status, event.phase) == (None, Phase.CANCELED)
 
 
-def test_one_that_has_just_started_is_over_before_others_start(
+def test_started_event_can_end_before_others_start(
     rehearsal: Rehearsal,
 ) -> None:
     first, second = rehearsal.reboot("a"), rehearsal.reboot("b")
@@ -72,7 +72,7 @@ def test_one_that_has_just_started_is_over_before_others_start(
     assert (first.phase, second.phase) == (Phase.COMPLETED, Phase.SCHEDULED)
 
 
-def test_its_repr_says_what_and_how_far_even_when_all_is_over() -> None:
+def test_repr_shows_the_state_even_after_the_rehearsal() -> None:
     with Rehearsal(vms=["a"], seed=1) as rehearsal:
         event = rehearsal.freeze()
         short = event.id[:8]
@@ -82,23 +82,23 @@ def test_its_repr_says_what_and_how_far_even_when_all_is_over() -> None:
     assert repr(event) == f"<Event {event.id}>"
 
 
-def test_it_explains_what_it_waits_for(rehearsal: Rehearsal) -> None:
-    said = rehearsal.reboot("a").explain()
-    assert "Reboot of a is SCHEDULED, and not due yet." in said
-    assert "group vms has not approved" in said
+def test_explain_names_what_the_event_waits_for(rehearsal: Rehearsal) -> None:
+    explanation = rehearsal.reboot("a").explain()
+    assert "Reboot of a is SCHEDULED, and not due yet." in explanation
+    assert "group vms has not approved" in explanation
 
 
-# --- what is demanded --------------------------------------------------------
+# --- assertions --------------------------------------------------------------
 
 
-def test_an_approval_by_the_right_vm_satisfies_at_once(rehearsal: Rehearsal) -> None:
+def test_approval_by_the_right_vm_satisfies_immediately(rehearsal: Rehearsal) -> None:
     event = rehearsal.reboot("a")
     approve(rehearsal, "b")
     event.assert_approved()
     event.assert_approved(by="B")
 
 
-def test_an_approval_is_waited_for_no_longer_than_it_takes(
+def test_wait_for_an_approval_ends_with_the_approval(
     rehearsal: Rehearsal,
 ) -> None:
     event = rehearsal.reboot("a")
@@ -110,7 +110,7 @@ def test_an_approval_is_waited_for_no_longer_than_it_takes(
     assert time.monotonic() - begun < 15
 
 
-def test_a_missing_approval_ends_with_what_happened(rehearsal: Rehearsal) -> None:
+def test_missing_approval_fails_with_a_timeline(rehearsal: Rehearsal) -> None:
     event = rehearsal.reboot("a")
     rehearsal.advance("14m")
     with Client(rehearsal.endpoint) as client:
@@ -126,7 +126,7 @@ def test_a_missing_approval_ends_with_what_happened(rehearsal: Rehearsal) -> Non
     assert lines[3:] == [f"  +14:00  a saw Reboot {short}", "  +14:00  now"]
 
 
-def test_nobody_waits_for_the_approval_of_a_vm_that_is_not_there(
+def test_unknown_vm_is_refused_without_waiting(
     rehearsal: Rehearsal,
 ) -> None:
     event = rehearsal.reboot("a")
@@ -134,7 +134,7 @@ def test_nobody_waits_for_the_approval_of_a_vm_that_is_not_there(
         event.assert_approved(within="1h", by="c")
 
 
-def test_what_cannot_be_approved_any_more_is_not_waited_for(
+def test_event_that_can_no_longer_be_approved_is_not_waited_for(
     rehearsal: Rehearsal,
 ) -> None:
     event = rehearsal.reboot("a")
@@ -145,7 +145,7 @@ def test_what_cannot_be_approved_any_more_is_not_waited_for(
     assert time.monotonic() - begun < 15
 
 
-def test_an_event_must_not_be_approved_now_nor_soon(rehearsal: Rehearsal) -> None:
+def test_assert_not_approved_checks_now_and_for_a_while(rehearsal: Rehearsal) -> None:
     event = rehearsal.reboot("a")
     event.assert_not_approved(within="10ms")
     approve(rehearsal, "b")
@@ -153,7 +153,7 @@ def test_an_event_must_not_be_approved_now_nor_soon(rehearsal: Rehearsal) -> Non
         event.assert_not_approved(within="1h")
 
 
-def test_it_is_seen_by_whoever_was_shown_it(rehearsal: Rehearsal) -> None:
+def test_wait_seen_is_satisfied_by_any_vm_that_polled(rehearsal: Rehearsal) -> None:
     event = rehearsal.reboot("a")
     with Client(rehearsal.endpoint_of("b")) as client:
         client.document()
@@ -165,7 +165,7 @@ def test_it_is_seen_by_whoever_was_shown_it(rehearsal: Rehearsal) -> None:
         event.wait_seen(by="c", within="1h")
 
 
-def test_a_mark_comes_before_the_approval_or_not(rehearsal: Rehearsal) -> None:
+def test_mark_must_come_before_the_approval(rehearsal: Rehearsal) -> None:
     early = rehearsal.reboot("a")
     approve(rehearsal, "a")
     rehearsal.mark("hook done")
@@ -181,7 +181,7 @@ def test_a_mark_comes_before_the_approval_or_not(rehearsal: Rehearsal) -> None:
     event.assert_not_approved_before("hook done")
 
 
-def test_a_mark_and_a_poll_are_waited_for(rehearsal: Rehearsal) -> None:
+def test_wait_marked_and_wait_polled(rehearsal: Rehearsal) -> None:
     rehearsal.mark("ready")
     rehearsal.wait_marked("ready")
     with pytest.raises(AssertionError, match="there is no mark 'ready', 2 times"):
@@ -204,27 +204,27 @@ def test_a_mark_and_a_poll_are_waited_for(rehearsal: Rehearsal) -> None:
         program.join()
 
 
-# --- complaints --------------------------------------------------------------
+# --- messages ----------------------------------------------------------------
 
 
-def test_complaints_name_who_approved_and_why_nobody_could() -> None:
+def test_messages_name_who_approved_or_why_nobody_could() -> None:
     approved = a_maintenance(events=[an_event("e0", approved_at=NOON)])
     assert not_approved_by(approved, "e0", None, "1s") is None
-    said = not_approved_by(approved, "e0", "vm0", "1s")
-    assert said == "Reboot e0 of vm0 was approved by somebody, not by vm0"
+    message = not_approved_by(approved, "e0", "vm0", "1s")
+    assert message == "Reboot e0 of vm0 was approved by somebody, not by vm0"
     canceled = a_maintenance(phase=Phase.CANCELED)
-    said = not_approved_by(canceled, "e0", None, "1s")
-    assert said == "Reboot e0 of vm0 was not approved: it was canceled"
+    message = not_approved_by(canceled, "e0", None, "1s")
+    assert message == "Reboot e0 of vm0 was not approved: it was canceled"
     assert what_approved(canceled, "e0") is None
 
 
-def test_a_mark_that_is_missing_is_named_beside_those_that_are_there() -> None:
+def test_missing_mark_is_named_along_with_existing_ones() -> None:
     marks = [Mark(name="draining", at=2.0)]
-    said = too_early("Reboot e0", marks, "drained", 1.0, 3.0)
-    assert said == (
+    message = too_early("Reboot e0", marks, "drained", 1.0, 3.0)
+    assert message == (
         "Reboot e0 was approved, and there is no mark 'drained'; there are draining"
     )
-    said = too_early("Reboot e0", [], "drained", 1.0, None)
-    assert said == (
+    message = too_early("Reboot e0", [], "drained", 1.0, None)
+    assert message == (
         "Reboot e0 is not approved, and there is no mark 'drained', nor any other"
     )

@@ -1,4 +1,4 @@
-"""What real services have answered goes through a tape unharmed."""
+"""Recordings of responses from real services, served unchanged."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -25,15 +25,15 @@ NAMES = [
 
 
 def documents(kept: object) -> Iterator[Mapping[str, object]]:
-    """Find all documents in what is kept of a service."""
+    """Yield all documents in a golden file."""
     if isinstance(kept, dict) and "Events" in kept:
         yield kept
     elif isinstance(kept, dict):
         for name, inner in kept.items():
             yield from documents(json.loads(inner) if name == "raw" else inner)
     elif isinstance(kept, list):
-        for each in kept:
-            yield from documents(each)
+        for item in kept:
+            yield from documents(item)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -44,6 +44,7 @@ def test_a_recorded_document_is_served_as_it_was(name: str) -> None:
     header = a_header(api_version=name[:10])
     tape = read(written(a_tape(*showings, header=header)), name)
     served = [
-        project(each, tape, number=0, turn=0, by=timedelta()) for each in tape.showings
+        project(showing, tape, number=0, turn=0, by=timedelta())
+        for showing in tape.showings
     ]
-    assert [json.loads(each.bodies[name[:10]]) for each in served] == recorded
+    assert [json.loads(showing.bodies[name[:10]]) for showing in served] == recorded

@@ -1,4 +1,6 @@
-"""Each rule accuses those who earn it, passes others, and knows what it cannot see."""
+"""Lint rules: each finds its fault, passes good programs, and knows what it
+cannot see.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,22 +32,22 @@ from forewarn.testing.lint import RULES, has_failed, judge
 APPROVES = (approved(4.6, FREEZE), approved(14.0, MINE, USERS))
 
 
-def test_who_does_everything_right_passes_every_rule() -> None:
-    said = what_is_said(an_evidence(more=APPROVES))
-    assert {each.outcome for each in said.values()} == {Outcome.PASSED}
-    assert not has_failed([*said.values()], is_strict=True)
+def test_good_program_passes_every_rule() -> None:
+    findings = what_is_said(an_evidence(more=APPROVES))
+    assert {finding.outcome for finding in findings.values()} == {Outcome.PASSED}
+    assert not has_failed([*findings.values()], is_strict=True)
 
 
 def without_header() -> Sequence[Asked]:
-    return [replace(each, is_marked=False, status=400) for each in polls()]
+    return [replace(poll, is_marked=False, status=400) for poll in polls()]
 
 
 def in_version(version: str, status: int = 200) -> Sequence[Asked]:
-    return [replace(each, version=version, status=status) for each in polls()]
+    return [replace(poll, version=version, status=status) for poll in polls()]
 
 
 def while_refused(every: float) -> Sequence[Asked]:
-    """Ask faster from the first 429 on."""
+    """Poll faster from the first 429 on."""
     began = middle(Part.TOO_MANY) - 1
     more = [
         asked(began + number * every, status=429, fault="429")
@@ -55,11 +57,11 @@ def while_refused(every: float) -> Sequence[Asked]:
 
 
 def at_times(*moments: float) -> Sequence[Asked]:
-    """Ask at these moments, and as usual when something is announced."""
+    """Poll at these moments, and as usual once something is announced."""
     return [*map(asked, moments), *polls()[4:]]
 
 
-#: What was seen of whom, and all that is said of it.
+#: The evidence of each behavior, and all findings about it.
 FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     "asks nothing": (
         an_evidence(requests=(), shown=(), spans=SPANS[:1]),
@@ -195,16 +197,16 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
 
 
 @pytest.mark.parametrize("who", FOUND)
-def test_who_does_what_hurts_is_told_so_and_nothing_else(who: str) -> None:
-    evidence, found = FOUND[who]
-    assert what_is_found(evidence) == found
+def test_each_behavior_gets_exactly_its_findings(who: str) -> None:
+    evidence, findings = FOUND[who]
+    assert what_is_found(evidence) == findings
 
 
 @pytest.mark.parametrize(
     ("every", "found"),
     [(1.0, None), (7.0, None), (8.0, "warning"), (14.0, "warning"), (16.0, "error")],
 )
-def test_who_asks_rarely_may_miss_thirty_seconds(
+def test_rare_polls_may_miss_a_notice_of_thirty_seconds(
     every: float, found: str | None
 ) -> None:
     quiet = [replace(SPANS[0], ended=60.0)]
@@ -217,14 +219,17 @@ def test_who_asks_rarely_may_miss_thirty_seconds(
     assert what_is_found(evidence).get("rare-polls") == found
 
 
-def test_who_asks_once_and_lives_on_asks_too_rarely() -> None:
+def test_single_poll_by_a_running_program_is_too_rare() -> None:
     quiet = [replace(SPANS[0], ended=16.5)]
     evidence = an_evidence(requests=[asked(0.5)], spans=quiet, shown=(), until=16.5)
-    said = what_is_said(evidence)["rare-polls"]
-    assert (said.verdict, said.saw) == ("error", "let 16.0 s pass without a question")
+    finding = what_is_said(evidence)["rare-polls"]
+    assert (finding.verdict, finding.saw) == (
+        "error",
+        "let 16.0 s pass without a question",
+    )
 
 
-#: The rule that tells of the end, or of silence, after each part.
+#: The rule about ending or no longer polling after each part.
 AFTER = {
     Part.SCHEDULED: ("after-scheduled", "warning"),
     Part.STARTED: ("after-started", "error"),
@@ -237,37 +242,40 @@ AFTER = {
 
 @pytest.mark.parametrize("part", AFTER)
 @pytest.mark.parametrize("code", [0, 1, -9])
-def test_who_ends_is_told_after_what(part: Part, code: int) -> None:
+def test_ending_is_reported_with_the_part_it_follows(part: Part, code: int) -> None:
     at = middle(part)
     ending = Ending(at=at + 0.2, code=code)
     evidence = an_evidence(requests=polls(until=at), ending=ending, until=at + 1)
     rule, severity = AFTER[part]
-    found = what_is_found(evidence)
-    assert found.pop(f"ends-{rule}") == severity
-    assert [*found] == ["approves-nothing"]
+    findings = what_is_found(evidence)
+    assert findings.pop(f"ends-{rule}") == severity
+    assert [*findings] == ["approves-nothing"]
     saw = what_is_said(evidence)[f"ends-{rule}"].saw
     assert ("signal 9" if code < 0 else f"exit code {code}") in saw
 
 
 @pytest.mark.parametrize("part", AFTER)
-def test_who_asks_no_more_is_told_after_what(part: Part) -> None:
+def test_silence_is_reported_with_the_part_it_follows(part: Part) -> None:
     at = middle(part)
     evidence = an_evidence(requests=polls(until=at), until=at + 8.5)
     rule, severity = AFTER[part]
-    found = what_is_found(evidence)
-    assert found.pop(f"stops-{rule}") == severity
-    assert [*found] == ["approves-nothing"]
+    findings = what_is_found(evidence)
+    assert findings.pop(f"stops-{rule}") == severity
+    assert [*findings] == ["approves-nothing"]
 
 
 @pytest.mark.parametrize("part", AFTER)
-def test_who_was_not_waited_for_is_not_accused(part: Part) -> None:
+def test_silence_is_not_reported_without_enough_time(part: Part) -> None:
     at = middle(part)
     evidence = an_evidence(requests=polls(until=at), until=at + 3)
-    said = what_is_said(evidence)[f"stops-{AFTER[part][0]}"]
-    assert (said.outcome, said.saw[:22]) == (Outcome.UNSEEN, "there was no more time")
+    finding = what_is_said(evidence)[f"stops-{AFTER[part][0]}"]
+    assert (finding.outcome, finding.saw[:22]) == (
+        Outcome.UNSEEN,
+        "there was no more time",
+    )
 
 
-def test_who_ends_long_after_its_last_question_has_ended_and_not_stopped() -> None:
+def test_end_long_after_the_last_poll_is_not_reported_as_silence() -> None:
     at = middle(Part.STARTED)
     ending = Ending(at=at + 10, code=1)
     evidence = an_evidence(
@@ -276,7 +284,7 @@ def test_who_ends_long_after_its_last_question_has_ended_and_not_stopped() -> No
     assert what_is_found(evidence) == {"ends-after-started": "error"}
 
 
-def test_what_is_answered_when_a_part_begins_belongs_to_it() -> None:
+def test_response_at_the_start_of_a_part_belongs_to_it() -> None:
     began = SPANS[2].began
     evidence = an_evidence(
         requests=[*polls(until=7), asked(began)],
@@ -287,7 +295,7 @@ def test_what_is_answered_when_a_part_begins_belongs_to_it() -> None:
     assert what_is_found(evidence) == {"ends-after-started": "error"}
 
 
-def test_who_is_long_in_ending_does_not_ask_rarely() -> None:
+def test_slow_exit_is_not_reported_as_rare_polls() -> None:
     quiet = [replace(SPANS[0], ended=12.0)]
     evidence = an_evidence(
         requests=polls(until=2),
@@ -299,7 +307,7 @@ def test_who_is_long_in_ending_does_not_ask_rarely() -> None:
     assert what_is_found(evidence) == {"ends-while-quiet": "error"}
 
 
-def test_who_ends_while_nothing_happens_ends_too_soon() -> None:
+def test_ending_while_nothing_happens_is_an_error() -> None:
     ending = Ending(at=2.0, code=0)
     evidence = an_evidence(
         requests=polls(until=2), ending=ending, spans=SPANS[:1], shown=(), until=2
@@ -308,7 +316,7 @@ def test_who_ends_while_nothing_happens_ends_too_soon() -> None:
 
 
 @pytest.mark.parametrize("part", [Part.TOO_MANY, Part.ERRORS])
-def test_who_ends_or_asks_no_more_after_errors_has_given_up(part: Part) -> None:
+def test_ending_or_silence_after_errors_is_giving_up(part: Part) -> None:
     at = middle(part)
     ended = an_evidence(
         requests=polls(until=at), ending=Ending(at=at, code=1), until=at, more=APPROVES
@@ -320,18 +328,20 @@ def test_who_ends_or_asks_no_more_after_errors_has_given_up(part: Part) -> None:
     assert what_is_found(short) == {}
 
 
-def test_what_was_not_shown_is_not_judged() -> None:
+def test_parts_that_were_not_shown_are_not_judged() -> None:
     evidence = an_evidence(requests=polls(until=3.9), spans=SPANS[:1], shown=())
-    said = what_is_said(evidence)
-    hidden = [id_ for id_, each in said.items() if each.outcome is Outcome.UNSEEN]
+    findings = what_is_said(evidence)
+    hidden = [
+        id_ for id_, finding in findings.items() if finding.outcome is Outcome.UNSEEN
+    ]
     assert {
         f"{verb}-{rule}" for rule, _ in AFTER.values() for verb in ("stops", "ends")
     }
-    assert {id_ for id_ in said if "-after-" in id_} < {*hidden}
-    assert {id_ for id_ in said if id_.startswith("approves-")} < {*hidden}
+    assert {id_ for id_ in findings if "-after-" in id_} < {*hidden}
+    assert {id_ for id_ in findings if id_.startswith("approves-")} < {*hidden}
 
 
-def test_warnings_fail_only_who_wants_it_so() -> None:
+def test_warnings_fail_only_in_strict_mode() -> None:
     warned = judge(an_evidence(more=[approved(12.51, MINE)]))
     assert not has_failed(warned)
     assert has_failed(warned, is_strict=True)
@@ -356,20 +366,20 @@ REQUESTS = some.builds(
     ending=some.none()
     | some.builds(Ending, at=some.floats(0, END), code=some.integers(-15, 255)),
 )
-def test_whatever_was_seen_each_rule_says_one_sentence(
+def test_every_rule_gives_one_sentence_for_any_evidence(
     requests: list[Asked], spans: int, ending: Ending | None
 ) -> None:
     evidence = an_evidence(requests=requests, spans=SPANS[:spans], ending=ending)
-    said = judge(evidence)
-    assert [each.rule for each in said] == [*RULES]
-    for each in said:
-        assert each.saw == each.saw.strip()
-        assert 5 < len(each.saw) < 140
-    ends = [e for e in said if e.is_found and e.rule.id.startswith("ends-")]
+    findings = judge(evidence)
+    assert [finding.rule for finding in findings] == [*RULES]
+    for finding in findings:
+        assert finding.saw == finding.saw.strip()
+        assert 5 < len(finding.saw) < 140
+    ends = [e for e in findings if e.is_found and e.rule.id.startswith("ends-")]
     assert len(ends) <= (0 if ending is None else 1)
 
 
-def test_every_rule_can_be_named_and_acted_upon() -> None:
+def test_every_rule_has_a_unique_id_and_a_remedy() -> None:
     ids = [rule.id for rule in RULES]
     assert len(ids) == len({*ids})
     for rule in RULES:

@@ -1,4 +1,4 @@
-"""The page about lints says what the rules say, and knows it from facts."""
+"""The documentation page about lint rules."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "how-to" / "lint-a-client.md").read_text()
 
 
-def test_the_table_has_every_rule_as_it_is() -> None:
+def test_table_has_every_rule_as_defined() -> None:
     rows = re.findall(r"^\| `[\w-]+` \| .*", PAGE, re.MULTILINE)
     assert rows == [
         f"| `{rule.id}` | {rule.severity} | {rule.hurts} | {rule.remedy}"
@@ -20,13 +20,13 @@ def test_the_table_has_every_rule_as_it_is() -> None:
     ]
 
 
-def test_every_rule_is_known_by_facts_that_are_there() -> None:
+def test_every_rule_refers_to_existing_facts() -> None:
     facts = (DOCS / "reference" / "wire.md").read_text()
     numbers = {*re.findall(r"^- \*\*([\d.]+\w?)\*\*", facts, re.MULTILINE)}
     assert {fact for rule in RULES for fact in rule.facts} <= numbers
 
 
-def test_the_course_is_told_part_by_part() -> None:
+def test_page_lists_every_part_of_the_course() -> None:
     course = PAGE.split("## The course", 1)[1].split("## The rules", 1)[0]
     parts = re.findall(r"^\| ([a-z ]+) \| ", course, re.MULTILINE)
     assert parts[1:] == [*Part]

@@ -1,4 +1,4 @@
-"""Real programs are linted: bad ones are found out, good ones are left in peace."""
+"""Lint of real programs: bad ones are found, good ones pass."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from forewarn.testing.linting import Linted, Trial, lint
 ROOT = Path(__file__).parents[2]
 CLIENTS = Path(__file__).parent / "bad_clients"
 
-#: For programs that ask every quarter of a second.
+#: For programs that poll every quarter of a second.
 FAST = Pace(
     first_request=8.0,
     first_answer=1.0,
@@ -28,7 +28,7 @@ FAST = Pace(
     refusal=0.8,
 )
 
-#: What is said of each, but for what all of them are advised.
+#: The findings for each client, without the advice that all of them get.
 FOUND: Mapping[str, set[str]] = {
     "never_asks": {"error: never-asks"},
     "good": set(),
@@ -75,7 +75,7 @@ def linted(command: Sequence[str]) -> Linted:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Linted]:
-    """Lint all of them at once: they wait most of the time."""
+    """Lint all of them in parallel, since they wait most of the time."""
     config = tmp_path_factory.mktemp("agent") / "agent.toml"
     config.write_text(AGENT)
     python = ["env", f"PYTHONPATH={ROOT}", "POLL_SECONDS=0.25", sys.executable]
@@ -90,34 +90,42 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Linted]:
         return dict(zip(commands, pool.map(linted, commands.values()), strict=True))
 
 
-def test_there_is_a_line_for_every_client() -> None:
-    there = {each.stem for each in CLIENTS.glob("*.py")} - {"asking"}
+def test_every_client_has_expected_findings() -> None:
+    there = {path.stem for path in CLIENTS.glob("*.py")} - {"asking"}
     assert there == {*FOUND}
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_a_client_is_told_what_hurts_and_nothing_else(
+def test_client_gets_exactly_its_findings(
     name: str, results: Mapping[str, Linted]
 ) -> None:
     findings = results[name].findings
-    found = {f"{each.severity}: {each.rule.id}" for each in findings if each.is_found}
-    assert {each for each in found if not each.startswith("advice")} == FOUND[name]
+    labels = {
+        f"{label.severity}: {label.rule.id}" for label in findings if label.is_found
+    }
+    assert {label for label in labels if not label.startswith("advice")} == FOUND[name]
 
 
 @pytest.mark.parametrize("name", ["agent", "watch", "sample"])
-def test_a_good_program_hears_no_more_than_advice(
+def test_good_program_gets_at_most_advice(
     name: str, results: Mapping[str, Linted]
 ) -> None:
     of_one = results[name]
-    bad = [each for each in of_one.findings if each.verdict in ("error", "warning")]
-    assert [(each.rule.id, each.saw) for each in bad] == [], of_one.output
+    bad = [
+        finding
+        for finding in of_one.findings
+        if finding.verdict in ("error", "warning")
+    ]
+    assert [(finding.rule.id, finding.saw) for finding in bad] == [], of_one.output
     assert of_one.evidence.spans[-1].part is Part.AFTERWARDS
 
 
-def test_all_that_there_is_to_see_of_the_agent_is_seen(
+def test_every_rule_can_be_judged_for_the_agent(
     results: Mapping[str, Linted],
 ) -> None:
-    said = {each.rule.id: each.outcome for each in results["agent"].findings}
-    assert said["approves-others"] is Outcome.PASSED
-    assert said["approves-unprepared"] is Outcome.PASSED
-    assert Outcome.UNSEEN not in said.values()
+    outcomes = {
+        finding.rule.id: finding.outcome for finding in results["agent"].findings
+    }
+    assert outcomes["approves-others"] is Outcome.PASSED
+    assert outcomes["approves-unprepared"] is Outcome.PASSED
+    assert Outcome.UNSEEN not in outcomes.values()

@@ -1,4 +1,4 @@
-"""What is done to one VM in a rehearsal is announced as it is on Azure."""
+"""Operations on a single VM in a rehearsal, announced as Azure would."""
 
 from typing import Any
 
@@ -34,14 +34,14 @@ def test_an_operation_has_its_own_type_and_source(
         ({"source": "me"}, "a source is one of platform, user; not 'me'"),
     ],
 )
-def test_an_option_that_cannot_be_is_refused_by_a_sentence(
+def test_invalid_option_is_refused_with_a_message(
     options: dict[str, Any], said: str
 ) -> None:
     with Rehearsal() as rehearsal, pytest.raises(InvalidInput, match=said):
         rehearsal.reboot("web-0", **options)
 
 
-def test_what_cannot_be_done_to_a_vm_is_refused_by_a_sentence() -> None:
+def test_invalid_operation_is_refused_with_a_message() -> None:
     several: Any = ["web-0", "web-1"]
     with Rehearsal() as rehearsal:
         with pytest.raises(InvalidInput, match="'rebot' is none of restart, redeploy"):

@@ -1,11 +1,11 @@
-"""The plugin, as pytest runs it in projects of other people."""
+"""The pytest plugin, as other projects run it."""
 
 import subprocess
 import sys
 
 import pytest
 
-#: Warnings are errors, so that nothing is left open.
+#: Warnings are errors, so that leaked resources fail the test.
 STRICT = "[pytest]\naddopts = --strict-markers\nfilterwarnings = error\n"
 
 PASSING = """
@@ -139,22 +139,22 @@ def test_position(scheduled_events):
 
 FLEET = '[[vms]]\nname = "web-0"\n[[vms]]\nname = "db-0"\n'
 
-#: As if the server extra were not installed.
+#: Simulates a missing server extra.
 WITHOUT_SERVER = "import sys\nsys.modules['sqlalchemy'] = None\n"
 
 
 def run_alone(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> pytest.RunResult:
-    """Run pytest with this plugin and none of those that happen to be here."""
+    """Run pytest with only this plugin, ignoring others that are installed."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     return pytester.runpytest_subprocess("-q", "-p", "forewarn.testing.plugin")
 
 
-def test_a_project_with_warnings_as_errors_uses_all_of_it(
+def test_project_with_warnings_as_errors_can_use_every_feature(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FOREWARN_CLOCK", "x60")  # is the service's, not a test's
+    monkeypatch.setenv("FOREWARN_CLOCK", "x60")  # ignored by tests
     pytester.makeini(STRICT)
     pytester.makefile(".toml", fleet=FLEET)
     pytester.makepyfile(PASSING)
@@ -164,8 +164,8 @@ def test_a_project_with_warnings_as_errors_uses_all_of_it(
 def test_a_failure_is_told_with_a_timeline_once(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for each in ("CI", "BUILD_NUMBER"):  # pytest's summary is longer there
-        monkeypatch.delenv(each, raising=False)
+    for variable in ("CI", "BUILD_NUMBER"):  # in CI, pytest prints a longer summary
+        monkeypatch.delenv(variable, raising=False)
     pytester.makeini(STRICT)
     pytester.makepyfile(FAILING)
     result = pytester.runpytest_inprocess("-q", "-p", "no:schemathesis")
@@ -194,7 +194,7 @@ def test_a_failure_is_told_with_a_timeline_once(
     assert str(result.stdout).count("scheduled events, by the service's clock") == 4
 
 
-def test_without_the_server_extra_the_fixture_says_what_to_install(
+def test_fixture_names_the_missing_server_extra(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeconftest(WITHOUT_SERVER)
@@ -209,14 +209,14 @@ def test_without_the_server_extra_the_fixture_says_what_to_install(
     assert "Traceback" not in str(result.stdout)
 
 
-def test_whoever_does_not_use_it_imports_next_to_nothing() -> None:
+def test_plugin_imports_next_to_nothing_when_unused() -> None:
     code = """
 import sys, pytest
 before = {*sys.modules}
 import forewarn.testing.plugin
 print(sorted({*sys.modules} - before))
 """
-    said = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert said.strip() == str(
+    output = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert output.strip() == str(
         ["forewarn", "forewarn.testing", "forewarn.testing.plugin"]
     )

@@ -1,4 +1,4 @@
-"""Scenario files: what they may say, and what becomes of it."""
+"""Scenario files: valid content and its meaning."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ WAIT = '{wait = "1s"}'
 REBOOT = '{announce = "Reboot", vms = ["web-0"], as = "a"}'
 
 
-# --- the whole ---------------------------------------------------------------
+# --- top level ---------------------------------------------------------------
 
 
 def test_every_key_and_every_verb_is_read() -> None:
@@ -35,22 +35,22 @@ def test_every_key_and_every_verb_is_read() -> None:
     )
 
 
-def test_a_scenario_is_called_as_its_file_is() -> None:
+def test_scenario_is_named_after_its_file() -> None:
     scenario = read(a_scenario(WAIT, top='description = "d"'))
     assert (scenario.name, scenario.title, scenario.description) == ("reboot", "t", "d")
 
 
-def test_without_a_fleet_it_is_the_demo_fleet_and_its_first_vm() -> None:
+def test_default_fleet_is_the_demo_fleet_with_its_first_vm() -> None:
     scenario = read(a_scenario(WAIT))
     assert "batch_0" in scenario.fleet.vms
     assert scenario.vm == "web-0"
 
 
-def test_a_vm_is_found_whatever_the_case() -> None:
+def test_vm_is_found_in_any_case() -> None:
     assert read(a_scenario(WAIT, top='vm = "DB-0"')).vm == "db-0"
 
 
-def test_a_fleet_can_be_a_file_beside_it(tmp_path: Path) -> None:
+def test_fleet_can_be_a_separate_file(tmp_path: Path) -> None:
     (tmp_path / "fleet.toml").write_text('[[vms]]\nname = "a"\n')
     path = tmp_path / "mine.toml"
     path.write_text(a_scenario(WAIT, top='fleet = "fleet.toml"'))
@@ -59,13 +59,13 @@ def test_a_fleet_can_be_a_file_beside_it(tmp_path: Path) -> None:
     assert scenario.vm == "a"
 
 
-def test_a_file_of_windows_is_read(tmp_path: Path) -> None:
+def test_windows_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xef\xbb\xbf" + a_scenario(WAIT).replace("\n", "\r\n").encode())
     assert reading.read(path).title == "t"
 
 
-def test_nothing_of_the_service_is_needed_to_read_one() -> None:
+def test_scenario_can_be_read_without_the_server_extra() -> None:
     script = """
 import sys
 for name in ("httptools", "uvloop", "sqlalchemy", "fastapi", "uvicorn"):
@@ -79,7 +79,7 @@ assert "forewarn.compose" not in sys.modules
     subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE)
 
 
-# --- what happens ------------------------------------------------------------
+# --- actions -----------------------------------------------------------------
 
 
 def test_an_announcement_is_an_order() -> None:
@@ -146,7 +146,7 @@ def test_an_emergency_needs_no_notice() -> None:
         ('{wait = "500ms"}', s.Wait(seconds=0.5)),
     ],
 )
-def test_a_step_becomes_what_it_says(written: str, step: s.Step) -> None:
+def test_step_is_parsed(written: str, step: s.Step) -> None:
     others = () if "as" in written else (REBOOT,)
     assert step_of(written, *others) == step
 
@@ -170,19 +170,19 @@ def test_a_fault_has_limits() -> None:
 
 
 @pytest.mark.parametrize("kind", FaultKind)
-def test_every_fault_is_known_and_lasts_until_it_is_cleared(kind: FaultKind) -> None:
+def test_every_fault_is_known_and_lasts_until_cleared(kind: FaultKind) -> None:
     assert step_of(f'{{fault = "{kind}"}}') == s.SetFault(fault=Fault(kind=kind))
 
 
-def test_a_fault_may_ask_for_no_pause() -> None:
+def test_retry_after_of_a_fault_may_be_zero() -> None:
     step = step_of('{fault = "429", retry_after = 0}')
     assert step == s.SetFault(fault=Fault(kind=FaultKind.TOO_MANY, retry_after=0))
 
 
-# --- what is expected --------------------------------------------------------
+# --- expectations ------------------------------------------------------------
 
 
-def test_an_expectation_waits_for_the_patience_of_the_scenario() -> None:
+def test_expectation_waits_for_the_patience_of_the_scenario() -> None:
     step = '{expect = "seen", event = "a"}'
     for top, seconds in (("", 10.0), ('patience = "3s"', 3.0)):
         scenario = read(a_scenario(REBOOT, step, top=top))
@@ -228,7 +228,7 @@ def test_an_expectation_waits_for_the_patience_of_the_scenario() -> None:
         ),
     ],
 )
-def test_an_expectation_becomes_what_it_says(written: str, step: s.Step) -> None:
+def test_expectation_is_parsed(written: str, step: s.Step) -> None:
     assert step_of(f"{{{written}}}", REBOOT) == step
 
 

@@ -1,4 +1,4 @@
-"""Scenario files: what is wrong with them, told at once and with its place."""
+"""Scenario files: errors, all reported at once with their line."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ REBOOT = '{announce = "Reboot", vms = ["web-0"], as = "a"}'
 
 
 def complaint(text: str) -> str:
-    """Give the only complaint, without the name of the file."""
+    """Return the only error, without the name of the file."""
     (line,) = complaints(text)
     return line.removeprefix("reboot.toml, ")
 
 
-def test_all_that_is_wrong_is_told_at_once_in_the_order_of_lines() -> None:
+def test_all_errors_are_reported_in_order_of_lines() -> None:
     text = """\
 title = ""
 nmae = "x"
@@ -134,40 +134,42 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("step", "said"), WRONG, ids=[step for step, _ in WRONG])
-def test_a_wrong_step_is_told_with_what_to_do(step: str, said: str) -> None:
+def test_wrong_step_is_reported_with_a_remedy(step: str, said: str) -> None:
     assert complaint(a_scenario(REBOOT, step)) == f"line 5: {said}"
 
 
-def test_a_number_that_cannot_be_written_is_refused_all_the_same() -> None:
-    said = complaint(a_scenario(f"{{advance = 0x{'f' * 5000}}}"))
-    assert said.endswith("expected at most ten years, not an endless number")
+def test_number_too_long_to_print_is_refused() -> None:
+    message = complaint(a_scenario(f"{{advance = 0x{'f' * 5000}}}"))
+    assert message.endswith("expected at most ten years, not an endless number")
 
 
-def test_a_step_without_a_verb_is_told_which_there_are() -> None:
-    said = complaint(a_scenario('{zzz = "a"}'))
-    assert said.startswith("line 4: step 1: it has no verb, so nothing happens; known")
-    assert "announce" in said
-    assert "expect" in said
+def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
+    message = complaint(a_scenario('{zzz = "a"}'))
+    assert message.startswith(
+        "line 4: step 1: it has no verb, so nothing happens; known"
+    )
+    assert "announce" in message
+    assert "expect" in message
 
 
-def test_what_the_program_cannot_see_is_not_waited_for() -> None:
+def test_event_invisible_to_the_program_cannot_be_expected() -> None:
     steps = ('{restart = "db-0", as = "a"}', '{expect = "seen", event = "a"}')
-    said = complaint(a_scenario(*steps))
-    assert said.endswith('the program speaks for web-0, which does not see "a"')
+    message = complaint(a_scenario(*steps))
+    assert message.endswith('the program speaks for web-0, which does not see "a"')
     assert complaints(a_scenario(*steps, top='vm = "db-0"')) == []
 
 
-def test_an_isolated_neighbour_cannot_approve() -> None:
+def test_isolated_neighbor_cannot_approve() -> None:
     fleet = (
         'vms = [{ name = "a", group = "g" }, { name = "b", group = "g" }]\n'
         'groups = [{ name = "g", kind = "scale-set", isolated = true }]'
     )
     steps = ('{restart = "a", as = "x"}', '{approve = "x", by = "b"}')
-    said = complaint(a_scenario(*steps, fleet=fleet))
-    assert said.endswith('b does not see "x", so it cannot approve it')
+    message = complaint(a_scenario(*steps, fleet=fleet))
+    assert message.endswith('b does not see "x", so it cannot approve it')
 
 
-def test_the_notice_of_a_terminate_is_what_its_group_promises() -> None:
+def test_minimum_notice_of_a_terminate_comes_from_its_group() -> None:
     fleet = (
         'vms = [{ name = "a", group = "g" }]\n'
         'groups = [{ name = "g", kind = "scale-set", terminate_notice_seconds = 600 }]'
@@ -176,29 +178,31 @@ def test_the_notice_of_a_terminate_is_what_its_group_promises() -> None:
     assert "at least 10m" in complaint(a_scenario(step, fleet=fleet))
 
 
-def test_nobody_is_told_on_a_host_without_vms() -> None:
+def test_host_without_vms_is_refused() -> None:
     fleet = 'vms = [{ name = "a" }]\nhosts = [{ name = "h" }]'
-    said = complaint(a_scenario('{failed = "h"}', fleet=fleet))
-    assert said.endswith("there is no VM on h, so nobody would be told")
+    message = complaint(a_scenario('{failed = "h"}', fleet=fleet))
+    assert message.endswith("there is no VM on h, so nobody would be told")
 
 
-def test_a_faulty_step_still_gives_its_name() -> None:
+def test_wrong_step_still_defines_its_name() -> None:
     steps = ('{restart = "web-9", as = "a"}', '{cancel = "a"}', WAIT)
     assert len(complaints(a_scenario(*steps))) == 1
 
 
-def test_a_faulty_fleet_is_the_only_complaint_of_names() -> None:
+def test_wrong_fleet_suppresses_errors_about_names() -> None:
     steps = ('{restart = "a", as = "x"}', '{approve = "x", by = "b"}')
-    said = complaint(a_scenario(*steps, top='vm = "a"', fleet="vms = [{ name = 7 }]"))
-    assert said.startswith("line 7: fleet: [[vms]] 1.name: expected a name")
+    message = complaint(
+        a_scenario(*steps, top='vm = "a"', fleet="vms = [{ name = 7 }]")
+    )
+    assert message.startswith("line 7: fleet: [[vms]] 1.name: expected a name")
 
 
 def test_a_fleet_without_vms_is_refused() -> None:
-    said = complaint(a_scenario(WAIT, fleet="vms = []"))
-    assert said == "line 6: the fleet has no VMs"
+    message = complaint(a_scenario(WAIT, fleet="vms = []"))
+    assert message == "line 6: the fleet has no VMs"
 
 
-def test_a_fleet_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_fleet_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(a_scenario(WAIT, top='fleet = "gone.toml"'))
     with pytest.raises(FaultyFile, match=r"gone\.toml cannot be read"):
@@ -213,23 +217,23 @@ def test_a_program_cannot_both_end_and_keep_running() -> None:
     )
 
 
-def test_never_approves_names_what_was_announced() -> None:
+def test_never_approves_must_name_an_announced_event() -> None:
     text = a_scenario(REBOOT, throughout='never_approves = ["b"]')
     assert 'announced anything as = "b"' in complaint(text)
 
 
-def test_what_is_not_toml_is_told_with_its_place() -> None:
-    (said,) = complaints('title = "t\n')
-    assert said.startswith("reboot.toml: this is not TOML:")
-    assert "line 1" in said
+def test_invalid_toml_is_reported_with_its_line() -> None:
+    (message,) = complaints('title = "t\n')
+    assert message.startswith("reboot.toml: this is not TOML:")
+    assert "line 1" in message
 
 
-def test_what_is_nested_too_deep_is_refused() -> None:
-    (said,) = complaints(f"a = {'[' * 100_000}")
-    assert said == "reboot.toml: this is nested too deep"
+def test_deep_nesting_is_refused() -> None:
+    (message,) = complaints(f"a = {'[' * 100_000}")
+    assert message == "reboot.toml: this is nested too deep"
 
 
-def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
+def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FaultyFile, match="cannot be read: no such file"):
         read(tmp_path / "gone.toml")
     (tmp_path / "mine.toml").write_bytes(b"\xff")

@@ -1,4 +1,4 @@
-"""The page of the fixture has all of it, and nothing else."""
+"""The reference page of the pytest fixture: complete and nothing else."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ from forewarn.testing.plugin import scheduled_events
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "pytest.md").read_text()
 
-#: What playing scenarios needs.
+#: Attributes used only for playing scenarios.
 ELSEWHERE = re.compile(r"system|set_fault")
 
 
@@ -20,33 +20,36 @@ def the_part(title: str) -> str:
 
 
 def names(part: str) -> set[str]:
-    """What stands in the first column of its tables, without arguments."""
+    """Return the names in the first column of the tables, without arguments."""
     cells = re.findall(r"^\| ([^|]+) \|", part, re.MULTILINE)
-    return {name for each in cells for name in re.findall(r"`(\w+)", each)}
+    return {name for cell in cells for name in re.findall(r"`(\w+)", cell)}
 
 
 @pytest.mark.parametrize("kind", [Rehearsal, Event])
-def test_the_page_has_all_that_there_is_and_no_more(kind: type) -> None:
+def test_page_lists_exactly_the_public_attributes(kind: type) -> None:
     public = {name for name in dir(kind) if not name.startswith("_")}
-    wanted = {name for name in public if not ELSEWHERE.fullmatch(name)}
-    own = {"id"} if kind is Event else set()  # it is given, not made
-    assert names(the_part(kind.__name__)) == wanted | own
+    expected = {name for name in public if not ELSEWHERE.fullmatch(name)}
+    own = {"id"} if kind is Event else set()  # set on instances, so not in dir()
+    assert names(the_part(kind.__name__)) == expected | own
 
 
-def test_the_page_has_every_keyword_of_the_marker() -> None:
+def test_page_lists_every_keyword_of_the_marker() -> None:
     taken = inspect.signature(Rehearsal.__init__).parameters
     assert names(the_part("Marker")) == {*taken} - {"self"}
 
 
 @pytest.mark.parametrize("kind", [Rehearsal, Event])
-def test_the_page_has_the_defaults_that_hold(kind: type) -> None:
+def test_page_shows_the_real_defaults(kind: type) -> None:
     shown = re.findall(r"`(\w+)\((.*?)\)`", the_part(kind.__name__))
     for name, arguments in shown:
         method = inspect.signature(getattr(kind, name))
-        known = {each.name: each.default for each in method.parameters.values()}
+        defaults = {
+            parameter.name: parameter.default
+            for parameter in method.parameters.values()
+        }
         for keyword, default in re.findall(r"(\w+)=([^,]+)", arguments):
-            assert repr(known[keyword]) == default.replace('"', "'"), (name, keyword)
+            assert repr(defaults[keyword]) == default.replace('"', "'"), (name, keyword)
 
 
-def test_the_fixture_says_in_a_sentence_what_it_is() -> None:
+def test_fixture_has_a_docstring_that_explains_it() -> None:
     assert "a service of its own" in (inspect.getdoc(scheduled_events) or "")

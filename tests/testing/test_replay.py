@@ -1,4 +1,4 @@
-"""A tape is served as a service would."""
+"""Replay: serving a recording as a service would."""
 
 import json
 from collections.abc import Iterator
@@ -27,12 +27,12 @@ from forewarn.testing.replay import Replay
 from forewarn.testing.tape_events import Approval
 
 _LONG = 10.0  # seconds; nothing here takes as long
-FAR = 1e6  # seconds on a tape; nothing comes after it
+FAR = 1e6  # seconds into a recording, later than anything else
 
 
 @dataclass(slots=True)
 class Seen:
-    """What a replay tells of itself."""
+    """The progress that a replay reports."""
 
     lines: list[Line] = field(default_factory=list)
     approvals: list[Approval] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Seen:
 def playing(
     tape: Tape | Path, *, lines: int = 1, speed: float = 1.0, **options: bool | str
 ) -> Iterator[tuple[Replay, Seen]]:
-    """Play `tape`; go on when so many `lines` were shown, if it begins at once."""
+    """Replay `tape`; if it starts immediately, wait until `lines` lines were shown."""
     seen = Seen(count=lines)
     replay = Replay(
         tape,
@@ -75,15 +75,15 @@ def ask(url: str, version: str = "2020-07-01", **headers: str) -> dict[str, obje
         return dict(json.load(answer))
 
 
-def test_the_first_document_is_there_at_once_and_is_the_recorded_one() -> None:
+def test_first_recorded_document_is_served_immediately() -> None:
     tape = a_tape(a_showing(a_raw_event(), incarnation=7))
     with playing(tape) as (replay, _), Client(replay.base) as client:
         document = client.document()
     assert document.incarnation == 7
-    assert [each.id for each in document.events] == [GUID]
+    assert [shown.id for shown in document.events] == [GUID]
 
 
-def test_the_notice_is_as_long_as_it_was_by_the_clock_of_the_service() -> None:
+def test_notice_is_as_long_as_recorded() -> None:
     line = a_showing(a_raw_event(), after=300.0)  # ten minutes before NotBefore
     with (
         playing(a_tape(line), speed=0.001) as (replay, _),
@@ -95,7 +95,7 @@ def test_the_notice_is_as_long_as_it_was_by_the_clock_of_the_service() -> None:
     assert 598 <= left.total_seconds() <= 601
 
 
-def test_a_tape_begins_with_the_first_question_for_events() -> None:
+def test_replay_starts_with_the_first_poll() -> None:
     lines = [a_showing(), a_showing(a_raw_event(), after=0.01, incarnation=2)]
     with playing(a_tape(*lines), lines=2, is_eager=False) as (replay, seen):
         with Client(replay.base) as client:
@@ -106,7 +106,7 @@ def test_a_tape_begins_with_the_first_question_for_events() -> None:
     assert seen.lines == lines
 
 
-def test_whoever_waits_is_told_of_the_next_document() -> None:
+def test_long_poll_returns_the_next_document() -> None:
     lines = [a_showing(), a_showing(a_raw_event(), after=0.05, incarnation=2)]
     with (
         playing(a_tape(*lines), is_eager=False) as (replay, _),
@@ -118,7 +118,7 @@ def test_whoever_waits_is_told_of_the_next_document() -> None:
     assert reading.document.incarnation == 2
 
 
-def test_a_document_with_the_number_of_the_one_before_is_told_all_the_same() -> None:
+def test_document_with_an_unchanged_incarnation_is_still_new() -> None:
     lines = [a_showing(), a_showing(a_raw_event(), after=0.05), a_showing(after=0.1)]
     with playing(a_tape(*lines), lines=3) as (replay, _), Client(replay.base) as client:
         old = client.read()
@@ -128,7 +128,7 @@ def test_a_document_with_the_number_of_the_one_before_is_told_all_the_same() -> 
     assert old.tag == '"0-2.1"'
 
 
-def test_every_version_can_be_asked_for_and_the_header_is_needed() -> None:
+def test_every_version_is_served_and_the_header_is_required() -> None:
     with playing(a_tape(a_showing(a_raw_event()))) as (replay, _):
         (old,) = json.loads(json.dumps(ask(replay.base, "2017-03-01")["Events"]))
         assert old["Resources"] == ["_web-0"]
@@ -137,7 +137,7 @@ def test_every_version_can_be_asked_for_and_the_header_is_needed() -> None:
         refusal.value.close()
 
 
-def test_other_vms_of_the_tape_ask_by_their_names() -> None:
+def test_other_recorded_vms_poll_by_name() -> None:
     event = a_raw_event(Resources=["web-0", "web-1"])
     with playing(a_tape(a_showing(event)), vm="db") as (replay, _):
         for vm, endpoint in (("web-1", replay.endpoint_of("web-1")), ("db", "")):
@@ -149,19 +149,19 @@ def test_other_vms_of_the_tape_ask_by_their_names() -> None:
 # --- approvals ---------------------------------------------------------------
 
 
-def test_an_approval_is_told_and_changes_nothing() -> None:
+def test_approval_is_reported_and_changes_nothing() -> None:
     with playing(a_tape(a_showing(a_raw_event()))) as (replay, seen):
         with Client(replay.endpoint_of("web-0")) as client:
-            assert [each.id for each in replay.unapproved] == [GUID]
+            assert [shown.id for shown in replay.unapproved] == [GUID]
             client.approve(GUID.lower())
-            assert [each.status for each in client.document().events] == ["Scheduled"]
+            assert [shown.status for shown in client.document().events] == ["Scheduled"]
         assert replay.unapproved == []
     (approval,) = seen.approvals
     assert (approval.vm, approval.event.id) == ("web-0", GUID)
     assert approval.is_in_time
 
 
-def test_what_was_never_shown_cannot_be_approved() -> None:
+def test_event_that_was_never_shown_cannot_be_approved() -> None:
     later = a_raw_event(EventId="E2")
     lines = [a_showing(a_raw_event()), a_showing(later, after=FAR)]
     with playing(a_tape(*lines)) as (replay, seen), Client(replay.base) as client:
@@ -173,32 +173,30 @@ def test_what_was_never_shown_cannot_be_approved() -> None:
 
 
 @pytest.mark.parametrize("last", [[a_raw_event(EventStatus="Started")], []])
-def test_what_has_started_or_is_gone_is_approved_too_late(
+def test_approval_after_the_start_or_the_end_is_too_late(
     last: list[dict[str, object]],
 ) -> None:
     lines = [a_showing(a_raw_event()), a_showing(*last, after=0.01)]
     with playing(a_tape(*lines), lines=2) as (replay, seen):
         with Client(replay.base) as client:
             client.approve(GUID)
-        assert [each.is_in_time for each in seen.approvals] == [False]
-        assert [each.id for each in replay.unapproved] == [GUID]
+        assert [entry.is_in_time for entry in seen.approvals] == [False]
+        assert [entry.id for entry in replay.unapproved] == [GUID]
 
 
-def test_what_began_as_started_needs_no_approval() -> None:
+def test_event_recorded_as_started_needs_no_approval() -> None:
     with playing(a_tape(a_showing(a_raw_event(EventStatus="Started")))) as (replay, _):
         assert replay.unapproved == []
 
 
-# --- troubles and turns ------------------------------------------------------
+# --- troubles and loops ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("trouble", "status"),
     [("410", 410), ("429", 429), ("503", 503), ("unreachable", 503), ("418", 503)],
 )
-def test_a_trouble_is_answered_as_it_was_or_as_if_the_service_were_away(
-    trouble: str, status: int
-) -> None:
+def test_trouble_is_replayed_or_served_as_503(trouble: str, status: int) -> None:
     lines: list[Line] = [a_showing(), a_trouble(trouble, after=0.01)]
     with (
         playing(a_tape(*lines), lines=2) as (replay, _),
@@ -210,36 +208,36 @@ def test_a_trouble_is_answered_as_it_was_or_as_if_the_service_were_away(
         assert client.instance().name == "vm-0"
 
 
-def test_when_the_trouble_is_over_the_document_is_back() -> None:
+def test_document_returns_after_the_trouble() -> None:
     trouble = a_trouble(after=0.01), a_trouble(None, after=0.02)
     lines: list[Line] = [a_showing(), *trouble]
     with playing(a_tape(*lines), lines=3) as (replay, _), Client(replay.base) as client:
         assert client.document().incarnation == 1
 
 
-def test_a_tape_that_is_looped_tells_of_other_events_in_its_next_turn() -> None:
+def test_looped_replay_has_new_events_in_each_turn() -> None:
     tape = a_tape(a_showing(a_raw_event()), a_showing(after=0.01))
     with playing(tape, lines=4, is_looped=True) as (replay, seen):
         assert replay.is_over.is_set()
         assert len(replay.unapproved) >= 2
-    assert len({each.id for each in replay.unapproved}) == len(replay.unapproved)
+    assert len({event.id for event in replay.unapproved}) == len(replay.unapproved)
     assert isinstance(seen.lines[2], Showing)
 
 
-def test_a_tape_is_over_when_its_last_document_was_shown() -> None:
+def test_replay_is_over_after_its_last_document() -> None:
     with playing(a_tape(a_showing())) as (replay, _):
         assert replay.is_over.wait(_LONG)
         with Client(replay.base) as client:
-            assert client.document().incarnation == 1  # it is still there
+            assert client.document().incarnation == 1  # still served
 
 
-def test_a_tape_can_be_a_file(tmp_path: Path) -> None:
+def test_recording_can_be_a_file(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(written(a_tape(header=a_header(vm="lone"))))
     with playing(path) as (replay, _), Client(replay.base) as client:
         assert client.instance().name == "lone"
 
 
-def test_a_tape_without_a_document_cannot_be_shown() -> None:
+def test_recording_without_a_document_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no document on this tape"):
         Replay(a_tape(a_trouble()))

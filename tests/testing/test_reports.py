@@ -1,4 +1,4 @@
-"""The verdict reads well, and every CI can read it."""
+"""Reports of a rehearsal: text, JUnit and JSON."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -28,39 +28,39 @@ def a_played(*results: Result, output: str = "") -> Played:
     return Played(scenario=scenario, results=results, seconds=1.26, output=output)
 
 
-def test_a_rehearsal_in_which_all_is_met_has_passed() -> None:
+def test_rehearsal_with_all_expectations_met_has_passed() -> None:
     played = a_played(DONE, PASSED, ALWAYS)
     assert played.has_passed
     assert summary(played) == "PASSED reboot: 2 expectations met in 1.3 s"
     assert [*reasons(played)] == []
 
 
-def test_a_rehearsal_in_which_something_fails_has_not() -> None:
+def test_rehearsal_with_a_failure_has_not_passed() -> None:
     played = a_played(DONE, PASSED, FAILED, MISSED)
     assert not played.has_passed
     assert summary(played) == "FAILED reboot after 1.3 s"
     assert [*reasons(played)] == ["step 3: it is approved: \x1b<no>"]
 
 
-def test_what_was_not_reached_has_not_passed() -> None:
+def test_unreached_expectation_has_not_passed() -> None:
     assert not a_played(DONE, MISSED).has_passed
 
 
-def test_the_table_shouts_only_where_something_failed() -> None:
+def test_table_uses_capitals_only_for_failures() -> None:
     assert row(FAILED) == ("3", "it is approved", "FAILED", "5.0 s")
     assert row(PASSED) == ("2", "web-0 sees it", "passed", "0.3 s")
     assert row(MISSED) == ("4", "it asks again", "not reached", "")
     assert row(ALWAYS) == ("", "it keeps running", "passed", "")
 
 
-def test_junit_counts_what_was_expected() -> None:
+def test_junit_counts_expectations() -> None:
     text = as_junit(a_played(DONE, PASSED, FAILED, MISSED, ALWAYS, output="a\x00b"))
     suite = ElementTree.fromstring(text.encode()).find("testsuite")
     assert suite is not None
     counts = {name: suite.get(name) for name in ("tests", "failures", "skipped")}
     assert counts == {"tests": "4", "failures": "1", "skipped": "1"}
     cases = suite.findall("testcase")
-    assert [each.get("name") for each in cases] == [
+    assert [case.get("name") for case in cases] == [
         "02 web-0 sees it",
         "03 it is approved",
         "04 it asks again",
@@ -68,7 +68,7 @@ def test_junit_counts_what_was_expected() -> None:
     ]
     failure = cases[1].find("failure")
     assert failure is not None
-    assert failure.get("message") == "<no>"  # without what XML cannot hold
+    assert failure.get("message") == "<no>"  # without characters invalid in XML
     assert "ab" in (suite.findtext("system-out") or "")
 
 
@@ -99,7 +99,7 @@ def test_json_has_every_step_with_its_reason() -> None:
     ]
 
 
-def test_junit_holds_whatever_a_file_is_called() -> None:
+def test_junit_is_valid_whatever_the_file_name() -> None:
     played = a_played(PASSED)
     odd = replace(played, scenario=replace(played.scenario, name="we\x01ird\udcff"))
     suite = ElementTree.fromstring(as_junit(odd).encode()).find("testsuite")

@@ -1,4 +1,4 @@
-"""What is published about scenario files is what the reader knows."""
+"""The reference page and schema of scenario files, generated from the parser."""
 
 import runpy
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_and_the_schema_are_what_the_program_says() -> None:
+def test_page_and_schema_are_up_to_date() -> None:
     module = runpy.run_path(str(ROOT / "docs" / "make_scenario_page.py"))
-    for name, made in module["pages"]().items():
+    for name, generated in module["pages"]().items():
         kept = (ROOT / "docs" / "reference" / name).read_text()
-        assert kept == made, f"{name} is old; run scripts/reference"
+        assert kept == generated, f"{name} is old; run scripts/reference"

@@ -1,4 +1,4 @@
-"""The JSON Schema of scenario files agrees with their reader."""
+"""The JSON Schema of scenario files agrees with the parser."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ from forewarn.testing.schema import schema
 ROOT = Path(__file__).parents[2]
 SCHEMA = jsonschema_rs.Draft202012Validator(dict(schema()))
 
-#: What pages show of scenarios, whole ones only.
+#: Complete scenarios in the documentation.
 SHOWN = [
     (page.name, text)
     for page in sorted((ROOT / "docs").rglob("*.md"))
@@ -26,40 +26,38 @@ SHOWN = [
 ]
 
 
-def test_it_is_a_schema_itself() -> None:
+def test_schema_is_a_valid_json_schema() -> None:
     assert jsonschema_rs.meta.is_valid(dict(schema()))
 
 
-def test_it_takes_every_key_there_is() -> None:
+def test_schema_accepts_every_key() -> None:
     assert SCHEMA.is_valid(tomllib.loads(EVERYTHING))
 
 
 @pytest.mark.parametrize("name", shipped.names())
-def test_it_takes_what_is_shipped(name: str) -> None:
+def test_schema_accepts_bundled_scenarios(name: str) -> None:
     assert SCHEMA.is_valid(tomllib.loads(shipped.find(name).read_text()))
 
 
 @pytest.mark.parametrize(
     ("page", "text"), SHOWN, ids=[f"{page}-{n}" for n, (page, _) in enumerate(SHOWN)]
 )
-def test_it_takes_what_the_pages_show_and_so_does_the_reader(
-    page: str, text: str
-) -> None:
+def test_schema_and_parser_accept_the_documentation(page: str, text: str) -> None:
     assert SCHEMA.is_valid(tomllib.loads(text)), page
     assert complaints(text) == []
 
 
-def test_the_pages_show_some() -> None:
+def test_documentation_has_complete_scenarios() -> None:
     assert {page for page, _ in SHOWN} >= {"scenario-file.md", "write-a-scenario.md"}
 
 
 @pytest.mark.parametrize("text", MISSHAPEN.values(), ids=MISSHAPEN.keys())
-def test_neither_it_nor_the_reader_takes_a_wrong_shape(text: str) -> None:
+def test_schema_and_parser_refuse_malformed_files(text: str) -> None:
     assert not SCHEMA.is_valid(tomllib.loads(text))
     assert complaints(text) != []
 
 
-def test_it_knows_the_keys_of_a_fleet_and_no_others() -> None:
+def test_schema_has_exactly_the_keys_of_a_fleet() -> None:
     definitions = schema()["$defs"]
     assert isinstance(definitions, Mapping)
     fleet = definitions["fleet"]["properties"]

@@ -1,4 +1,4 @@
-"""Rehearsals without pytest: in scripts, and in unittest."""
+"""Rehearsals without pytest: in scripts and in unittest."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from forewarn.errors import Conflict, ForewarnError
 from forewarn.testing import Rehearsal, scheduled_events
 
 
-def test_a_script_finds_the_service_in_its_environment_until_the_block_ends(
+def test_environment_points_to_the_service_until_the_block_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FOREWARN_ENDPOINT", "http://127.0.0.1:1")
@@ -29,7 +29,7 @@ def test_a_script_finds_the_service_in_its_environment_until_the_block_ends(
     assert "FOREWARN_MARK_URL" not in os.environ
 
 
-def test_the_environment_is_as_before_also_after_a_failure(
+def test_environment_is_restored_after_a_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("FOREWARN_ENDPOINT", raising=False)
@@ -38,7 +38,7 @@ def test_the_environment_is_as_before_also_after_a_failure(
     assert "FOREWARN_ENDPOINT" not in os.environ
 
 
-def test_a_rehearsal_alone_leaves_the_environment_alone(
+def test_rehearsal_class_leaves_the_environment_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("FOREWARN_ENDPOINT", raising=False)
@@ -47,7 +47,7 @@ def test_a_rehearsal_alone_leaves_the_environment_alone(
         assert repr(rehearsal) == f"<Rehearsal {rehearsal.endpoint}>"
 
 
-def test_a_rehearsal_that_is_not_open_says_so() -> None:
+def test_rehearsal_that_is_not_open_is_refused() -> None:
     rehearsal = Rehearsal()
     assert repr(rehearsal) == "<Rehearsal that is not open>"
     with pytest.raises(Conflict, match="not open"):
@@ -55,16 +55,16 @@ def test_a_rehearsal_that_is_not_open_says_so() -> None:
     with rehearsal, pytest.raises(Conflict, match="opened once"):
         rehearsal.open()
     with pytest.raises(Conflict, match="not open"):
-        _ = rehearsal.control  # would start, and never end
+        _ = rehearsal.control  # would start a control plane that never ends
 
 
-def test_all_who_ask_for_the_control_plane_at_once_get_the_same_one() -> None:
+def test_concurrent_access_to_the_control_plane_starts_one() -> None:
     with Rehearsal() as rehearsal, ThreadPoolExecutor(4) as pool:
-        found = [*pool.map(lambda _: rehearsal.control, range(4))]
-    assert len({*found}) == 1
+        addresses = [*pool.map(lambda _: rehearsal.control, range(4))]
+    assert len({*addresses}) == 1
 
 
-def test_a_fork_may_leave_the_block() -> None:
+def test_forked_process_may_leave_the_block() -> None:
     with Rehearsal() as rehearsal:
         child = os.fork()
         if child == 0:
@@ -90,19 +90,19 @@ def test_a_fork_may_leave_the_block() -> None:
         ({"settings": {"clock": "x60"}}, "clock is not to be set"),
     ],
 )
-def test_arguments_that_cannot_be_are_refused_by_a_sentence(
+def test_invalid_arguments_are_refused_with_a_message(
     arguments: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ForewarnError, match=said):
         Rehearsal(**arguments)
 
 
-def test_vms_may_come_from_anywhere() -> None:
+def test_vms_may_be_any_iterable() -> None:
     names = (f"vm-{number}" for number in range(2))
-    assert [*Rehearsal(vms=names).fleet.vms] == ["vm-0", "vm-1"]  # type: ignore[arg-type]  # as many write it
+    assert [*Rehearsal(vms=names).fleet.vms] == ["vm-0", "vm-1"]  # type: ignore[arg-type]  # a common mistake, accepted
 
 
-def test_unittest_enters_it_as_any_context() -> None:
+def test_unittest_can_enter_it_as_a_context() -> None:
     class Case(unittest.TestCase):
         def setUp(self) -> None:
             self.events = self.enterContext(scheduled_events(vms=["a"]))
@@ -118,11 +118,11 @@ def test_unittest_enters_it_as_any_context() -> None:
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Case).run(result)
     assert (result.testsRun, result.errors) == (2, [])
-    ((_, told),) = result.failures
-    assert "was not approved within 10ms" in told
+    ((_, message),) = result.failures
+    assert "was not approved within 10ms" in message
 
 
-def test_what_the_package_gives_is_what_it_says() -> None:
+def test_package_exports_its_documented_names() -> None:
     assert forewarn.testing.__all__ == ["Event", "Rehearsal", "scheduled_events"]
     for name in forewarn.testing.__all__:
         assert getattr(forewarn.testing, name)

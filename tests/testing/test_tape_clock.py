@@ -1,4 +1,4 @@
-"""The clock of a tape."""
+"""The clock of a replay."""
 
 from datetime import timedelta
 
@@ -13,11 +13,11 @@ def a_clock(speed: float = 1.0) -> TapeClock:
     return TapeClock(reel_of(a_tape(a_showing()), speed=speed, shown=0.0))
 
 
-def test_it_is_the_system_s_until_the_tape_begins() -> None:
+def test_clock_is_the_system_clock_until_the_replay_begins() -> None:
     assert abs(a_clock().now() - SystemClock().now()) < timedelta(seconds=5)
 
 
-def test_a_turn_begins_at_a_whole_second_that_is_not_past() -> None:
+def test_turn_begins_at_a_whole_second_not_in_the_past() -> None:
     clock = a_clock(speed=1000.0)
     before = clock.now()
     first = clock.begin()
@@ -26,11 +26,11 @@ def test_a_turn_begins_at_a_whole_second_that_is_not_past() -> None:
     assert clock.begin() >= first
 
 
-def test_it_says_how_fast_it_runs() -> None:
+def test_clock_reports_its_rate() -> None:
     assert (a_clock(60.0).name, a_clock(60.0).rate) == ("x60", 60.0)
 
 
-def test_time_has_an_end() -> None:
+def test_clock_stops_at_the_maximum_time() -> None:
     clock = a_clock(speed=1e18)
     clock.begin()
     assert clock.now() == END

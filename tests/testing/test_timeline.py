@@ -1,4 +1,4 @@
-"""What happened in a rehearsal fits a terminal, and stands in order."""
+"""Timeline of a rehearsal: in order and fitting a terminal."""
 
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ GET = "/metadata/scheduledevents"
 
 
 def a_poll(at: float, vm: str | None = "web-0", **changed: object) -> Asked:
-    given = {
+    fields = {
         "at": at,
         "vm": vm,
         "method": "GET",
@@ -28,12 +28,12 @@ def a_poll(at: float, vm: str | None = "web-0", **changed: object) -> Asked:
         "status": 200,
         **changed,
     }
-    return Asked(**given)  # type: ignore[arg-type]  # some are changed by name
+    return Asked(**fields)  # type: ignore[arg-type]  # overridden by keyword
 
 
 def an_announcement() -> f.Announced:
-    made = a_maintenance("m0", events=[an_event(ID, resources=("web-0",))])
-    return f.Announced(at=NOON, by="rehearsal", maintenance="m0", announced=made)
+    maintenance = a_maintenance("m0", events=[an_event(ID, resources=("web-0",))])
+    return f.Announced(at=NOON, by="rehearsal", maintenance="m0", announced=maintenance)
 
 
 def an_approval(by: str = "web-0") -> f.Approved:
@@ -49,14 +49,14 @@ def told(
     unanswered: tuple[tuple[str | None, float], ...] = (),
     now: timedelta = timedelta(),
 ) -> list[str]:
-    """Tell the facts with the time of their commits; all ends at 10.0."""
+    """Render facts with the times of their commits; the rehearsal ends at 10.0."""
     entries = [
         (at, f.Entry(position=position, fact=fact))
         for position, (at, fact) in enumerate(facts, 1)
     ]
     course = Course(
         entries=entries,
-        requests=[(NOON, each) for each in requests],
+        requests=[(NOON, request) for request in requests],
         marks=marks,
         unanswered=unanswered,
         at=10.0,
@@ -67,7 +67,7 @@ def told(
     return [line.strip() for line in lines]
 
 
-def test_a_life_is_told_in_order_by_the_services_clock() -> None:
+def test_maintenance_is_shown_in_order_by_the_clock_of_the_service() -> None:
     done = Mark(name="hook done", at=3.0)
     assert told(
         (1.0, an_announcement()),
@@ -88,7 +88,7 @@ def test_a_life_is_told_in_order_by_the_services_clock() -> None:
     ]
 
 
-def test_polls_that_nothing_came_between_are_one_line() -> None:
+def test_consecutive_polls_are_one_line() -> None:
     polls = [a_poll(2 + 0.1 * number) for number in range(37)]
     others = [a_poll(2 + 0.1 * number, "web-1") for number in range(20)]
     lines = told((1.0, an_announcement()), requests=(*polls, *others))
@@ -98,12 +98,12 @@ def test_polls_that_nothing_came_between_are_one_line() -> None:
     ]
 
 
-def test_a_sight_stands_behind_the_request_that_showed_it() -> None:
+def test_sighting_follows_the_request_that_showed_it() -> None:
     sight = f.Sight(event=ID, vm="web-0", at=NOON)
     lines = told(
         (1.0, an_announcement()),
         (4.0, an_approval()),
-        (9.0, f.Seen(at=NOON, sights=(sight,))),  # written down last
+        (9.0, f.Seen(at=NOON, sights=(sight,))),  # committed last
         requests=(a_poll(0.5), a_poll(2.0), a_poll(3.0)),
     )
     assert [line.partition("  ")[2] for line in lines] == [
@@ -147,11 +147,11 @@ def test_a_sight_stands_behind_the_request_that_showed_it() -> None:
     ],
     ids=["header", "version", "fault", "stranger", "instance", "refused"],
 )
-def test_what_is_odd_about_a_request_is_told(asked: Asked, line: str) -> None:
+def test_unusual_parts_of_a_request_are_shown(asked: Asked, line: str) -> None:
     assert told((1.0, an_announcement()), requests=(asked,))[1] == f"+0:00  {line}"
 
 
-def test_an_approval_is_told_once_though_it_was_a_request_too() -> None:
+def test_approval_and_its_request_are_one_line() -> None:
     post = a_poll(3.9, method="POST", events=(ID.lower(),))
     lines = told((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
     assert lines[1:-1] == ["+0:00  web-0 approved Reboot 5F3A2B1C"]
@@ -167,17 +167,17 @@ def test_an_approval_is_told_once_though_it_was_a_request_too() -> None:
         a_poll(5.0, method="POST", events=(ID,), status=503, fault="503"),
     ],
 )
-def test_a_request_of_which_the_journal_tells_not_all_is_told(post: Asked) -> None:
+def test_request_not_fully_covered_by_the_journal_is_shown(post: Asked) -> None:
     lines = told((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
     assert "web-0 wanted to approve 5F3A2B1C" in lines[2]
 
 
-def test_it_says_so_if_nobody_has_asked() -> None:
+def test_timeline_without_polls_suggests_the_variable() -> None:
     lines = told((1.0, an_announcement()), requests=())
     assert lines[1] == "nobody has asked: does the program ask at $FOREWARN_ENDPOINT?"
 
 
-def test_whoever_is_held_has_asked() -> None:
+def test_pending_long_poll_is_shown() -> None:
     held = (("web-0", 7.5),)
     lines = told((1.0, an_announcement()), requests=(), unanswered=held)
     assert lines[1] == "web-0 asked 2.5 s ago, and is not answered yet"
@@ -202,11 +202,11 @@ def test_whoever_is_held_has_asked() -> None:
     ],
     ids=["canceled", "stuck", "outage"],
 )
-def test_what_became_of_it_is_told_in_a_few_words(fact: f.Fact, line: str) -> None:
+def test_outcome_is_shown_briefly(fact: f.Fact, line: str) -> None:
     assert told((1.0, an_announcement()), (2.0, fact))[-2] == f"+0:00  {line}"
 
 
-def test_a_long_story_keeps_its_beginning_and_its_end() -> None:
+def test_long_timeline_keeps_its_beginning_and_its_end() -> None:
     marks = [(NOON, Mark(name=f"step {n}", at=2.0 + n / 100)) for n in range(100)]
     lines = told((1.0, an_announcement()), marks=(*marks,))
     assert len(lines) == 24
@@ -228,11 +228,11 @@ def test_no_line_is_longer_than_a_terminal() -> None:
     ("seconds", "written"),
     [(0, "+0:00"), (905, "+15:05"), (3_600, "+1:00:00"), (180_000, "+2d 2:00:00")],
 )
-def test_an_offset_is_as_short_as_it_can_be(seconds: int, written: str) -> None:
+def test_offset_is_as_short_as_possible(seconds: int, written: str) -> None:
     assert offset(timedelta(seconds=seconds)) == written
 
 
-def test_whatever_a_mark_is_it_stays_on_its_line() -> None:
+def test_mark_stays_on_one_line() -> None:
     mark = Mark(name="two\nlines, \x1b[31mred", at=2.0)
     lines = told((1.0, an_announcement()), marks=((NOON, mark),))
     assert "+0:00  mark: two lines,  [31mred" in lines

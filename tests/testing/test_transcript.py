@@ -1,4 +1,4 @@
-"""A transcript tells what happened, and nothing of when the program looked."""
+"""Transcript of a rehearsal: what happened, independent of when the program polled."""
 
 from datetime import UTC, datetime
 
@@ -11,11 +11,11 @@ SIGHT = Sight(event="e0", vm="web-0", at=NOON)
 LOOKED = Seen(at=NOON, sights=(SIGHT,))
 
 
-def test_when_the_program_looked_makes_no_difference() -> None:
+def test_time_of_polls_makes_no_difference() -> None:
     assert told(ONE, LOOKED, TWO) == told(ONE, TWO, LOOKED)
 
 
-def test_the_order_of_what_happened_does() -> None:
+def test_order_of_facts_makes_a_difference() -> None:
     assert told(ONE, TWO) != told(TWO, ONE)
 
 

@@ -1,4 +1,4 @@
-"""The tutorial does what it says: its blocks are run as they stand on the page."""
+"""The tutorial: its code blocks run as shown."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from forewarn.testing import Event, Rehearsal
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial" / "survive-a-reboot.md").read_text()
 
-#: Blocks that begin with the name of their file.
+#: Code blocks that begin with the name of their file.
 FILES = {
     name: f"# {name}\n{text}"
     for name, text in re.findall(
@@ -27,7 +27,7 @@ WRONG = "            approve(event)\n            drain()\n"
 def project(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> pytest.Pytester:
-    """The files of the page, and no plugin but this one and xdist."""
+    """Write the files of the page; load only this plugin and xdist."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
     for name, text in FILES.items():
@@ -35,7 +35,7 @@ def project(
     return pytester
 
 
-def test_the_page_has_a_program_and_ten_lines_of_test() -> None:
+def test_page_has_a_program_and_a_test_of_at_most_ten_lines() -> None:
     assert sorted(FILES) == [
         "handler.py",
         "handler.sh",
@@ -47,25 +47,25 @@ def test_the_page_has_a_program_and_ten_lines_of_test() -> None:
     assert len([line for line in lines if line and not line.startswith("#")]) <= 10
 
 
-def test_all_that_it_calls_is_there() -> None:
+def test_methods_used_on_the_page_exist() -> None:
     for name in re.findall(r"scheduled_events\.(\w+)\(", PAGE):
         assert hasattr(Rehearsal, name) or name == "scheduled_events"
     for name in re.findall(r"\bevent\.(\w+)\(", PAGE):
         assert hasattr(Event, name)
 
 
-def test_the_tutorial_runs_alone(project: pytest.Pytester) -> None:
+def test_tutorial_runs_sequentially(project: pytest.Pytester) -> None:
     result = project.runpytest_inprocess(*PLUGINS, "-q")
     result.assert_outcomes(passed=5)
 
 
-def test_the_tutorial_runs_four_at_a_time(project: pytest.Pytester) -> None:
+def test_tutorial_runs_in_four_workers(project: pytest.Pytester) -> None:
     result = project.runpytest_subprocess(*PLUGINS, "-n", "4")
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["*4 workers*"])
 
 
-def test_the_failure_that_it_shows_is_the_one_that_is_seen(
+def test_failure_shown_on_the_page_is_real(
     project: pytest.Pytester,
 ) -> None:
     handler = project.path / "handler.py"
@@ -81,6 +81,6 @@ def test_the_failure_that_it_shows_is_the_one_that_is_seen(
 
 
 def _plain(line: str) -> str:
-    """Leave out what is different each time: ids, how often, and how long ago."""
+    """Remove what varies: ids, numbers of requests, and times."""
     line = re.sub(r"Reboot [0-9A-F]{8}", "Reboot ID", line)
     return re.sub(r"asked.* ago", "asked", line).rstrip()

@@ -1,4 +1,4 @@
-"""What a rehearsal takes down, and when."""
+"""Recording of marks, requests and commits during a rehearsal."""
 
 from itertools import count
 from threading import Event, Thread
@@ -7,7 +7,7 @@ from forewarn.server.requests import Request
 from forewarn.testing.watching import MARKS, Watching
 
 
-def test_a_fact_that_is_read_before_it_is_told_was_committed_just_now() -> None:
+def test_fact_read_before_its_notification_was_committed_now() -> None:
     watching = Watching(monotonic=count(1.0).__next__)
     watching.mark("drained")
     read_at = watching.committed_at(5)
@@ -16,7 +16,7 @@ def test_a_fact_that_is_read_before_it_is_told_was_committed_just_now() -> None:
     assert watching.committed_at(5) == read_at
 
 
-def test_a_wait_may_be_longer_than_threads_can_wait() -> None:
+def test_wait_may_exceed_the_limit_of_threads() -> None:
     watching, looks, end = Watching(), count(), Event()
 
     def ring() -> None:
@@ -36,22 +36,22 @@ def a_request(method: str, path: str = MARKS) -> Request:
     return Request(method=method, path=path, query=())
 
 
-def test_a_mark_is_posted_and_nothing_else() -> None:
+def test_only_a_posted_mark_is_accepted() -> None:
     watching = Watching()
     got = watching.take(a_request("GET"), b"")
     empty = watching.take(a_request("POST"), b" ")
     taken = watching.take(a_request("POST", f"{MARKS}/"), b"drained\n")
     other = watching.take(a_request("POST", "/metadata/scheduledevents"), b"drained")
-    assert [each and each.status for each in (got, empty, taken, other)] == [
+    assert [item and item.status for item in (got, empty, taken, other)] == [
         405,
         400,
         200,
         None,
     ]
-    assert [each.name for each in watching.marks] == ["drained"]
+    assert [item.name for item in watching.marks] == ["drained"]
 
 
-def test_whose_questions_came_is_told_apart() -> None:
+def test_requests_are_kept_per_vm() -> None:
     watching = Watching()
     watching.came("web-0", 1.0)
     watching.came("web-1", 2.0)

@@ -1,5 +1,5 @@
-// A poller as samples for Node have it: GET with the last tag, POST that must be 200.
-// Tells each new status in a line; ends when what it approved is gone.
+// A poller like common samples for Node: GET with the last tag, POST that must return 200.
+// Prints each new status on a line; exits when the event it approved is gone.
 "use strict";
 const ask = require("./ways.js")[process.argv[2]]();
 const url = process.argv[3];

@@ -1,4 +1,4 @@
-// The ways in which programs for Node send a request.
+// The HTTP clients of Node.
 // Each is ask(method, url, headers, body) -> {status, etag, text}.
 "use strict";
 const http = require("node:http");
@@ -19,7 +19,7 @@ function byHttp(options) {
     });
 }
 
-// An agent that keeps connections takes this one back unless the answer says "close".
+// A keep-alive agent reuses this connection unless the response says "close".
 function closing(ask) {
   return (method, url, headers, body) =>
     ask(method, url, { ...headers, Connection: "close" }, body);

@@ -1,4 +1,4 @@
-# bash alone: one connection for each request, kept open by the server, closed by us.
+# Plain bash: one connection per request, kept open by the server and closed here.
 get() {
     connect "$1"
     send GET "$where"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A poller as administrators write it: tell each new status; approve what is scheduled;
-# end when it is gone. $1: the endpoint. $2: a file with `get URL` and `post URL BODY`.
+# A typical poller: prints each new status, approves scheduled events, and exits when
+# the event is gone. $1: the endpoint. $2: a file with `get URL` and `post URL BODY`.
 set -euo pipefail
 . "$2"
 

@@ -1,4 +1,4 @@
-"""Approves in a form of its own."""
+"""A client that approves in an invalid format."""
 
 from tests.testing.bad_clients.asking import Entry, approve, watch
 

@@ -1,4 +1,4 @@
-"""Approves all that it sees, at once and again and again."""
+"""A client that approves every event it sees, immediately and repeatedly."""
 
 from tests.testing.bad_clients.asking import Entry, approve, watch
 

@@ -1,4 +1,4 @@
-"""What the bad clients share, and do right: they ask, they approve, they wait."""
+"""Correct behavior shared by the bad clients: polling, approving and waiting."""
 
 import json
 import os
@@ -23,13 +23,13 @@ ENDPOINT = os.environ["FOREWARN_ENDPOINT"]
 EVENTS = f"{ENDPOINT}/metadata/scheduledevents?api-version=2020-07-01"
 OPEN = build_opener(ProxyHandler({})).open
 HEADERS = {"Metadata": "true"}
-PAUSE = 0.21  # seconds: less than five times a second
+PAUSE = 0.21  # seconds: fewer than five requests a second
 
-BAD = (OSError, ValueError)  # no answer, or one that cannot be read
+BAD = (OSError, ValueError)  # no response, or one that cannot be parsed
 
 
 def ask(url: str = EVENTS, headers: Mapping[str, str] = HEADERS) -> list[Entry]:
-    """Read the events of the document; none if there is no body."""
+    """Read the events of the document; an empty body has none."""
     with OPEN(Request(url, headers=dict(headers)), timeout=5) as answer:
         text = answer.read()
     events: list[Entry] = json.loads(text)["Events"] if text else []
@@ -52,7 +52,7 @@ def watch(
     read: Callable[[], list[Entry]] = ask,
     outlives: tuple[type[Exception], ...] = BAD,
 ) -> None:
-    """Read for ever, and `act` on what is read."""
+    """Poll forever and call `act` with the events of each poll."""
     while True:
         try:
             events = read()

@@ -1,4 +1,4 @@
-"""Knows five types of events, and no others."""
+"""A client that knows five event types and crashes on any other."""
 
 from tests.testing.bad_clients.asking import Entry, watch
 

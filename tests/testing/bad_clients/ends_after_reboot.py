@@ -1,4 +1,4 @@
-"""Leaves when its VM is to be rebooted."""
+"""A client that exits when its VM is to be rebooted."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Is sure that incarnations only grow."""
+"""A client that assumes incarnations never decrease."""
 
 import json
 from urllib.request import Request

@@ -1,4 +1,4 @@
-"""Cannot read a blank NotBefore."""
+"""A client that cannot parse an empty NotBefore."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Asks once, as if somebody would start it again."""
+"""A client that polls once, as if something would start it again."""
 
 from tests.testing.bad_clients.asking import ask
 

@@ -1,4 +1,4 @@
-"""Outlives no error."""
+"""A client that survives no error."""
 
 from tests.testing.bad_clients.asking import watch
 

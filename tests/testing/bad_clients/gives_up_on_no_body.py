@@ -1,4 +1,4 @@
-"""Outlives errors of the network and of HTTP, but not an empty body."""
+"""A client that survives network and HTTP errors, but not an empty body."""
 
 import json
 from urllib.request import Request

@@ -1,4 +1,4 @@
-"""Gets ready, and approves what names its VM, once: nothing of it hurts."""
+"""A good client: it prepares, then approves each event of its own VM once."""
 
 import time
 
@@ -11,7 +11,7 @@ def act(events: list[Entry]) -> None:
     for event in events:
         is_mine = event["Resources"] == ["vm-0"]
         if is_mine and event["EventId"] not in APPROVED:
-            time.sleep(0.1)  # to get ready
+            time.sleep(0.1)  # preparation
             APPROVED.add(event["EventId"])
             approve(event["EventId"])
 

@@ -1,4 +1,4 @@
-"""Asks again at once when it is refused."""
+"""A client that retries immediately when it is refused."""
 
 from urllib.error import HTTPError
 

@@ -1,4 +1,4 @@
-"""Leaves /metadata out of the path."""
+"""A client that omits /metadata from the path."""
 
 from functools import partial
 

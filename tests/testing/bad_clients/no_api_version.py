@@ -1,4 +1,4 @@
-"""Asks with a version that only /metadata/instance has."""
+"""A client that uses an api-version that only /metadata/instance supports."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Sends no header."""
+"""A client that sends no Metadata header."""
 
 from functools import partial
 

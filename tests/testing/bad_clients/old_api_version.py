@@ -1,4 +1,4 @@
-"""Asks with a version that knows neither Preempt nor Terminate."""
+"""A client that uses an api-version without Preempt and Terminate."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Looks after one maintenance, and no other."""
+"""A client that handles one maintenance and no further one."""
 
 from threading import Event
 

@@ -1,4 +1,4 @@
-"""Takes a start for the end of everything."""
+"""A client that stops polling once an event has started."""
 
 from threading import Event
 

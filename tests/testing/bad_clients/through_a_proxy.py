@@ -1,4 +1,4 @@
-"""Asks as a proxy does."""
+"""A client that sends requests as a proxy would."""
 
 from functools import partial
 

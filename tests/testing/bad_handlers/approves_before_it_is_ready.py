@@ -1,4 +1,4 @@
-"""Approves at once, and gets ready afterwards."""
+"""A handler that approves immediately and prepares afterwards."""
 
 import os
 import urllib.request

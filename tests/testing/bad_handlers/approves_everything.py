@@ -1,4 +1,4 @@
-"""Approves whatever it sees, also what is its neighbours'."""
+"""A handler that approves every event, including those of its neighbors."""
 
 from tests.testing.bad_handlers.asking import approve, documents
 

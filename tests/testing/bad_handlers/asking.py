@@ -1,4 +1,4 @@
-"""What every handler here shares: how it asks, and how it approves."""
+"""Polling and approving, shared by all handlers here."""
 
 import json
 import os
@@ -13,11 +13,11 @@ EVENTS = os.environ["FOREWARN_ENDPOINT"] + (
 )
 OWN = os.environ["FOREWARN_ENDPOINT"].rpartition("/")[2]
 
-_EVERY = 0.1  # seconds; it is a test
+_EVERY = 0.1  # seconds; short because this is a test
 
 
 class Event(TypedDict):
-    """An event, as it is written."""
+    """An event as the service sends it."""
 
     EventId: str
     EventType: str
@@ -27,14 +27,14 @@ class Event(TypedDict):
 
 
 class Document(TypedDict):
-    """A document, as it is written."""
+    """A document as the service sends it."""
 
     DocumentIncarnation: int
     Events: Sequence[Event]
 
 
 def document() -> Document:
-    """Ask for the document."""
+    """Read the document."""
     request = urllib.request.Request(EVENTS, headers={"Metadata": "true"})
     with urllib.request.urlopen(request, timeout=5) as answer:
         found: Document = json.load(answer)
@@ -42,7 +42,7 @@ def document() -> Document:
 
 
 def documents(every: float = _EVERY) -> Iterator[Document]:
-    """Ask for ever; one who cannot be asked has no news."""
+    """Poll forever, skipping polls that fail."""
     while True:
         with suppress(OSError):
             yield document()
@@ -50,7 +50,7 @@ def documents(every: float = _EVERY) -> Iterator[Document]:
 
 
 def approve(event: Event) -> None:
-    """Let it start."""
+    """Approve `event`."""
     body = json.dumps({"StartRequests": [{"EventId": event["EventId"]}]}).encode()
     headers = {"Metadata": "true"}
     request = urllib.request.Request(EVENTS, data=body, headers=headers)
@@ -58,5 +58,5 @@ def approve(event: Event) -> None:
 
 
 def is_open(event: Event) -> bool:
-    """Whether it lists this VM, and can be approved."""
+    """Return whether `event` lists this VM and can be approved."""
     return event["EventStatus"] == "Scheduled" and OWN in event["Resources"]

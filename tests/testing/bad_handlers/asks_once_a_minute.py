@@ -1,4 +1,4 @@
-"""Asks too rarely for a notice of 30 seconds."""
+"""A handler that polls too rarely for a notice of 30 seconds."""
 
 from tests.testing.bad_handlers.asking import approve, documents, is_open
 

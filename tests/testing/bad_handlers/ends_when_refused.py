@@ -1,4 +1,4 @@
-"""Ends when nobody answers."""
+"""A handler that exits when the service does not respond."""
 
 import time
 

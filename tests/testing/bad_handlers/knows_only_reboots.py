@@ -1,4 +1,4 @@
-"""Was written when there were reboots alone."""
+"""A handler that knows only the Reboot type."""
 
 from tests.testing.bad_handlers.asking import approve, documents, is_open
 

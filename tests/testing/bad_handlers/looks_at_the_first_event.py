@@ -1,4 +1,4 @@
-"""Looks at the first event of a document alone."""
+"""A handler that looks only at the first event of a document."""
 
 from tests.testing.bad_handlers.asking import approve, documents, is_open
 

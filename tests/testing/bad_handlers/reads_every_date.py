@@ -1,4 +1,4 @@
-"""Reads NotBefore, which is empty once an event has started."""
+"""A handler that parses NotBefore, which is empty once an event has started."""
 
 from email.utils import parsedate_to_datetime
 

@@ -1,4 +1,4 @@
-"""Knows events by what they look like, not by their ids."""
+"""A handler that identifies events by type and resources instead of by id."""
 
 from tests.testing.bad_handlers.asking import approve, documents, is_open
 

@@ -1,4 +1,4 @@
-"""Takes its approval for the end of the matter."""
+"""A handler that stops polling after its approval."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Believes that the counter of documents only grows."""
+"""A handler that assumes the document incarnation only grows."""
 
 from tests.testing.bad_handlers.asking import approve, documents, is_open
 

@@ -1,4 +1,4 @@
-"""Believes that whatever was announced will start."""
+"""A handler that assumes every announced event will start."""
 
 from tests.testing.bad_handlers.asking import approve, document, documents, is_open
 
