@@ -25,7 +25,7 @@ _HOUR = 3_600.0  # seconds
 _IMPORTS = 10
 _IMPORTED = {
     "importing the client": "from forewarn.client.client import Client",
-    "importing the agent": "import forewarn.agent.starting",
+    "importing the agent": "import forewarn.agent.main",
 }
 
 #: How the agent asks, and what its file says.

@@ -1,8 +1,8 @@
 """How the metadata plane reads any number of streams: as its oracles do, or not.
 
 Run by `scripts/bench bytes --cases 1000000 --seed 1`. A case is a stream of bytes that
-its number gives; it is judged as in tests/server/test_any_bytes.py. Whatever differs is
-shown with its number and the shortest stream that still differs.
+its number gives; it is judged as in tests/server/metadata/test_any_bytes.py. Whatever
+differs is shown with its number and the shortest stream that still differs.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.server.bad_streams import bad_stream, large
-from tests.server.good_streams import good_requests
-from tests.server.judge import Judgement, judge, judge_good, shortest
+from tests.server.support.invalid_streams import bad_stream, large
+from tests.server.support.stream_judge import Judgement, judge, judge_good, shortest
+from tests.server.support.valid_streams import good_requests
 
 _BATCH = 500
 _PATIENCE = 20  # seconds for one case; it takes milliseconds

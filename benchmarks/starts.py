@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
-from forewarn.compose import System
-from forewarn.config import Config, Sources, load
+from forewarn.config.load import Config, SettingSources, load
+from forewarn.service.service import Service
 
 _DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
 _EVENTS = "/vm/web-1/metadata/scheduledevents?api-version=2020-07-01"
@@ -77,10 +77,10 @@ def _config(folder: Path, number: int) -> Config:
         "fleet": str(_DEMO),
     }
     environment = {"FOREWARN_STATE_DIR": str(folder)}
-    return load(Sources(flags=flags, environment=environment))
+    return load(SettingSources(flags=flags, environment=environment))
 
 
-def _ask(system: System) -> None:
+def _ask(system: Service) -> None:
     """Announce, and see the event on the metadata plane."""
     order = {"type": "Reboot", "vms": ["web-0"]}
     made = _answer(system.control, "POST", "/v1/maintenances", json.dumps(order))
@@ -102,7 +102,7 @@ def _start_and_stop(folder: Path, numbers: range) -> None:
     for number in numbers:
         if number % _ASKED == 0:  # a new store, lest the benchmark measure its growth
             (folder / "forewarn.db").unlink(missing_ok=True)
-        with System(_config(folder, number), _TOKEN) as system:
+        with Service(_config(folder, number), _TOKEN) as system:
             if number % _ASKED in (0, 1):  # one in memory, one in a file
                 _ask(system)
 

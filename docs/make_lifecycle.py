@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from forewarn.core.lifecycle import TRANSITIONS
-from forewarn.core.maintenance import Phase
+from forewarn.core.lifecycle.model import Phase
+from forewarn.core.lifecycle.transitions import TRANSITIONS
 
 FILE = Path(__file__).parent / "explanation" / "lifecycle.svg"
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from forewarn.agent.measures import MEASURES, PREFIX
-from forewarn.cli import COMMANDS
+from forewarn.agent.telemetry.metrics import AGENT_METRICS, PREFIX
+from forewarn.cli.main import COMMANDS
+from forewarn.config.settings import SETTINGS, Setting
 from forewarn.server.control.app import make_app
-from forewarn.server.control.asked import Parts
-from forewarn.server.control.journal import Streams
-from forewarn.server.control.metrics import METRICS
-from forewarn.settings import SETTINGS, Setting
+from forewarn.server.control.context import Services
+from forewarn.server.control.routes.journal import JournalStreams
+from forewarn.server.metrics.endpoint import METRICS
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -102,7 +102,7 @@ def _said(*words: str) -> str:
 
 
 def _api() -> Iterator[str]:
-    spec = make_app(cast(Parts, None), Streams()).openapi()
+    spec = make_app(cast(Services, None), JournalStreams()).openapi()
     yield "# Control API"
     yield ""
     yield "Made by `scripts/reference`; do not edit."
@@ -166,7 +166,7 @@ def _agent_metrics() -> Iterator[str]:
     yield ""
     yield "| metric | type | labels | what it tells |"
     yield "|---|---|---|---|"
-    for each in MEASURES:
+    for each in AGENT_METRICS:
         labels = ", ".join(f"`{label}`" for label in each.labels)
         yield f"| `{PREFIX}{each.name}` | {each.kind} | {labels} | {each.help} |"
     yield ""

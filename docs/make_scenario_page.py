@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from forewarn.testing import demands, reading, steps
-from forewarn.testing.keys import Form, Key
-from forewarn.testing.schema import schema
+from forewarn.testing.scenario import expectations, parser
+from forewarn.testing.scenario.schema import schema
+from forewarn.testing.scenario.values import StepForm, StepKey
 
 FOLDER = Path(__file__).parent / "reference"
 _MANY = 2  # keys, above which a table reads better than a list
@@ -79,22 +79,22 @@ def _scenario_file() -> Iterator[str]:
     yield _SCENARIO
     yield "## At the top"
     yield ""
-    yield from _keys(reading.TOP)
+    yield from _keys(parser.TOP)
     yield "## `[throughout]`"
     yield ""
     yield "Expected all the time, and judged at the end."
     yield ""
-    yield from _keys(demands.THROUGHOUT)
+    yield from _keys(expectations.THROUGHOUT)
     yield "## `[[steps]]`"
     yield ""
     yield "Each has exactly one of these verbs, and keys that go with it."
     yield ""
-    for forms in steps.forms(0.0).values():
+    for forms in parser.step_forms(0.0).values():
         for form in forms:
             yield from _step(form)
 
 
-def _step(form: Form) -> Iterator[str]:
+def _step(form: StepForm) -> Iterator[str]:
     value = form.verb.kind.shown
     yield f"### `{form.verb.name}` = {value}"
     yield ""
@@ -107,7 +107,7 @@ def _step(form: Form) -> Iterator[str]:
     yield from _others(form.all_keys[1:])
 
 
-def _others(keys: Sequence[Key[object]]) -> Iterator[str]:
+def _others(keys: Sequence[StepKey[object]]) -> Iterator[str]:
     if len(keys) > _MANY:
         yield from _keys(keys)
         return
@@ -118,7 +118,7 @@ def _others(keys: Sequence[Key[object]]) -> Iterator[str]:
         yield ""
 
 
-def _keys(keys: Sequence[Key[object]]) -> Iterator[str]:
+def _keys(keys: Sequence[StepKey[object]]) -> Iterator[str]:
     yield "| key | what is written there | meaning |"
     yield "|---|---|---|"
     for key in keys:

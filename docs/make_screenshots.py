@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.browser.chromium import MISSING, a_chromium, executable
 from tests.browser.lively import a_lively_service
 from tests.browser.visitor import SCHEMES, Rooms, Visitor, a_visitor, go
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 FOLDER = Path(__file__).parent / "portal"
 
@@ -48,7 +48,9 @@ def main() -> None:
         sys.exit("\n".join(visitor.watch.complaints))
 
 
-def take(visitor: Visitor, service: Service, into: Path, width: int) -> Iterator[Path]:
+def take(
+    visitor: Visitor, service: RunningService, into: Path, width: int
+) -> Iterator[Path]:
     """Take a picture of each page by day and by night."""
     for scheme in SCHEMES:
         page = visitor.opens(service, _FIRST, width=width, scheme=scheme, zone="UTC")

@@ -4,26 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.config import Config, Sources, load
+from forewarn.config.load import Config, SettingSources, load
+from forewarn.config.settings import SETTINGS, Address
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm
-from forewarn.settings import SETTINGS
-from forewarn.values import Address
 
 HOME = {"HOME": "/home/ops"}
 
 
 def from_flags(**flags: object) -> Config:
-    return load(Sources(flags=flags, environment=HOME))
+    return load(SettingSources(flags=flags, environment=HOME))
 
 
 def from_environment(**variables: str) -> Config:
-    return load(Sources(environment={**HOME, **variables}))
+    return load(SettingSources(environment={**HOME, **variables}))
 
 
 def from_file(file: dict[str, object]) -> Config:
-    return load(Sources(environment=HOME, file=file, file_name="forewarn.toml"))
+    return load(SettingSources(environment=HOME, file=file, file_name="forewarn.toml"))
 
 
 # --- defaults ----------------------------------------------------------------
@@ -65,7 +64,7 @@ def test_the_state_directory_is_found(
 
 
 def test_flags_win_over_the_environment_and_the_environment_over_the_file() -> None:
-    sources = Sources(
+    sources = SettingSources(
         flags={"clock": "manual"},
         environment={**HOME, "FOREWARN_CLOCK": "x60", "FOREWARN_DRIVER": "operator"},
         file={

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from forewarn.cli import main
+from forewarn.cli.main import main
 from forewarn.client import Change, Client, Instance, Reading
-from forewarn.core.lifecycle import TRANSITIONS
-from forewarn.core.maintenance import Phase
+from forewarn.core.lifecycle.model import Phase
+from forewarn.core.lifecycle.transitions import TRANSITIONS
 from forewarn.protocol.instance import COMPUTE, Shape
 from forewarn.protocol.types import Document, ScheduledEvent
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.server.scrape import scrape
-from tests.server.service import a_service
+from tests.server.support.scrapes import scrape
+from tests.server.support.service import a_service
 
 FOLDER = Path(__file__).parents[1] / "examples" / "monitoring"
 DASHBOARD: Any = json.loads((FOLDER / "grafana-dashboard.json").read_text())

@@ -2,12 +2,12 @@
 
 import sys
 
-from forewarn import cli
+from forewarn.cli.main import main as run
 
 
 def main() -> None:
     """Run the command line and exit with its exit code."""
-    sys.exit(cli.main())
+    sys.exit(run())
 
 
 if __name__ == "__main__":

@@ -135,5 +135,5 @@ class Misunderstood(ForewarnError):
     """The response is not what this version of forewarn expects."""
 
 
-class Closed(ForewarnError):
+class ClientClosed(ForewarnError):
     """The client was closed by its owner."""

@@ -7,11 +7,11 @@ from datetime import datetime
 from threading import Event as Bell
 from typing import Protocol
 
-from forewarn.core.facts import Entry, Fact, Sight
 from forewarn.core.fleet import VM, Fleet, Group, Host
-from forewarn.core.maintenance import Cause, Maintenance, Phase, Slice
+from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
+from forewarn.core.lifecycle.settlement import Step
 from forewarn.core.outages import Outage
-from forewarn.core.settling import Step
 from forewarn.core.tokens import Token
 from forewarn.protocol.types import EventSource, EventType
 
@@ -46,7 +46,7 @@ class Snapshot(Protocol):
         limit: int,
         kinds: Collection[type[Fact]] = (),
         maintenances: Collection[str] = (),
-    ) -> Sequence[Entry]:
+    ) -> Sequence[JournalEntry]:
         """Return journal entries after `after`, up to and including `until`.
 
         Filter by `kinds` or by `maintenances`; if both are given, `maintenances`
@@ -106,7 +106,7 @@ class Snapshot(Protocol):
     def seen(self, *events: str) -> Sequence[Sight]:
         """Return which VMs were shown these events and when, in order of time."""
 
-    def facts_of(self, maintenance: str) -> Sequence[Entry]:
+    def facts_of(self, maintenance: str) -> Sequence[JournalEntry]:
         """Return the journal entries of one maintenance."""
 
     def outages(self, after: datetime) -> Sequence[Outage]:
@@ -163,7 +163,7 @@ class Store(Protocol):
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Begin a read-only view of one moment."""
 
-    def facts(self, after: int, limit: int) -> Sequence[Entry]:
+    def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
         """Return journal entries after position `after`."""
 
     def close(self) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.hook_builders import Word
-from tests.agent.loop import Stage, Staging
+from tests.agent.support.agent_loop import Stage, Staging
+from tests.agent.support.hook_builders import Word
 
 
 @pytest.fixture

@@ -4,23 +4,23 @@ import logging
 from pathlib import Path
 
 import pytest
-from tests.agent.lives import NOON, an_event, counting
+from tests.agent.support.events import NOON, an_event, counting
 
 from forewarn.agent.agent import Agent
-from forewarn.agent.audit import Audit
-from forewarn.agent.clock import ServiceClock
-from forewarn.agent.eyes import Named, Saw
-from forewarn.agent.hands import Hands
-from forewarn.agent.impact import Alive, Pulse
-from forewarn.agent.keeping import Keeping
-from forewarn.agent.lives import UNTOUCHED
-from forewarn.agent.logs import Conditions
-from forewarn.agent.memory import Memory
-from forewarn.agent.metrics import Metrics
-from forewarn.agent.myself import Myself
-from forewarn.agent.plan import Approve, Plan, Rule
-from forewarn.agent.recording import Recording
-from forewarn.client.reading import Reading
+from forewarn.agent.audit.log import AuditLog
+from forewarn.agent.config.plan import ApprovalPolicy, Plan, Rule
+from forewarn.agent.events.state import UNTOUCHED
+from forewarn.agent.hooks.executor import Executor
+from forewarn.agent.identity import LocalVm
+from forewarn.agent.poller import DocumentRead, NameLearned
+from forewarn.agent.storage.memory import StateMemory
+from forewarn.agent.storage.store import StateStore
+from forewarn.agent.telemetry.impact import AliveFile, FreezeDetector
+from forewarn.agent.telemetry.logs import Conditions
+from forewarn.agent.telemetry.metrics import AgentMetrics
+from forewarn.agent.telemetry.recorder import AgentRecorder
+from forewarn.client.responses import Reading
+from forewarn.client.service_clock import ServiceClock
 from forewarn.protocol.types import Document
 
 
@@ -33,34 +33,34 @@ class Willing:
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    rule = Rule(name="all", approve=Approve.NEVER)
+    rule = Rule(name="all", approve=ApprovalPolicy.NEVER)
     return Plan(state=tmp_path, rules=(rule,))
 
 
 @pytest.fixture
-def memory(plan: Plan) -> Memory:
-    keeping = Keeping(plan.state)
+def memory(plan: Plan) -> StateMemory:
+    keeping = StateStore(plan.state)
     keeping.open()
-    return Memory(keeping, lambda _: None)
+    return StateMemory(keeping, lambda _: None)
 
 
 @pytest.fixture
-def agent(plan: Plan, memory: Memory) -> Agent:
+def agent(plan: Plan, memory: StateMemory) -> Agent:
     clock = ServiceClock()
     return Agent(
         plan,
-        myself=Myself(plan, clock, "host"),
+        myself=LocalVm(plan, clock, "host"),
         clock=clock,
         memory=memory,
-        recording=Recording(
-            audit=Audit(plan.state / "audit.jsonl"),
-            metrics=Metrics(),
+        recording=AgentRecorder(
+            audit=AuditLog(plan.state / "audit.jsonl"),
+            metrics=AgentMetrics(),
             conditions=Conditions(logging.getLogger("test")),
             clock=clock,
             endpoint="http://nowhere",
             blind_after=30.0,
         ),
-        pulse=Pulse(Alive(plan.state / "alive")),
+        pulse=FreezeDetector(AliveFile(plan.state / "alive")),
         beat=lambda: 1.0,
         boot="boot-1",
         felt=UNTOUCHED,
@@ -69,20 +69,22 @@ def agent(plan: Plan, memory: Memory) -> Agent:
 
 
 @pytest.fixture
-def hands(plan: Plan, agent: Agent) -> Hands:
-    return Hands(plan, Willing(), ServiceClock(), agent.inbox.put)
+def hands(plan: Plan, agent: Agent) -> Executor:
+    return Executor(plan, Willing(), ServiceClock(), agent.inbox.put)
 
 
 def test_a_name_learned_late_applies_to_known_events(
-    agent: Agent, hands: Hands, memory: Memory
+    agent: Agent, hands: Executor, memory: StateMemory
 ) -> None:
     event = an_event(not_before=NOON.replace(year=2999))
     document = Document(incarnation=1, events=(event,))
-    agent.inbox.put(Named(name=None))
-    agent.inbox.put(Saw(reading=Reading(document=document, tag='"1"', is_held=True)))
+    agent.inbox.put(NameLearned(name=None))
+    agent.inbox.put(
+        DocumentRead(reading=Reading(document=document, tag='"1"', is_held=True))
+    )
     agent.turn(hands)
     (before,) = memory.lives.values()
-    agent.inbox.put(Named(name="web-0"))
+    agent.inbox.put(NameLearned(name="web-0"))
     agent.turn(hands)
     (after,) = memory.lives.values()
     assert (before.is_mine, after.is_mine) == (False, True)

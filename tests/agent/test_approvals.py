@@ -1,18 +1,18 @@
 """Approvals: when one is sent, and when it is retried."""
 
-from forewarn.agent.approvals import Approvals
+from forewarn.agent.agent import ApprovalRetries
 from forewarn.errors import Refused, Unreachable
 
 
 def test_an_approval_is_sent_once_until_there_is_a_response() -> None:
-    approvals = Approvals()
+    approvals = ApprovalRetries()
     assert approvals.take("E1", 0.0)
     assert not approvals.take("E1", 1e9)
     assert approvals.take("E2", 0.0)
 
 
 def test_an_undelivered_approval_is_retried_after_a_pause() -> None:
-    approvals = Approvals()
+    approvals = ApprovalRetries()
     approvals.take("E1", 100.0)
     approvals.refused("E1", Unreachable("nobody is there"), 100.0)
     assert not approvals.take("E1", 100.0)
@@ -21,14 +21,14 @@ def test_an_undelivered_approval_is_retried_after_a_pause() -> None:
 
 
 def test_a_permanently_refused_approval_is_retried_after_minutes() -> None:
-    approvals = Approvals()
+    approvals = ApprovalRetries()
     approvals.take("E1", 100.0)
     approvals.refused("E1", Refused("no such event", status=400), 100.0)
     assert approvals.next_due == 400.0
 
 
 def test_a_vm_that_is_not_ready_is_checked_again() -> None:
-    approvals = Approvals()
+    approvals = ApprovalRetries()
     approvals.take("E1", 0.0)
     assert not approvals.is_ready("E1")
     approvals.told("E1", is_ready=False, again_at=5.0)
@@ -40,7 +40,7 @@ def test_a_vm_that_is_not_ready_is_checked_again() -> None:
 
 
 def test_a_response_for_a_forgotten_event_is_ignored() -> None:
-    approvals = Approvals()
+    approvals = ApprovalRetries()
     approvals.take("E1", 0.0)
     approvals.forget("E1")
     approvals.refused("E1", Unreachable("nobody is there"), 0.0)
@@ -50,7 +50,7 @@ def test_a_response_for_a_forgotten_event_is_ignored() -> None:
 
 
 def test_a_forgotten_event_is_never_due() -> None:
-    approvals = Approvals()
+    approvals = ApprovalRetries()
     approvals.take("E1", 0.0)
     approvals.told("E1", is_ready=True, again_at=0.0)
     approvals.forget("E1")
@@ -59,7 +59,7 @@ def test_a_forgotten_event_is_never_due() -> None:
 
 
 def test_a_late_response_for_a_forgotten_event_makes_nothing_due() -> None:
-    approvals = Approvals()
+    approvals = ApprovalRetries()
     approvals.take("E1", 0.0)
     approvals.forget("E1")
     approvals.refused("E1", Unreachable("nobody is there"), 0.0)

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from tests.agent.hook_builders import Word
-from tests.agent.lives import MINUTE, NOON, an_event
-from tests.agent.loop import Staging, going_on, seeing
+from tests.agent.support.agent_loop import Staging, going_on, seeing
+from tests.agent.support.events import MINUTE, NOON, an_event
+from tests.agent.support.hook_builders import Word
 
-from forewarn.agent.plan import Approve, Together
+from forewarn.agent.config.plan import ApprovalPolicy, SharedApproval
 from forewarn.errors import Refused, Unreachable
 
 
@@ -60,7 +60,7 @@ def test_nothing_is_recorded_about_approval_while_a_hook_runs(
 
 
 def test_at_once_approves_before_the_hook_has_ended(stage: Staging, word: Word) -> None:
-    agent = stage(approve=Approve.AT_ONCE, hooks={"drain": going_on(word)})
+    agent = stage(approve=ApprovalPolicy.AT_ONCE, hooks={"drain": going_on(word)})
     agent.turn(seeing(an_event()))
     word.hear()
     agent.turn()
@@ -87,7 +87,7 @@ def test_readiness_is_checked_until_all_are_ready(
 ) -> None:
     flag = tmp_path / "all-drained"
     agent = stage(
-        together=Together.WHEN_READY,
+        together=SharedApproval.WHEN_READY,
         ready="all",
         hooks={"all": f"test -e {flag} || {{ echo web-1 is not; exit 1; }}"},
     )
@@ -104,7 +104,7 @@ def test_readiness_is_checked_until_all_are_ready(
 
 
 def test_a_dry_run_runs_nothing_and_approves_nothing(stage: Staging) -> None:
-    agent = stage(is_dry=True, approve=Approve.AT_ONCE)
+    agent = stage(is_dry=True, approve=ApprovalPolicy.AT_ONCE)
     agent.turn(seeing(an_event()))
     agent.turn(seeing(at=NOON + MINUTE))
     agent.hands.stop()
@@ -178,7 +178,7 @@ def test_it_is_approved_once_the_disk_has_space(stage: Staging) -> None:
 
 
 def test_a_finished_event_is_saved_once_the_disk_has_space(stage: Staging) -> None:
-    agent = stage(steps={}, approve=Approve.NEVER)
+    agent = stage(steps={}, approve=ApprovalPolicy.NEVER)
     agent.turn(seeing(an_event()))
     agent.space.is_full = True
     agent.turn(seeing())
@@ -192,7 +192,7 @@ def test_a_finished_event_is_saved_once_the_disk_has_space(stage: Staging) -> No
 def test_an_approval_is_not_sent_until_it_is_on_disk(
     stage: Staging,
 ) -> None:
-    agent = stage(together=Together.WHEN_READY, ready="all")
+    agent = stage(together=SharedApproval.WHEN_READY, ready="all")
     agent.turn(seeing(an_event()))
     agent.turn()  # drain has ended; readiness is checked
     agent.space.is_full = True

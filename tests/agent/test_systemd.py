@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.agent.systemd import Systemd
+from forewarn.agent.systemd import SystemdNotifier
 
 
 @pytest.fixture
@@ -19,20 +19,22 @@ def ear(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def systemd(ear: socket.socket) -> Systemd:
-    return Systemd(
+def systemd(ear: socket.socket) -> SystemdNotifier:
+    return SystemdNotifier(
         {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "60000000"}
     )
 
 
-def test_ready_is_sent_with_a_status(systemd: Systemd, ear: socket.socket) -> None:
+def test_ready_is_sent_with_a_status(
+    systemd: SystemdNotifier, ear: socket.socket
+) -> None:
     assert systemd.is_there
     assert systemd.ready("watches events of web-0")
     assert ear.recv(4096) == b"READY=1\nSTATUS=watches events of web-0"
 
 
 def test_watchdog_status_and_stopping_are_sent(
-    systemd: Systemd, ear: socket.socket
+    systemd: SystemdNotifier, ear: socket.socket
 ) -> None:
     assert systemd.alive()
     assert systemd.status("blind")
@@ -45,7 +47,7 @@ def test_watchdog_status_and_stopping_are_sent(
 
 
 def test_a_status_is_one_line_and_cannot_inject_commands(
-    systemd: Systemd, ear: socket.socket
+    systemd: SystemdNotifier, ear: socket.socket
 ) -> None:
     systemd.status("a hook wrote\nMAINPID=1\n" + "x" * 5000)
     message = ear.recv(8192)
@@ -59,27 +61,27 @@ def test_an_abstract_socket_is_supported() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind("\0" + name)
         ear.settimeout(5)
-        assert Systemd({"NOTIFY_SOCKET": f"@{name}"}).ready()
+        assert SystemdNotifier({"NOTIFY_SOCKET": f"@{name}"}).ready()
         assert ear.recv(4096) == b"READY=1"
 
 
 @pytest.mark.parametrize("address", ["", "nonsense", "vsock:2:1234", "/\0"])
 def test_without_systemd_nothing_is_sent(address: str) -> None:
-    systemd = Systemd({"NOTIFY_SOCKET": address} if address else {})
+    systemd = SystemdNotifier({"NOTIFY_SOCKET": address} if address else {})
     assert not systemd.ready("here I am")
     assert not systemd.alive()
     assert systemd.interval is None
 
 
 def test_a_missing_socket_is_no_error(tmp_path: Path) -> None:
-    assert not Systemd({"NOTIFY_SOCKET": str(tmp_path / "gone")}).ready()
-    assert not Systemd({"NOTIFY_SOCKET": "/" + "x" * 300}).ready()
+    assert not SystemdNotifier({"NOTIFY_SOCKET": str(tmp_path / "gone")}).ready()
+    assert not SystemdNotifier({"NOTIFY_SOCKET": "/" + "x" * 300}).ready()
 
 
 def test_a_full_socket_is_not_waited_for(
     ear: socket.socket,
 ) -> None:
-    systemd = Systemd({"NOTIFY_SOCKET": str(ear.getsockname())}, patience=0.01)
+    systemd = SystemdNotifier({"NOTIFY_SOCKET": str(ear.getsockname())}, patience=0.01)
     sent = 0
     while sent < 10_000 and systemd.status("well"):
         sent += 1
@@ -89,7 +91,7 @@ def test_a_full_socket_is_not_waited_for(
 
 
 def test_watchdog_messages_are_not_sent_more_often_than_needed(
-    systemd: Systemd, ear: socket.socket
+    systemd: SystemdNotifier, ear: socket.socket
 ) -> None:
     assert [systemd.alive() for _ in range(3)] == [True, False, False]
     systemd.stopping()
@@ -98,7 +100,7 @@ def test_watchdog_messages_are_not_sent_more_often_than_needed(
 
 def test_a_watchdog_message_never_blocks(ear: socket.socket) -> None:
     environment = {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "1"}
-    systemd = Systemd(environment, patience=3600)
+    systemd = SystemdNotifier(environment, patience=3600)
     results = [systemd.alive() for _ in range(1_000)]
     assert results[0]
     assert not all(results)
@@ -107,7 +109,7 @@ def test_a_watchdog_message_never_blocks(ear: socket.socket) -> None:
 def test_without_a_watchdog_no_watchdog_message_is_sent(
     ear: socket.socket,
 ) -> None:
-    systemd = Systemd({"NOTIFY_SOCKET": str(ear.getsockname())})
+    systemd = SystemdNotifier({"NOTIFY_SOCKET": str(ear.getsockname())})
     assert not systemd.alive()
     systemd.stopping()
     assert ear.recv(4096) == b"STOPPING=1"
@@ -127,4 +129,4 @@ def test_without_a_watchdog_no_watchdog_message_is_sent(
 def test_watchdog_messages_are_due_twice_per_interval(
     environment: dict[str, str], interval: float | None
 ) -> None:
-    assert Systemd(environment).interval == interval
+    assert SystemdNotifier(environment).interval == interval

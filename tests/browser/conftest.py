@@ -6,10 +6,10 @@ from contextlib import ExitStack
 import pytest
 from tests.browser.chromium import MISSING, Chromium, a_chromium, executable
 from tests.browser.visitor import Rooms, Visitor, a_visitor
-from tests.server.service import Service, a_service
+from tests.server.support.service import RunningService, a_service
 
 #: Starts a service with these flags; it is stopped when the test is over.
-Serve = Callable[..., Service]
+Serve = Callable[..., RunningService]
 
 
 @pytest.fixture(scope="session")
@@ -41,13 +41,13 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def service(serve: Serve) -> Service:
+def service(serve: Serve) -> RunningService:
     """A service of the test's own."""
     return serve()
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service for tests that leave it as it is, or do not get in their way."""
     with a_service(tmp_path_factory.mktemp("shared")) as made:
         yield made

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.server.service import Service, a_service
+from tests.server.support.service import RunningService, a_service
 
 #: When it begins; a manual clock can be moved to any moment that is ahead.
 BEGINNING = "2030-03-04T06:30:00Z"
@@ -48,7 +48,7 @@ _GROUPS = (
 
 
 @contextmanager
-def a_lively_service(folder: Path) -> Iterator[Service]:
+def a_lively_service(folder: Path) -> Iterator[RunningService]:
     """Serve a fleet in which much is going on, until the block ends."""
     fleet = folder / "lively.toml"
     fleet.write_text(_fleet())
@@ -76,7 +76,7 @@ esac
 # --- what happens ------------------------------------------------------------
 
 
-def _past(service: Service) -> None:
+def _past(service: RunningService) -> None:
     """Let two hours go by, with maintenances that are over at their end."""
     first = service.announce(type="Freeze", host="host-5", notice_seconds=1800)
     service.advance(600)
@@ -97,7 +97,7 @@ def _past(service: Service) -> None:
     service.advance(2100)
 
 
-def _present(service: Service) -> None:
+def _present(service: RunningService) -> None:
     """Leave maintenances behind that wait, go on, and do not."""
     _post(service, "/v1/vms/mail/redeploy")
     wearing = {"fails_by": "2030-03-07T18:00:00Z"}
@@ -128,27 +128,27 @@ def _present(service: Service) -> None:
 # --- how ---------------------------------------------------------------------
 
 
-def _move_to(service: Service, moment: str) -> None:
+def _move_to(service: RunningService, moment: str) -> None:
     _post(service, "/v1/clock/advance", {"to": moment})
 
 
-def _post(service: Service, path: str, body: object = None) -> Any:
+def _post(service: RunningService, path: str, body: object = None) -> Any:
     answer = service.ask("POST", path, {} if body is None else body)
     assert answer.status in (200, 201), answer.body
     return answer.json
 
 
-def _ask(service: Service) -> None:
+def _ask(service: RunningService) -> None:
     """Let every VM ask, but for those that never do."""
     _see(service, *(vm for each in _GROUPS if each.asks for vm in _vms(each)))
 
 
-def _see(service: Service, *vms: str) -> None:
+def _see(service: RunningService, *vms: str) -> None:
     for vm in vms:
         assert service.as_vm(vm).status == 200
 
 
-def _approve(service: Service, maintenance: Any, *groups: str) -> None:
+def _approve(service: RunningService, maintenance: Any, *groups: str) -> None:
     """Let a VM of each of `groups`, or of all that ask, approve its event."""
     asking = [each.name for each in _GROUPS if each.asks]
     for event in maintenance["events"]:

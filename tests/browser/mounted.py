@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page
 from tests.browser.visitor import Visitor, signed_in
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 #: What is shown by itself, and `said` below it.
 _MOUNT = """async ([component, props, id]) => {
@@ -35,7 +35,7 @@ _MOUNT = """async ([component, props, id]) => {
 
 def mounted(
     visitor: Visitor,
-    service: Service,
+    service: RunningService,
     component: str,
     *,
     of: str | None = None,

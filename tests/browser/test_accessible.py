@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.lively import a_lively_service
 from tests.browser.visitor import Visitor, go
 from tests.programs.installed import NODE_MODULES, node_module
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 PAGES = ("now", "timeline", "fleet")
 GRAVE = ("serious", "critical")
@@ -23,7 +23,7 @@ _COLORS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 
 
 @pytest.fixture(scope="module")
-def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     with a_lively_service(tmp_path_factory.mktemp("lively")) as made:
         yield made
 
@@ -37,7 +37,7 @@ def axe() -> str:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_page_keeps_anybody_out(
-    visitor: Visitor, lively: Service, axe: str, width: int
+    visitor: Visitor, lively: RunningService, axe: str, width: int
 ) -> None:
     page = visitor.opens(lively, PAGES[0], width=width)
     page.evaluate(axe)  # no tag of the page: it takes scripts of the service alone
@@ -47,7 +47,7 @@ def test_no_page_keeps_anybody_out(
 
 
 def test_nothing_is_wider_than_the_narrowest_telephone(
-    visitor: Visitor, lively: Service
+    visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, PAGES[0], width=320)
     for name in PAGES:
@@ -56,7 +56,7 @@ def test_nothing_is_wider_than_the_narrowest_telephone(
 
 
 def test_no_panel_and_no_dialog_keeps_anybody_out(
-    visitor: Visitor, lively: Service, axe: str
+    visitor: Visitor, lively: RunningService, axe: str
 ) -> None:
     page = visitor.opens(lively, "fleet")
     page.evaluate(axe)
@@ -75,7 +75,7 @@ def test_no_panel_and_no_dialog_keeps_anybody_out(
 
 
 def test_what_is_chosen_is_seen_without_the_portals_colors(
-    visitor: Visitor, lively: Service
+    visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "timeline")
     page.emulate_media(forced_colors="active")
@@ -93,7 +93,7 @@ def test_what_is_chosen_is_seen_without_the_portals_colors(
 
 
 def test_who_asks_the_browser_for_larger_text_gets_it(
-    visitor: Visitor, lively: Service
+    visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "now")
     browser = page.context.new_cdp_session(page)
@@ -101,7 +101,9 @@ def test_who_asks_the_browser_for_larger_text_gets_it(
     expect(page.locator("html")).to_have_css("font-size", "30px")
 
 
-def test_the_focus_is_not_behind_the_header(visitor: Visitor, lively: Service) -> None:
+def test_the_focus_is_not_behind_the_header(
+    visitor: Visitor, lively: RunningService
+) -> None:
     page = visitor.opens(lively, "now", height=480)
     page.get_by_role("link", name="Redeploy of host-6").focus()
     header = page.locator("header").bounding_box()
@@ -114,7 +116,7 @@ def test_the_focus_is_not_behind_the_header(visitor: Visitor, lively: Service) -
 
 
 def test_nobody_is_kept_from_signing_in(
-    visitor: Visitor, lively: Service, axe: str
+    visitor: Visitor, lively: RunningService, axe: str
 ) -> None:
     page = visitor.arrives(lively)
     page.evaluate(axe)

@@ -9,13 +9,13 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import Serve
 from tests.browser.mounted import mount, mounted
 from tests.browser.visitor import Visitor
-from tests.server.service import FLEET, Service, a_service
+from tests.server.support.service import FLEET, RunningService, a_service
 
 SPOT = '[[vms]]\nname = "spot"\nspot = true\n'
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service in which work is done when somebody says so."""
     folder = tmp_path_factory.mktemp("shared")
     with a_service(folder, driver="operator", fleet=_fleet(folder)) as made:
@@ -29,7 +29,7 @@ def _fleet(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def onlooker(shared: Service) -> str:
+def onlooker(shared: RunningService) -> str:
     """The token of a viewer."""
     body = {"name": "onlooker", "role": "viewer"}
     return str(shared.ask("POST", "/v1/tokens", body).json["token"])
@@ -51,14 +51,16 @@ def buttons(page: Page) -> Sequence[str]:
     return page.get_by_role("button").all_inner_texts()
 
 
-def now(service: Service, maintenance: Any) -> Any:
+def now(service: RunningService, maintenance: Any) -> Any:
     return service.get(f"/v1/maintenances/{maintenance['id']}")
 
 
 # --- maintenances ------------------------------------------------------------
 
 
-def test_all_events_are_approved_at_once(visitor: Visitor, shared: Service) -> None:
+def test_all_events_are_approved_at_once(
+    visitor: Visitor, shared: RunningService
+) -> None:
     made = shared.announce(host="host-a")
     page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
     press(page, "Approve: Reboot of host-a", "Approve")
@@ -70,7 +72,7 @@ def test_all_events_are_approved_at_once(visitor: Visitor, shared: Service) -> N
 
 
 def test_one_event_is_approved_and_the_other_left_out(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     made = shared.announce(host="host-a")
     page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
@@ -85,7 +87,7 @@ def test_one_event_is_approved_and_the_other_left_out(
 
 
 def test_a_maintenance_is_canceled_with_a_reason(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     made = shared.announce(vms=["lone"])
     page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
@@ -99,7 +101,9 @@ def test_a_maintenance_is_canceled_with_a_reason(
     assert (fact["by"], fact["reason"]) == ("admin", "not today")
 
 
-def test_a_started_maintenance_is_completed(visitor: Visitor, shared: Service) -> None:
+def test_a_started_maintenance_is_completed(
+    visitor: Visitor, shared: RunningService
+) -> None:
     made = shared.announce(vms=["lone"], emergency=True, reason="smoke")
     page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
     assert buttons(page) == ["Complete"]
@@ -128,7 +132,7 @@ def test_what_is_stuck_is_tried_again_or_given_up(
 # --- VMs, hosts and groups ---------------------------------------------------
 
 
-def test_a_vm_is_acted_on(visitor: Visitor, shared: Service) -> None:
+def test_a_vm_is_acted_on(visitor: Visitor, shared: RunningService) -> None:
     page = mounted(visitor, shared, "VmActs", name="spot", isSpot=True)
     for act in ("Restart", "Redeploy", "Reimage", "Evict", "Delete"):
         press(page, f"{act}: spot")
@@ -148,7 +152,9 @@ def test_a_vm_is_acted_on(visitor: Visitor, shared: Service) -> None:
     }
 
 
-def test_only_a_spot_vm_can_be_evicted(visitor: Visitor, shared: Service) -> None:
+def test_only_a_spot_vm_can_be_evicted(
+    visitor: Visitor, shared: RunningService
+) -> None:
     page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
     shown = ["Announce…", "Restart", "Redeploy", "Reimage", "Delete"]
     assert buttons(page) == shown
@@ -183,7 +189,7 @@ def test_until_when_a_host_lasts_is_told_in_the_zone_of_him_who_tells_it(
 
 
 def test_announcing_begins_with_what_it_is_for(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActs", name="lone")
     press(page, "Maintain: lone")
@@ -210,7 +216,7 @@ def begun(page: Page) -> tuple[str | None, Sequence[str]]:
 
 
 def test_a_refusal_is_told_in_the_services_own_words_and_the_dialog_stays(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 409")
     made = shared.announce(vms=["lone"])
@@ -226,7 +232,7 @@ def test_a_refusal_is_told_in_the_services_own_words_and_the_dialog_stays(
 
 
 def test_a_click_that_comes_twice_is_done_once(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     before = len(shared.facts("Announced"))
     page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
@@ -239,7 +245,7 @@ def test_a_click_that_comes_twice_is_done_once(
 
 
 def test_what_is_asked_again_after_a_lost_answer_is_done_once(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("ERR_FAILED")
     before = len(shared.facts("Announced"))
@@ -259,7 +265,7 @@ def test_what_is_asked_again_after_a_lost_answer_is_done_once(
 
 
 def test_escape_leaves_all_as_it_is_and_gives_the_focus_back(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     before = len(shared.facts())
     page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
@@ -273,7 +279,7 @@ def test_escape_leaves_all_as_it_is_and_gives_the_focus_back(
 
 
 def test_a_viewer_sees_no_button(
-    visitor: Visitor, shared: Service, onlooker: str
+    visitor: Visitor, shared: RunningService, onlooker: str
 ) -> None:
     made = shared.announce(vms=["web-2"])
     page = mounted(visitor, shared, "VmActs", token=onlooker, name="lone", isSpot=True)

@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.test_accessible import violations
 from tests.browser.visitor import Visitor
 from tests.programs.installed import NODE_MODULES, node_module
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 _WIDEST = """() => Math.max(
   document.documentElement.scrollWidth,
@@ -33,13 +33,13 @@ def confirming(dialog: Locator) -> Locator:
     return dialog.get_by_role("button", name="Announce", exact=True)
 
 
-def announced(service: Service, reason: str) -> list[Any]:
+def announced(service: RunningService, reason: str) -> list[Any]:
     found = service.get("/v1/maintenances?limit=1000")["items"]
     return [each for each in found if each["reason"] == reason]
 
 
 def test_a_preview_tells_which_groups_when_and_what_the_gates_will_do(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
     dialog.get_by_label("A host").check()
@@ -56,7 +56,9 @@ def test_a_preview_tells_which_groups_when_and_what_the_gates_will_do(
         expect(preview).to_contain_text(sentence)
 
 
-def test_all_can_be_done_with_the_keyboard(visitor: Visitor, shared: Service) -> None:
+def test_all_can_be_done_with_the_keyboard(
+    visitor: Visitor, shared: RunningService
+) -> None:
     page = visitor.opens(shared)
     page.get_by_role("button", name="Announce…").press("Enter")
     for key in ("lone", "Enter", "Tab"):
@@ -78,7 +80,7 @@ def test_all_can_be_done_with_the_keyboard(visitor: Visitor, shared: Service) ->
 
 
 def test_a_form_that_has_changed_is_previewed_again(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
     dialog.get_by_label("VMs", exact=True).last.fill("lone")
@@ -94,7 +96,7 @@ def test_a_form_that_has_changed_is_previewed_again(
 
 
 def test_too_little_notice_is_refused_in_the_services_own_words(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 422")
     dialog = opened(visitor.opens(shared))
@@ -109,7 +111,7 @@ def test_too_little_notice_is_refused_in_the_services_own_words(
 
 
 def test_several_vms_are_chosen_by_name_and_left_out_again(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
     names = dialog.locator("[name=vms]")
@@ -125,7 +127,7 @@ def test_several_vms_are_chosen_by_name_and_left_out_again(
 
 
 def test_an_announcement_whose_answer_was_lost_is_made_once(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("ERR_FAILED")
     page = visitor.opens(shared)
@@ -146,7 +148,9 @@ def test_an_announcement_whose_answer_was_lost_is_made_once(
     assert len(announced(shared, "lost")) == 1
 
 
-def test_a_long_name_fits_a_small_screen(visitor: Visitor, shared: Service) -> None:
+def test_a_long_name_fits_a_small_screen(
+    visitor: Visitor, shared: RunningService
+) -> None:
     long = "n" * 80
     assert shared.ask("PUT", f"/v1/vms/{long}", {}).status == 200
     page = visitor.opens(shared, width=390)
@@ -156,7 +160,7 @@ def test_a_long_name_fits_a_small_screen(visitor: Visitor, shared: Service) -> N
     assert page.evaluate(_WIDEST) <= 390
 
 
-def test_the_dialog_keeps_nobody_out(visitor: Visitor, shared: Service) -> None:
+def test_the_dialog_keeps_nobody_out(visitor: Visitor, shared: RunningService) -> None:
     node_module("axe-core")
     page = visitor.opens(shared)
     dialog = opened(page)
@@ -169,7 +173,7 @@ def test_the_dialog_keeps_nobody_out(visitor: Visitor, shared: Service) -> None:
     assert violations(page) == []
 
 
-def test_a_viewer_cannot_announce(visitor: Visitor, shared: Service) -> None:
+def test_a_viewer_cannot_announce(visitor: Visitor, shared: RunningService) -> None:
     body = {"name": "onlooker", "role": "viewer"}
     token = shared.ask("POST", "/v1/tokens", body).json["token"]
     page = visitor.opens(shared, token=token)

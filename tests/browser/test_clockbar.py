@@ -5,7 +5,7 @@ from datetime import datetime
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.visitor import Visitor
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 _SHIFT = """() => new Promise((told) => {
   new PerformanceObserver((list, observer) => {
@@ -24,11 +24,11 @@ def press(page: Page, name: str) -> None:
     bar(page).get_by_role("button", name=name, exact=True).click()
 
 
-def time_of(service: Service) -> datetime:
+def time_of(service: RunningService) -> datetime:
     return datetime.fromisoformat(service.get("/v1/clock")["now"])
 
 
-def moved(page: Page, service: Service, before: datetime) -> float:
+def moved(page: Page, service: RunningService, before: datetime) -> float:
     """Wait until the page shows that the clock has moved; tell by how many seconds."""
     hands = bar(page).locator("time")
     shown = before.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -48,7 +48,7 @@ def test_a_fast_clock_says_how_fast_it_is(visitor: Visitor, serve: Serve) -> Non
 
 
 def test_a_manual_clock_is_moved_by_minutes_or_any_duration(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
     expect(bar(page)).to_contain_text("moves by hand")
@@ -62,7 +62,7 @@ def test_a_manual_clock_is_moved_by_minutes_or_any_duration(
 
 
 def test_a_manual_clock_is_moved_to_the_next_not_before(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"], notice_seconds=7200)
     made = shared.announce(vms=["web-0"], notice_seconds=3600)
@@ -74,7 +74,7 @@ def test_a_manual_clock_is_moved_to_the_next_not_before(
 
 
 def test_a_step_that_is_none_or_too_long_is_refused_in_words(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 422")
     page = visitor.opens(shared)
@@ -89,7 +89,7 @@ def test_a_step_that_is_none_or_too_long_is_refused_in_words(
 
 
 def test_a_clock_that_others_move_is_followed(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
     before = time_of(shared)
@@ -99,7 +99,7 @@ def test_a_clock_that_others_move_is_followed(
 
 
 def test_faults_stand_out_as_long_as_they_last(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
     faults = page.get_by_role("region", name="Faults in force")
@@ -114,7 +114,7 @@ def test_faults_stand_out_as_long_as_they_last(
 
 
 def test_nothing_moves_when_the_clock_and_faults_appear(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     assert shared.ask("POST", "/v1/faults", {"kind": "500"}).status == 201
     page = visitor.opens(shared, width=390)

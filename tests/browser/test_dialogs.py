@@ -4,11 +4,11 @@ from playwright.sync_api import Route, expect
 from tests.browser.mounted import mounted
 from tests.browser.test_acts import press, said
 from tests.browser.visitor import Visitor
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 
 def test_a_refusal_that_comes_after_the_dialog_was_left_is_told_all_the_same(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 409")
     made = shared.announce(vms=["lone"])
@@ -26,7 +26,7 @@ def test_a_refusal_that_comes_after_the_dialog_was_left_is_told_all_the_same(
 
 
 def test_a_dialog_that_was_left_does_not_take_the_focus_when_its_answer_comes(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActs", name="host-b")
     held: list[Route] = []
@@ -43,7 +43,7 @@ def test_a_dialog_that_was_left_does_not_take_the_focus_when_its_answer_comes(
 
 
 def test_a_key_that_is_held_down_does_nothing_again_and_again(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActs", name="host-b")
     asked: list[str] = []
@@ -59,7 +59,7 @@ def test_a_key_that_is_held_down_does_nothing_again_and_again(
 
 
 def test_a_day_without_a_time_is_not_taken_for_nothing(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActs", name="host-b")
     asked: list[str] = []

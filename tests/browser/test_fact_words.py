@@ -7,7 +7,7 @@ from typing import get_args
 from tests.browser.files import PORTAL
 from tests.programs.installed import needs, run_program
 
-from forewarn.core.facts import Fact
+from forewarn.core.lifecycle.facts import Fact
 
 pytestmark = needs("node")
 

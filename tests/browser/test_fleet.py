@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Serve
 from tests.browser.visitor import Rooms, Visitor, a_visitor, signed_in
-from tests.server.service import Service, a_service
+from tests.server.support.service import RunningService, a_service
 
 LONG = "n" * 80
 
@@ -32,7 +32,7 @@ vms = [
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service whose fleet stays as it is."""
     folder = tmp_path_factory.mktemp("small")
     (folder / "small.toml").write_text(FLEET)
@@ -42,7 +42,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def opened(rooms: Rooms, small: Service) -> Iterator[Page]:
+def opened(rooms: Rooms, small: RunningService) -> Iterator[Page]:
     """A page for all tests that only look: opening one takes longer than they do."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(small, "fleet")
@@ -173,7 +173,7 @@ def test_a_long_name_of_a_host_leaves_room_for_what_it_touches(page: Page) -> No
 
 
 def test_the_fleet_comes_with_its_marks_and_does_not_move(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.comes(shared)
     held: list[Route] = []
@@ -188,7 +188,9 @@ def test_the_fleet_comes_with_its_marks_and_does_not_move(
     expect(host(page, "host-a")).to_be_visible()
 
 
-def test_nothing_is_wider_than_a_telephone(visitor: Visitor, small: Service) -> None:
+def test_nothing_is_wider_than_a_telephone(
+    visitor: Visitor, small: RunningService
+) -> None:
     page = visitor.opens(small, "fleet", width=390)
     page.locator(f'[data-vm][aria-label^="{LONG}"]').click()
     expect(page.get_by_role("region", name=f"VM {LONG}")).to_be_visible()
@@ -196,7 +198,7 @@ def test_nothing_is_wider_than_a_telephone(visitor: Visitor, small: Service) -> 
 
 
 def test_an_event_is_marked_on_its_vm_when_it_is_announced(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared, "fleet")
     vm(page, "db-0").click()
@@ -209,7 +211,9 @@ def test_an_event_is_marked_on_its_vm_when_it_is_announced(
     assert "#/fleet/" in page.url
 
 
-def test_a_vm_that_leaves_is_no_longer_shown(visitor: Visitor, shared: Service) -> None:
+def test_a_vm_that_leaves_is_no_longer_shown(
+    visitor: Visitor, shared: RunningService
+) -> None:
     page = visitor.opens(shared, "fleet")
     vm(page, "lone").click()
     assert shared.ask("DELETE", "/v1/vms/lone").status == 204

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.visitor import Visitor, signed_in
 from tests.end_to_end.program import run, serving
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 SECOND = 1_000  # ms
 
@@ -32,7 +32,7 @@ def link(page: Page) -> Locator:
 
 
 def test_what_the_command_announces_appears_within_a_second(
-    visitor: Visitor, shared: Service, tmp_path: Path
+    visitor: Visitor, shared: RunningService, tmp_path: Path
 ) -> None:
     page = visitor.opens(shared)
     page.evaluate(_WATCH, "Freeze of lone")
@@ -45,7 +45,7 @@ def test_what_the_command_announces_appears_within_a_second(
 
 
 def test_what_has_ended_is_asked_for_again_if_a_break_kept_it_away(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     made = shared.announce(vms=["web-0"])
     shared.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.lively import a_lively_service
 from tests.browser.visitor import Rooms, Visitor, a_visitor
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 SECOND = 1_000  # ms
 
@@ -37,7 +37,7 @@ def lively(rooms: Rooms, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 
 @pytest.fixture(scope="module")
-def page(rooms: Rooms, shared: Service) -> Iterator[Page]:
+def page(rooms: Rooms, shared: RunningService) -> Iterator[Page]:
     """A page that stays open, while each test does something of its own."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(shared)
@@ -106,14 +106,14 @@ def test_each_number_leads_to_what_it_counts(lively: Page) -> None:
 
 
 def test_an_announcement_appears_by_itself_within_a_second(
-    page: Page, shared: Service
+    page: Page, shared: RunningService
 ) -> None:
     shared.announce(type="Freeze", host="host-b")
     expect(card(page, "Freeze of host-b")).to_be_visible(timeout=SECOND)
 
 
 def test_who_has_seen_and_approved_an_event_is_told(
-    page: Page, shared: Service
+    page: Page, shared: RunningService
 ) -> None:
     made = shared.announce(host="host-a")
     shown = card(page, "Reboot of host-a")
@@ -129,7 +129,7 @@ def test_who_has_seen_and_approved_an_event_is_told(
 
 
 def test_the_time_until_not_before_is_told_by_the_clock_of_the_service(
-    page: Page, shared: Service
+    page: Page, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"])
     left = card(page, "Reboot of lone").get_by_role("timer")
@@ -138,7 +138,9 @@ def test_the_time_until_not_before_is_told_by_the_clock_of_the_service(
     expect(left).to_have_text("14:00")
 
 
-def test_what_ends_is_among_what_has_just_ended(page: Page, shared: Service) -> None:
+def test_what_ends_is_among_what_has_just_ended(
+    page: Page, shared: RunningService
+) -> None:
     made = shared.announce(type="Freeze", vms=["web-2"])
     expect(card(page, "Freeze of web-2")).to_be_visible()
     shared.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})
@@ -168,7 +170,7 @@ def test_a_first_visit_is_told_what_to_do_until_there_is_a_fleet(
 # --- the last facts ----------------------------------------------------------
 
 
-def test_facts_arrive_the_newest_first(page: Page, shared: Service) -> None:
+def test_facts_arrive_the_newest_first(page: Page, shared: RunningService) -> None:
     shared.ask("POST", "/v1/hosts/host-b/degraded", {})
     (*_, said) = shared.facts("Announced")
     rows = section(page, "Last facts").get_by_role("listitem")
@@ -177,7 +179,7 @@ def test_facts_arrive_the_newest_first(page: Page, shared: Service) -> None:
     expect(rows.first).to_contain_text(str(shared.facts()[-1]["position"]))
 
 
-def test_facts_wait_while_somebody_reads(page: Page, shared: Service) -> None:
+def test_facts_wait_while_somebody_reads(page: Page, shared: RunningService) -> None:
     facts = section(page, "Last facts")
     read = facts.get_by_role("list")
     read.hover()
@@ -194,7 +196,7 @@ def test_facts_wait_while_somebody_reads(page: Page, shared: Service) -> None:
 
 
 def test_nothing_that_is_read_moves_when_data_arrive(
-    page: Page, shared: Service
+    page: Page, shared: RunningService
 ) -> None:
     page.mouse.move(0, 0)
     page.evaluate(_SHIFTS)
@@ -205,7 +207,9 @@ def test_nothing_that_is_read_moves_when_data_arrive(
     assert page.evaluate("window.shifts") == []
 
 
-def test_long_names_do_not_widen_a_narrow_page(page: Page, shared: Service) -> None:
+def test_long_names_do_not_widen_a_narrow_page(
+    page: Page, shared: RunningService
+) -> None:
     name = "w" * 80
     made = shared.ask("PUT", f"/v1/vms/{name}", {})
     assert made.status == 200, made.body

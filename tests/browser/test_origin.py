@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.browser.files import PORTAL, served
 from tests.browser.visitor import Visitor, go
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 #: Names of languages, which look like addresses and are never asked for.
 NAMES = ("http://www.w3.org/",)
@@ -22,7 +22,7 @@ def test_the_files_that_are_served_were_looked_at() -> None:
     assert {PORTAL / "index.html", PORTAL / "app.js"} <= {*served()}
 
 
-def test_no_request_leaves_the_origin(visitor: Visitor, shared: Service) -> None:
+def test_no_request_leaves_the_origin(visitor: Visitor, shared: RunningService) -> None:
     asked: list[str] = []
     page = visitor.opens(shared)
     page.on("request", lambda request: asked.append(request.url))

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 from tests.browser.visitor import Visitor, drawn, sign_in
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 
 def beside(page: Page) -> Page:
@@ -14,7 +14,7 @@ def beside(page: Page) -> Page:
 
 
 def test_who_signs_in_on_one_page_is_who_acts_on_the_others(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 401 .*/v1/session")
     body = {"name": "onlooker", "role": "viewer"}
@@ -30,7 +30,7 @@ def test_who_signs_in_on_one_page_is_who_acts_on_the_others(
 
 
 def test_what_was_said_to_one_is_not_shown_to_the_next(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"])
     page = visitor.opens(shared)
@@ -43,7 +43,7 @@ def test_what_was_said_to_one_is_not_shown_to_the_next(
 
 
 def test_who_has_to_sign_in_again_is_told_why_whatever_he_had_open(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 401", "net::ERR")
     made = shared.ask("POST", "/v1/tokens", {"name": "guest", "role": "operator"}).json

@@ -5,19 +5,21 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.visitor import Visitor
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 NARROW = 390
 
 
 @pytest.fixture(scope="module")
-def told(shared: Service) -> str:
+def told(shared: RunningService) -> str:
     """The id of a maintenance that nobody touches."""
     made = shared.announce(host="host-a", description="New memory.")
     return str(made["id"])
 
 
-def test_a_story_can_be_linked_to(visitor: Visitor, shared: Service, told: str) -> None:
+def test_a_story_can_be_linked_to(
+    visitor: Visitor, shared: RunningService, told: str
+) -> None:
     page = visitor.opens(shared, f"now/{told}")
     story = page.get_by_role("complementary", name="Reboot of host-a")
     expect(story).to_contain_text("is SCHEDULED, and not due yet.")
@@ -27,7 +29,7 @@ def test_a_story_can_be_linked_to(visitor: Visitor, shared: Service, told: str) 
 
 
 def test_a_story_tells_times_in_the_zone_of_its_reader(
-    visitor: Visitor, shared: Service, told: str
+    visitor: Visitor, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared, f"now/{told}", zone="Asia/Tokyo")
     first = page.get_by_role("complementary").get_by_role("listitem").first
@@ -39,7 +41,7 @@ def test_a_story_tells_times_in_the_zone_of_its_reader(
 
 
 def test_a_click_opens_the_story_and_escape_leads_back(
-    visitor: Visitor, shared: Service, told: str
+    visitor: Visitor, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared)
     link = page.get_by_role("article").get_by_role("link", name="Reboot of host-a")
@@ -54,7 +56,7 @@ def test_a_click_opens_the_story_and_escape_leads_back(
 
 
 def test_the_whole_card_opens_the_story_and_the_button_closes_it(
-    visitor: Visitor, shared: Service, told: str
+    visitor: Visitor, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared)
     page.get_by_role("article").get_by_text("planned work on the platform").click()
@@ -63,7 +65,9 @@ def test_the_whole_card_opens_the_story_and_the_button_closes_it(
     expect(page).to_have_url(re.compile("#/now$"))
 
 
-def test_a_story_goes_on_while_it_is_read(visitor: Visitor, service: Service) -> None:
+def test_a_story_goes_on_while_it_is_read(
+    visitor: Visitor, service: RunningService
+) -> None:
     made = service.announce(vms=["lone"])
     page = visitor.opens(service, f"now/{made['id']}")
     story = page.get_by_role("complementary")
@@ -74,7 +78,7 @@ def test_a_story_goes_on_while_it_is_read(visitor: Visitor, service: Service) ->
 
 
 def test_the_story_of_nothing_is_told_in_the_words_of_the_service(
-    visitor: Visitor, shared: Service
+    visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 404")
     unknown = shared.ask("GET", "/v1/maintenances/nothing/explain").detail
@@ -83,7 +87,7 @@ def test_the_story_of_nothing_is_told_in_the_words_of_the_service(
 
 
 def test_on_a_narrow_screen_only_the_story_can_be_reached(
-    visitor: Visitor, shared: Service, told: str
+    visitor: Visitor, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared, f"now/{told}", width=NARROW)
     dialog = page.get_by_role("dialog", name="Reboot of host-a")

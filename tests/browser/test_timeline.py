@@ -9,17 +9,17 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.lively import a_lively_service
 from tests.browser.visitor import Rooms, Visitor, a_visitor
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 
 @pytest.fixture(scope="module")
-def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     with a_lively_service(tmp_path_factory.mktemp("lively")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def opened(rooms: Rooms, lively: Service) -> Iterator[Page]:
+def opened(rooms: Rooms, lively: RunningService) -> Iterator[Page]:
     """Open the timeline once, of much that goes on."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(lively, "timeline")
@@ -100,7 +100,7 @@ def test_what_is_over_and_what_is_to_come_are_in_one_picture(page: Page) -> None
     assert left_of(bar(page, "host-1", "Reboot").locator(".work")) > now
 
 
-def test_a_bar_opens_its_story(page: Page, lively: Service) -> None:
+def test_a_bar_opens_its_story(page: Page, lively: RunningService) -> None:
     bar(page, "host-5", "Stuck: Redeploy of mail, group mail").press("Enter")
     (stuck,) = lively.get("/v1/maintenances?phase=STARTED&vm=mail")["items"][:1]
     expect(page).to_have_url(re.compile(f"#/timeline/{stuck['id']}$"))
@@ -179,7 +179,7 @@ def test_the_axis_tells_times_here_and_utc_beside_them(page: Page) -> None:
 
 
 def test_what_is_announced_appears_and_now_moves_by_the_clock(
-    visitor: Visitor, service: Service
+    visitor: Visitor, service: RunningService
 ) -> None:
     page = visitor.opens(service, "timeline")
     page.get_by_text("nothing is announced").wait_for()
@@ -199,7 +199,7 @@ def test_what_is_announced_appears_and_now_moves_by_the_clock(
 
 
 def test_what_ended_long_ago_is_there_when_one_goes_back(
-    visitor: Visitor, service: Service
+    visitor: Visitor, service: RunningService
 ) -> None:
     made = service.announce(host="host-a")
     service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {"reason": "no"})
@@ -210,7 +210,7 @@ def test_what_ended_long_ago_is_there_when_one_goes_back(
     expect(bar(page, "host-a", "Canceled: Reboot of host-a")).to_be_visible()
 
 
-def test_what_is_elsewhere_is_found(visitor: Visitor, service: Service) -> None:
+def test_what_is_elsewhere_is_found(visitor: Visitor, service: RunningService) -> None:
     service.announce(host="host-a", notice_seconds=900)
     page = visitor.opens(service, "timeline")
     lane(page, "host-a").wait_for()
@@ -233,7 +233,7 @@ def test_the_same_is_there_as_a_table(page: Page) -> None:
 
 
 def test_a_narrow_screen_has_the_names_of_lanes_above_their_bars(
-    visitor: Visitor, lively: Service
+    visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "timeline", width=390)
     bars = lane(page, "host-1")

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 from playwright.sync_api import expect
 from tests.browser.visitor import Rooms, Visitor, a_visitor
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 SCRIPTS = {
     "/favicon.ico": "",
@@ -40,10 +40,12 @@ class Pages(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def pages() -> Iterator[Service]:
+def pages() -> Iterator[RunningService]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
         Thread(target=server.serve_forever).start()
-        yield Service(metadata="", control=f"http://127.0.0.1:{server.server_port}")
+        yield RunningService(
+            metadata="", control=f"http://127.0.0.1:{server.server_port}"
+        )
         server.shutdown()
 
 
@@ -55,7 +57,7 @@ def stranger(rooms: Rooms) -> Iterator[Visitor]:
 
 
 def test_a_page_without_fault_is_not_complained_of(
-    visitor: Visitor, pages: Service
+    visitor: Visitor, pages: RunningService
 ) -> None:
     page = visitor.comes(pages)
     page.goto(f"{pages.control}/good")
@@ -73,7 +75,7 @@ def test_a_page_without_fault_is_not_complained_of(
     ],
 )
 def test_a_page_that_does_wrong_is_complained_of(
-    stranger: Visitor, pages: Service, path: str, complaint: str
+    stranger: Visitor, pages: RunningService, path: str, complaint: str
 ) -> None:
     page = stranger.comes(pages)
     page.goto(f"{pages.control}{path}")
@@ -81,13 +83,15 @@ def test_a_page_that_does_wrong_is_complained_of(
     assert complaint in " ".join(stranger.watch.complaints)
 
 
-def test_what_a_test_expects_is_forgiven(visitor: Visitor, pages: Service) -> None:
+def test_what_a_test_expects_is_forgiven(
+    visitor: Visitor, pages: RunningService
+) -> None:
     visitor.forgive(r"a loud \w+")
     visitor.comes(pages).goto(f"{pages.control}/loud")
 
 
 def test_a_page_of_a_strict_service_can_still_be_asked(
-    visitor: Visitor, pages: Service
+    visitor: Visitor, pages: RunningService
 ) -> None:
     page = visitor.comes(pages)
     page.goto(f"{pages.control}/good")

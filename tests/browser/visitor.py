@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browser.watch import Watch
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
@@ -82,7 +82,7 @@ class Visitor:
 
     def comes(
         self,
-        service: Service,
+        service: RunningService,
         *,
         width: int = 1280,
         height: int = 800,
@@ -101,7 +101,7 @@ class Visitor:
 
     def arrives(
         self,
-        service: Service,
+        service: RunningService,
         *,
         width: int = 1280,
         height: int = 800,
@@ -116,7 +116,7 @@ class Visitor:
 
     def opens(
         self,
-        service: Service,
+        service: RunningService,
         where: str = "now",
         *,
         token: str | None = None,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.service import Service, a_service
+from tests.cli.support.service import Service, a_service
 
 
 @pytest.fixture(autouse=True)

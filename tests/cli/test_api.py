@@ -6,10 +6,10 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from tests.cli.samples import page
-from tests.cli.service import Service, hanging_up, sending, sending_text
+from tests.cli.support.samples import page
+from tests.cli.support.service import Service, hanging_up, sending, sending_text
 
-from forewarn import cli
+from forewarn.cli import main
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -18,7 +18,7 @@ Patch = pytest.MonkeyPatch
 def test_every_page_of_a_list_is_read(service: Service, capsys: Capture) -> None:
     service.answers("GET", "/v1/maintenances", page({"id": "1"}, following="c/1"))
     service.answers("GET", "/v1/maintenances", page({"id": "2"}))
-    assert cli.main(["events", "list", "--all", "--json"]) == 0
+    assert main.main(["events", "list", "--all", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"id": "1"}, {"id": "2"}]
     first, second = service.asked
     assert first.query == [("limit", "1000")]
@@ -27,7 +27,7 @@ def test_every_page_of_a_list_is_read(service: Service, capsys: Capture) -> None
 
 def test_problem_is_reported_by_its_detail(service: Service, capsys: Capture) -> None:
     service.refuses("GET", "/v1/maintenances/X", 404, "there is no maintenance X")
-    assert cli.main(["events", "show", "X"]) == 1
+    assert main.main(["events", "show", "X"]) == 1
     assert capsys.readouterr().err == "forewarn: there is no maintenance X\n"
 
 
@@ -35,7 +35,7 @@ def test_error_without_a_problem_document_is_reported_by_its_status(
     service: Service, capsys: Capture
 ) -> None:
     service.does("GET", "/v1/clock", sending_text("<h1>Bad gateway</h1>", 502))
-    assert cli.main(["clock", "show"]) == 1
+    assert main.main(["clock", "show"]) == 1
     err = capsys.readouterr().err
     assert err.startswith(f"forewarn: {service.url} answered HTTP Error 502")
 
@@ -44,7 +44,7 @@ def test_unreachable_service_is_reported(capsys: Capture) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: port stays ours
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        assert cli.main(["clock", "show", "--url", url]) == 1
+        assert main.main(["clock", "show", "--url", url]) == 1
     assert capsys.readouterr().err == (
         f"forewarn: nothing answers at {url}; is `forewarn serve` running? (--url)\n"
     )
@@ -54,7 +54,7 @@ def test_response_that_is_not_forewarns_is_recognized(
     service: Service, capsys: Capture
 ) -> None:
     service.does("GET", "/v1/clock", sending_text("<h1>It works!</h1>"))
-    assert cli.main(["clock", "show"]) == 1
+    assert main.main(["clock", "show"]) == 1
     assert "does not answer as forewarn does" in capsys.readouterr().err
 
 
@@ -62,7 +62,7 @@ def test_response_of_another_shape_is_an_error_message(
     service: Service, capsys: Capture
 ) -> None:
     service.answers("GET", "/v1/clock", [1, 2])
-    assert cli.main(["clock", "show"]) == 1
+    assert main.main(["clock", "show"]) == 1
     assert "not understood" in capsys.readouterr().err
 
 
@@ -73,7 +73,7 @@ def test_the_token_is_found_in_the_state_directory(
     monkeypatch.delenv("FOREWARN_TOKEN")
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "token").write_text("kept\n")
-    assert cli.main(["clock", "show"]) == 0
+    assert main.main(["clock", "show"]) == 0
     assert service.asked[0].headers["Authorization"] == "Bearer kept"
 
 
@@ -86,7 +86,7 @@ def test_the_state_directory_follows_xdg(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "forewarn").mkdir()
     (tmp_path / "forewarn" / "token").write_text("xdg")
-    assert cli.main(["clock", "show"]) == 0
+    assert main.main(["clock", "show"]) == 0
     assert service.asked[0].headers["Authorization"] == "Bearer xdg"
 
 
@@ -95,7 +95,7 @@ def test_missing_token_names_the_places_searched(
 ) -> None:
     service.refuses("GET", "/v1/clock", 401, "a bearer token is needed")
     monkeypatch.delenv("FOREWARN_TOKEN")
-    assert cli.main(["clock", "show"]) == 1
+    assert main.main(["clock", "show"]) == 1
     assert "Authorization" not in service.asked[0].headers
     assert capsys.readouterr().err == (
         "forewarn: a token is needed; it is taken from --token, else $FOREWARN_TOKEN,"
@@ -107,12 +107,12 @@ def test_wrong_token_is_distinguished_from_no_token(
     service: Service, capsys: Capture
 ) -> None:
     service.refuses("GET", "/v1/clock", 401, "a bearer token is needed")
-    assert cli.main(["clock", "show"]) == 1
+    assert main.main(["clock", "show"]) == 1
     assert "a token was not accepted" in capsys.readouterr().err
 
 
 def test_token_that_cannot_be_sent_is_wrong_usage(capsys: Capture) -> None:
-    assert cli.main(["clock", "show", "--token", "a\nb"]) == 2
+    assert main.main(["clock", "show", "--token", "a\nb"]) == 2
     assert "no token has" in capsys.readouterr().err
 
 
@@ -121,7 +121,7 @@ def test_lost_request_is_sent_again_with_the_same_key(
 ) -> None:
     service.does("POST", "/v1/maintenances", hanging_up)
     service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
-    assert cli.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
+    assert main.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
     first, second = service.asked
     assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"]
     assert first.body == second.body
@@ -131,7 +131,7 @@ def test_request_lost_twice_is_an_error_message(
     service: Service, capsys: Capture
 ) -> None:
     service.does("GET", "/v1/clock", hanging_up)
-    assert cli.main(["clock", "show"]) == 1
+    assert main.main(["clock", "show"]) == 1
     assert "broke before it had answered" in capsys.readouterr().err
     assert len(service.asked) == 2
 
@@ -147,7 +147,7 @@ def test_token_is_not_sent_to_a_redirect_target(
 
     service.does("GET", "/v1/clock", elsewhere)
     service.does("GET", "/elsewhere", sending({"clock": "manual"}))
-    assert cli.main(["clock", "show"]) == 1
+    assert main.main(["clock", "show"]) == 1
     assert [request.path for request in service.asked] == ["/v1/clock"]
     assert "302" in capsys.readouterr().err
 
@@ -155,4 +155,4 @@ def test_token_is_not_sent_to_a_redirect_target(
 def test_proxies_are_not_used(service: Service, monkeypatch: Patch) -> None:
     service.is_at("2026-01-01T12:00:00Z")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    assert cli.main(["clock", "show"]) == 0
+    assert main.main(["clock", "show"]) == 0

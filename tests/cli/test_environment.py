@@ -8,12 +8,12 @@ import argparse
 from collections.abc import Callable, Mapping
 
 import pytest
-from tests.cli.tree import Command, commands
+from tests.cli.support.command_tree import Command, commands
 
 from forewarn.cli.options import Option, settle
-from forewarn.config import Sources, load
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import SETTINGS, Setting
 from forewarn.errors import InvalidInput
-from forewarn.settings import SETTINGS, Setting
 
 COMMANDS = commands()
 SERVE = "serve"
@@ -138,8 +138,10 @@ def test_variable_of_a_setting_equals_the_flag(setting: Setting) -> None:
     text = other_than_default(setting)
     home = {"HOME": "/home/ops"}
     beside = COMPANIONS.get(setting.name, {})
-    by_variable = Sources(flags=beside, environment={**home, setting.variable: text})
-    by_flag = Sources(flags={**beside, setting.name: text}, environment=home)
+    by_variable = SettingSources(
+        flags=beside, environment={**home, setting.variable: text}
+    )
+    by_flag = SettingSources(flags={**beside, setting.name: text}, environment=home)
     assert load(by_variable) == load(by_flag)
     if setting.name not in ("tls_cert", "tls_key"):  # one alone is refused
-        assert load(by_variable) != load(Sources(flags=beside, environment=home))
+        assert load(by_variable) != load(SettingSources(flags=beside, environment=home))

@@ -1,10 +1,10 @@
 """Options, and the environment variables that replace them."""
 
 import pytest
-from tests.cli.samples import a_maintenance, page
-from tests.cli.service import Service
+from tests.cli.support.samples import a_maintenance, page
+from tests.cli.support.service import Service
 
-from forewarn import cli
+from forewarn.cli import main
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -30,7 +30,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_every_command_has_an_example(command: str, capsys: Capture) -> None:
-    assert cli.main([*command.split(), "--help"]) == 0
+    assert main.main([*command.split(), "--help"]) == 0
     text = capsys.readouterr().out
     assert f"example:\n  forewarn {command}" in text
     for variable in ("$FOREWARN_URL", "$FOREWARN_TOKEN", "$FOREWARN_JSON"):
@@ -43,7 +43,7 @@ def test_switch_can_be_turned_on_in_the_environment(
 ) -> None:
     service.answers("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_JSON", "Yes")
-    assert cli.main(["events", "list"]) == 0
+    assert main.main(["events", "list"]) == 0
     assert capsys.readouterr().out == "[]\n"
 
 
@@ -52,7 +52,7 @@ def test_switch_can_be_turned_off_in_the_environment(
 ) -> None:
     service.answers("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_JSON", "off")
-    assert cli.main(["events", "list"]) == 0
+    assert main.main(["events", "list"]) == 0
     assert capsys.readouterr().out == "nothing is announced or under way\n"
 
 
@@ -60,7 +60,7 @@ def test_invalid_switch_value_is_wrong_usage(
     monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("FOREWARN_ALL", "perhaps")
-    assert cli.main(["events", "list"]) == 2
+    assert main.main(["events", "list"]) == 2
     assert capsys.readouterr().err == (
         "forewarn: $FOREWARN_ALL: 'perhaps' is neither 1, true, yes, on nor 0, false,"
         " no, off\n"
@@ -74,7 +74,7 @@ def test_typed_options_win_over_the_environment(
     monkeypatch.setenv("FOREWARN_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("FOREWARN_TOKEN", "theirs")
     words = ["events", "list", "--json", "--url", service.url, "--token", "mine"]
-    assert cli.main(words) == 0
+    assert main.main(words) == 0
     assert service.asked[0].headers["Authorization"] == "Bearer mine"
 
 
@@ -83,7 +83,7 @@ def test_typed_target_hides_the_one_in_the_environment(
 ) -> None:
     service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
     monkeypatch.setenv("FOREWARN_HOST", "host-a")
-    assert cli.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
+    assert main.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
     assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0"]}
 
 
@@ -92,7 +92,7 @@ def test_a_target_in_the_environment_is_enough(
 ) -> None:
     service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
     monkeypatch.setenv("FOREWARN_VM", "web-0, web-1")
-    assert cli.main(["announce", "reboot", "--json"]) == 0
+    assert main.main(["announce", "reboot", "--json"]) == 0
     assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0", "web-1"]}
 
 
@@ -101,7 +101,7 @@ def test_two_targets_in_the_environment_are_wrong_usage(
 ) -> None:
     monkeypatch.setenv("FOREWARN_HOST", "host-a")
     monkeypatch.setenv("FOREWARN_GROUP", "web")
-    assert cli.main(["announce", "reboot"]) == 2
+    assert main.main(["announce", "reboot"]) == 2
     assert "$FOREWARN_HOST and $FOREWARN_GROUP exclude" in capsys.readouterr().err
 
 
@@ -110,7 +110,7 @@ def test_empty_variable_counts_as_unset(
 ) -> None:
     service.answers("GET", "/v1/maintenances", page(a_maintenance()))
     monkeypatch.setenv("FOREWARN_ALL", "")
-    assert cli.main(["events", "list", "--json"]) == 0
+    assert main.main(["events", "list", "--json"]) == 0
     query = service.asked[0].query
     assert ("phase", "SCHEDULED") in query
     assert ("phase", "STARTED") in query
@@ -118,7 +118,7 @@ def test_empty_variable_counts_as_unset(
 
 def test_a_wrong_value_names_its_variable(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setenv("FOREWARN_NOTICE", "soon")
-    assert cli.main(["announce", "reboot", "--vm", "web-0"]) == 2
+    assert main.main(["announce", "reboot", "--vm", "web-0"]) == 2
     assert capsys.readouterr().err == (
         "forewarn: $FOREWARN_NOTICE: 'soon' is not a duration; write 90, 90s, 20m,"
         " 1h30m or 1d\n"
@@ -129,5 +129,5 @@ def test_a_wrong_value_names_its_variable(monkeypatch: Patch, capsys: Capture) -
 def test_missing_or_unknown_command_is_wrong_usage(
     words: list[str], capsys: Capture
 ) -> None:
-    assert cli.main(words) == 2
+    assert main.main(words) == 2
     assert "usage: forewarn" in capsys.readouterr().err

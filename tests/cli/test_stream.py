@@ -3,27 +3,27 @@
 import json
 
 import pytest
-from tests.cli.samples import an_entry
-from tests.cli.service import Service, hanging_up, sending, streaming
+from tests.cli.support.samples import an_entry
+from tests.cli.support.service import Service, hanging_up, sending, streaming
 
-from forewarn.cli.api import Api
-from forewarn.cli.stream import BACKOFF, Sent, follow, read
+from forewarn.cli.api import ControlApi
+from forewarn.cli.stream import BACKOFF, StreamEvent, follow, read
 from forewarn.errors import Refused
 
 
 def test_an_event_ends_with_an_empty_line() -> None:
     lines = [b"id: 1\r\n", b"event: Started\n", b"data: {\n", b"data: }\n", b"\n"]
-    assert list(read(lines)) == [Sent(id="1", data="{\n}")]
+    assert list(read(lines)) == [StreamEvent(id="1", data="{\n}")]
 
 
 def test_comments_and_unknown_fields_are_ignored() -> None:
     lines = [b": still here\n", b"\n", b"retry: 10\n", b"\n", b"data:x\n", b"\n"]
-    assert list(read(lines)) == [Sent(id=None, data="x")]
+    assert list(read(lines)) == [StreamEvent(id=None, data="x")]
 
 
 def test_a_position_alone_is_an_event_without_data() -> None:
     lines = [b"id: 7\n", b"\n", b": still here\n", b"\n"]
-    assert list(read(lines)) == [Sent(id="7", data="")]
+    assert list(read(lines)) == [StreamEvent(id="7", data="")]
 
 
 def test_truncated_event_is_dropped() -> None:
@@ -40,7 +40,7 @@ def test_retries_back_off_until_an_event_arrives(service: Service) -> None:
     )
     service.does("GET", "/v1/stream", sending({"detail": "busy"}, 503))
     service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
-    entries = follow(Api(service.url, "secret"), 0, waited.append)
+    entries = follow(ControlApi(service.url, "secret"), 0, waited.append)
     assert next(entries) == entry
     assert waited == [*BACKOFF, BACKOFF[-1]]
     with pytest.raises(Refused, match="enough"):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.client.service import (
+from tests.client.support.service import (
     EMPTY,
     Act,
     Service,
@@ -19,7 +19,7 @@ from tests.client.service import (
 from forewarn import client as threaded
 from forewarn.client.aio import Client
 from forewarn.errors import (
-    Closed,
+    ClientClosed,
     InvalidInput,
     Misunderstood,
     Refused,
@@ -98,7 +98,7 @@ def test_closing_ends_a_watch_in_another_task() -> None:
         await client.close()
         async with asyncio.timeout(1):
             assert await watching == 1
-        with pytest.raises(Closed):
+        with pytest.raises(ClientClosed):
             await client.document()
 
     awaiting(test, says(ONE, ETag='"1"'), is_silent)
@@ -110,7 +110,7 @@ def test_closing_ends_a_retry_pause() -> None:
         await asyncio.to_thread(service.wait)
         await client.close()
         async with asyncio.timeout(1):
-            with pytest.raises(Closed):
+            with pytest.raises(ClientClosed):
                 await request
 
     awaiting(test, says(status=429, Retry_After="20"))

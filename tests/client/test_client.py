@@ -4,8 +4,8 @@ import threading
 from datetime import timedelta
 
 import pytest
-from tests.client.builders import an_event
-from tests.client.service import (
+from tests.client.support.builders import an_event
+from tests.client.support.service import (
     DATE,
     EMPTY,
     a_service,
@@ -18,7 +18,7 @@ from tests.client.service import (
 
 from forewarn.client import Client
 from forewarn.errors import (
-    Closed,
+    ClientClosed,
     InvalidInput,
     Misunderstood,
     Refused,
@@ -194,7 +194,7 @@ def test_closing_ends_a_retry_pause() -> None:
     def ask(client: Client) -> None:
         try:
             client.document()
-        except Closed as error:
+        except ClientClosed as error:
             ends.append(error)
 
     with a_service(says(status=429, Retry_After="20")) as service:
@@ -211,7 +211,7 @@ def test_a_closed_client_sends_nothing() -> None:
     with a_service(says(EMPTY)) as service:
         client = Client(service.url)
         client.close()
-        with pytest.raises(Closed):
+        with pytest.raises(ClientClosed):
             client.document()
         assert list(client.watch()) == []
         assert service.connections == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forewarn.client.dhcp import address_in, question
+from forewarn.client.discovery import address_in, discover_message
 from forewarn.errors import Malformed
 
 NUMBER = 0x01020304
@@ -29,7 +29,7 @@ def an_offer(
 
 
 def test_the_request_is_a_discover_of_the_network_card() -> None:
-    packet = question(NUMBER, MAC)
+    packet = discover_message(NUMBER, MAC)
     assert len(packet) == 300
     assert packet[:4] == b"\x01\x01\x06\x00"
     assert packet[4:8] == b"\x01\x02\x03\x04"
@@ -39,7 +39,7 @@ def test_the_request_is_a_discover_of_the_network_card() -> None:
 
 
 def test_the_request_asks_for_the_service_address() -> None:
-    options = question(NUMBER, MAC)[240:]
+    options = discover_message(NUMBER, MAC)[240:]
     assert 245 in options[5 : 5 + options[4]]
 
 

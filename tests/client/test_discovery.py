@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from tests.client.service import EMPTY, a_service, says
+from tests.client.support.service import EMPTY, a_service, says
 
 from forewarn.client import Client
 from forewarn.client.discovery import ask_dhcp, find

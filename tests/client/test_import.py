@@ -92,7 +92,7 @@ for name in {POSIX_NAMES!r}:
 for name in {SOCKET_NAMES!r}:
     vars(socket).pop(name, None)
 sys.platform = "win32"
-import forewarn.client, forewarn.client.discovery, forewarn.client.dhcp
+import forewarn.client, forewarn.client.discovery
 from forewarn.errors import Unreachable
 try:
     forewarn.Client("http://127.0.0.1:1", patience=0).document()

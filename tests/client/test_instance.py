@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.client.instance import Instance, instance_from
+from forewarn.client.responses import Instance, instance_from
 from forewarn.errors import Malformed
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -4,7 +4,7 @@ import pytest
 
 from forewarn.client.retries import delay, patience_for
 from forewarn.errors import (
-    Closed,
+    ClientClosed,
     ForewarnError,
     InvalidInput,
     Lost,
@@ -29,7 +29,7 @@ def test_a_missing_or_invalid_response_is_retried(error: ForewarnError) -> None:
     assert delay(error, 0) is not None
 
 
-@pytest.mark.parametrize("error", [InvalidInput(), Closed()])
+@pytest.mark.parametrize("error", [InvalidInput(), ClientClosed()])
 def test_a_local_error_is_not_retried(error: ForewarnError) -> None:
     assert delay(error, 0) is None
 

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from forewarn.errors import Closed, Lost, Misunderstood, Refused, Unreachable
+from forewarn.errors import ClientClosed, Lost, Misunderstood, Refused, Unreachable
 
 
 def test_a_refusal_survives_copying_and_pickling() -> None:
@@ -18,7 +18,7 @@ def test_a_refusal_survives_copying_and_pickling() -> None:
         )
 
 
-@pytest.mark.parametrize("kind", [Closed, Lost, Misunderstood, Unreachable])
+@pytest.mark.parametrize("kind", [ClientClosed, Lost, Misunderstood, Unreachable])
 def test_other_errors_survive_pickling(kind: type[Exception]) -> None:
     there = pickle.loads(pickle.dumps(kind("why")))
     assert type(there) is kind

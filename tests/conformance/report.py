@@ -5,13 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.conformance.facts import (
-    Fact,
-    Proof,
-    read_chapters,
-    read_facts,
-    read_proofs,
-)
+from tests.conformance.facts import Fact, Proof, read_chapters, read_facts, read_proofs
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance.md"
 

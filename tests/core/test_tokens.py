@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.core.builders import HOUR, MINUTE, NOON
+from tests.core.support.builders import HOUR, MINUTE, NOON
 
 from forewarn.core import tokens
 from forewarn.core.tokens import Role, Token
@@ -53,21 +53,21 @@ def test_the_digest_is_not_in_the_repr() -> None:
 )
 def test_an_invalid_token_is_refused(odd: Token) -> None:
     with pytest.raises(InvalidInput):
-        tokens.check(odd, [], NOON)
+        tokens.check_token(odd, [], NOON)
 
 
 def test_a_name_is_reserved_while_its_token_is_valid() -> None:
     other = replace(CI, id="2f", name="CI")
     with pytest.raises(Conflict):
-        tokens.check(other, [CI], NOON)
-    tokens.check(other, [replace(CI, revoked_at=NOON)], NOON)
-    tokens.check(other, [replace(CI, expires_at=NOON)], NOON)
+        tokens.check_token(other, [CI], NOON)
+    tokens.check_token(other, [replace(CI, revoked_at=NOON)], NOON)
+    tokens.check_token(other, [replace(CI, expires_at=NOON)], NOON)
 
 
 def test_lookup_by_name_prefers_the_valid_token() -> None:
     old = replace(CI, revoked_at=NOON)
     new = replace(CI, id="2f")
-    assert tokens.find([old, new], "Ci", NOON) == new
-    assert tokens.find([old, new], "1F", NOON) == old
-    assert tokens.find([old], "ci", NOON) == old
-    assert tokens.find([new], "nobody", NOON) is None
+    assert tokens.find_token([old, new], "Ci", NOON) == new
+    assert tokens.find_token([old, new], "1F", NOON) == old
+    assert tokens.find_token([old], "ci", NOON) == old
+    assert tokens.find_token([new], "nobody", NOON) is None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from forewarn.core.fleet import VM
-from forewarn.core.maintenance import Cause
+from forewarn.core.lifecycle.model import Cause
 from forewarn.drivers.script import ScriptDriver
 from forewarn.ports import Printed, Report, Work
 from forewarn.protocol.types import EventSource, EventType

@@ -16,8 +16,8 @@ from tests.drivers.scripts import (
     write_script,
 )
 
-from forewarn.drivers.ear import MOST_OUTPUT
 from forewarn.drivers.script import ScriptDriver
+from forewarn.drivers.script_supervisor import MOST_OUTPUT
 from forewarn.ports import Printed, Report
 
 DONE = [Report(vm="web-0"), Report(vm="web-1")]

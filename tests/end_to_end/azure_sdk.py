@@ -10,7 +10,7 @@ from azure.core.pipeline import PipelineRequest, PipelineResponse
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.maintenance import MaintenanceManagementClient
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 
@@ -52,7 +52,7 @@ class Sdk:
 
 
 @contextmanager
-def an_sdk(service: Service, **options: Any) -> Iterator[Sdk]:
+def an_sdk(service: RunningService, **options: Any) -> Iterator[Sdk]:
     """Aim the SDKs at `service`; over TLS with all of their own policies."""
     credential, policy = Credential(service.token), Bearer(service.token)
     given: dict[str, Any] = {"base_url": service.control, **options}

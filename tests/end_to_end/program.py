@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
-from tests.server.service import TOKEN, Service
+from tests.server.support.service import TOKEN, RunningService
 
 import forewarn
 
@@ -28,7 +28,7 @@ _DEADLINE = 20.0  # seconds for a start or an end; it takes one
 class Program:
     """`forewarn serve`, running."""
 
-    service: Service
+    service: RunningService
     metadata: tuple[str, ...]
     folder: Path
     process: subprocess.Popen[bytes]
@@ -200,7 +200,7 @@ def _program(
     metadata, control = _addresses(folder, process)
     if token is None:
         token = (folder / "state" / "token").read_text().strip()
-    service = Service(metadata=metadata[0], control=control, token=token)
+    service = RunningService(metadata=metadata[0], control=control, token=token)
     return Program(
         service=service,
         metadata=tuple(metadata),

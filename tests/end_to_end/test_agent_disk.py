@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.kept import ID, a_life
+from tests.agent.support.stored_states import ID, a_life
 from tests.end_to_end.small_disk import SmallDisk, a_small_disk
 
-from forewarn.agent.audit import Audit, Record
-from forewarn.agent.keeping import Keeping
+from forewarn.agent.audit.log import AuditLog, AuditLogReader
+from forewarn.agent.storage.store import StateStore
 from forewarn.errors import Unavailable
 
 FORMER, NEW = a_life(boot="former"), a_life(boot="new", runs=100)  # many pages
@@ -23,8 +23,8 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @pytest.fixture
-def keeping(disk: SmallDisk) -> Iterator[Keeping]:
-    keeping = Keeping(disk.outside / "state")
+def keeping(disk: SmallDisk) -> Iterator[StateStore]:
+    keeping = StateStore(disk.outside / "state")
     keeping.open()
     keeping.save(FORMER)
     yield keeping
@@ -32,7 +32,7 @@ def keeping(disk: SmallDisk) -> Iterator[Keeping]:
 
 
 def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
-    disk: SmallDisk, keeping: Keeping
+    disk: SmallDisk, keeping: StateStore
 ) -> None:
     disk.fill()
     with pytest.raises(Unavailable, match="No space left on device"):
@@ -45,7 +45,7 @@ def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
 
 
 def test_a_read_only_disk_keeps_the_former_life(
-    disk: SmallDisk, keeping: Keeping
+    disk: SmallDisk, keeping: StateStore
 ) -> None:
     keeping.close()  # a disk cannot be made read only while files are written
     disk.make_read_only()
@@ -56,11 +56,11 @@ def test_a_read_only_disk_keeps_the_former_life(
 
 def test_a_record_on_a_full_disk_loses_the_line_and_no_other(disk: SmallDisk) -> None:
     path = disk.outside / "audit.jsonl"
-    audit = Audit(path)
+    audit = AuditLog(path)
     audit.write({"n": 0})
     disk.fill()
     with pytest.raises(Unavailable, match="cannot be written"):
         audit.write({"n": 1, "output": "x" * 9_000})
     disk.free()
     audit.write({"n": 2})
-    assert [line["n"] for line in Record(path)] == [0, 2]
+    assert [line["n"] for line in AuditLogReader(path)] == [0, 2]

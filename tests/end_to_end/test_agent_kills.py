@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.end_to_end.agent_forks import Nursery, a_nursery
 from tests.end_to_end.agents import a_plan, wait_until
-from tests.end_to_end.nursery import Nursery, a_nursery
 from tests.end_to_end.program import Program, serving, until
-from tests.server.service import TOKEN, ask
+from tests.server.support.service import TOKEN, ask
 
 KILLS = int(os.environ.get("KILLS", "200"))
 LANES = 8

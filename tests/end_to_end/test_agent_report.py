@@ -7,7 +7,8 @@ import pytest
 from tests.end_to_end.agents import an_agent
 from tests.end_to_end.program import serving
 
-from forewarn.cli import agent_report, options
+from forewarn.cli import options
+from forewarn.cli.guest import agent_report
 
 FLEET = '[[vms]]\nname = "web-0"\n'
 PLAN = """

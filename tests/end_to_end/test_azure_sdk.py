@@ -17,8 +17,8 @@ from azure.core.exceptions import (
 from azure.core.polling import LROPoller
 from tests.end_to_end.azure_sdk import SUBSCRIPTION, Sdk, an_sdk
 from tests.end_to_end.program import environment_of, finish, serving, until
-from tests.server.certificates import Authority
-from tests.server.service import Service, a_service
+from tests.server.support.certificates import Authority
+from tests.server.support.service import RunningService, a_service
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-azure-sdks.md"
 FLEET = f"""
@@ -66,7 +66,7 @@ _PATIENCE = 10.0  # seconds for what should take two
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """The program, with a clock that is moved by hand."""
     folder = tmp_path_factory.mktemp("sdk")
     fleet = folder / "fleet.toml"
@@ -76,7 +76,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def sdk(service: Service) -> Iterator[Sdk]:
+def sdk(service: RunningService) -> Iterator[Sdk]:
     with an_sdk(service) as made:
         yield made
 
@@ -92,7 +92,7 @@ def wait_for(poller: LROPoller[Any]) -> Any:
     return result
 
 
-def approve_all(service: Service, vm: str) -> None:
+def approve_all(service: RunningService, vm: str) -> None:
     """Approve, as `vm` does, all that it sees, and let it be over."""
     events = [each["EventId"] for each in service.document(vm)["Events"]]
     assert service.approve_as(vm, *events).status == 200
@@ -101,7 +101,7 @@ def approve_all(service: Service, vm: str) -> None:
 
 
 def test_a_restart_returns_when_the_event_is_over_and_not_before(
-    sdk: Sdk, service: Service
+    sdk: Sdk, service: RunningService
 ) -> None:
     poller = sdk.compute.virtual_machines.begin_restart("rg", "web-0")
     (event,) = service.document("web-1")["Events"]
@@ -114,7 +114,7 @@ def test_a_restart_returns_when_the_event_is_over_and_not_before(
 
 
 def test_the_sdk_redeploys_and_reimages_and_waits_for_both(
-    sdk: Sdk, service: Service
+    sdk: Sdk, service: RunningService
 ) -> None:
     machines = sdk.compute.virtual_machines
     pollers = [
@@ -128,7 +128,9 @@ def test_the_sdk_redeploys_and_reimages_and_waits_for_both(
         wait_for(each)
 
 
-def test_a_deletion_is_over_when_the_vm_is_gone(sdk: Sdk, service: Service) -> None:
+def test_a_deletion_is_over_when_the_vm_is_gone(
+    sdk: Sdk, service: RunningService
+) -> None:
     members = sdk.compute.virtual_machine_scale_set_vms
     poller = members.begin_delete("rg", "pool", "2")
     (event,) = service.document("pool_0")["Events"]
@@ -140,14 +142,16 @@ def test_a_deletion_is_over_when_the_vm_is_gone(sdk: Sdk, service: Service) -> N
         members.get("rg", "pool", "2")
 
 
-def test_a_spot_vm_is_evicted(sdk: Sdk, service: Service) -> None:
+def test_a_spot_vm_is_evicted(sdk: Sdk, service: RunningService) -> None:
     sdk.compute.virtual_machines.simulate_eviction("rg", "spare_0")
     (event,) = service.document("spare_0")["Events"]
     assert event["EventType"] == "Preempt"
     approve_all(service, "spare_0")
 
 
-def test_a_vm_of_a_scale_set_is_restarted_and_read(sdk: Sdk, service: Service) -> None:
+def test_a_vm_of_a_scale_set_is_restarted_and_read(
+    sdk: Sdk, service: RunningService
+) -> None:
     members = sdk.compute.virtual_machine_scale_set_vms
     poller = members.begin_restart("rg", "pool", "1")
     (event,) = service.document("pool_0")["Events"]
@@ -165,7 +169,7 @@ def test_a_vm_of_a_scale_set_is_restarted_and_read(sdk: Sdk, service: Service) -
 
 
 def test_several_vms_of_a_scale_set_are_restarted_at_once(
-    sdk: Sdk, service: Service
+    sdk: Sdk, service: RunningService
 ) -> None:
     ids: Any = {"instanceIds": ["0", "1"]}
     poller = sdk.compute.virtual_machine_scale_sets.begin_restart("rg", "pool", ids)
@@ -175,7 +179,9 @@ def test_several_vms_of_a_scale_set_are_restarted_at_once(
     wait_for(poller)
 
 
-def test_events_are_approved_by_the_sdk_one_by_one(sdk: Sdk, service: Service) -> None:
+def test_events_are_approved_by_the_sdk_one_by_one(
+    sdk: Sdk, service: RunningService
+) -> None:
     event = service.announce(vms=["web-0"])["events"][0]["id"]
     approved = sdk.maintenance.scheduled_events.acknowledge(
         "rg", "virtualMachines", "web-1", event
@@ -192,7 +198,9 @@ def test_events_are_approved_by_the_sdk_one_by_one(sdk: Sdk, service: Service) -
     assert late.value.error.code == "Conflict"
 
 
-def test_events_are_approved_by_the_sdk_in_a_list(sdk: Sdk, service: Service) -> None:
+def test_events_are_approved_by_the_sdk_in_a_list(
+    sdk: Sdk, service: RunningService
+) -> None:
     events = [
         service.announce(vms=[vm])["events"][0]["id"] for vm in ("web-0", "web-1")
     ]
@@ -206,7 +214,7 @@ def test_events_are_approved_by_the_sdk_in_a_list(sdk: Sdk, service: Service) ->
 
 
 def test_of_a_mixed_list_the_sdk_is_told_what_failed(
-    sdk: Sdk, service: Service
+    sdk: Sdk, service: RunningService
 ) -> None:
     good = service.announce(vms=["lone"])["events"][0]["id"]
     with pytest.raises(HttpResponseError) as mixed:
@@ -239,7 +247,9 @@ def test_what_is_not_possible_is_an_error_of_the_sdk(sdk: Sdk) -> None:
     assert refused.value.error.code == "OperationNotAllowed"
 
 
-def test_what_is_called_off_is_an_error_of_the_sdk(sdk: Sdk, service: Service) -> None:
+def test_what_is_called_off_is_an_error_of_the_sdk(
+    sdk: Sdk, service: RunningService
+) -> None:
     poller = sdk.compute.virtual_machines.begin_restart("rg", "web-0")
     (event,) = service.document("web-0")["Events"]
     cancel = f"/v1/maintenances/{event['EventId']}/cancel"
@@ -250,8 +260,8 @@ def test_what_is_called_off_is_an_error_of_the_sdk(sdk: Sdk, service: Service) -
     assert canceled.value.error.code == "OperationCanceled"
 
 
-def test_without_the_token_the_sdk_is_not_let_in(service: Service) -> None:
-    stranger = Service(metadata="", control=service.control, token="wrong")
+def test_without_the_token_the_sdk_is_not_let_in(service: RunningService) -> None:
+    stranger = RunningService(metadata="", control=service.control, token="wrong")
     with an_sdk(stranger) as sdk, pytest.raises(ClientAuthenticationError) as refused:
         sdk.compute.virtual_machines.get("rg", "web-0")
     assert refused.value.error is not None

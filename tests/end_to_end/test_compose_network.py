@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.deployment_files import COMPOSE, compose
 from tests.end_to_end.program import (
     Program,
     environment_of,
@@ -15,7 +16,6 @@ from tests.end_to_end.program import (
     run_within,
     serving,
 )
-from tests.harbour import COMPOSE, compose
 from tests.programs.installed import needs
 from tests.programs.network import Place, lay_wire, some_places
 

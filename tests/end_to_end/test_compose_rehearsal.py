@@ -3,8 +3,8 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests.deployment_files import COMPOSE, compose, image_environment, parts_of
 from tests.end_to_end.program import run
-from tests.harbour import COMPOSE, compose, image_environment, parts_of
 
 REHEARSAL = compose()["services"]["rehearsal"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.end_to_end.approvals import check_that_approvals_survive_a_kill
 from tests.end_to_end.program import Program, serving, until
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 VMS = ("web-0", "web-1", "db-0", "batch_0")
 LISTS = ("maintenances", "events", "journal", "groups", "vms", "hosts")
@@ -25,7 +25,7 @@ class Picture:
     clock: Any
 
 
-def a_picture(service: Service) -> Picture:
+def a_picture(service: RunningService) -> Picture:
     answers = [service.as_vm(vm) for vm in VMS]
     return Picture(
         documents=[(each.body, each.headers["ETag"]) for each in answers],

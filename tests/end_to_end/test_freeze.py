@@ -9,8 +9,8 @@ from pathlib import Path
 _WATCHING = """
 import sys
 from pathlib import Path
-from forewarn.agent.impact import Alive, Pulse
-pulse = Pulse(Alive(Path(sys.argv[1])))
+from forewarn.agent.telemetry.impact import AliveFile, FreezeDetector
+pulse = FreezeDetector(AliveFile(Path(sys.argv[1])))
 pulse.watch()
 print("watching", flush=True)
 for _ in sys.stdin:

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 from tests.end_to_end.program import Program, run_within, serving, until
 from tests.end_to_end.small_disk import SmallDisk, a_small_disk
-from tests.server.service import Answer
+from tests.server.support.service import Answer
 
 VMS = 64
 FLEET = """\

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.end_to_end.program import Program, serving, until
-from tests.server.pollers import Poller, events_of
-from tests.server.talk import a_request
+from tests.server.support.dialogs import a_request
+from tests.server.support.pollers import Poller, events_of
 
 #: Two VMs that are known by addresses of the loopback.
 FLEET = """\

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from tests.testing.rehearsing import ROOT, a_handler, hurried, rehearse
+from tests.testing.support.inner_pytest import ROOT, a_handler, hurried, rehearse
 
-from forewarn.testing.reading import parse
-from forewarn.testing.scenario import Scenario
+from forewarn.testing.scenario.model import Scenario
+from forewarn.testing.scenario.parser import parse_scenario
 
 PAGE = ROOT / "docs" / "how-to" / "write-a-scenario.md"
 
@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "how-to" / "write-a-scenario.md"
 def scenario() -> Scenario:
     """The first one on the page."""
     (first, _) = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
-    return parse(first, PAGE)
+    return parse_scenario(first, PAGE)
 
 
 def test_a_handler_that_drains_before_it_approves_passes(scenario: Scenario) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.end_to_end.program import serving, until
 from tests.postgres import Server
-from tests.server.scrape import scrape
+from tests.server.support.scrapes import scrape
 
 
 def test_while_the_database_is_away_the_rest_is_told(

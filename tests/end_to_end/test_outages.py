@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.program import Program, run, serving
-from tests.server.service import be_away
+from tests.server.support.service import be_away
 
 MANUAL = ("--clock", "manual")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import DEMO, environment_of, until
-from tests.server.service import ask
+from tests.server.support.service import ask
 
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 SERVE = ("serve", "--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")

@@ -11,7 +11,7 @@ import pytest
 from tests.end_to_end.approvals import check_that_approvals_survive_a_kill
 from tests.end_to_end.program import Program, run, serving, until
 from tests.postgres import PASSWORD, Server
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 from tests.stores.relay import relayed
 
 PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
@@ -56,7 +56,9 @@ def test_an_approval_that_was_answered_survives_a_kill(
 
 
 @contextmanager
-def a_vm_that_never_stops_asking(service: Service, vm: str) -> Iterator[set[int]]:
+def a_vm_that_never_stops_asking(
+    service: RunningService, vm: str
+) -> Iterator[set[int]]:
     """Ask for the document again and again; all statuses that were answered."""
     statuses: set[int] = set()
     over = Event()

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.end_to_end.program import FOREWARN, environment_of, run
-from tests.testing.actors import EAGER, IDLE, an_actor
+from tests.testing.support.actors import EAGER, IDLE, an_actor
 
 SHORT = """\
 title = "A restart"

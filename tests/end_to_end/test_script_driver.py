@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.drivers.scripts import is_alive, write_script
 from tests.end_to_end.program import serving, until
-from tests.end_to_end.script_stage import LONG, Stage, a_fleet, settings
+from tests.end_to_end.script_services import LONG, Stage, a_fleet, settings
 
 #: Runs the script that the reason names.
 BY_REASON = 'exec "$(dirname "$0")/$FOREWARN_REASON"'

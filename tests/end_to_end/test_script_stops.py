@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.drivers.scripts import is_alive, write_script
 from tests.end_to_end.program import Program, run, serving, until
-from tests.end_to_end.script_stage import LONG, a_fleet, settings
+from tests.end_to_end.script_services import LONG, a_fleet, settings
 from tests.end_to_end.test_refusals import PORTS, check_sentence
 
 #: Proves that it is alone, however often it is begun.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import DEMO, Program, run, serving
-from tests.server.service import ask
+from tests.server.support.service import ask
 
 PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 

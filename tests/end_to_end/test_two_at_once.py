@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from tests.end_to_end.client_load import journal
 from tests.end_to_end.program import DEMO, environment_of, run, serving
-from tests.end_to_end.rush import journal
 
 PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 SERVE = (sys.executable, "-m", "forewarn", "serve", *PORTS, "--fleet", str(DEMO))

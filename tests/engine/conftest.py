@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.engine.system import OpenStore, System, a_system
-from tests.stores.things import sqlite_store
+from tests.engine.support.system import OpenStore, System, a_system
+from tests.stores.builders import sqlite_store
 
 from forewarn.ports import Store
 from forewarn.stores.sqlite import MEMORY

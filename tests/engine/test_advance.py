@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
-from tests.engine.system import (
+from tests.engine.support.system import (
     HOUR,
     MINUTE,
     NOON,
@@ -25,15 +25,15 @@ from tests.engine.system import (
 )
 
 from forewarn.clocks import SystemClock, make_clock
-from forewarn.core.announcing import Order
-from forewarn.core.facts import Completed, Started, WorkBegan
-from forewarn.core.maintenance import Phase
-from forewarn.core.policy import Rules
-from forewarn.drivers.operator import OperatorDriver
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.facts import Completed, Started, WorkBegan
+from forewarn.core.lifecycle.model import Phase
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.drivers.registry import OperatorDriver
 from forewarn.engine.engine import CLOCK, Engine
-from forewarn.engine.notes import Notes
-from forewarn.engine.pulse import HEARTBEAT
-from forewarn.engine.timers import Advance
+from forewarn.engine.heartbeat import HEARTBEAT
+from forewarn.engine.observations import PendingObservations
+from forewarn.engine.timers import ClockAdvance
 from forewarn.errors import Conflict, InvalidInput, Unavailable
 from forewarn.ports import Bell, Driver, Report, Work
 from forewarn.protocol.types import EventSource, EventType
@@ -246,9 +246,11 @@ def test_documents_are_current_after_an_advance(system: System) -> None:
 
 
 def test_only_a_manual_clock_can_be_advanced(open_store: OpenStore) -> None:
-    engine = Engine(open_store(), SystemClock(), rules=Rules(), notes=Notes())
+    engine = Engine(
+        open_store(), SystemClock(), rules=Rules(), notes=PendingObservations()
+    )
     with pytest.raises(Conflict, match="--clock manual"):
-        Advance(engine, lambda: None).by(HOUR)
+        ClockAdvance(engine, lambda: None).by(HOUR)
 
 
 def test_an_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
@@ -270,7 +272,7 @@ def test_the_number_of_waiting_advances_is_limited(
     def read_to_end() -> None:
         script_ends.wait()
 
-    advance = Advance(system.engine, read_to_end)
+    advance = ClockAdvance(system.engine, read_to_end)
 
     def move() -> None:
         try:

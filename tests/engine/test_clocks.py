@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 
 import pytest
-from tests.engine.system import HOUR, MINUTE, NOON, SECOND
+from tests.engine.support.system import HOUR, MINUTE, NOON, SECOND
 
 from forewarn.clocks import FastClock, ManualClock, SystemClock, make_clock, rate_of
 from forewarn.errors import InvalidInput

@@ -17,9 +17,9 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from tests.engine.story import Chapter, tell
-from tests.engine.system import a_system
-from tests.stores.things import sqlite_store
+from tests.engine.support.random_history import Chapter, tell
+from tests.engine.support.system import a_system
+from tests.stores.builders import sqlite_store
 
 log = logging.getLogger(__name__)
 

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
-from tests.engine.system import FLEET, NOON, OpenStore, a_reboot
+from tests.engine.support.system import FLEET, NOON, OpenStore, a_reboot
 
 from forewarn.clocks import ManualClock
-from forewarn.core.facts import Entry
-from forewarn.core.policy import Rules
+from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.tokens import Role
 from forewarn.engine.engine import Engine
-from forewarn.engine.fleets import Fleets
-from forewarn.engine.notes import Notes
-from forewarn.engine.tokens import Holder, Tokens, Unknown
+from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.observations import PendingObservations
+from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
 from forewarn.errors import Conflict, Unavailable
 from forewarn.ports import Snapshot, Store, Transaction
 
@@ -35,7 +35,7 @@ class Doubtful:
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return self._store.snapshot()
 
-    def facts(self, after: int, limit: int) -> Sequence[Entry]:
+    def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
         return self._store.facts(after, limit)
 
     def close(self) -> None:
@@ -49,8 +49,10 @@ def store(open_store: OpenStore) -> Doubtful:
 
 @pytest.fixture
 def engine(store: Doubtful) -> Engine:
-    engine = Engine(store, ManualClock(NOON), rules=Rules(), notes=Notes())
-    Fleets(engine).apply(FLEET, by="ops")
+    engine = Engine(
+        store, ManualClock(NOON), rules=Rules(), notes=PendingObservations()
+    )
+    FleetCommands(engine).apply(FLEET, by="ops")
     return engine
 
 
@@ -104,10 +106,10 @@ def test_a_token_revoked_in_doubt_is_invalid_once_the_commit_is_known(
     store.confirms = False
     with pytest.raises(Unavailable):
         tokens.revoke("ci", by="admin")
-    assert isinstance(tokens.holder_of(text), Holder)
+    assert isinstance(tokens.holder_of(text), TokenHolder)
     store.confirms = True
     engine.beat()
-    assert tokens.holder_of(text) is Unknown.REVOKED
+    assert tokens.holder_of(text) is UnknownToken.REVOKED
 
 
 def test_a_token_created_in_doubt_reserves_its_name(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.engine.system import (
+from tests.engine.support.system import (
     FLEET,
     HOUR,
     NOON,
@@ -14,9 +14,9 @@ from tests.engine.system import (
     a_system,
 )
 
-from forewarn.core.facts import FleetChanged
 from forewarn.core.fleet import VM, Fleet, Group, GroupKind, Host
-from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.core.lifecycle.facts import FleetChanged
+from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.errors import Conflict, InUse, InvalidInput, NotFound
 
 WEB = FLEET.groups["web"]

@@ -4,7 +4,7 @@ from datetime import timedelta
 from threading import Event
 
 import pytest
-from tests.engine.system import (
+from tests.engine.support.system import (
     HOUR,
     MINUTE,
     NOON,
@@ -15,7 +15,7 @@ from tests.engine.system import (
     a_reboot,
     a_system,
 )
-from tests.engine.system_time import (
+from tests.engine.support.system_time import (
     LONG,
     SystemTime,
     an_engine,
@@ -28,8 +28,8 @@ from tests.engine.system_time import (
     run,
 )
 
-from forewarn.core.facts import OutageEnded
-from forewarn.core.maintenance import Phase
+from forewarn.core.lifecycle.facts import OutageEnded
+from forewarn.core.lifecycle.model import Phase
 from forewarn.core.outages import Outage
 from forewarn.engine.timers import Timers
 from forewarn.errors import Unavailable

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from tests.engine.system import (
+from tests.engine.support.invariants import check_lives
+from tests.engine.support.system import (
     FLEET,
     HOUR,
     MINUTE,
@@ -21,19 +22,18 @@ from tests.engine.system import (
     an_emergency,
     counted,
 )
-from tests.engine.truths import check_lives
 
 from forewarn.clocks import END, FastClock, ManualClock, make_clock
-from forewarn.core import facts as f
-from forewarn.core.maintenance import Maintenance, Phase
-from forewarn.core.policy import Rules
-from forewarn.drivers.nothing import NothingDriver
-from forewarn.engine.documents import Documents
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.drivers.registry import NothingDriver
 from forewarn.engine.engine import Engine
-from forewarn.engine.fleets import Fleets
-from forewarn.engine.notes import Notes
-from forewarn.engine.timers import Advance
-from forewarn.engine.works import Works
+from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.observations import PendingObservations
+from forewarn.engine.readers.documents import Documents
+from forewarn.engine.readers.driver_runner import DriverRunner
+from forewarn.engine.timers import ClockAdvance
 from forewarn.errors import CannotStart, InvalidInput
 from forewarn.ports import Bell, Store
 
@@ -66,7 +66,7 @@ class Machine:
 
     clock: MachineClock
     engine: Engine
-    works: Works
+    works: DriverRunner
 
     def live(self, how_long: timedelta) -> None:
         """Move time on, one heartbeat after another."""
@@ -95,12 +95,14 @@ class Machine:
 
 def a_machine(store: Store, at: datetime = NOON) -> Machine:
     clock = MachineClock(at)
-    engine = Engine(store, clock, rules=Rules(), notes=Notes(), new_id=counted())
+    engine = Engine(
+        store, clock, rules=Rules(), notes=PendingObservations(), new_id=counted()
+    )
     engine.beat()
     documents = Documents(store, Plane().hand_over)
     documents.open()
-    works = Works(engine, documents, NothingDriver())
-    Fleets(engine).apply(FLEET, by="ops")
+    works = DriverRunner(engine, documents, NothingDriver())
+    FleetCommands(engine).apply(FLEET, by="ops")
     return Machine(clock=clock, engine=engine, works=works)
 
 
@@ -265,8 +267,14 @@ def test_a_manual_clock_is_not_advanced_to_the_end_of_time(
     open_store: OpenStore,
 ) -> None:
     clock = ManualClock(END - DAY)
-    engine = Engine(open_store(), clock, rules=Rules(), notes=Notes(), new_id=counted())
-    advance = Advance(engine, lambda: None)
+    engine = Engine(
+        open_store(),
+        clock,
+        rules=Rules(),
+        notes=PendingObservations(),
+        new_id=counted(),
+    )
+    advance = ClockAdvance(engine, lambda: None)
     for step in (DAY, 10_000 * DAY, timedelta(days=999_999)):
         with pytest.raises(InvalidInput, match="9978"):
             advance.by(step)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
-from tests.engine.system import (
+from tests.engine.support.system import (
     HOUR,
     MINUTE,
     NOON,
@@ -17,12 +17,17 @@ from tests.engine.system import (
     counted,
 )
 
-from forewarn.core import lifecycle
-from forewarn.core.announcing import Order
-from forewarn.core.facts import ListeningBegan, OutageEnded, Published, Started
-from forewarn.core.maintenance import Phase
+from forewarn.core.lifecycle import transitions
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.facts import (
+    ListeningBegan,
+    OutageEnded,
+    Published,
+    Started,
+)
+from forewarn.core.lifecycle.model import Phase
 from forewarn.core.outages import Outage
-from forewarn.engine.documents import Documents
+from forewarn.engine.readers.documents import Documents
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 
 USER_RESTART = Order(type=EventType.REBOOT, vms=("web-0",), source=EventSource.USER)
@@ -220,7 +225,7 @@ def test_the_replayed_journal_has_the_stored_outages(
     with system.store.snapshot() as snapshot:
         kept = snapshot.slice(None).outages
     assert len(kept) == 3
-    assert lifecycle.replay(system.journal()).outages == kept
+    assert transitions.replay(system.journal()).outages == kept
 
 
 def test_an_outage_publishes_nothing(system: System) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.system import HOUR, NOON, SECOND, OpenStore, System, a_system
+from tests.engine.support.system import HOUR, NOON, SECOND, OpenStore, System, a_system
 
 from forewarn.clocks import ManualClock
 from forewarn.core.tokens import Role
 from forewarn.engine.sessions import (
     LASTS,
     Lapsed,
-    Session,
+    PortalSession,
     Sessions,
     key_for,
     root_key,
@@ -22,30 +22,32 @@ from forewarn.engine.sessions import (
     token_named,
     unseal,
 )
-from forewarn.engine.tokens import Holder, Tokens, Unknown
+from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
 from forewarn.errors import NotFound
 
 KEY = key_for(b"root", "digest")
 SESSIONS = st.builds(
-    Session,
+    PortalSession,
     token=st.none() | st.text("0123456789abcdef", min_size=1, max_size=12),
     ends=st.integers(0, 2**40),
 )
-ADMIN = Holder(name="admin", role=Role.ADMIN)
+ADMIN = TokenHolder(name="admin", role=Role.ADMIN)
 
 
 # --- sealing -----------------------------------------------------------------
 
 
 @given(SESSIONS)
-def test_a_sealed_session_is_unsealed(session: Session) -> None:
+def test_a_sealed_session_is_unsealed(session: PortalSession) -> None:
     text = seal(session, KEY)
     assert unseal(text, KEY) == session
     assert token_named(text) == session.token
 
 
 @given(SESSIONS, st.data())
-def test_a_changed_character_is_refused(session: Session, data: st.DataObject) -> None:
+def test_a_changed_character_is_refused(
+    session: PortalSession, data: st.DataObject
+) -> None:
     text = seal(session, KEY)
     place = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(
@@ -56,7 +58,7 @@ def test_a_changed_character_is_refused(session: Session, data: st.DataObject) -
 
 @given(SESSIONS, st.data())
 def test_a_shortened_or_extended_text_is_refused(
-    session: Session, data: st.DataObject
+    session: PortalSession, data: st.DataObject
 ) -> None:
     text = seal(session, KEY)
     short = text[: data.draw(st.integers(0, len(text) - 1))]
@@ -78,12 +80,12 @@ def test_a_lone_surrogate_is_not_a_session() -> None:
 def test_the_seal_is_stable_across_releases() -> None:
     key = key_for(root_key("one"), "digest")
     mark = "0GPRn4Nmjj_7pjK4ciY4nf6JlJczf_Lt1SjXV55Hd9U"
-    assert seal(Session(token="ci", ends=1), key) == f"1.ci.1.{mark}"
+    assert seal(PortalSession(token="ci", ends=1), key) == f"1.ci.1.{mark}"
 
 
 @given(SESSIONS, st.binary(max_size=40), st.text(max_size=40))
 def test_another_key_does_not_unseal_it(
-    session: Session, root: bytes, digest: str
+    session: PortalSession, root: bytes, digest: str
 ) -> None:
     other = key_for(root + b"else", digest)
     assert unseal(seal(session, KEY), other) is None
@@ -113,9 +115,9 @@ def sessions(tokens: Tokens, wall: ManualClock) -> Sessions:
     return Sessions(tokens, wall)
 
 
-def signed_in(tokens: Tokens, sessions: Sessions, text: str) -> tuple[str, Holder]:
+def signed_in(tokens: Tokens, sessions: Sessions, text: str) -> tuple[str, TokenHolder]:
     holder = tokens.holder_of(text)
-    assert isinstance(holder, Holder)
+    assert isinstance(holder, TokenHolder)
     return sessions.begin(holder)
 
 
@@ -125,7 +127,7 @@ def test_a_session_has_all_permissions_of_its_token(
     wall.move_to(NOON + SECOND / 2)
     _, text = tokens.create("web-team", Role.GROUP, group="web", by="admin")
     shown = tokens.holder_of(text)
-    assert isinstance(shown, Holder)
+    assert isinstance(shown, TokenHolder)
     session, holder = sessions.begin(shown)
     assert sessions.holder_of(session) == holder
     assert holder == replace(shown, signed_in_until=NOON + LASTS)
@@ -138,7 +140,7 @@ def test_a_session_neither_is_nor_contains_the_token(
     session, _ = signed_in(tokens, sessions, text)
     assert text.split("_", 2)[2] not in session
     assert token.digest not in session
-    assert tokens.holder_of(session) is Unknown.WRONG
+    assert tokens.holder_of(session) is UnknownToken.WRONG
 
 
 def test_a_session_expires_after_twelve_hours_of_real_time(
@@ -147,7 +149,7 @@ def test_a_session_expires_after_twelve_hours_of_real_time(
     session, _ = sessions.begin(ADMIN)
     system.clock.move_to(system.clock.now() + timedelta(days=9))
     wall.move_to(NOON + 12 * HOUR - SECOND)
-    assert isinstance(sessions.holder_of(session), Holder)
+    assert isinstance(sessions.holder_of(session), TokenHolder)
     wall.move_to(NOON + 12 * HOUR)
     assert sessions.holder_of(session) is Lapsed.OVER
 
@@ -161,8 +163,8 @@ def test_a_session_ends_with_its_token(
     expired, _ = signed_in(tokens, sessions, brief)
     tokens.revoke("gone", by="admin")
     system.clock.move_to(system.clock.now() + HOUR)
-    assert sessions.holder_of(revoked) is Unknown.REVOKED
-    assert sessions.holder_of(expired) is Unknown.EXPIRED
+    assert sessions.holder_of(revoked) is UnknownToken.REVOKED
+    assert sessions.holder_of(expired) is UnknownToken.EXPIRED
 
 
 def test_a_journal_reader_is_valid_as_long_as_session_and_token(
@@ -170,7 +172,7 @@ def test_a_journal_reader_is_valid_as_long_as_session_and_token(
 ) -> None:
     _, text = tokens.create("ci", Role.VIEWER, by="admin")
     shown = tokens.holder_of(text)
-    assert isinstance(shown, Holder)
+    assert isinstance(shown, TokenHolder)
     _, signed = sessions.begin(shown)
     wall.move_to(NOON + 12 * HOUR - SECOND)
     assert sessions.is_good(signed)
@@ -207,7 +209,7 @@ def test_a_session_cannot_be_converted_to_another_token(
 
 
 def test_a_session_of_an_unknown_token_is_refused(sessions: Sessions) -> None:
-    sealed = seal(Session(token="nobody", ends=2**40), KEY)
+    sealed = seal(PortalSession(token="nobody", ends=2**40), KEY)
     assert sessions.holder_of(sealed) is Lapsed.WRONG
 
 
@@ -220,7 +222,7 @@ def test_the_store_s_content_is_not_enough_to_forge_a_session(
     tokens: Tokens, sessions: Sessions
 ) -> None:
     token, _ = tokens.create("ci", Role.ADMIN, by="admin")
-    stolen = Session(token=token.id, ends=2**40)
+    stolen = PortalSession(token=token.id, ends=2**40)
     for root in (b"", root_key(""), root_key(token.digest), token.digest.encode()):
         forged = seal(stolen, key_for(root, token.digest))
         assert sessions.holder_of(forged) is Lapsed.WRONG

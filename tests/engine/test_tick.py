@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from tests.engine.system import (
+from tests.engine.support.system import (
     HOUR,
     MINUTE,
     NOON,
@@ -18,15 +18,15 @@ from tests.engine.system import (
 )
 
 from forewarn.clocks import ManualClock
-from forewarn.core.announcing import Order
-from forewarn.core.causes import Operation, order_for
-from forewarn.core.facts import Completed, Started
 from forewarn.core.fleet import VM
-from forewarn.core.maintenance import Maintenance, Phase
-from forewarn.core.policy import Rules
-from forewarn.drivers.operator import OperatorDriver
-from forewarn.engine.causes import Causes
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.facts import Completed, Started
+from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.core.lifecycle.operations import VmOperation, order_for
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.drivers.registry import OperatorDriver
 from forewarn.engine.engine import Engine
+from forewarn.engine.operations import Operations
 from forewarn.protocol.types import EventType
 
 
@@ -83,8 +83,8 @@ def test_after_a_tick_nothing_is_due(system: System, minutes: int) -> None:
 def test_a_vm_deleted_with_its_group_leaves_nothing_to_wait_for(
     system: System,
 ) -> None:
-    order = order_for(Operation.DELETE, "lone")
-    Causes(system.engine).operate(Operation.DELETE, order, by="ops")
+    order = order_for(VmOperation.DELETE, "lone")
+    Operations(system.engine).operate(VmOperation.DELETE, order, by="ops")
     system.read_to_end()
     system.clock.move_to(NOON + MINUTE)
     system.engine.tick()

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tests.core.builders import MINUTE, NOON, SECOND, a_maintenance, an_event
+from tests.core.support.builders import MINUTE, NOON, SECOND, a_maintenance, an_event
 
-from forewarn.core import facts as f
-from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.ports import Notice
 
 #: The time at which messages are sent and signed.

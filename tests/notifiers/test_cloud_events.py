@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from cloudevents.core.bindings.http import HTTPMessage, from_http_event
-from tests.core.builders import NOON
-from tests.core.test_notices import OTHERS, OUTCOMES
+from tests.core.lifecycle.test_notified_events import OTHERS, OUTCOMES
+from tests.core.support.builders import NOON
 from tests.notifiers.samples import STARTED, a_notice
 
-from forewarn.core import facts as f
-from forewarn.notifiers.cloud_events import CONTENT_TYPE, cloud_event, written
+from forewarn.core.lifecycle import facts as f
+from forewarn.notifiers.webhook import CONTENT_TYPE, cloud_event, cloud_event_bytes
 from forewarn.ports import Notice
 
 GOLDEN = Path(__file__).parent / "started.json"
@@ -19,7 +19,7 @@ FACTS = [*(fact for fact, _ in OUTCOMES), *OTHERS]
 
 
 def an_event(notice: Notice) -> Any:
-    return json.loads(written(cloud_event(notice, "/forewarn")))
+    return json.loads(cloud_event_bytes(cloud_event(notice, "/forewarn")))
 
 
 def test_notice_of_a_start_matches_the_golden_file() -> None:
@@ -33,7 +33,7 @@ def test_the_id_does_not_depend_on_the_attempt() -> None:
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
 def test_cloudevents_library_reads_every_event(fact: f.Fact) -> None:
-    body = written(cloud_event(a_notice(fact, position=3), "/forewarn/a"))
+    body = cloud_event_bytes(cloud_event(a_notice(fact, position=3), "/forewarn/a"))
     message = HTTPMessage(headers={"content-type": CONTENT_TYPE}, body=body)
     read = from_http_event(message)
     assert (read.get_id(), read.get_source()) == ("3", "/forewarn/a")
@@ -66,7 +66,9 @@ def test_closed_maintenance_is_completed_with_the_fact_closed() -> None:
 
 def test_text_is_sent_as_utf_8() -> None:
     fact = f.Canceled(at=NOON, by="ops", maintenance="M0", reason="Übung ✓")
-    assert "Übung ✓".encode() in written(cloud_event(a_notice(fact), "/forewarn"))
+    assert "Übung ✓".encode() in cloud_event_bytes(
+        cloud_event(a_notice(fact), "/forewarn")
+    )
 
 
 def test_lone_surrogate_is_replaced() -> None:

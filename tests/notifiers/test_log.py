@@ -3,13 +3,13 @@
 import logging
 
 import pytest
-from tests.core.builders import NOON
-from tests.core.test_notices import OTHERS, OUTCOMES
+from tests.core.lifecycle.test_notified_events import OTHERS, OUTCOMES
+from tests.core.support.builders import NOON
 from tests.notifiers.samples import a_notice
 
-from forewarn.core import facts as f
-from forewarn.notifiers.cloud_events import cloud_event
-from forewarn.notifiers.log import LogNotifier
+from forewarn.core.lifecycle import facts as f
+from forewarn.notifiers.registry import LogNotifier
+from forewarn.notifiers.webhook import cloud_event
 from forewarn.ports import Notice
 
 FACTS = [*(fact for fact, _ in OUTCOMES), *OTHERS]

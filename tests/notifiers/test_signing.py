@@ -9,9 +9,8 @@ import pytest
 from tests.notifiers.samples import SENT
 
 from forewarn.errors import InvalidInput
-from forewarn.notifiers.secrets import complete
-from forewarn.notifiers.signing import signature
-from forewarn.notifiers.targets import Target
+from forewarn.notifiers.targets import Target, with_secrets
+from forewarn.notifiers.webhook import signature
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "receive-webhooks.md"
 BODY = '{"id":"17","reason":"Übung"}'.encode()
@@ -80,4 +79,4 @@ def test_signature_is_as_documented() -> None:
 def test_secret_that_is_not_text_is_refused() -> None:
     target = Target(name="ops", kind="webhook", secret_variables=("SECRET",))
     with pytest.raises(InvalidInput, match="a secret of ops is not text"):
-        complete([target], {"SECRET": "hush\udcff"})
+        with_secrets([target], {"SECRET": "hush\udcff"})

@@ -11,10 +11,13 @@ from tests.notifiers.samples import SENT, a_notice
 
 from forewarn import __version__
 from forewarn.errors import Undelivered
-from forewarn.notifiers.cloud_events import cloud_event, written
-from forewarn.notifiers.signing import signature
 from forewarn.notifiers.targets import Target
-from forewarn.notifiers.webhook import Webhook
+from forewarn.notifiers.webhook import (
+    Webhook,
+    cloud_event,
+    cloud_event_bytes,
+    signature,
+)
 from forewarn.ports import Notice
 
 SHORT = 0.2  # seconds
@@ -50,7 +53,7 @@ def refusal(webhook: Webhook, notice: Notice | None = None) -> str:
 def test_notice_is_posted_as_a_signed_cloud_event(receiver: Receiver) -> None:
     a_webhook(f"{receiver.url}/hook?key=1", "new", "old").notify(a_notice(attempt=3))
     (got,) = receiver.got
-    expected = written(cloud_event(a_notice(), "/forewarn"))
+    expected = cloud_event_bytes(cloud_event(a_notice(), "/forewarn"))
     assert (got.path, got.body) == ("/hook?key=1", expected)
     assert got.headers["Content-Type"] == (
         "application/cloudevents+json; charset=utf-8"

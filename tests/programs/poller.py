@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.end_to_end.program import Program
+from tests.programs.http_talker import talking
 from tests.programs.record import approval, witnesses
-from tests.programs.talker import talking
 
 
 def lead(

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import Program, until
 from tests.programs.front import Fault, Front, a_front
+from tests.programs.http_talker import Talker, talking
 from tests.programs.installed import PROGRAMS, needs, run_program
 from tests.programs.record import approval
-from tests.programs.talker import Talker, talking
 
 import forewarn
 

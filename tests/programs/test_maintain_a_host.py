@@ -14,7 +14,7 @@ from tests.end_to_end.program import Program, run, serving, until
 from tests.programs.installed import needs, run_program
 from tests.programs.libvirt_hosts import PROGRAMS, Hosts
 from tests.programs.page import PAGE, copied
-from tests.server.service import Service
+from tests.server.support.service import RunningService
 
 pytestmark = needs(*PROGRAMS, "curl")
 
@@ -66,18 +66,18 @@ def told(program: Program, what: str, *options: str) -> Any:
     return maintenance
 
 
-def approved_by(service: Service, *vms: str) -> None:
+def approved_by(service: RunningService, *vms: str) -> None:
     """Approve the events that `vms` see."""
     for vm in vms:
         (event,) = service.document(vm)["Events"]
         assert service.approve_as(vm, event["EventId"]).status == 200
 
 
-def phase(service: Service, made: Any) -> str:
+def phase(service: RunningService, made: Any) -> str:
     return str(service.get(f"/v1/maintenances/{made['id']}")["phase"])
 
 
-def until_over(service: Service, made: Any) -> None:
+def until_over(service: RunningService, made: Any) -> None:
     until(lambda: phase(service, made) == "COMPLETED", LONG)
 
 

@@ -7,6 +7,9 @@ from tests.programs.installed import needs
 from tests.programs.page import PAGE, copied
 from tests.programs.recipe import RECIPES
 
+from forewarn.agent.config.file import read_plan
+from forewarn.agent.config.preflight import check_machine
+
 #: The page and the hook of each recipe.
 PAGES = {
     "kubernetes": ("drain-a-kubernetes-node.md", "drain.sh"),
@@ -37,12 +40,10 @@ def test_the_page_of_a_recipe_shows_its_files(recipe: str) -> None:
 @needs("bash", "curl")
 @pytest.mark.parametrize("recipe", PAGES)
 def test_the_agent_accepts_the_file_of_a_recipe(recipe: str, tmp_path: Path) -> None:
-    config = pytest.importorskip("forewarn.agent.config")
-    checking = pytest.importorskip("forewarn.agent.checking")
     text = (RECIPES / recipe / "agent.toml").read_text()
     text = text.replace("/etc/forewarn", str(RECIPES / recipe))
     file = tmp_path / "agent.toml"
     file.write_text(text.replace("/var/lib/forewarn-agent", str(tmp_path)))
-    plan = config.read(file)
+    plan = read_plan(file)
     assert plan.warnings == ()
-    assert checking.check(plan) == []
+    assert check_machine(plan) == []

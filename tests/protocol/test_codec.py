@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forewarn.errors import Malformed
-from forewarn.protocol.codec import (
-    decode,
-    encode,
-    iso8601,
-    parse_date,
-    rfc1123,
-)
+from forewarn.protocol.codec import decode, encode, iso8601, parse_date, rfc1123
 from forewarn.protocol.types import (
     Document,
     EventSource,

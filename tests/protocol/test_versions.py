@@ -12,12 +12,7 @@ from forewarn.protocol.types import (
     EventType,
     ScheduledEvent,
 )
-from forewarn.protocol.versions import (
-    INSTANCE_VERSIONS,
-    NEWEST,
-    VERSIONS,
-    DateForm,
-)
+from forewarn.protocol.versions import INSTANCE_VERSIONS, NEWEST, VERSIONS, DateForm
 
 ALL = (
     "2017-03-01",

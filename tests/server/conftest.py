@@ -5,11 +5,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-from tests.server.arm import a_fleet
-from tests.server.service import Service, a_service
+from tests.server.support.arm_client import a_fleet
+from tests.server.support.service import RunningService, a_service
 
 #: Starts a service with these flags; it is stopped when the test is over.
-Serve = Callable[..., Service]
+Serve = Callable[..., RunningService]
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +29,7 @@ def serve(
     """Start services of the test's own."""
     running = ExitStack()
 
-    def start(**flags: object) -> Service:
+    def start(**flags: object) -> RunningService:
         folder = tmp_path_factory.mktemp("service")
         return running.enter_context(a_service(folder, **flags))
 
@@ -38,20 +38,20 @@ def serve(
 
 
 @pytest.fixture
-def service(serve: Serve) -> Service:
+def service(serve: Serve) -> RunningService:
     """A service of the test's own."""
     return serve()
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service for tests that leave it as it is."""
     with a_service(tmp_path_factory.mktemp("shared")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service with the fleet of `tests.server.arm`, for tests that share it."""
     folder = tmp_path_factory.mktemp("kept")
     with a_service(folder, fleet=a_fleet(folder)) as service:

@@ -1,7 +1,7 @@
 """Fixtures for store tests; each module defines how it opens a store."""
 
 import pytest
-from tests.stores.things import OpenStore
+from tests.stores.builders import OpenStore
 
 from forewarn.ports import Store
 

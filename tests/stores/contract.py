@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import get_args
 
 import pytest
-from tests.stores.things import (
+from tests.stores.builders import (
     DB,
     MINUTE,
     NOON,
@@ -25,10 +25,10 @@ from tests.stores.things import (
     started,
 )
 
-from forewarn.core import facts as f
 from forewarn.core.fleet import VM, Audience, Fleet, Group, GroupKind, Host
-from forewarn.core.maintenance import Phase, Slice
-from forewarn.core.settling import Step
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Phase, Slice
+from forewarn.core.lifecycle.settlement import Step
 from forewarn.ports import Store
 
 

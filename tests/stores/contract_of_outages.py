@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from tests.stores.things import (
+from tests.stores.builders import (
     MINUTE,
     NOON,
     a_fleet,
@@ -15,9 +15,9 @@ from tests.stores.things import (
     put,
 )
 
-from forewarn.core import facts as f
-from forewarn.core.commands import end_outage
-from forewarn.core.maintenance import Slice
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.commands import end_outage
+from forewarn.core.lifecycle.model import Slice
 from forewarn.core.outages import Outage
 from forewarn.ports import Store
 

@@ -1,7 +1,7 @@
 """Contract of a store: lists, read page by page."""
 
 import pytest
-from tests.stores.things import (
+from tests.stores.builders import (
     a_fleet,
     a_maintenance,
     announced,
@@ -12,7 +12,7 @@ from tests.stores.things import (
 )
 
 from forewarn.core.fleet import VM, Group, GroupKind, Host
-from forewarn.core.maintenance import Maintenance, Phase
+from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.ports import Store
 
 #: In the order of a list: case-insensitive by letter, then by code point.

@@ -3,7 +3,7 @@
 from typing import get_args
 
 import pytest
-from tests.stores.things import (
+from tests.stores.builders import (
     MINUTE,
     NOON,
     ONE_OF_EACH,
@@ -17,9 +17,9 @@ from tests.stores.things import (
     started,
 )
 
-from forewarn.core import facts as f
-from forewarn.core.maintenance import Slice
-from forewarn.core.settling import Step
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.settlement import Step
 from forewarn.ports import Store
 
 

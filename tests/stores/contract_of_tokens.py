@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from tests.stores.things import MINUTE, NOON
+from tests.stores.builders import MINUTE, NOON
 
-from forewarn.core import facts as f
-from forewarn.core.maintenance import Slice
-from forewarn.core.settling import Step
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.settlement import Step
 from forewarn.core.tokens import Role, Token
 from forewarn.ports import Store
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Thread
 
-from tests.stores.things import (
+from tests.stores.builders import (
     a_fleet,
     a_maintenance,
     a_seen,
@@ -14,8 +14,8 @@ from tests.stores.things import (
     put,
 )
 
-from forewarn.core.maintenance import Slice
-from forewarn.core.settling import Step
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.settlement import Step
 from forewarn.ports import Snapshot, Store
 
 WRITERS = 6

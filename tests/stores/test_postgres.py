@@ -5,8 +5,9 @@ from contextlib import ExitStack
 
 import pytest
 from tests.postgres import Server
+from tests.stores.builders import OpenStore, a_seen, postgres_store, put
 from tests.stores.contract import JournalContract, StateContract, TimeContract
-from tests.stores.contract_of_notes import (
+from tests.stores.contract_of_observations import (
     NotesContract,
     RollbackContract,
     SettingsContract,
@@ -15,7 +16,6 @@ from tests.stores.contract_of_pages import PagesContract
 from tests.stores.contract_of_searches import SearchesContract
 from tests.stores.contract_of_tokens import TokensContract
 from tests.stores.contract_of_writers import ReadersContract, WritersContract
-from tests.stores.things import OpenStore, a_seen, postgres_store, put
 
 from forewarn.ports import Store
 

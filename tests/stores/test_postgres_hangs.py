@@ -10,14 +10,14 @@ from threading import enumerate as threads
 
 import pytest
 from tests.postgres import Server
+from tests.stores.builders import a_seen, postgres_store, put
 from tests.stores.relay import Relay, relayed
-from tests.stores.things import a_seen, postgres_store, put
 
 from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores.postgres import Limits
-from forewarn.stores.sql import SqlStore
+from forewarn.stores.postgres import PostgresLimits
+from forewarn.stores.store import SqlStore
 
-SHORT = Limits(connect=1.0, transaction=1.0)
+SHORT = PostgresLimits(connect=1.0, transaction=1.0)
 SOON = 10.0  # seconds; far less than an hour, and enough for a busy machine
 LONG = 30.0  # seconds; only reached if the store is broken
 
@@ -29,7 +29,9 @@ def relay(postgres: Server) -> Iterator[Relay]:
 
 
 @contextmanager
-def opened(postgres: Server, relay: Relay, limits: Limits) -> Iterator[SqlStore]:
+def opened(
+    postgres: Server, relay: Relay, limits: PostgresLimits
+) -> Iterator[SqlStore]:
     url = postgres.url(port=relay.port, schema=postgres.new_schema())
     with closing(postgres_store(url)) as first:  # creating tables exceeds `limits`
         first.open()
@@ -82,7 +84,7 @@ def test_first_response_is_not_awaited_forever(
 
 
 def test_waiting_for_a_turn_is_limited(postgres: Server, relay: Relay) -> None:
-    limits = Limits(turn=0.1, readers=1)
+    limits = PostgresLimits(turn=0.1, readers=1)
     with opened(postgres, relay, limits) as store:
         no_answer = pytest.raises(Unavailable, match="does not answer")
         with store.transaction(), no_answer:
@@ -101,7 +103,9 @@ def test_server_that_never_responds_is_refused(postgres: Server) -> None:
 
 
 def test_leave_limits_pending_transactions(postgres: Server, relay: Relay) -> None:
-    with opened(postgres, relay, Limits(leaving=0.2, transaction=LONG)) as store:
+    with opened(
+        postgres, relay, PostgresLimits(leaving=0.2, transaction=LONG)
+    ) as store:
         with a_writer_that_hangs(store, relay) as writing:
             began = time.monotonic()
             store.leave()
@@ -117,13 +121,13 @@ def test_leave_limits_pending_transactions(postgres: Server, relay: Relay) -> No
 def test_transactions_may_still_finish_after_leave(
     postgres: Server, relay: Relay
 ) -> None:
-    with opened(postgres, relay, Limits(leaving=LONG)) as store:
+    with opened(postgres, relay, PostgresLimits(leaving=LONG)) as store:
         store.leave()
         assert put(store, a_seen(2)) == 2
 
 
 def test_close_aborts_pending_transactions(postgres: Server, relay: Relay) -> None:
-    with opened(postgres, relay, Limits(transaction=LONG)) as store:
+    with opened(postgres, relay, PostgresLimits(transaction=LONG)) as store:
         with a_writer_that_hangs(store, relay) as writing:
             began = time.monotonic()
             store.close()

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 from tests.postgres import PASSWORD, Server
-from tests.stores.things import (
+from tests.stores.builders import (
     NOON,
     a_fleet,
     a_maintenance,
@@ -20,7 +20,7 @@ from tests.stores.things import (
 
 from forewarn.errors import CannotStart
 from forewarn.ports import Store
-from forewarn.stores.postgres import Limits
+from forewarn.stores.postgres import PostgresLimits
 
 SENTENCE = re.compile(r"[^\n]+")
 
@@ -38,7 +38,7 @@ def opened(url: str) -> Iterator[Store]:
         yield store
 
 
-def refusal(url: str, limits: Limits | None = None) -> str:
+def refusal(url: str, limits: PostgresLimits | None = None) -> str:
     """Return the message with which `url` is refused: one line without secrets."""
     with pytest.raises(CannotStart) as refused:
         postgres_store(url, limits).open()
@@ -118,7 +118,7 @@ def test_unreachable_server_is_refused(postgres: Server) -> None:
 
 
 def test_outdated_server_is_refused(url: str) -> None:
-    assert "99 or newer is needed" in refusal(url, Limits(oldest=99))
+    assert "99 or newer is needed" in refusal(url, PostgresLimits(oldest=99))
 
 
 def test_database_with_another_encoding_is_refused(postgres: Server) -> None:

@@ -5,8 +5,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.stores.builders import OpenStore, a_seen, put, sqlite_store
 from tests.stores.contract import JournalContract, StateContract, TimeContract
-from tests.stores.contract_of_notes import (
+from tests.stores.contract_of_observations import (
     NotesContract,
     RollbackContract,
     SettingsContract,
@@ -16,7 +17,6 @@ from tests.stores.contract_of_pages import PagesContract
 from tests.stores.contract_of_searches import SearchesContract
 from tests.stores.contract_of_tokens import TokensContract
 from tests.stores.contract_of_writers import ReadersContract, WritersContract
-from tests.stores.things import OpenStore, a_seen, put, sqlite_store
 
 from forewarn.ports import Store
 from forewarn.stores.sqlite import MEMORY

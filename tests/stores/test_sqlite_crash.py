@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.stores.things import a_seen, put, sqlite_store
+from tests.stores.builders import a_seen, put, sqlite_store
 
 #: Prints each position after its commit, until it is killed.
 WRITES_FOR_EVER = """
 import sys
-from tests.stores.things import a_seen, put, sqlite_store
+from tests.stores.builders import a_seen, put, sqlite_store
 store = sqlite_store(sys.argv[1])
 store.open()
 number = 0
@@ -24,9 +24,9 @@ while True:
 #: Dies in the middle of its third transaction.
 DIES_IN_A_TRANSACTION = """
 import os, sys
-from forewarn.core.settling import Step
-from forewarn.core.maintenance import Slice
-from tests.stores.things import a_seen, put, sqlite_store
+from forewarn.core.lifecycle.settlement import Step
+from forewarn.core.lifecycle.model import Slice
+from tests.stores.builders import a_seen, put, sqlite_store
 store = sqlite_store(sys.argv[1])
 store.open()
 print(put(store, a_seen(1)), put(store, a_seen(2)), flush=True)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from tests.stores.things import (
+from tests.stores.builders import (
     NOON,
     a_fleet,
     a_maintenance,
@@ -16,7 +16,7 @@ from tests.stores.things import (
     put,
     sqlite_store,
 )
-from tests.stores.watched import watched
+from tests.stores.watched_store import watched
 
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.ports import Store

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.stores.things import (
+from tests.stores.builders import (
     MINUTE,
     NOON,
     a_fleet,
@@ -19,7 +19,7 @@ from tests.stores.things import (
     sqlite_store,
 )
 
-from forewarn.core.facts import OutageEnded
+from forewarn.core.lifecycle.facts import OutageEnded
 from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart
 from forewarn.ports import Store

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
-from tests.server.service import Answer
+from tests.server.support.service import Answer
 from tests.stories.oracle import VERSIONS, Audience, Kept, audiences, normal
 from tests.stories.rows import Advance, Approve, Ask, Do, Post, Row, Step, Tell
 from tests.stories.world import FLEET, World, rfc3339

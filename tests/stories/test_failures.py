@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import pytest
-from tests.engine.system import (
+from tests.engine.support.system import (
     HOUR,
     MINUTE,
     RecordingDriver,
@@ -12,11 +12,11 @@ from tests.engine.system import (
     a_reboot,
     a_system,
 )
-from tests.stores.things import sqlite_store
+from tests.stores.builders import sqlite_store
 
 from forewarn.core import fleet_file
-from forewarn.core.maintenance import Phase
-from forewarn.engine.telling import explain_maintenance
+from forewarn.core.lifecycle.model import Phase
+from forewarn.engine.queries import explain_maintenance
 from forewarn.ports import Report, Store, Work
 from forewarn.stores.sqlite import MEMORY
 

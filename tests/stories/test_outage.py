@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.server.service import be_away
+from tests.server.support.service import be_away
 from tests.stories.rows import SCHEDULED, STARTED
 from tests.stories.world import NOON, World, a_world, rfc3339
 

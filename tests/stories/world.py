@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.server.service import YEAR, Answer, Service, a_service
-from tests.stories.line import Line, Seen, a_line
+from tests.server.support.service import YEAR, Answer, RunningService, a_service
+from tests.stories.connection import Line, Seen, a_line
 
 FLEET = Path(__file__).with_name("fleet.toml")
 NOON = datetime(YEAR, 1, 1, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ def rfc3339(moment: datetime) -> str:
 class World:
     """A running service, spoken to as its people do."""
 
-    service: Service
+    service: RunningService
     line: Line
 
     # --- time ----------------------------------------------------------------

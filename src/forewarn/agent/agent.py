@@ -1,10 +1,6 @@
-"""Agent loop: takes in what happens, decides, writes to disk, then acts.
+"""Schedule of approvals and their retries; kept only while the agent runs.
 
-1. One thread decides. Documents, finished hooks and responses to approvals reach it
-   through one inbox. Anything that takes time runs in other threads.
-2. The state of an event is on disk before the agent acts on it. If the disk cannot be
-   written, hooks still run, because the event will not wait, but nothing is approved.
-3. A problem is logged once when it begins and once when it is over.
+Sending an approval twice is harmless, so none of this is stored.
 """
 
 import time
@@ -13,24 +9,102 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import assert_never
 
-from forewarn.agent import course
-from forewarn.agent.approvals import Approvals
-from forewarn.agent.clock import ServiceClock
-from forewarn.agent.course import Advance, AskReady, Begin, Circumstances, Cut, Post
-from forewarn.agent.eyes import Look, Lost, Named, Saw
-from forewarn.agent.hands import Answered, Hands, HookEnded, ReadyTold, Report
-from forewarn.agent.impact import Ahead, Pulse
-from forewarn.agent.lives import UNTOUCHED, Impact, Life, Outcome
-from forewarn.agent.memory import Memory
-from forewarn.agent.myself import Myself
-from forewarn.agent.notes import Note, note
-from forewarn.agent.plan import Plan
-from forewarn.agent.recording import Recording
-from forewarn.agent.sighting import Sight, key, see
+from forewarn.agent.audit.entries import AuditEntry, event_entry
+from forewarn.agent.config.plan import Plan
+from forewarn.agent.events import progress
+from forewarn.agent.events.observation import Observation, normalize_event_id, observe
+from forewarn.agent.events.progress import (
+    BeginHook,
+    CancelHook,
+    CheckReady,
+    EventContext,
+    EventStep,
+    PostApproval,
+)
+from forewarn.agent.events.state import UNTOUCHED, EventState, HookOutcome, Impact
+from forewarn.agent.hooks.executor import (
+    ApprovalResult,
+    Executor,
+    HookEnded,
+    ReadyResult,
+    Report,
+)
+from forewarn.agent.identity import LocalVm
+from forewarn.agent.poller import DocumentRead, Look, NameLearned, ReadFailed
+from forewarn.agent.storage.memory import StateMemory
+from forewarn.agent.telemetry.impact import ClockJumpDetector, FreezeDetector
+from forewarn.agent.telemetry.recorder import AgentRecorder
+from forewarn.client.retries import delay
+from forewarn.client.service_clock import ServiceClock
+from forewarn.errors import ForewarnError
 from forewarn.protocol.types import Document
+
+_NEVER = float("inf")
+_RELUCTANT = 300.0  # seconds until a rejected approval is retried
+
 
 _BLANKS = 3  # consecutive empty responses that mean "no events"
 _SHORT, _LONG = 1.0, 10.0  # seconds between two turns: if something waits; if not
+
+
+@dataclass(slots=True)
+class _State:
+    due: float = 0.0  # on the monotonic clock
+    failures: int = 0
+    is_ready: bool = False  # a hook reported that everyone is ready
+
+
+class ApprovalRetries:
+    """Pending approvals, by event."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._states: dict[str, _State] = {}
+
+    def take(self, event: str, now: float) -> bool:
+        """Return whether an approval or a readiness check is due.
+
+        If it is, nothing is due for the event until its result is reported.
+        """
+        state = self._states.setdefault(event, _State())
+        if state.due > now:
+            return False
+        state.due = _NEVER
+        return True
+
+    def is_ready(self, event: str) -> bool:
+        """Return whether the readiness hook succeeded."""
+        return event in self._states and self._states[event].is_ready
+
+    def told(self, event: str, *, is_ready: bool, again_at: float) -> None:
+        """Store the result of a readiness check; if negative, retry `again_at`."""
+        state = self._states.get(event)
+        if state is None:
+            return  # it was forgotten meanwhile
+        state.is_ready = is_ready
+        state.due = 0.0 if is_ready else again_at
+
+    def again(self, event: str) -> None:
+        """Make an approval due again that was not sent after all."""
+        self._states[event].due = 0.0
+
+    def refused(self, event: str, error: ForewarnError, now: float) -> None:
+        """Schedule the retry of a failed approval."""
+        state = self._states.get(event)
+        if state is None:
+            return
+        pause = delay(error, state.failures)
+        state.failures += 1
+        state.due = now + (_RELUCTANT if pause is None else pause)
+
+    def forget(self, event: str) -> None:
+        """Drop an event that needs no approval any more."""
+        self._states.pop(event, None)
+
+    @property
+    def next_due(self) -> float:
+        """When the next one is due, on the monotonic clock."""
+        return min((state.due for state in self._states.values()), default=_NEVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +122,11 @@ class Agent:
         self,
         plan: Plan,
         *,
-        myself: Myself,
+        myself: LocalVm,
         clock: ServiceClock,
-        memory: Memory,
-        recording: Recording,
-        pulse: Pulse,
+        memory: StateMemory,
+        recording: AgentRecorder,
+        pulse: FreezeDetector,
         beat: Callable[[], float],
         boot: str,
         felt: Impact,
@@ -75,8 +149,8 @@ class Agent:
         self._felt = felt
         self._token = token
         self._is_dry = is_dry
-        self._ahead = Ahead()
-        self._approvals = Approvals()
+        self._ahead = ClockJumpDetector()
+        self._approvals = ApprovalRetries()
         self._held: dict[str, str] = {}  # latest reason for not approving, by event
         self._blanks = 0
         self._was_away = True  # it was not running before
@@ -85,17 +159,19 @@ class Agent:
         self._stops = False
         self.inbox: SimpleQueue[Item] = SimpleQueue()
 
-    def run(self, hands: Hands) -> None:
+    def run(self, hands: Executor) -> None:
         """Process the inbox until a `Stop` arrives."""
         while not self._stops:
             self.turn(hands, self._pause())
 
-    def turn(self, hands: Hands, pause: float = 0.0) -> None:
+    def turn(self, hands: Executor, pause: float = 0.0) -> None:
         """Wait at most `pause` seconds for an item, then do everything that is due."""
         items = self._taken(pause)
         for item in items:
             self._take(item, hands)
-        if not items or any(isinstance(received, Saw | Lost) for received in items):
+        if not items or any(
+            isinstance(received, DocumentRead | ReadFailed) for received in items
+        ):
             self._has_looked = True
         self._memory.save_again()
         if self._stops:
@@ -127,28 +203,28 @@ class Agent:
 
     # --- inbox ------------------------------------------------------------------------
 
-    def _take(self, item: Item, hands: Hands) -> None:
+    def _take(self, item: Item, hands: Executor) -> None:
         match item:
-            case Saw():
+            case DocumentRead():
                 self._saw(item)
-            case Lost():
+            case ReadFailed():
                 self._was_away = True
                 self._recording.lost(item.error)
-            case Named():
+            case NameLearned():
                 hands.name = self._named(item)
             case HookEnded():
                 hands.forget(item.run.token)
                 self._ended(item)
-            case Answered():
+            case ApprovalResult():
                 self._answered(item)
-            case ReadyTold():
+            case ReadyResult():
                 self._told(item)
             case Stop():
                 self._stops = True
             case _:
                 assert_never(item)
 
-    def _named(self, item: Named) -> str:
+    def _named(self, item: NameLearned) -> str:
         name = self._myself.learn(item.name)
         self._recording.named(name)
         if self._document is None:
@@ -157,7 +233,7 @@ class Agent:
             self._see(self._document)  # it may name this VM after all
         return name
 
-    def _saw(self, saw: Saw) -> None:
+    def _saw(self, saw: DocumentRead) -> None:
         reading, felt = saw.reading, self._pulse.taken()
         if reading.reckoning is not None:
             self._clock.hear(reading.reckoning)
@@ -174,7 +250,7 @@ class Agent:
     def _see(self, document: Document) -> None:
         self._document = document
         self._recording.name_fits(self._myself.mismatch(document))
-        sight = Sight(
+        sight = Observation(
             now=self._clock.now(),
             boot=self._boot,
             position=self._myself.position,
@@ -183,117 +259,127 @@ class Agent:
             was_away=self._was_away,
         )
         self._felt = UNTOUCHED
-        sighted = see(self._memory.lives, document, sight)
+        sighted = observe(self._memory.lives, document, sight)
         for life in sighted.lives:
             self._memory.keep(life)
         self._write(sighted.notes)
 
     def _ended(self, item: HookEnded) -> None:
         life = self._memory.find(item.event)
-        if life is None or (self._stops and item.run.outcome is not Outcome.DONE):
+        if life is None or (self._stops and item.run.outcome is not HookOutcome.DONE):
             return  # a hook that was cut because the agent stops runs again
-        self._put(course.end(life, item.run, self._clock.now()))
+        self._put(progress.end(life, item.run, self._clock.now()))
 
-    def _answered(self, item: Answered) -> None:
+    def _answered(self, item: ApprovalResult) -> None:
         life = self._memory.find(item.event)
         if life is None:
             return
         if item.error is None:
-            self._approvals.forget(key(item.event))
-            self._put(course.approve(life, "200", self._clock.now()))
+            self._approvals.forget(normalize_event_id(item.event))
+            self._put(progress.approve(life, "200", self._clock.now()))
             return
-        self._approvals.refused(key(item.event), item.error, time.monotonic())
+        self._approvals.refused(
+            normalize_event_id(item.event), item.error, time.monotonic()
+        )
         self._recording.not_taken(item.error)
         self._hold(life, str(item.error), what="approval-failed")
 
-    def _told(self, item: ReadyTold) -> None:
+    def _told(self, item: ReadyResult) -> None:
         again_at = time.monotonic() + self._clock.real(self._plan.ready_every)
-        self._approvals.told(key(item.event), is_ready=item.is_ready, again_at=again_at)
+        self._approvals.told(
+            normalize_event_id(item.event), is_ready=item.is_ready, again_at=again_at
+        )
         life = self._memory.find(item.event)
         if self._stops or life is None or item.is_ready:
             return
-        if course.is_awaited(life):
+        if progress.is_awaited(life):
             self._hold(life, f"not all are ready: {item.why}")
 
     # --- decisions --------------------------------------------------------------------
 
-    def _may_go_on(self, life: Life) -> bool:
+    def _may_go_on(self, life: EventState) -> bool:
         """Return whether the agent may act on an event yet.
 
         Until the first document, an event may already be over. Even an event that
         surely waits is held until a response has set the clock or the service has
         failed to respond.
         """
-        may_wait = life.boot == self._boot and course.is_awaited(life)
+        may_wait = life.boot == self._boot and progress.is_awaited(life)
         return self._document is not None or (self._has_looked and may_wait)
 
-    def _go_on(self, life: Life, hands: Hands) -> None:
+    def _go_on(self, life: EventState, hands: Executor) -> None:
         running = hands.running(life.id)
-        about = Circumstances(
+        about = EventContext(
             now=self._clock.now(),
             running=running,
             token=self._token,
             reserve=self._plan.reserve,
             is_dry=self._is_dry,
         )
-        step = course.advance(life, about)
+        step = progress.advance(life, about)
         self._put(step)
         for order in step.orders:
             match order:
-                case Begin():
+                case BeginHook():
                     hands.begin(step.life, order)
-                case Cut():
+                case CancelHook():
                     hands.cut(order.token, order.reason)
-                case AskReady() | Post():
+                case CheckReady() | PostApproval():
                     self._approve(step.life, order, about, hands)
                 case _:
                     assert_never(order)
-        if not course.is_awaited(life):
-            self._approvals.forget(key(life.id))
-            hands.ask_no_more(life.id, course.NEWS[life.seen])
+        if not progress.is_awaited(life):
+            self._approvals.forget(normalize_event_id(life.id))
+            hands.ask_no_more(life.id, progress.NEWS[life.seen])
         elif not step.orders and not running:
-            self._hold(step.life, course.not_approved(step.life))
+            self._hold(step.life, progress.not_approved(step.life))
 
     def _approve(
-        self, life: Life, order: AskReady | Post, about: Circumstances, hands: Hands
+        self,
+        life: EventState,
+        order: CheckReady | PostApproval,
+        about: EventContext,
+        hands: Executor,
     ) -> None:
         """Send the approval if it is due and its reason is on disk."""
-        name = key(life.id)
+        name = normalize_event_id(life.id)
         if not self._memory.is_safe(life):
             return
         if not self._approvals.take(name, time.monotonic()):
             return
-        if isinstance(order, AskReady) and not self._approvals.is_ready(name):
-            hands.ask_ready(life, course.question(life, order.hook, about))
+        if isinstance(order, CheckReady) and not self._approvals.is_ready(name):
+            hands.ask_ready(life, progress.question(life, order.hook, about))
             return
-        step = course.post(life, about.now)
+        step = progress.post(life, about.now)
         self._put(step)
         if self._memory.is_safe(step.life):
             hands.post(step.life)
         else:
             self._approvals.again(name)
 
-    def _hold(self, life: Life, reason: str | None, what: str = "not-approved") -> None:
+    def _hold(
+        self, life: EventState, reason: str | None, what: str = "not-approved"
+    ) -> None:
         """Write down why an event is not approved, once for each reason."""
-        name = key(life.id)
+        name = normalize_event_id(life.id)
         if life.approved_at is None and reason and self._held.get(name) != reason:
             self._held[name] = reason
-            self._write([note(what, life, self._clock.now(), reason=reason)])
+            self._write([event_entry(what, life, self._clock.now(), reason=reason)])
 
-    def _put(self, step: Advance) -> None:
+    def _put(self, step: EventStep) -> None:
         self._memory.keep(step.life)
         self._write(step.notes)
         if step.life.over_at is not None:
-            self._held.pop(key(step.life.id), None)
-            self._approvals.forget(key(step.life.id))
+            self._held.pop(normalize_event_id(step.life.id), None)
+            self._approvals.forget(normalize_event_id(step.life.id))
 
-    def _write(self, notes: Iterable[Note]) -> None:
+    def _write(self, notes: Iterable[AuditEntry]) -> None:
         self._recording.write(notes, self._memory.find)
 
     def _watch_over(self) -> None:
         """Measure downtime of this VM while an event may cause it."""
         now = self._clock.now()
-        if any(course.is_near(life, now) for life in self._memory.live()):
+        if any(progress.is_near(life, now) for life in self._memory.live()):
             self._pulse.watch()
         else:
             self._pulse.rest()

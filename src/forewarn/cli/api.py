@@ -1,8 +1,4 @@
-"""HTTP client for the control API; failures become one-sentence errors.
-
-A request whose connection breaks is retried once. POST requests carry an idempotency
-key, so nothing is done twice.
-"""
+"""TLS trust: certificate checks, and errors that explain what is wrong."""
 
 import json
 import os
@@ -26,19 +22,65 @@ from urllib.request import (
 from uuid import uuid4
 
 from forewarn import __version__
-from forewarn.cli.answers import answer
-from forewarn.cli.trust import distrust, is_it_tls, trusting
-from forewarn.config import state_directory
-from forewarn.errors import (
-    Lost,
-    Misunderstood,
-    Refused,
-    Unreachable,
-    WrongUsage,
+from forewarn.cli.responses import object_from
+from forewarn.config.load import state_directory
+from forewarn.errors import Lost, Misunderstood, Refused, Unreachable, WrongUsage
+
+_STRANGER = (
+    "is signed by an authority that is not known here; name that authority's"
+    " certificate with --ca FILE"
 )
+_OTHER_NAME = (
+    "is for another name; ask for the service by a name that is in it, or give it one"
+    " that has this name"
+)
+
+#: OpenSSL's verification error codes.
+_WRONG: Mapping[int, str] = {
+    9: "is not valid yet; are the clocks of both machines right?",
+    10: "has expired; the service needs a new one (--tls-cert)",
+    18: _STRANGER,
+    19: _STRANGER,
+    20: _STRANGER,
+    21: _STRANGER,
+    62: _OTHER_NAME,
+    64: _OTHER_NAME,
+}
+
 
 _PAGE = 1000  # items; the largest page that the service returns
 _TIMEOUT = 60.0  # seconds for one response
+
+
+def trusting(ca: str | None) -> ssl.SSLContext:
+    """Trust the certificate authority in the file `ca`, or those of this machine."""
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except ssl.SSLError as error:
+        raise WrongUsage(f"--ca: there is no certificate in PEM in {ca}") from error
+    except OSError as error:
+        raise WrongUsage(f"--ca: {ca} cannot be read: {error.strerror}") from error
+
+
+def distrust(error: ssl.SSLError, url: str) -> Unreachable:
+    """Return the error that explains why TLS with `url` failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = _WRONG.get(error.verify_code, f"is refused: {error.verify_message}")
+        return Unreachable(f"the certificate of {url} {why}")
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return Lost(f"the connection to {url} broke before it had answered")
+    plain = url.replace("https:", "http:", 1)
+    return Unreachable(
+        f"what answers at {url} does not speak TLS ({error.reason or error}); if the"
+        f" service has no certificate, write {plain}"
+    )
+
+
+def is_it_tls(url: str) -> str:
+    """Return a hint to use https, if `url` does not."""
+    if url.startswith("https:"):
+        return ""
+    return f"; if it has a certificate, write {url.replace('http:', 'https:', 1)}"
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -49,7 +91,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ApiReply:
     """The response to one request."""
 
     status: int
@@ -57,7 +99,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class ControlApi:
     """The control API at `url`."""
 
     url: str
@@ -82,7 +124,7 @@ class Api:
         body: object = None,
         *,
         timeout: float = _TIMEOUT,
-    ) -> Reply:
+    ) -> ApiReply:
         """Send one request; retry it once if the connection breaks."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
@@ -106,7 +148,7 @@ class Api:
             pairs = [*fixed, ("limit", str(min(size, _PAGE)))]
             if after is not None:
                 pairs.append(("after", after))
-            page = answer(self.request("GET", f"{path}?{urlencode(pairs)}"))
+            page = object_from(self.request("GET", f"{path}?{urlencode(pairs)}"))
             yield from page.list("items")
             following = page.text("next")
             if following is None or following == after:
@@ -115,7 +157,7 @@ class Api:
 
     def now(self) -> datetime:
         """Return the service's time, which may differ from this machine's."""
-        time = answer(self.request("GET", "/v1/clock")).time("now")
+        time = object_from(self.request("GET", "/v1/clock")).time("now")
         if time is None:
             raise Misunderstood("the service did not say what time it is")
         return time
@@ -152,12 +194,12 @@ class Api:
         response: HTTPResponse = build_opener(*handlers).open(request, timeout=timeout)
         return response
 
-    def _exchange(self, request: Request, timeout: float) -> Reply:
+    def _exchange(self, request: Request, timeout: float) -> ApiReply:
         with self._troubles(timeout), self._open(request, timeout) as response:
             body = response.read()
         try:
             plain = json.loads(body) if body else None
-            return Reply(status=response.status, plain=plain)
+            return ApiReply(status=response.status, plain=plain)
         except (ValueError, RecursionError) as error:
             raise Misunderstood(
                 f"{self.url} does not answer as forewarn does; is --url right?"
@@ -205,13 +247,13 @@ class Api:
         return Unreachable(f"{self.url} cannot be reached: {reason}")
 
 
-def api_of(args: Namespace) -> Api:
+def api_of(args: Namespace) -> ControlApi:
     """Return the API that the arguments point to."""
     typed: str = args.token or ""
     token = typed.strip() or _kept_token()
     if token is not None and not (token.isascii() and token.isprintable()):
         raise WrongUsage("the token has characters that no token has")
-    return Api(args.url, token, args.ca)
+    return ControlApi(args.url, token, args.ca)
 
 
 def segment(text: str) -> str:

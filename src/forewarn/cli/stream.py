@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from forewarn.cli.api import Api
-from forewarn.cli.tables import complain
+from forewarn.cli.api import ControlApi
+from forewarn.cli.output import complain
 from forewarn.errors import Misunderstood, Refused, Unreachable
 
 #: Seconds between attempts; the last value is repeated.
@@ -17,7 +17,7 @@ _SILENCE = 90.0  # seconds without data; the service sends a comment more often
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class StreamEvent:
     """One server-sent event."""
 
     id: str | None  # None if the event has none
@@ -25,7 +25,7 @@ class Sent:
 
 
 def follow(
-    api: Api,
+    api: ControlApi,
     after: int,
     pause: Callable[[float], None] = time.sleep,
     query: Sequence[tuple[str, str]] = (),
@@ -54,7 +54,7 @@ def follow(
         pause(wait)
 
 
-def read(lines: Iterable[bytes]) -> Iterator[Sent]:
+def read(lines: Iterable[bytes]) -> Iterator[StreamEvent]:
     """Parse server-sent events; drop an incomplete one at the end."""
     last: str | None = None
     has_come: bool = False  # whether `last` belongs to this event
@@ -63,7 +63,7 @@ def read(lines: Iterable[bytes]) -> Iterator[Sent]:
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         if not line:
             if data or has_come:
-                yield Sent(id=last, data="\n".join(data))
+                yield StreamEvent(id=last, data="\n".join(data))
             data, has_come = [], False
             continue
         name, _, value = line.partition(":")

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from math import nan
 from urllib.parse import SplitResult, urlsplit
 
-from forewarn.core.durations import duration_of
-from forewarn.core.months import month_named
-from forewarn.core.searching import kind_named
+from forewarn.core.queries.report import month_named
+from forewarn.core.queries.search import fact_kind
 from forewarn.errors import InvalidInput
+from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventSource, EventType
 
 _TRUTH: Mapping[str, bool] = {
@@ -60,7 +60,7 @@ def read_duration(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     try:
-        seconds = duration_of(text).total_seconds()
+        seconds = parse_duration(text).total_seconds()
     except InvalidInput:
         seconds = nan
     if not seconds.is_integer():
@@ -73,7 +73,7 @@ def read_duration(text: str) -> int:
 def read_real_duration(text: str) -> float:
     """Parse a duration that may be short, such as 250ms; return seconds."""
     try:
-        return duration_of(text).total_seconds()
+        return parse_duration(text).total_seconds()
     except InvalidInput as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -132,7 +132,7 @@ def read_month(text: str) -> str:
 def read_fact(text: str) -> str:
     """Parse the name of a fact, ignoring case."""
     try:
-        return kind_named(text).__name__
+        return fact_kind(text).__name__
     except InvalidInput as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

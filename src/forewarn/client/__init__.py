@@ -1,8 +1,7 @@
 """In-VM client of a metadata service, built on the standard library only."""
 
+from forewarn.client.changes import Change
 from forewarn.client.client import Client
-from forewarn.client.instance import Instance
-from forewarn.client.reading import Reading
-from forewarn.client.watch import Change
+from forewarn.client.responses import Instance, Reading
 
 __all__ = ["Change", "Client", "Instance", "Reading"]

@@ -13,15 +13,20 @@ from typing import Self, TypeVar, Unpack, assert_never
 
 from forewarn.client import client as threaded
 from forewarn.client import endpoint as endpoints
-from forewarn.client.asking import Ask
-from forewarn.client.client import Options, a_chance
-from forewarn.client.http import Answer
-from forewarn.client.instance import Instance
-from forewarn.client.reading import Reading
-from forewarn.client.streams import StreamConnections
-from forewarn.client.talks import Manner, Pause, Talk, Talks, go_on
-from forewarn.client.watch import Change
-from forewarn.errors import Closed, ForewarnError
+from forewarn.client.changes import Change
+from forewarn.client.client import ClientOptions, random_fraction
+from forewarn.client.conversation import (
+    ClientSettings,
+    Conversation,
+    Exchange,
+    Pause,
+    advance,
+)
+from forewarn.client.requests import ClientRequest
+from forewarn.client.responses import Instance, Reading
+from forewarn.client.transport.async_pool import AsyncConnectionPool
+from forewarn.client.transport.http1 import HttpResponse
+from forewarn.errors import ClientClosed, ForewarnError
 from forewarn.protocol.types import Document, ScheduledEvent
 
 T = TypeVar("T")
@@ -42,16 +47,16 @@ class Client:
         """Set up a client; the arguments are those of `forewarn.client.Client`."""
         where = endpoints.find(endpoint, os.environ)
         self._endpoint = str(where)
-        self._connections = StreamConnections(where, connect_timeout=timeout)
-        self._talks = Talks(
-            Manner(
+        self._connections = AsyncConnectionPool(where, connect_timeout=timeout)
+        self._talks = Conversation(
+            ClientSettings(
                 endpoint=self._endpoint,
                 timeout=timeout,
                 first_timeout=first_timeout,
                 api_version=api_version,
                 patience=patience,
                 monotonic=time.monotonic,
-                chance=a_chance,
+                chance=random_fraction,
             )
         )
 
@@ -62,7 +67,7 @@ class Client:
         *,
         interface: str | None = None,
         dhcp_timeout: float = 15.0,
-        **options: Unpack[Options],
+        **options: Unpack[ClientOptions],
     ) -> Self:
         """Find the service as `forewarn.client.Client.discover` does, in a thread."""
         threaded_client = await asyncio.to_thread(
@@ -96,16 +101,16 @@ class Client:
     ) -> AsyncIterator[Change]:
         """Yield the current document, then each change, until the client is closed."""
         talk = self._talks.watch(poll, since)
-        reply: Answer | ForewarnError | None = None
+        reply: HttpResponse | ForewarnError | None = None
         while True:
             try:
-                act = go_on(talk, reply)
+                act = advance(talk, reply)
                 reply = None
                 if isinstance(act, Change):
                     yield act
                 else:
                     reply = await self._do(act)
-            except Closed:
+            except ClientClosed:
                 return
 
     async def read(
@@ -140,20 +145,22 @@ class Client:
         """Close the client."""
         await self.close()
 
-    async def _hold(self, talk: Talk[T]) -> T:
+    async def _hold(self, talk: Exchange[T]) -> T:
         """Run `talk` to its end and return its result."""
-        reply: Answer | ForewarnError | None = None
+        reply: HttpResponse | ForewarnError | None = None
         while True:
             try:
-                act = go_on(talk, reply)
+                act = advance(talk, reply)
             except StopIteration as done:
                 result: T = done.value
                 return result
             reply = await self._do(act)
 
-    async def _do(self, act: Ask | Pause) -> Answer | ForewarnError | None:
+    async def _do(
+        self, act: ClientRequest | Pause
+    ) -> HttpResponse | ForewarnError | None:
         match act:
-            case Ask():
+            case ClientRequest():
                 try:
                     return await self._connections.ask(act)
                 except ForewarnError as error:

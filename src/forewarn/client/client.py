@@ -13,16 +13,21 @@ from types import TracebackType
 from typing import Self, TypedDict, TypeVar, Unpack, assert_never
 
 from forewarn.client import endpoint as endpoints
-from forewarn.client.asking import Ask
-from forewarn.client.connections import Connections
-from forewarn.client.http import Answer
-from forewarn.client.instance import Instance
-from forewarn.client.reading import Reading
+from forewarn.client.changes import Change
+from forewarn.client.conversation import (
+    ClientSettings,
+    Conversation,
+    Exchange,
+    Pause,
+    advance,
+)
+from forewarn.client.requests import ClientRequest
+from forewarn.client.responses import Instance, Reading
 from forewarn.client.retries import rule_for
-from forewarn.client.talks import Manner, Pause, Talk, Talks, go_on
-from forewarn.client.watch import Change
+from forewarn.client.transport.http1 import HttpResponse
+from forewarn.client.transport.pool import ConnectionPool
 from forewarn.errors import (
-    Closed,
+    ClientClosed,
     ForewarnError,
     Misunderstood,
     Refused,
@@ -35,7 +40,7 @@ _KNOCK = 2.0  # seconds to connect to an address that may not exist
 T = TypeVar("T")
 
 
-class Options(TypedDict, total=False):
+class ClientOptions(TypedDict, total=False):
     """Optional arguments of a client, as its constructor explains them."""
 
     timeout: float
@@ -68,17 +73,17 @@ class Client:
         """
         where = endpoints.find(endpoint, os.environ)
         self._endpoint = str(where)
-        self._connections = Connections(where, connect_timeout=timeout)
+        self._connections = ConnectionPool(where, connect_timeout=timeout)
         self._closing = Event()
-        self._talks = Talks(
-            Manner(
+        self._talks = Conversation(
+            ClientSettings(
                 endpoint=self._endpoint,
                 timeout=timeout,
                 first_timeout=first_timeout,
                 api_version=api_version,
                 patience=patience,
                 monotonic=time.monotonic,
-                chance=a_chance,
+                chance=random_fraction,
             )
         )
 
@@ -89,7 +94,7 @@ class Client:
         *,
         interface: str | None = None,
         dhcp_timeout: float = 15.0,
-        **options: Unpack[Options],
+        **options: Unpack[ClientOptions],
     ) -> Self:
         """Find the service even without a virtual network's route to 169.254.169.254.
 
@@ -135,16 +140,16 @@ class Client:
         `since`.
         """
         talk = self._talks.watch(poll, since)
-        reply: Answer | ForewarnError | None = None
+        reply: HttpResponse | ForewarnError | None = None
         while True:
             try:
-                act = go_on(talk, reply)
+                act = advance(talk, reply)
                 reply = None
                 if isinstance(act, Change):
                     yield act
                 else:
                     reply = self._do(act)
-            except Closed:
+            except ClientClosed:
                 return
 
     def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
@@ -181,32 +186,32 @@ class Client:
         """Close the client."""
         self.close()
 
-    def _hold(self, talk: Talk[T]) -> T:
+    def _hold(self, talk: Exchange[T]) -> T:
         """Run `talk` to its end and return its result."""
-        reply: Answer | ForewarnError | None = None
+        reply: HttpResponse | ForewarnError | None = None
         try:
             while True:
-                reply = self._do(go_on(talk, reply))
+                reply = self._do(advance(talk, reply))
         except StopIteration as done:
             result: T = done.value
             return result
 
-    def _do(self, act: Ask | Pause) -> Answer | ForewarnError | None:
+    def _do(self, act: ClientRequest | Pause) -> HttpResponse | ForewarnError | None:
         match act:
-            case Ask():
+            case ClientRequest():
                 try:
                     return self._connections.ask(act)
                 except ForewarnError as error:
                     return error
             case Pause():
                 if self._closing.wait(act.seconds):
-                    return Closed("this client was closed")
+                    return ClientClosed("this client was closed")
                 return None
             case _:
                 assert_never(act)
 
 
-def _answers(where: endpoints.Endpoint, **options: Unpack[Options]) -> bool:
+def _answers(where: endpoints.Endpoint, **options: Unpack[ClientOptions]) -> bool:
     """Return whether a metadata service responds at `where`.
 
     Temporary failures such as 429 or 5xx also count as a response.
@@ -225,6 +230,6 @@ def _answers(where: endpoints.Endpoint, **options: Unpack[Options]) -> bool:
     return True
 
 
-def a_chance() -> float:
+def random_fraction() -> float:
     """Return a random number from 0 to 1, for the jitter of retries."""
     return int.from_bytes(os.urandom(2)) / 65_536

@@ -7,12 +7,7 @@ request that the service rejects as wrong is final: it would be rejected again.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from forewarn.errors import (
-    ForewarnError,
-    Misunderstood,
-    Refused,
-    Unreachable,
-)
+from forewarn.errors import ForewarnError, Misunderstood, Refused, Unreachable
 
 #: The longest delay that Retry-After can impose, in seconds.
 LONGEST = 60.0
@@ -21,7 +16,7 @@ SPREAD = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class RetryRule:
     """A reason to retry, and the delays in seconds."""
 
     reason: str
@@ -30,24 +25,26 @@ class Rule:
 
 
 #: By status; all others below 500 are final.
-BY_STATUS: Mapping[int, Rule] = {
-    404: Rule(reason="the endpoint may not be up yet", delays=(1.0, 2.0, 5.0, 10.0)),
-    410: Rule(
+BY_STATUS: Mapping[int, RetryRule] = {
+    404: RetryRule(
+        reason="the endpoint may not be up yet", delays=(1.0, 2.0, 5.0, 10.0)
+    ),
+    410: RetryRule(
         reason="the service is updated, which takes 70 seconds at most",
         delays=(1.0, 2.0, 5.0),
         patience=70.0,
     ),
-    429: Rule(reason="asked too often", delays=(1.0, 2.0, 5.0, 10.0)),
+    429: RetryRule(reason="asked too often", delays=(1.0, 2.0, 5.0, 10.0)),
 }
-SERVER_ERROR = Rule(reason="the service has trouble, or is restarting")
-NO_ANSWER = Rule(reason="nobody answers yet, or the network is away")
-STRANGE = Rule(
+SERVER_ERROR = RetryRule(reason="the service has trouble, or is restarting")
+NO_ANSWER = RetryRule(reason="nobody answers yet, or the network is away")
+STRANGE = RetryRule(
     reason="something else may answer while the service starts",
     delays=(1.0, 2.0, 5.0, 10.0),
 )
 
 
-def rule_for(error: ForewarnError) -> Rule | None:
+def rule_for(error: ForewarnError) -> RetryRule | None:
     """Return the retry rule for `error`; None if a retry would not help."""
     match error:
         case Refused():

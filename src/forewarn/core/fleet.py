@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.core.outages import Outage, lost
+from forewarn.core.outages import Outage, time_lost
 
 #: Scheduled Events is disabled for a group after this time without a request.
 SILENCE = timedelta(hours=24)
@@ -125,15 +125,15 @@ class Fleet:
 def is_silence(since: datetime, now: datetime, outages: Iterable[Outage]) -> bool:
     """Whether 24 h of uptime have passed without a request."""
     silence = now - since
-    return silence >= SILENCE and silence - lost(outages, since, now) >= SILENCE
+    return silence >= SILENCE and silence - time_lost(outages, since, now) >= SILENCE
 
 
-def key(name: str) -> str:
+def fold_name(name: str) -> str:
     """Fold the case of `name`, because names are compared without regard to case."""
     return name.lower()
 
 
-def natural(name: str) -> tuple[object, ...]:
+def natural_order(name: str) -> tuple[object, ...]:
     """Return a sort key for natural order: web-2 before web-10.
 
     Different names never compare equal.

@@ -18,7 +18,7 @@ from forewarn.core.fleet import (
     GroupKind,
     Host,
     Listening,
-    key,
+    fold_name,
 )
 from forewarn.errors import InvalidInput
 
@@ -234,7 +234,7 @@ def join(
     """Combine hosts, groups and VMs, and check all references between them."""
     hosts, groups, vms = list(hosts), list(groups), list(vms)
     host_names = _unique([host.name for host in hosts], "host", origin)
-    groups_by_key = {key(group.name): group for group in groups}
+    groups_by_key = {fold_name(group.name): group for group in groups}
     _unique([group.name for group in groups], "group", origin)
     joined: dict[str, VM] = {}
     addresses: dict[str, str] = {}
@@ -262,32 +262,32 @@ def join(
 def _unique(names: Iterable[str], noun: str, origin: str) -> dict[str, str]:
     seen: dict[str, str] = {}
     for name in names:
-        if key(name) in seen:
+        if fold_name(name) in seen:
             raise InvalidInput(
                 f"{origin}: {noun} {name} is given twice; names are unique whatever"
                 " their case"
             )
-        seen[key(name)] = name
+        seen[fold_name(name)] = name
     return seen
 
 
 def _host(vm: VM, hosts: Mapping[str, str], place: str) -> str | None:
     if vm.host is None:
         return None
-    if key(vm.host) not in hosts:
+    if fold_name(vm.host) not in hosts:
         raise InvalidInput(f"{place}: host {vm.host} is not declared in [[hosts]]")
-    return hosts[key(vm.host)]
+    return hosts[fold_name(vm.host)]
 
 
 def _group_of(vm: VM, known: dict[str, Group], place: str) -> Group:
     """Return the group of `vm`; create it if it has the VM's own name."""
-    own = key(vm.group) == key(vm.name)
-    group = known.get(key(vm.group))
+    own = fold_name(vm.group) == fold_name(vm.name)
+    group = known.get(fold_name(vm.group))
     if group is None and not own:
         raise InvalidInput(f"{place}: group {vm.group} is not declared in [[groups]]")
     if group is None:
         group = Group(name=vm.name, declared=False)
-        known[key(vm.name)] = group
+        known[fold_name(vm.name)] = group
     if own is not (group.kind is GroupKind.STANDALONE):
         raise InvalidInput(
             f"{place}: the group {group.name} is of kind {group.kind}; a standalone"

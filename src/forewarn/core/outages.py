@@ -13,7 +13,7 @@ class Outage:
     until: datetime
 
 
-def lost(outages: Iterable[Outage], since: datetime, until: datetime) -> timedelta:
+def time_lost(outages: Iterable[Outage], since: datetime, until: datetime) -> timedelta:
     """Return how much of the time from `since` to `until` was lost to `outages`."""
     parts = (
         min(outage.until, until) - max(outage.since, since)

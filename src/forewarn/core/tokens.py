@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from forewarn.core.fleet import NAME, key
+from forewarn.core.fleet import NAME, fold_name
 from forewarn.errors import Conflict, InvalidInput
 
 #: Names with a special meaning in the journal.
@@ -57,37 +57,37 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedToken:
     """The number of invalid tokens received from one address."""
 
     address: str
     attempts: int
 
 
-def check(token: Token, known: Iterable[Token], now: datetime) -> None:
+def check_token(token: Token, known: Iterable[Token], now: datetime) -> None:
     """Raise an error if `token` is not valid, or if its name is taken."""
     if not NAME.fullmatch(token.name):
         raise InvalidInput(
             "name: expected 1 to 80 of A-Z a-z 0-9 . _ - , not " + repr(token.name)
         )
-    if key(token.name) in RESERVED:
+    if fold_name(token.name) in RESERVED:
         raise InvalidInput(f"name: {token.name} stands for another in the journal")
     if (token.role is Role.GROUP) is (token.group is None):
         raise InvalidInput("role group needs a `group`, and no other role has one")
     if token.has_expired(now):
         raise InvalidInput("it would expire before it could be used")
     for other in known:
-        if key(other.name) == key(token.name) and other.is_good(now):
+        if fold_name(other.name) == fold_name(token.name) and other.is_good(now):
             raise Conflict(
                 f"there is a token {other.name} ({other.id}); revoke it, or choose"
                 " another name"
             )
 
 
-def find(tokens: Iterable[Token], name_or_id: str, now: datetime) -> Token | None:
+def find_token(tokens: Iterable[Token], name_or_id: str, now: datetime) -> Token | None:
     """Return the token with this id, or else with this name; valid ones come first."""
-    folded, candidates = key(name_or_id), [*tokens]
-    having_id = [token for token in candidates if key(token.id) == folded]
-    named = [token for token in candidates if key(token.name) == folded]
+    folded, candidates = fold_name(name_or_id), [*tokens]
+    having_id = [token for token in candidates if fold_name(token.id) == folded]
+    named = [token for token in candidates if fold_name(token.name) == folded]
     good = [token for token in named if token.is_good(now)]
     return next(iter((*having_id, *good, *named)), None)

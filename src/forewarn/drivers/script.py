@@ -1,8 +1,8 @@
 """Driver that runs a command for each maintenance.
 
-Each command runs under a supervisor process (see `attendant`). Supervisors share a lock
-on a file while they live. A new service waits for that lock, so that nothing starts
-while processes of an earlier service are still ending.
+Each command runs under a supervisor process (see `script_supervisor`). Supervisors
+share a lock on a file while they live. A new service waits for that lock, so that
+nothing starts while processes of an earlier service are still ending.
 """
 
 import fcntl
@@ -17,17 +17,21 @@ from pathlib import Path
 from threading import Condition, Lock, Thread
 
 import forewarn
-from forewarn.drivers.command import trouble
-from forewarn.drivers.contract import Ended, environment_of, input_of, judge
-from forewarn.drivers.session import kill_session
+from forewarn.drivers.script_protocol import (
+    ScriptResult,
+    reports_of,
+    script_environment,
+    script_input,
+)
 from forewarn.errors import CannotStart
 from forewarn.ports import Printed, Report, Work
+from forewarn.processes import command_problem, kill_session
 
 _log = logging.getLogger(__name__)
 
 _ATTENDANT = (
     "import sys; sys.path.insert(0, sys.argv[1]);"
-    " from forewarn.drivers.attendant import main; main()"
+    " from forewarn.drivers.script_supervisor import main; main()"
 )
 _HOME = str(Path(forewarn.__file__).parents[1])
 _OLD_ONES = 10.0  # seconds for scripts of an earlier service to end
@@ -60,7 +64,7 @@ class ScriptDriver:
 
     def open(self) -> None:
         """Check that the command can be run and no old script is running."""
-        problem = trouble(self._command)
+        problem = command_problem(self._command)
         if problem is not None:
             raise CannotStart(f"the command of the driver cannot be run: {problem}")
         if self._held is not None and not _is_free(self._held):
@@ -78,32 +82,32 @@ class ScriptDriver:
         if work.halt.is_set():
             return
         reported: set[str] = set()
-        ended = Ended(error="its attendant was killed")
-        problem = trouble(self._command)
+        ended = ScriptResult(error="its attendant was killed")
+        problem = command_problem(self._command)
         try:
             if problem is not None:
                 raise OSError(problem)
             with self._attending(work) as attended:
                 for item in attended.listen():
-                    if isinstance(item, Ended):
+                    if isinstance(item, ScriptResult):
                         ended = item
                     else:
                         reported.update(report.vm for report in item)
                         yield item
         except OSError as error:
-            ended = Ended(error=f"the command cannot be started: {error}")
-        yield from judge(work, reported, ended, self._timeout)
+            ended = ScriptResult(error=f"the command cannot be started: {error}")
+        yield from reports_of(work, reported, ended, self._timeout)
 
     @contextmanager
     def _attending(self, work: Work) -> "Iterator[_Attended]":
         order = {
             "command": [*self._command],
-            "input": input_of(work),
+            "input": script_input(work),
             "vms": [vm.name for vm in work.vms],
             "timeout": self._timeout,
             "grace": self._grace,
         }
-        attended = _Attended(environment_of(work, os.environ), self._held)
+        attended = _Attended(script_environment(work, os.environ), self._held)
 
         def end_when_halted() -> None:
             work.halt.wait()
@@ -155,7 +159,7 @@ class _Attended:
         """Ask the script to end; it is killed after `grace` seconds."""
         self.tell(f"{grace:g}")
 
-    def listen(self) -> Iterator[Sequence[Report] | Ended]:
+    def listen(self) -> Iterator[Sequence[Report] | ScriptResult]:
         """Yield reports, grouped as they arrive, and then the result."""
         is_over = False
         for lines in self._lines():
@@ -165,7 +169,7 @@ class _Attended:
                 yield reports
             for last in messages[len(reports) :]:
                 is_over = True
-                yield Ended(**last)
+                yield ScriptResult(**last)
         if not is_over:
             kill_session(self._process.pid, _LAST)  # its supervisor is gone
 

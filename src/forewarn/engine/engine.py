@@ -1,8 +1,4 @@
-"""Engine: runs each command in one transaction.
-
-Every command follows the same path: take the pending observations, load a slice,
-decide, save, commit, and wake the readers of the journal.
-"""
+"""Decisions: load a slice, decide, save the step, and settle what follows."""
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -10,14 +6,20 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TypeVar
 
-from forewarn.core import announcing, commands
-from forewarn.core.announcing import Order
-from forewarn.core.facts import Announced
 from forewarn.core.fleet import audience_of
-from forewarn.core.maintenance import Maintenance, Phase, Slice, Via
-from forewarn.core.policy import Rules
-from forewarn.core.settling import Step
-from forewarn.engine.deciding import decide_over
+from forewarn.core.lifecycle import announcements, commands, policy
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.facts import Announced
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, Via
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import (
+    Step,
+    groups_beyond,
+    groups_to_settle,
+    is_at_hand,
+)
+from forewarn.engine.heartbeat import Heartbeat, warn_of_outage
+from forewarn.engine.idempotency import IdempotencyKey, keep_receipt, refuse_repeated
 from forewarn.engine.lookup import (
     count_user_operations,
     find_event,
@@ -25,17 +27,89 @@ from forewarn.engine.lookup import (
     find_targets,
     find_vm,
     having,
+    with_leaving,
 )
-from forewarn.engine.notes import Notes, Taken, note_tokens
-from forewarn.engine.once import Once, keep_answer, refuse_repeated
-from forewarn.engine.pulse import Pulse, warn_of
-from forewarn.engine.revoking import revoke_of_gone
+from forewarn.engine.observations import (
+    Batch,
+    PendingObservations,
+    record_token_use,
+    revoke_of_gone,
+)
 from forewarn.errors import Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
+
+Decide = Callable[[Slice], Step]
+Complete = Callable[[Slice], Slice]
+
 
 _T = TypeVar("_T")
 
 CLOCK = "clock"
+
+
+def decide_over(
+    transaction: Transaction,
+    groups: Iterable[str],
+    decide: Decide,
+    *,
+    now: datetime,
+    rules: Rules,
+    complete: Complete,
+    saved: Callable[[Step], None],
+) -> Step:
+    """Decide over `groups`, save the step, and settle what it unblocks.
+
+    `complete` adds to the slice what the decision needs besides the groups. `saved` is
+    called with every saved step.
+    """
+
+    def tick(slice_: Slice) -> Step:
+        return commands.tick(slice_, now, rules)
+
+    step = _decide(transaction, groups, decide, now, rules, complete)
+    latest = step
+    while latest.facts:
+        saved(latest)
+        beyond = groups_beyond(latest.slice, now, rules)
+        if not beyond:
+            break
+        latest = _decide(transaction, beyond, tick, now, rules)
+    return step
+
+
+def _decide(
+    transaction: Transaction,
+    groups: Iterable[str],
+    decide: Decide,
+    now: datetime,
+    rules: Rules,
+    complete: Complete = lambda slice_: slice_,
+) -> Step:
+    """Decide over `groups`, widened once to everything due there."""
+    slice_ = with_leaving(transaction, complete(transaction.slice(groups)))
+    step = decide(slice_)
+    required = groups_to_settle(slice_, step.slice, now, rules)
+    if not required <= slice_.groups.keys() | step.slice.groups.keys():
+        wider = transaction.slice(required | slice_.groups.keys())
+        slice_ = with_leaving(transaction, complete(wider))
+        step = decide(slice_)
+    _save(transaction, slice_, step, now, rules)
+    return step
+
+
+def _save(
+    transaction: Transaction, before: Slice, step: Step, now: datetime, rules: Rules
+) -> None:
+    """Save `step`, with the next timer of each maintenance.
+
+    A maintenance that is only partly loaded keeps its timer.
+    """
+    moments = {
+        maintenance.id: policy.next_moment(maintenance, now, rules, step.slice.outages)
+        for maintenance in step.slice.maintenances.values()
+        if is_at_hand(step.slice, maintenance) or not maintenance.phase.is_live
+    }
+    transaction.save(before, step, moments)
 
 
 def new_id() -> str:
@@ -52,7 +126,7 @@ class Engine:
         clock: Clock,
         *,
         rules: Rules,
-        notes: Notes,
+        notes: PendingObservations,
         new_id: Callable[[], str] = new_id,
     ) -> None:
         """Keep everything in `store`; decide by `rules` and the time of `clock`."""
@@ -61,7 +135,7 @@ class Engine:
         self.rules = rules
         self.notes = notes
         self.new_id = new_id
-        self._pulse = Pulse(clock)
+        self._pulse = Heartbeat(clock)
         self.after_commit: Callable[[int], None] = lambda position: None
         self.on_doubt: Callable[[], None] = lambda: None
         self.is_in_doubt = False  # whether a failed commit may have been applied
@@ -74,15 +148,15 @@ class Engine:
         order: Order,
         *,
         by: str,
-        once: Once[Sequence[Maintenance]] | None = None,
+        once: IdempotencyKey[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
         """Announce `order`; return its maintenance operations in running order."""
-        announcing.check(order)
+        announcements.check_order(order)
         with self.writing(once) as (transaction, now):
             ids = self.new_id
             groups, decide = self.ordered(transaction, order, by, now, ids)
             maintenances = announced(self.decide(transaction, groups, decide, now))
-            keep_answer(transaction, once, maintenances, now)
+            keep_receipt(transaction, once, maintenances, now)
         return maintenances
 
     def ordered(
@@ -98,7 +172,7 @@ class Engine:
         scheduled = count_user_operations(snapshot, self.rules)
 
         def decide(slice_: Slice) -> Step:
-            return announcing.announce(
+            return announcements.announce(
                 slice_,
                 order,
                 vms,
@@ -132,7 +206,7 @@ class Engine:
         by: str,
         via: Via = Via.CONTROL,
         only: str | None = None,
-        once: Once[Maintenance] | None = None,
+        once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
         """Approve one event for its group; `only` restricts it to that group."""
         event_id = event_id.upper()
@@ -141,7 +215,7 @@ class Engine:
             commands.check_is_live(maintenance, event_id)
             self._approve(transaction, [event_id], [maintenance], by, now, via)
             after = find_maintenance(transaction, event_id)
-            keep_answer(transaction, once, after, now)
+            keep_receipt(transaction, once, after, now)
         return after
 
     def _approve(
@@ -176,7 +250,7 @@ class Engine:
         *,
         by: str,
         reason: str | None = None,
-        once: Once[Maintenance] | None = None,
+        once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
         """Cancel a maintenance that has not started."""
         return self._on_one(
@@ -188,7 +262,7 @@ class Engine:
         )
 
     def complete(
-        self, any_id: str, *, by: str, once: Once[Maintenance] | None = None
+        self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Treat the work as done and the duration as over."""
         return self._on_one(
@@ -200,7 +274,7 @@ class Engine:
         )
 
     def retry(
-        self, any_id: str, *, by: str, once: Once[Maintenance] | None = None
+        self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Have the driver retry the remaining work of a stuck maintenance."""
         return self._on_one(
@@ -217,7 +291,7 @@ class Engine:
         *,
         by: str,
         reason: str | None = None,
-        once: Once[Maintenance] | None = None,
+        once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
         """Give up on a stuck maintenance."""
         return self._on_one(
@@ -231,7 +305,7 @@ class Engine:
     def _on_one(
         self,
         any_id: str,
-        once: Once[Maintenance] | None,
+        once: IdempotencyKey[Maintenance] | None,
         command: Callable[[Slice, str, datetime], Step],
     ) -> Maintenance:
         with self.writing(once) as (transaction, now):
@@ -244,7 +318,7 @@ class Engine:
                 transaction, maintenance.groups, decide, now, having(maintenance)
             )
             after = find_maintenance(transaction, maintenance.id)
-            keep_answer(transaction, once, after, now)
+            keep_receipt(transaction, once, after, now)
         return after
 
     # --- polls and time ------------------------------------------------------
@@ -300,13 +374,15 @@ class Engine:
         with self.writing() as (transaction, now):
             self._pulse.beat(transaction, now)
 
-    def keep_clock(self, moment: datetime, once: Once[datetime] | None = None) -> None:
+    def keep_clock(
+        self, moment: datetime, once: IdempotencyKey[datetime] | None = None
+    ) -> None:
         """Save the time of the manual clock."""
         with self.writing(once) as (transaction, now):
             transaction.keep(CLOCK, moment.isoformat())
-            keep_answer(transaction, once, moment, now)
+            keep_receipt(transaction, once, moment, now)
 
-    def refuse_repeated(self, once: Once[_T] | None) -> None:
+    def refuse_repeated(self, once: IdempotencyKey[_T] | None) -> None:
         """Raise `Repeated` if the request was handled before; change nothing."""
         if once is not None:
             with self.store.snapshot() as snapshot:
@@ -322,10 +398,10 @@ class Engine:
 
     @contextmanager
     def writing(
-        self, once: Once[_T] | None = None
+        self, once: IdempotencyKey[_T] | None = None
     ) -> Iterator[tuple[Transaction, datetime]]:
         """Open a transaction with the pending observations; wake readers after it."""
-        taken = Taken()
+        taken = Batch()
         try:
             with self.store.transaction() as transaction:
                 taken = self.notes.take()
@@ -337,7 +413,7 @@ class Engine:
                 is_behind = self.clock.now() < now  # then polls count as now
                 polled = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
                 transaction.note(polled, taken.sights, now)
-                note_tokens(transaction, taken, now)
+                record_token_use(transaction, taken, now)
                 yield transaction, now
                 after = transaction.position()
         except BaseException as error:
@@ -347,7 +423,7 @@ class Engine:
                 self.on_doubt()
             raise
         if outage is not None:
-            warn_of(outage)
+            warn_of_outage(outage)
         if after != before or self.is_in_doubt:
             self.is_in_doubt = False
             self.after_commit(after)

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from forewarn.core.announcing import Order, is_user_operation
-from forewarn.core.fleet import VM, key
-from forewarn.core.maintenance import Event, Maintenance, Phase, Slice
-from forewarn.core.policy import Rules
+from forewarn.core.fleet import VM, fold_name
+from forewarn.core.lifecycle.announcements import Order, is_user_operation
+from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice
+from forewarn.core.lifecycle.policy import Rules
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.ports import Snapshot
 
@@ -89,7 +89,7 @@ def count_user_operations(snapshot: Snapshot, rules: Rules) -> int:
 
 def _exact(name: str, known: Iterable[str], noun: str) -> str:
     for candidate in known:
-        if key(candidate) == key(name):
+        if fold_name(candidate) == fold_name(name):
             return candidate
     raise NotFound(f"there is no {noun} {name}")
 

@@ -11,15 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from forewarn.core.choices import Choice, choices
-from forewarn.core.explaining import Explanation
-from forewarn.core.facts import Canceled, Closed, Completed, Sight
-from forewarn.core.maintenance import Maintenance, Phase
-from forewarn.core.share import share_of
+from forewarn.core.lifecycle.commands import PossibleCommand, possible_commands
+from forewarn.core.lifecycle.facts import Canceled, Closed, Completed, Sight
+from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.core.queries.explanation import Explanation
+from forewarn.core.queries.visibility import visible_maintenance
 from forewarn.engine.engine import Engine
 from forewarn.engine.lookup import find_maintenance
-from forewarn.engine.searching import REACH
-from forewarn.engine.telling import explain_all
+from forewarn.engine.queries import REACH, explain_all
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot
 
@@ -33,17 +32,17 @@ _AT_ONCE = 1_000  # journal positions per query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class OverviewItem:
     """One maintenance with its details."""
 
     maintenance: Maintenance
     explanation: Explanation
-    choices: tuple[Choice, ...]
+    choices: tuple[PossibleCommand, ...]
     sights: tuple[Sight, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PageCursor:
     """The cursor of a page; the default is the first page."""
 
     ordinal: int = 0  # live maintenance is shown up to here
@@ -56,14 +55,14 @@ class Overview:
 
     position: int
     now: datetime
-    items: tuple[Item, ...]
-    next: Place | None = None  # None if this is the last page
+    items: tuple[OverviewItem, ...]
+    next: PageCursor | None = None  # None if this is the last page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
     found: Sequence[Maintenance]
-    next: Place | None
+    next: PageCursor | None
 
 
 def show_named(
@@ -84,7 +83,7 @@ def show_page(
     engine: Engine,
     *,
     since: datetime | None,
-    place: Place,
+    place: PageCursor,
     limit: int,
     only: str | None = None,
 ) -> Overview:
@@ -109,7 +108,7 @@ def _named(
 def _page(
     snapshot: Snapshot,
     since: datetime | None,
-    place: Place,
+    place: PageCursor,
     limit: int,
     only: str | None,
 ) -> _Page:
@@ -120,7 +119,7 @@ def _page(
         )
     maintenances = [maintenance for _, maintenance in live[:limit]]
     if len(live) > limit:
-        return _Page(found=maintenances, next=Place(ordinal=live[limit - 1][0]))
+        return _Page(found=maintenances, next=PageCursor(ordinal=live[limit - 1][0]))
     if since is None:
         return _Page(found=maintenances, next=None)
     before = snapshot.position() + 1 if place.before is None else place.before
@@ -144,7 +143,7 @@ def _ended(
         for at, ended in reversed(ends):
             maintenance = snapshot.maintenance(ended)
             if maintenance is not None and (
-                only is None or share_of(maintenance, only)
+                only is None or visible_maintenance(maintenance, only)
             ):
                 matches.append((at, maintenance))
             if len(matches) == limit:
@@ -153,7 +152,7 @@ def _ended(
         position = below
     return _Page(
         found=[maintenance for _, maintenance in matches],
-        next=Place(before=position + 1) if position > begin else None,
+        next=PageCursor(before=position + 1) if position > begin else None,
     )
 
 
@@ -166,7 +165,7 @@ def _overview(
     now = engine.now(snapshot)
     explained = explain_all(snapshot, page.found, now, engine.rules, only, WAITS)
     shown = [
-        (share_of(maintenance, only) if only else None) or maintenance
+        (visible_maintenance(maintenance, only) if only else None) or maintenance
         for maintenance in page.found
     ]
     sights = _sights(snapshot, shown)
@@ -174,10 +173,10 @@ def _overview(
         position=snapshot.position(),
         now=now,
         items=tuple(
-            Item(
+            OverviewItem(
                 maintenance=maintenance,
                 explanation=explained[maintenance.id],
-                choices=choices(maintenance),
+                choices=possible_commands(maintenance),
                 sights=tuple(sights.get(maintenance.id, ())),
             )
             for maintenance in shown

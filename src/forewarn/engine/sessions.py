@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from functools import cached_property
 
-from forewarn.engine.tokens import Holder, Tokens, Unknown
+from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
 from forewarn.errors import NotFound
 from forewarn.ports import Clock
 
@@ -31,7 +31,7 @@ _COST = 2**14  # 60 ms, once; slows down guessing a weak admin token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class PortalSession:
     """The contents of a session: whose it is, and when it ends."""
 
     token: str | None  # its id; None for the admin token
@@ -53,16 +53,16 @@ class Sessions:
         self._tokens = tokens
         self._wall = wall
 
-    def begin(self, holder: Holder) -> tuple[str, Holder]:
+    def begin(self, holder: TokenHolder) -> tuple[str, TokenHolder]:
         """Sign in a token's holder; return the session's text and the new holder."""
         key = self._key(holder.token)
         if key is None:
             raise NotFound(f"the token {holder.name} is not known any more")
         until = self._wall.now().replace(microsecond=0) + LASTS
-        session = Session(token=holder.token, ends=int(until.timestamp()))
+        session = PortalSession(token=holder.token, ends=int(until.timestamp()))
         return seal(session, key), replace(holder, signed_in_until=until)
 
-    def holder_of(self, text: str) -> Holder | Unknown | Lapsed:
+    def holder_of(self, text: str) -> TokenHolder | UnknownToken | Lapsed:
         """Return the holder of the session `text`."""
         key = self._key(token_named(text))
         session = None if key is None else unseal(text, key)
@@ -72,11 +72,11 @@ class Sessions:
         if self._wall.now() >= until:
             return Lapsed.OVER
         holder = self._tokens.holder_with(session.token)
-        if isinstance(holder, Unknown):
+        if isinstance(holder, UnknownToken):
             return holder
         return replace(holder, signed_in_until=until)
 
-    def is_good(self, holder: Holder) -> bool:
+    def is_good(self, holder: TokenHolder) -> bool:
         """Whether the holder's token, and session if any, are still valid."""
         until = holder.signed_in_until
         is_over = until is not None and self._wall.now() >= until
@@ -101,20 +101,20 @@ def key_for(root: bytes, digest: str) -> bytes:
     return hmac.digest(root, digest.encode(), "sha256")
 
 
-def seal(session: Session, key: bytes) -> str:
+def seal(session: PortalSession, key: bytes) -> str:
     """Encode and sign `session`."""
     payload = f"{_VERSION}.{session.token or ''}.{session.ends}"
     return f"{payload}.{_mark(payload, key)}"
 
 
-def unseal(text: str, key: bytes) -> Session | None:
+def unseal(text: str, key: bytes) -> PortalSession | None:
     """Decode a session; None if it was not signed with `key`."""
     payload, _, mark = text.rpartition(".")
     # Compared as text: the last Base64 character may differ for the same bytes.
     if not hmac.compare_digest(_bytes(mark), _mark(payload, key).encode()):
         return None
     _, token, ends = payload.split(".")
-    return Session(token=token or None, ends=int(ends))
+    return PortalSession(token=token or None, ends=int(ends))
 
 
 def token_named(text: str) -> str | None:

@@ -8,8 +8,8 @@ from threading import Lock, Semaphore
 
 from forewarn.clocks import END, ManualClock
 from forewarn.engine.engine import Engine
-from forewarn.engine.journal import Follower
-from forewarn.engine.once import Once
+from forewarn.engine.idempotency import IdempotencyKey
+from forewarn.engine.readers.follower import Follower
 from forewarn.errors import Conflict, InvalidInput, Unavailable
 from forewarn.ports import Bell
 
@@ -76,7 +76,7 @@ class Timers:
         clock.wait(bell, until)
 
 
-class Advance:
+class ClockAdvance:
     """Moves the manual clock, timer by timer."""
 
     def __init__(self, engine: Engine, read_to_end: Callable[[], None]) -> None:
@@ -93,7 +93,9 @@ class Advance:
         """Make a running advance end at its next timer."""
         self._is_leaving = True
 
-    def by(self, step: timedelta, once: Once[datetime] | None = None) -> datetime:
+    def by(
+        self, step: timedelta, once: IdempotencyKey[datetime] | None = None
+    ) -> datetime:
         """Move the clock by `step`; a repeated request resumes an unfinished move."""
         with self._in_turn():
             key = None if once is None else once.key
@@ -109,7 +111,9 @@ class Advance:
                     self._unfinished[key] = target
                 raise
 
-    def to(self, target: datetime, once: Once[datetime] | None = None) -> datetime:
+    def to(
+        self, target: datetime, once: IdempotencyKey[datetime] | None = None
+    ) -> datetime:
         """Move the clock to `target`."""
         with self._in_turn():
             return self._to(target, once)
@@ -128,7 +132,7 @@ class Advance:
         finally:
             self._places.release()
 
-    def _to(self, target: datetime, once: Once[datetime] | None) -> datetime:
+    def _to(self, target: datetime, once: IdempotencyKey[datetime] | None) -> datetime:
         engine, clock = self._engine, self._manual()
         engine.refuse_repeated(once)
         if target < clock.now():

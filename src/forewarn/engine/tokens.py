@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 from threading import Lock
 
-from forewarn.core import facts as f
 from forewarn.core import tokens as core
-from forewarn.core.fleet import key
+from forewarn.core.fleet import fold_name
+from forewarn.core.lifecycle import facts as f
 from forewarn.core.tokens import Role, Token
 from forewarn.engine.engine import Engine
-from forewarn.engine.revoking import record, revoke
+from forewarn.engine.observations import record_facts, revoke
 from forewarn.errors import Conflict, InvalidInput, NotFound
 from forewarn.ports import Transaction
 
@@ -29,7 +29,7 @@ _ID_BYTES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class TokenHolder:
     """The authenticated caller and its permissions."""
 
     name: str
@@ -39,7 +39,7 @@ class Holder:
     signed_in_until: datetime | None = None  # None if authenticated by the token itself
 
 
-class Unknown(Enum):
+class UnknownToken(Enum):
     """Why a token is not valid."""
 
     WRONG = "the token is not known"
@@ -74,7 +74,7 @@ class Tokens:
         if self._engine.are_tokens_stale:
             self.reload()
 
-    def holder_of(self, text: str) -> Holder | Unknown:
+    def holder_of(self, text: str) -> TokenHolder | UnknownToken:
         """Return the holder of the token `text`, and record its use."""
         text_digest = _digest(text)
         if hmac.compare_digest(text_digest, self._first):
@@ -82,26 +82,26 @@ class Tokens:
         token = self._known.get(_id_of(text))
         digest = text_digest if token is None else token.digest
         if not hmac.compare_digest(text_digest, digest) or token is None:
-            return Unknown.WRONG
+            return UnknownToken.WRONG
         return self.holder_with(token.id)
 
-    def holder_with(self, token_id: str | None) -> Holder | Unknown:
+    def holder_with(self, token_id: str | None) -> TokenHolder | UnknownToken:
         """Return the holder of the token with this id, and record its use.
 
         None stands for the admin token.
         """
         if token_id is None:
-            return Holder(name="admin", role=Role.ADMIN)
+            return TokenHolder(name="admin", role=Role.ADMIN)
         token = self._known.get(token_id)
         if token is None:
-            return Unknown.WRONG
+            return UnknownToken.WRONG
         now = self._engine.clock.now()
         if token.revoked_at is not None:
-            return Unknown.REVOKED
+            return UnknownToken.REVOKED
         if token.has_expired(now):
-            return Unknown.EXPIRED
+            return UnknownToken.EXPIRED
         self._engine.notes.use(token.id, now)
-        return Holder(
+        return TokenHolder(
             name=token.name, role=token.role, group=token.group, token=token.id
         )
 
@@ -112,7 +112,7 @@ class Tokens:
         token = self._known.get(token_id)
         return None if token is None else token.digest
 
-    def is_good(self, holder: Holder) -> bool:
+    def is_good(self, holder: TokenHolder) -> bool:
         """Whether the token of `holder` is still valid."""
         if holder.token is None:
             return True
@@ -150,16 +150,16 @@ class Tokens:
                 created_by=by,
                 expires_at=_later(now, lasts) if lasts is not None else expires_at,
             )
-            core.check(token, transaction.tokens(), now)
+            core.check_token(token, transaction.tokens(), now)
             token = _of_known_group(transaction, token)
             transaction.keep_token(token)
-            record(transaction, [_created(token, by, now)])
+            record_facts(transaction, [_created(token, by, now)])
         self._follow()
         return token, text
 
     def revoke(self, name_or_id: str, *, by: str) -> Token:
         """Revoke a token; doing so again changes nothing."""
-        if key(name_or_id) == "admin":
+        if fold_name(name_or_id) == "admin":
             raise Conflict(
                 "the service was started with the token admin; to change it, change"
                 " FOREWARN_TOKEN or remove the file `token` in the state directory,"
@@ -167,7 +167,7 @@ class Tokens:
             )
         self._engine.are_tokens_stale = True
         with self._engine.writing() as (transaction, now):
-            token = core.find(transaction.tokens(), name_or_id, now)
+            token = core.find_token(transaction.tokens(), name_or_id, now)
             if token is None:
                 raise NotFound(f"there is no token {name_or_id}")
             if token.revoked_at is None:
@@ -194,7 +194,7 @@ def _of_known_group(transaction: Transaction, token: Token) -> Token:
         return token
     names = transaction.part_of_fleet(groups=[token.group]).groups
     for name in names:
-        if key(name) == key(token.group):
+        if fold_name(name) == fold_name(token.group):
             return replace(token, group=name)
     raise NotFound(f"there is no group {token.group}")
 

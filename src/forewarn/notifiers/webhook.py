@@ -1,20 +1,105 @@
-"""Webhook notifier: posts notifications as signed CloudEvents."""
+"""CloudEvents 1.0 encoding of notifications, in JSON."""
 
-from collections.abc import Callable, Mapping
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from forewarn import __version__
-from forewarn.core.views import Json
+from forewarn.core.lifecycle.document import notified_events
+from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.core.queries.views import Json, entry_view, maintenance_view, rfc3339
 from forewarn.errors import Undelivered
-from forewarn.notifiers.cloud_events import CONTENT_TYPE, cloud_event, written
-from forewarn.notifiers.hiding import words_of
-from forewarn.notifiers.sending import Answer, Sender
-from forewarn.notifiers.signing import SIGNATURE, signature
+from forewarn.notifiers.http_post import PostResponse, Sender, secret_words
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Notice
+from forewarn.protocol.codec import plain_event
+from forewarn.protocol.versions import VERSIONS
+
+#: The content type of a message with one event.
+CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
+
+_TYPE = "dev.forewarn."
+_VERSION = VERSIONS["2020-07-01"]
+
+
+#: The header with the signatures.
+SIGNATURE = "Forewarn-Signature"
+
 
 #: The header with the number of the delivery attempt.
 ATTEMPT = "Forewarn-Delivery-Attempt"
+
+
+def cloud_event(notice: Notice, source: str) -> Json:
+    """Convert `notice`; the id is its position, the same in every attempt."""
+    return envelope(
+        id=str(notice.position),
+        source=source,
+        kind=type(notice.fact).__name__,
+        subject=getattr(notice.fact, "maintenance", None),
+        at=notice.fact.at,
+        data=_data(notice),
+    )
+
+
+def envelope(
+    *,
+    id: str,
+    source: str,
+    kind: str,
+    subject: str | None,
+    at: datetime,
+    data: Json,
+) -> Json:
+    """Wrap `data` in an event; `subject` is omitted if it is None."""
+    return {
+        "specversion": "1.0",
+        "id": id,
+        "source": source,
+        "type": _TYPE + kind,
+        **({} if subject is None else {"subject": subject}),
+        "time": rfc3339(at),
+        "datacontenttype": "application/json",
+        "data": data,
+    }
+
+
+def cloud_event_bytes(event: Json) -> bytes:
+    """Encode `event` as it is sent and signed; lone surrogates become `?`."""
+    text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+def _data(notice: Notice) -> Json:
+    entry = JournalEntry(position=notice.position, fact=notice.fact)
+    maintenance = notice.maintenance
+    if maintenance is None:
+        return {
+            "entry": entry_view(entry),
+            "maintenance": None,
+            "scheduled_events": [],
+        }
+
+    def seen_by(event: str) -> list[str]:
+        return [sight.vm for sight in notice.sights if sight.event == event]
+
+    return {
+        "entry": entry_view(entry),
+        "maintenance": maintenance_view(maintenance, seen_by),
+        "scheduled_events": [
+            plain_event(scheduled, _VERSION, _VERSION.date_form)
+            for scheduled in notified_events(notice.fact, maintenance)
+        ],
+    }
+
+
+def signature(body: bytes, secrets: Sequence[str], at: datetime) -> str:
+    """Sign `body` with each of `secrets`; there are several during a rotation."""
+    seconds = int(at.timestamp())
+    signed = b"%d.%s" % (seconds, body)
+    digests = [hmac.digest(each.encode(), signed, "sha256").hex() for each in secrets]
+    return ",".join([f"t={seconds}", *(f"v1={each}" for each in digests)])
 
 
 class Webhook:
@@ -35,7 +120,7 @@ class Webhook:
                 *(
                     word
                     for value in target.headers.values()
-                    for word in words_of(value)
+                    for word in secret_words(value)
                 ),
             ),
         )
@@ -50,9 +135,9 @@ class Webhook:
         if not answer.is_success:
             raise Undelivered(f"{self._target.shown_url} answered {answer}")
 
-    def send(self, event: Json, attempt: int = 1) -> Answer:
+    def send(self, event: Json, attempt: int = 1) -> PostResponse:
         """Post `event`, signed, and return the response."""
-        body = written(event)
+        body = cloud_event_bytes(event)
         return self._sender.post(body, self._headers(body, attempt))
 
     def _headers(self, body: bytes, attempt: int) -> Mapping[str, str]:

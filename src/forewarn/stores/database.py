@@ -55,7 +55,7 @@ class Database(Protocol):
         """Disconnect."""
 
 
-class Texts:
+class CompiledStatements:
     """Statements compiled to the SQL of one dialect, each once."""
 
     def __init__(self, dialect: Dialect) -> None:
@@ -78,10 +78,10 @@ def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]
     return str(compiled), fixed
 
 
-class Session:
+class StatementRunner:
     """A cursor with the compiled statements to run on it."""
 
-    def __init__(self, cursor: Cursor, texts: Texts) -> None:
+    def __init__(self, cursor: Cursor, texts: CompiledStatements) -> None:
         """Run on `cursor`."""
         self._cursor = cursor
         self._texts = texts

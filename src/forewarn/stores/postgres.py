@@ -20,19 +20,22 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores import layout
+from forewarn.stores import schema
 from forewarn.stores.database import Cursor
-from forewarn.stores.patience import Patience
 from forewarn.stores.postgres_connect import (
     OLDEST,
     Connection,
+    InUseElsewhere,
+    PostgresFailure,
     connect,
     connect_alone,
-    cut,
+    describe_error,
+    interrupt,
     read_url,
+    translated_errors,
     within,
 )
-from forewarn.stores.postgres_errors import InUseElsewhere, Trouble, translated, what
+from forewarn.stores.timeouts import StoreTimeouts
 
 _DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy has not typed it
 
@@ -51,7 +54,7 @@ _STANDBY = "SyncRepWaitForLSN"  # source of the warning about an unconfirmed sta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class PostgresLimits:
     """Timeouts in seconds, the number of readers, and the oldest server version."""
 
     connect: float = 5.0  # also the first statement after idling
@@ -65,12 +68,12 @@ class Limits:
 class Postgres:
     """A database on a PostgreSQL server."""
 
-    def __init__(self, url: str, limits: Limits | None = None) -> None:
+    def __init__(self, url: str, limits: PostgresLimits | None = None) -> None:
         """Use the database at `url`; `open` connects."""
         self.dialect = _DIALECT
         self._target = read_url(url)
-        self._limits = limits or Limits()
-        self._patience = Patience()
+        self._limits = limits or PostgresLimits()
+        self._patience = StoreTimeouts()
         self._writing = BoundedSemaphore(1)
         self._reading = BoundedSemaphore(self._limits.readers)
         self._writer: Connection | None = None
@@ -87,12 +90,13 @@ class Postgres:
             self._writer = self._new(partial(connect_alone, self._target, oldest))
             with self._alone() as cursor:
                 names = _names(cursor)
-                layout.settle(cursor, self.dialect, names=names, place=name)
+                schema.create_or_check(cursor, self.dialect, names=names, place=name)
         except psycopg.Error as error:
             self.close()
             do = "stop it" if isinstance(error, InUseElsewhere) else "put that right"
             raise CannotStart(
-                f"{name} {what(error)}; {do}, or choose another database with --store"
+                f"{name} {describe_error(error)}; {do}, or choose another database"
+                " with --store"
             ) from error
         except BaseException:
             self.close()
@@ -118,13 +122,13 @@ class Postgres:
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
         """Write exclusively; commit at the end of the block, roll back if it fails."""
-        with translated(), self._alone() as cursor:
+        with translated_errors(), self._alone() as cursor:
             yield cursor
 
     @contextmanager
     def reading(self) -> Iterator[Cursor]:
         """Read one consistent state."""
-        with translated(), _turn(self._reading, self._limits.turn):
+        with translated_errors(), _turn(self._reading, self._limits.turn):
             connection = self._begin_reading()
             try:
                 with self._transaction(connection) as cursor:
@@ -158,7 +162,7 @@ class Postgres:
     def _patiently(
         self, connection: Connection, seconds: float
     ) -> AbstractContextManager[None]:
-        return self._patience.lasting(seconds, partial(cut, connection))
+        return self._patience.lasting(seconds, partial(interrupt, connection))
 
     # --- connections ---------------------------------------------------------
 
@@ -197,7 +201,7 @@ class Postgres:
         connection = connect_alone(self._target, self._limits.oldest)
         try:
             cursor = cast(Cursor, connection.cursor())
-            layout.check(cursor, self.dialect, "the store")
+            schema.check(cursor, self.dialect, "the store")
         except BaseException as error:
             connection.close()
             if isinstance(error, CannotStart):
@@ -223,7 +227,7 @@ class Postgres:
 def _turn(places: BoundedSemaphore, seconds: float) -> Iterator[None]:
     """Wait for one of `places`, at most `seconds`."""
     if not places.acquire(timeout=seconds):
-        raise Trouble("does not answer")
+        raise PostgresFailure("does not answer")
     try:
         yield
     finally:
@@ -242,14 +246,18 @@ def _commit(connection: Connection) -> None:
         done = connection.execute("COMMIT", prepare=False)
     except psycopg.Error as error:
         if connection.closed:
-            raise Trouble(_UNKNOWN) from error
+            raise PostgresFailure(_UNKNOWN) from error
         raise
     finally:
         connection.remove_notice_handler(note)
     if done.statusmessage != "COMMIT":
-        raise Trouble("has kept nothing of a transaction that had failed before")
+        raise PostgresFailure(
+            "has kept nothing of a transaction that had failed before"
+        )
     if _STANDBY in warned_by:
-        raise Trouble("did not wait for its standby; whether a commit lasts is unknown")
+        raise PostgresFailure(
+            "did not wait for its standby; whether a commit lasts is unknown"
+        )
 
 
 def _names(cursor: Cursor) -> Collection[str]:

@@ -1,19 +1,40 @@
-"""PostgreSQL connections: URL, session settings, exclusive lock and timeouts."""
+"""PostgreSQL errors, translated to sentences for operators."""
 
 import os
+import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Thread
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from forewarn.errors import CannotStart
-from forewarn.stores.patience import Patience
-from forewarn.stores.postgres_errors import InUseElsewhere, Trouble
+from forewarn.errors import CannotStart, InvalidInput, Unavailable
+from forewarn.stores.timeouts import StoreTimeouts
+
+#: Problems that an operator can solve, by SQLSTATE.
+_KNOWN: Mapping[str, str] = {
+    "25006": "is read-only",
+    "25P03": "has ended a transaction that stood still",
+    "42501": "does not let this role use its tables",
+    "42P01": "has lost a table of forewarn",
+    "53100": "has no space left on its disk",
+    "53300": "has no connection to spare",
+    "55P03": "is locked by somebody else",
+    "57P01": "has ended the connection",
+    "57P02": "is starting again after a crash",
+    "57P03": "is starting or being shut down",
+}
+_TOO_LONG = "22001"
+
+#: Errors that can occur without a bug in our code.
+_TROUBLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
+
+_SEVERITY = re.compile(r"^\w+: {2}")  # in the server's language
+
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -61,15 +82,54 @@ _LOCK = "SELECT pg_advisory_lock(%s)"
 _OURS = int.from_bytes(b"fore")  # the upper half of the lock's number
 
 
+class PostgresFailure(psycopg.OperationalError):
+    """A problem that we detect ourselves; its text follows the name of the store."""
+
+
+class InUseElsewhere(PostgresFailure):
+    """Another forewarn holds the lock."""
+
+
+def describe_error(error: psycopg.Error) -> str:
+    """Describe the problem in words that follow the name of the store."""
+    if isinstance(error, PostgresFailure):
+        return str(error)
+    phrase = _KNOWN.get(error.sqlstate or "")
+    if phrase is not None:
+        return phrase
+    primary = error.diag.message_primary
+    return f"cannot be used: {primary or _first_line(str(error))}"
+
+
+def _first_line(text: str) -> str:
+    """Extract the reason from the driver's message about a connection."""
+    line = text.strip().partition("\n")[0]
+    reason = line.rpartition(" failed: ")[2]
+    return _SEVERITY.sub("", reason).strip()
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Translate database errors to `InvalidInput` and `Unavailable`."""
+    try:
+        yield
+    except psycopg.Error as error:
+        if error.sqlstate == _TOO_LONG:
+            raise InvalidInput("a text is too long to be kept") from error
+        if error.sqlstate in _KNOWN or isinstance(error, _TROUBLE):
+            raise Unavailable(f"the store {describe_error(error)}") from error
+        raise  # bugs in our code
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PostgresTarget:
     """The database to connect to."""
 
     name: str  # for display, so without the password
     parameters: Mapping[str, str | int] = field(repr=False)
 
 
-def read_url(url: str) -> Target:
+def read_url(url: str) -> PostgresTarget:
     """Parse `url`; errors never quote it, because it may contain a password."""
     try:
         parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
@@ -84,18 +144,18 @@ def read_url(url: str) -> Target:
             " of the password by their code, such as %40 for @ and %2F for /"
         )
     name = f"{user}{'@' if user else ''}{host}{':' if port else ''}{port}/{database}"
-    return Target(
+    return PostgresTarget(
         name=f"postgresql://{name}",
         parameters={**_PARAMETERS, **parts, "client_encoding": "utf8"},
     )
 
 
-def connect(target: Target, oldest: int = OLDEST) -> Connection:
+def connect(target: PostgresTarget, oldest: int = OLDEST) -> Connection:
     """Connect, check the server's version and encoding, and set up the session."""
     try:
         connection = psycopg.connect("", autocommit=True, **target.parameters)  # type: ignore[arg-type]  # the parameters are libpq's, not psycopg's
     except UnicodeError:  # in a host name
-        raise Trouble("cannot be used: its host has no valid name") from None
+        raise PostgresFailure("cannot be used: its host has no valid name") from None
     try:
         _refuse_unfit(connection, oldest)
         connection.execute(_SET, [[*_SETTINGS], [*_SETTINGS.values()]])
@@ -106,13 +166,13 @@ def connect(target: Target, oldest: int = OLDEST) -> Connection:
     return connection
 
 
-def connect_alone(target: Target, oldest: int = OLDEST) -> Connection:
+def connect_alone(target: PostgresTarget, oldest: int = OLDEST) -> Connection:
     """Connect, and take the lock that only one server per schema can hold."""
     connection = connect(target, oldest)
     try:
         schema = connection.execute(_SCHEMA).fetchone()
         if schema is None:
-            raise Trouble("has no schema for our tables; see its search_path")
+            raise PostgresFailure("has no schema for our tables; see its search_path")
         connection.execute(_LOCK, [_OURS << 32 | int(str(schema[0]))])
     except psycopg.errors.LockNotAvailable as error:
         connection.close()
@@ -126,14 +186,18 @@ def connect_alone(target: Target, oldest: int = OLDEST) -> Connection:
 def _refuse_unfit(connection: Connection, oldest: int) -> None:
     version = connection.info.server_version // 10_000
     if version < oldest:
-        raise Trouble(f"is of PostgreSQL {version}; {oldest} or newer is needed")
+        raise PostgresFailure(
+            f"is of PostgreSQL {version}; {oldest} or newer is needed"
+        )
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
-        raise Trouble(f"is encoded in {encoding}; it must be made with ENCODING 'UTF8'")
+        raise PostgresFailure(
+            f"is encoded in {encoding}; it must be made with ENCODING 'UTF8'"
+        )
 
 
 def within(
-    patience: Patience, seconds: float, connect: Callable[[], Connection]
+    patience: StoreTimeouts, seconds: float, connect: Callable[[], Connection]
 ) -> Connection:
     """Call `connect` in a thread that can be abandoned.
 
@@ -159,10 +223,10 @@ def within(
         try:
             return future.result()
         except CancelledError:
-            raise Trouble("does not answer") from None
+            raise PostgresFailure("does not answer") from None
 
 
-def cut(connection: Connection) -> None:
+def interrupt(connection: Connection) -> None:
     """Abort any wait for the server on `connection`; safe from any thread."""
     with suppress(psycopg.Error, OSError):
         same = socket.socket(fileno=os.dup(connection.fileno()))

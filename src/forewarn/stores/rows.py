@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
-from forewarn.core.facts import Entry, Fact, Sight
-from forewarn.core.fleet import VM, Audience, Group, Host, key
-from forewarn.core.maintenance import Maintenance
+from forewarn.core.fleet import VM, Audience, Group, Host, fold_name
+from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
+from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.outages import Outage
-from forewarn.core.plain import from_plain, to_plain
+from forewarn.core.serialization import from_plain, to_plain
 from forewarn.core.tokens import Token
 
 Row = Sequence[object]
@@ -48,12 +48,12 @@ def body(value: object) -> str:
     return json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
-def entry(row: Row) -> Entry:
+def entry(row: Row) -> JournalEntry:
     """Parse a journal entry: position, fact, body."""
     position, kind, text = row
     if not isinstance(position, int):
         raise TypeError(f"{position!r} is not a position")
-    return Entry(
+    return JournalEntry(
         position=position, fact=from_plain(_FACTS[str(kind)], json.loads(str(text)))
     )
 
@@ -95,7 +95,7 @@ def host(row: Row) -> Host:
 
 def host_row(value: Host) -> Parameters:
     """Return the row of a host."""
-    return {"name": value.name, "key": key(value.name), "body": body(value)}
+    return {"name": value.name, "key": fold_name(value.name), "body": body(value)}
 
 
 def group(row: Row) -> Group:
@@ -108,7 +108,7 @@ def group_row(value: Group) -> Parameters:
     """Return the row of a group."""
     return {
         "name": value.name,
-        "key": key(value.name),
+        "key": fold_name(value.name),
         "last_request": optional_micros(value.last_request),
         "body": body(replace(value, last_request=None)),
     }
@@ -123,7 +123,7 @@ def vm_row(value: VM) -> Parameters:
     """Return the row of a VM."""
     return {
         "name": value.name,
-        "key": key(value.name),
+        "key": fold_name(value.name),
         "group": value.group,
         "host": value.host,
         "body": body(value),

@@ -1,21 +1,79 @@
-"""Queries of the store within one transaction."""
+"""Queries of the journal table."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
-from forewarn.core.facts import Entry, Fact, Sight
-from forewarn.core.fleet import VM, Fleet, Group, Host, key
-from forewarn.core.maintenance import Maintenance, Phase, Slice
+from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
+from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
 from forewarn.core.outages import Outage
 from forewarn.core.tokens import Token
 from forewarn.ports import Receipt
-from forewarn.stores import journal, rows
+from forewarn.stores import rows
 from forewarn.stores import statements as sql
-from forewarn.stores.database import Session
+from forewarn.stores.database import StatementRunner
 
 _Value = TypeVar("_Value")
+
+
+class JournalRange(TypedDict):
+    """A range of the journal: the first `most` after `after`, up to `until`."""
+
+    after: int
+    until: int
+    most: int
+
+
+def position_before(session: StatementRunner, moment: datetime, *, end: int) -> int:
+    """Return the last position up to `end` before `moment`, by binary search."""
+
+    def at(position: int) -> int:
+        row = session.row(sql.FACT_AT, of=position)
+        if row is None:
+            raise LookupError(f"the journal has no position {position}")
+        return int(str(row[0]))
+
+    return bisect_left(range(1, end + 1), rows.micros(moment), key=at)
+
+
+def facts(
+    session: StatementRunner, where: JournalRange, kinds: Collection[type[Fact]]
+) -> Sequence[JournalEntry]:
+    """Return the facts of these kinds, or all."""
+    if kinds:
+        records = session.rows(sql.FACTS_OF_KINDS, **where, **_named(kinds))
+    else:
+        records = session.rows(sql.FACTS_BETWEEN, **where)
+    return [*map(rows.entry, records)]
+
+
+def facts_of_maintenances(
+    session: StatementRunner, where: JournalRange, maintenances: Collection[str]
+) -> Sequence[JournalEntry]:
+    """Return the facts of these maintenance operations."""
+    entries = [
+        rows.entry(row)
+        for maintenance_id in maintenances
+        for row in session.rows(sql.FACTS_OF_BETWEEN, of=maintenance_id, **where)
+    ]
+    return sorted(entries, key=lambda entry: entry.position)[: where["most"]]
+
+
+def maintenances_in(
+    session: StatementRunner, where: JournalRange, kinds: Collection[type[Fact]]
+) -> Sequence[tuple[int, str]]:
+    """Return the maintenance ids in the facts of these kinds, with their positions."""
+    records = session.rows(sql.FACTS_OF_KINDS, **where, **_named(kinds))
+    return [*map(rows.told_of, records)]
+
+
+def _named(kinds: Collection[type[Fact]]) -> Mapping[str, str]:
+    """Return the statement's parameters for `kinds`; unused ones are empty."""
+    names = sorted({kind.__name__ for kind in kinds})
+    return dict(zip_longest(sql.KINDS, names, fillvalue=""))
 
 
 class SqlSnapshot:
@@ -23,7 +81,7 @@ class SqlSnapshot:
 
     _COUNTER: sql.Statement = sql.COUNTER
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StatementRunner) -> None:
         """Query through `session`."""
         self._session = session
         self._counter = self._read_counter()
@@ -46,7 +104,7 @@ class SqlSnapshot:
 
     def position_before(self, moment: datetime) -> int:
         """Return the last position before `moment`; journal times never decrease."""
-        return journal.position_before(self._session, moment, end=self.position())
+        return position_before(self._session, moment, end=self.position())
 
     def facts(
         self,
@@ -56,19 +114,19 @@ class SqlSnapshot:
         limit: int,
         kinds: Collection[type[Fact]] = (),
         maintenances: Collection[str] = (),
-    ) -> Sequence[Entry]:
+    ) -> Sequence[JournalEntry]:
         """Return journal entries after `after`, up to and including `until`."""
-        where = journal.Where(after=after, until=until, most=limit)
+        where = JournalRange(after=after, until=until, most=limit)
         if maintenances:
-            return journal.facts_of_maintenances(self._session, where, maintenances)
-        return journal.facts(self._session, where, kinds)
+            return facts_of_maintenances(self._session, where, maintenances)
+        return facts(self._session, where, kinds)
 
     def told_of(
         self, *, after: int, until: int, limit: int, kinds: Collection[type[Fact]]
     ) -> Sequence[tuple[int, str]]:
         """Return the maintenance ids in facts of these kinds, with their positions."""
-        where = journal.Where(after=after, until=until, most=limit)
-        return journal.told_of(self._session, where, kinds)
+        where = JournalRange(after=after, until=until, most=limit)
+        return maintenances_in(self._session, where, kinds)
 
     def fleet(self) -> Fleet:
         """Return the whole fleet."""
@@ -113,23 +171,23 @@ class SqlSnapshot:
         names: Iterable[str],
     ) -> Iterator[_Value]:
         for name in names:
-            row = self._session.row(statement, of=key(name))
+            row = self._session.row(statement, of=fold_name(name))
             if row is not None:
                 yield read(row)
 
     def hosts(self, *, after: str, limit: int) -> Sequence[Host]:
         """Return hosts sorted by name, starting after the name `after`."""
-        page = self._session.rows(sql.HOSTS_PAGE, after=key(after), most=limit)
+        page = self._session.rows(sql.HOSTS_PAGE, after=fold_name(after), most=limit)
         return [rows.host(row) for row in page]
 
     def groups(self, *, after: str, limit: int) -> Sequence[Group]:
         """Return groups sorted by name, starting after the name `after`."""
-        page = self._session.rows(sql.GROUPS_PAGE, after=key(after), most=limit)
+        page = self._session.rows(sql.GROUPS_PAGE, after=fold_name(after), most=limit)
         return [rows.group(row) for row in page]
 
     def vms(self, *, after: str, limit: int) -> Sequence[VM]:
         """Return VMs sorted by name, starting after the name `after`."""
-        page = self._session.rows(sql.VMS_PAGE, after=key(after), most=limit)
+        page = self._session.rows(sql.VMS_PAGE, after=fold_name(after), most=limit)
         return [rows.vm(row) for row in page]
 
     def slice(self, groups: Iterable[str] | None) -> Slice:
@@ -201,7 +259,7 @@ class SqlSnapshot:
             sights += map(rows.sight, self._session.rows(sql.SEEN_OF_MANY, **places))
         return sorted(sights, key=lambda sight: (sight.at, sight.vm, sight.event))
 
-    def facts_of(self, maintenance: str) -> Sequence[Entry]:
+    def facts_of(self, maintenance: str) -> Sequence[JournalEntry]:
         """Return the journal entries of one maintenance."""
         records = self._session.rows(sql.FACTS_OF, of=maintenance)
         return [rows.entry(row) for row in records]

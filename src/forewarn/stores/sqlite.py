@@ -13,7 +13,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores import layout
+from forewarn.stores import schema
 from forewarn.stores.database import Cursor
 
 Connect = Callable[[str], sqlite3.Connection]
@@ -58,7 +58,7 @@ class Sqlite:
             self._hold()
         try:
             self._writer = self._connect(self._path)
-            layout.refuse_foreign(_names(self._writer.cursor()), self._path)
+            schema.refuse_foreign(_names(self._writer.cursor()), self._path)
             _prepare(self._writer)
             self._settle()
         except (sqlite3.Error, Unavailable) as error:
@@ -169,7 +169,7 @@ class Sqlite:
     def _settle(self) -> None:
         with self.writing() as cursor:
             names = _names(cursor)
-            layout.settle(cursor, self.dialect, names=names, place=self._path)
+            schema.create_or_check(cursor, self.dialect, names=names, place=self._path)
 
 
 def _names(cursor: Cursor) -> Collection[str]:

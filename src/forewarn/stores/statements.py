@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.expression import Executable, Insert, Update
 
-from forewarn.core.facts import Fact
+from forewarn.core.lifecycle.facts import Fact
 from forewarn.stores import tables as t
 
 p = bindparam

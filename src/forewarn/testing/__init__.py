@@ -3,27 +3,28 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forewarn.testing.events import Event
-    from forewarn.testing.rehearsal import Rehearsal
-    from forewarn.testing.surroundings import scheduled_events
+    from forewarn.testing.context import scheduled_events
+    from forewarn.testing.rehearsal.event import RehearsedEvent as Event
+    from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 __all__ = ["Event", "Rehearsal", "scheduled_events"]
 
-_MODULES = {
-    "Event": "forewarn.testing.events",
-    "Rehearsal": "forewarn.testing.rehearsal",
-    "scheduled_events": "forewarn.testing.surroundings",
+_PUBLIC = {
+    "Event": ("forewarn.testing.rehearsal.event", "RehearsedEvent"),
+    "Rehearsal": ("forewarn.testing.rehearsal.rehearsal", "Rehearsal"),
+    "scheduled_events": ("forewarn.testing.context", "scheduled_events"),
 }
 
 
 def __getattr__(name: str) -> object:
     """Import a public name on first use: pytest imports this package in every run."""
-    if name not in _MODULES:
+    if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    module_name, attribute = _PUBLIC[name]
     try:
-        module = import_module(_MODULES[name])
+        module = import_module(module_name)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing == "forewarn":
@@ -32,4 +33,4 @@ def __getattr__(name: str) -> object:
             f"a rehearsal needs the service, and {missing} is missing:"
             " pip install 'forewarn[server]'"
         ) from None
-    return getattr(module, name)
+    return getattr(module, attribute)

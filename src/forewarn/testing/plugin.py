@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from forewarn.testing.rehearsal import Rehearsal
+    from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 _MARKER = "scheduled_events"
 _SECTION = "scheduled events"
@@ -78,7 +78,7 @@ def pytest_runtest_makereport(
 
 def _tell(report: pytest.TestReport, rehearsals: "list[Rehearsal]", said: str) -> None:
     from forewarn.errors import ForewarnError
-    from forewarn.testing.timeline import TITLE
+    from forewarn.testing.rehearsal.timeline import TITLE
 
     for rehearsal in rehearsals:
         with suppress(ForewarnError):  # the test's own failure matters more

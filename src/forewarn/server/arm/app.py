@@ -10,38 +10,38 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.errors import ForewarnError
-from forewarn.server.arm import acknowledging, acting, operations, reading
-from forewarn.server.arm.asked import Asked
-from forewarn.server.arm.errors import Refusal, failed, new_request_id
-from forewarn.server.arm.paths import Path, Place, is_arm, parse
-from forewarn.server.control.asked import Parts, caller
+from forewarn.server.arm import actions, approvals, async_operations, reads
+from forewarn.server.arm.errors import ArmError, failed, new_request_id
+from forewarn.server.arm.paths import ArmPath, ArmResource, is_arm, parse
+from forewarn.server.arm.request import ArmRequest
+from forewarn.server.control.context import Services, caller
 
 _log = logging.getLogger(__name__)
 
-Handler = Callable[[Asked], Response]
+Handler = Callable[[ArmRequest], Response]
 
-_HANDLERS: Mapping[Place, Mapping[str, Handler]] = {
-    Place.VMS: {"GET": reading.list_vms},
-    Place.VM: {"GET": reading.get_vm, "DELETE": acting.delete_vm},
-    Place.VM_VIEW: {"GET": reading.get_vm_view},
-    Place.VM_ACTION: {"POST": acting.act_on_vm},
-    Place.MEMBERS: {"GET": reading.list_members},
-    Place.MEMBER: {"GET": reading.get_member, "DELETE": acting.delete_member},
-    Place.MEMBER_VIEW: {"GET": reading.get_member_view},
-    Place.MEMBER_ACTION: {"POST": acting.act_on_member},
-    Place.SCALE_SET: {"GET": reading.get_scale_set},
-    Place.SCALE_SET_ACTION: {"POST": acting.act_on_set},
-    Place.AVAILABILITY_SET: {"GET": reading.get_availability_set},
-    Place.OPERATION: {"GET": operations.get_operation},
-    Place.EVENT: {"POST": acknowledging.acknowledge},
-    Place.EVENTS: {"POST": acknowledging.acknowledge_list},
+_HANDLERS: Mapping[ArmResource, Mapping[str, Handler]] = {
+    ArmResource.VMS: {"GET": reads.list_vms},
+    ArmResource.VM: {"GET": reads.get_vm, "DELETE": actions.delete_vm},
+    ArmResource.VM_VIEW: {"GET": reads.get_vm_view},
+    ArmResource.VM_ACTION: {"POST": actions.act_on_vm},
+    ArmResource.MEMBERS: {"GET": reads.list_members},
+    ArmResource.MEMBER: {"GET": reads.get_member, "DELETE": actions.delete_member},
+    ArmResource.MEMBER_VIEW: {"GET": reads.get_member_view},
+    ArmResource.MEMBER_ACTION: {"POST": actions.act_on_member},
+    ArmResource.SCALE_SET: {"GET": reads.get_scale_set},
+    ArmResource.SCALE_SET_ACTION: {"POST": actions.act_on_set},
+    ArmResource.AVAILABILITY_SET: {"GET": reads.get_availability_set},
+    ArmResource.OPERATION: {"GET": async_operations.get_operation},
+    ArmResource.EVENT: {"POST": approvals.acknowledge},
+    ArmResource.EVENTS: {"POST": approvals.acknowledge_list},
 }
 
 
-class Arm:
+class ArmApp:
     """Middleware that handles /subscriptions and passes everything else on."""
 
-    def __init__(self, app: ASGIApp, parts: Parts) -> None:
+    def __init__(self, app: ASGIApp, parts: Services) -> None:
         """Wrap `app`."""
         self._app = app
         self._parts = parts
@@ -63,7 +63,7 @@ class Arm:
     def _answer(self, request: Request, body: bytes) -> Response:
         try:
             return self._handle(request, body)
-        except (ForewarnError, Refusal) as error:
+        except (ForewarnError, ArmError) as error:
             return failed(error)
         except Exception as error:  # nothing above it in this thread would log it
             _log.exception("%s %s failed", request.method, request.url.path)
@@ -75,14 +75,14 @@ class Arm:
             for name, value in parse_qsl(request.url.query, keep_blank_values=True)
         }
         if not query.get("api-version", "").strip():
-            raise Refusal(
+            raise ArmError(
                 400,
                 "The api-version query parameter (?api-version=) is required for all"
                 " requests.",
                 "MissingApiVersionParameter",
             )
         path = _path(request)
-        asked = Asked(
+        asked = ArmRequest(
             parts=self._parts,
             holder=caller(request),
             path=path,
@@ -93,19 +93,19 @@ class Arm:
         return _handler(request, path)(asked)
 
 
-def _path(request: Request) -> Path:
+def _path(request: Request) -> ArmPath:
     path = parse(request.scope["path"])
     if path is None:
-        raise Refusal(
+        raise ArmError(
             404, f"there is nothing at {request.url.path}", "InvalidResourceType"
         )
     return path
 
 
-def _handler(request: Request, path: Path) -> Handler:
+def _handler(request: Request, path: ArmPath) -> Handler:
     handlers = _HANDLERS[path.place]
     if request.method not in handlers:
-        raise Refusal(
+        raise ArmError(
             405,
             f"{request.method} is not possible at {request.url.path}",
             headers={"Allow": ", ".join(handlers)},

@@ -42,7 +42,7 @@ _HEADERS: Mapping[int, Mapping[str, str]] = {503: {"Retry-After": "5"}}
 _FAILED = "the service failed; its log says why"
 
 
-class Refusal(HTTPException):
+class ArmError(HTTPException):
     """A refused request; `code` is for the program that sent it."""
 
     def __init__(
@@ -74,7 +74,7 @@ def refused(
 
 def failed(error: Exception) -> Response:
     """Return the error response for an exception."""
-    if isinstance(error, Refusal):
+    if isinstance(error, ArmError):
         return refused(error.status_code, error.detail, error.code, error.headers)
     status = next((code for kind, code in _KNOWN if isinstance(error, kind)), 500)
     return refused(status, _FAILED if status == 500 else str(error))

@@ -10,7 +10,7 @@ from enum import Enum, auto
 ROOT = "subscriptions"
 
 
-class Place(Enum):
+class ArmResource(Enum):
     """What a path names."""
 
     #: The VMs of a subscription, or of a resource group.
@@ -44,10 +44,10 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class ArmPath:
     """A parsed path; fields that it does not name are empty."""
 
-    place: Place
+    place: ArmResource
     subscription: str
     resource_group: str = ""
     vm: str = ""
@@ -70,22 +70,22 @@ _MEMBER = f"{_SET}/virtualmachines/{{instance}}"
 _EVENTS = f"{_SOME}/{{type}}/{{resource}}/providers/microsoft.maintenance"
 
 #: The first match applies: fixed segments come before named ones.
-_PATTERNS: Sequence[tuple[str, Place]] = (
-    (f"{_ALL}/virtualmachines", Place.VMS),
-    (f"{_ALL}/locations/{{location}}/operations/{{operation}}", Place.OPERATION),
-    (f"{_SOME}/virtualmachines", Place.VMS),
-    (_VM, Place.VM),
-    (f"{_VM}/instanceview", Place.VM_VIEW),
-    (f"{_VM}/{{action}}", Place.VM_ACTION),
-    (_SET, Place.SCALE_SET),
-    (f"{_SET}/virtualmachines", Place.MEMBERS),
-    (f"{_SET}/{{action}}", Place.SCALE_SET_ACTION),
-    (_MEMBER, Place.MEMBER),
-    (f"{_MEMBER}/instanceview", Place.MEMBER_VIEW),
-    (f"{_MEMBER}/{{action}}", Place.MEMBER_ACTION),
-    (f"{_SOME}/availabilitysets/{{group}}", Place.AVAILABILITY_SET),
-    (f"{_EVENTS}/scheduledevents", Place.EVENTS),
-    (f"{_EVENTS}/scheduledevents/{{event}}/acknowledge", Place.EVENT),
+_PATTERNS: Sequence[tuple[str, ArmResource]] = (
+    (f"{_ALL}/virtualmachines", ArmResource.VMS),
+    (f"{_ALL}/locations/{{location}}/operations/{{operation}}", ArmResource.OPERATION),
+    (f"{_SOME}/virtualmachines", ArmResource.VMS),
+    (_VM, ArmResource.VM),
+    (f"{_VM}/instanceview", ArmResource.VM_VIEW),
+    (f"{_VM}/{{action}}", ArmResource.VM_ACTION),
+    (_SET, ArmResource.SCALE_SET),
+    (f"{_SET}/virtualmachines", ArmResource.MEMBERS),
+    (f"{_SET}/{{action}}", ArmResource.SCALE_SET_ACTION),
+    (_MEMBER, ArmResource.MEMBER),
+    (f"{_MEMBER}/instanceview", ArmResource.MEMBER_VIEW),
+    (f"{_MEMBER}/{{action}}", ArmResource.MEMBER_ACTION),
+    (f"{_SOME}/availabilitysets/{{group}}", ArmResource.AVAILABILITY_SET),
+    (f"{_EVENTS}/scheduledevents", ArmResource.EVENTS),
+    (f"{_EVENTS}/scheduledevents/{{event}}/acknowledge", ArmResource.EVENT),
 )
 _ROUTES = tuple((text.split("/"), place) for text, place in _PATTERNS)
 
@@ -95,13 +95,13 @@ def is_arm(path: str) -> bool:
     return next(iter(_segments(path)), "").lower() == ROOT
 
 
-def parse(path: str) -> Path | None:
+def parse(path: str) -> ArmPath | None:
     """Parse `path`; None if it leads nowhere."""
     segments = _segments(path)
     for pattern, place in _ROUTES:
         names = _fit(pattern, segments)
         if names is not None:
-            return Path(place=place, **names)
+            return ArmPath(place=place, **names)
     return None
 
 

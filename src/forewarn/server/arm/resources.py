@@ -1,24 +1,104 @@
-"""VMs and sets of VMs as Azure resources, with what the fleet knows about them."""
+"""Status of a VM, derived from the maintenance in progress."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind
-from forewarn.core.maintenance import Maintenance
-from forewarn.server.arm.doing import SUCCEEDED, instance_view, provisioning_of
-from forewarn.server.arm.finding import TYPES, Machine, Set, instance_id
-from forewarn.server.arm.paths import Path
-from forewarn.server.control.views import Json
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
+from forewarn.protocol.types import EventType
+from forewarn.server.arm.lookup import TYPES, ArmSet, ArmVm, instance_id
+from forewarn.server.arm.paths import ArmPath
+from forewarn.server.control.models import Json, rfc3339
+
+SUCCEEDED = "Succeeded"
+_PROVISIONING: Mapping[EventType, str] = {
+    EventType.FREEZE: "Updating",
+    EventType.REBOOT: "Updating",
+    EventType.REDEPLOY: "Updating",
+    EventType.PREEMPT: "Deleting",
+    EventType.TERMINATE: "Deleting",
+}
+#: Power state while the driver acts on a VM, and then until the event is over.
+_ACTED_ON: Mapping[EventType, tuple[str, str]] = {
+    EventType.FREEZE: ("running", "running"),
+    EventType.REBOOT: ("starting", "running"),
+    EventType.REDEPLOY: ("starting", "running"),
+    EventType.PREEMPT: ("stopping", "stopped"),
+    EventType.TERMINATE: ("stopping", "stopped"),
+}
+_SAID: Mapping[str, str] = {
+    "Succeeded": "Provisioning succeeded",
+    "Updating": "Updating",
+    "Deleting": "Deleting",
+    "running": "VM running",
+    "starting": "VM starting",
+    "stopping": "VM stopping",
+    "stopped": "VM stopped",
+    "unknown": "VM status unknown",
+}
+
 
 #: Location of a VM without a known one; paths may name any other.
 ANYWHERE = "global"
 _ANY_RESOURCE_GROUP = "default"
 
 
+def under_way(vm: VM, live: Iterable[Maintenance]) -> Maintenance | None:
+    """Return the maintenance in progress on `vm`; of several, the last announced."""
+    started = [
+        maintenance
+        for maintenance in live
+        if maintenance.phase is Phase.STARTED
+        and vm.name in maintenance.vms
+        and vm.name not in maintenance.left
+    ]
+    return started[-1] if started else None
+
+
+def instance_view(vm: VM, doing: Maintenance | None) -> Json:
+    """Return the instance view of `vm` as JSON."""
+    provisioning, power = provisioning_of(doing), _power(vm, doing)
+    domains = {
+        "platformUpdateDomain": vm.update_domain,
+        "platformFaultDomain": vm.fault_domain,
+        "assignedHost": vm.host,
+    }
+    since = None if doing is None else rfc3339(doing.started_at)
+    return {
+        **{name: value for name, value in domains.items() if value is not None},
+        "statuses": [
+            {
+                **_status("ProvisioningState", provisioning),
+                **({} if since is None else {"time": since}),
+            },
+            _status("PowerState", power),
+        ],
+    }
+
+
+def provisioning_of(doing: Maintenance | None) -> str:
+    """Return the provisioning state of a VM."""
+    return SUCCEEDED if doing is None else _PROVISIONING[doing.type]
+
+
+def _power(vm: VM, doing: Maintenance | None) -> str:
+    if doing is None:
+        return "running"
+    if doing.cause is Cause.HOST_FAILURE:
+        return "unknown"
+    acting, acted = _ACTED_ON[doing.type]
+    return acting if vm.name in doing.to_do else acted
+
+
+def _status(what: str, value: str) -> Json:
+    code = f"{what}/{value.lower()}"
+    return {"code": code, "level": "Info", "displayStatus": _SAID[value]}
+
+
 # --- VMs ---------------------------------------------------------------------
 
 
 def vm_view(
-    machine: Machine, path: Path, doing: Maintenance | None, *, expand: bool = False
+    machine: ArmVm, path: ArmPath, doing: Maintenance | None, *, expand: bool = False
 ) -> Json:
     """Return a VM as JSON; `expand` adds its instance view."""
     vm, group = machine.vm, machine.group
@@ -38,7 +118,7 @@ def vm_view(
 
 
 def member_view(
-    machine: Machine, path: Path, doing: Maintenance | None, *, expand: bool = False
+    machine: ArmVm, path: ArmPath, doing: Maintenance | None, *, expand: bool = False
 ) -> Json:
     """Return a VM of a scale set as JSON; `expand` adds its instance view."""
     vm, number = machine.vm, instance_id(machine.vm)
@@ -67,7 +147,7 @@ def _properties(vm: VM, doing: Maintenance | None) -> Json:
     }
 
 
-def _membership(vm: VM, group: Group, path: Path) -> Json:
+def _membership(vm: VM, group: Group, path: ArmPath) -> Json:
     names = {
         GroupKind.SCALE_SET: "virtualMachineScaleSet",
         GroupKind.AVAILABILITY_SET: "availabilitySet",
@@ -81,7 +161,7 @@ def _membership(vm: VM, group: Group, path: Path) -> Json:
 # --- sets --------------------------------------------------------------------
 
 
-def scale_set_view(found: Set, path: Path) -> Json:
+def scale_set_view(found: ArmSet, path: ArmPath) -> Json:
     """Return a scale set as JSON."""
     group, vms = found.group, [machine.vm for machine in found.machines]
     some = vms[0] if vms else VM(name=group.name, group=group.name)
@@ -104,7 +184,7 @@ def scale_set_view(found: Set, path: Path) -> Json:
     }
 
 
-def availability_set_view(found: Set, path: Path) -> Json:
+def availability_set_view(found: ArmSet, path: ArmPath) -> Json:
     """Return an availability set as JSON."""
     group, vms = found.group, [machine.vm for machine in found.machines]
     some = vms[0] if vms else VM(name=group.name, group=group.name)
@@ -122,7 +202,7 @@ def availability_set_view(found: Set, path: Path) -> Json:
     }
 
 
-def _set(found: Set, some: VM, path: Path) -> Json:
+def _set(found: ArmSet, some: VM, path: ArmPath) -> Json:
     group = found.group
     kind = TYPES[group.kind]
     shown = _resource(some, _id(some, path, f"{kind}/{group.name}"), group.name, kind)
@@ -174,7 +254,7 @@ def _resource(vm: VM, own_id: str, name: str, kind: str) -> Json:
     }
 
 
-def _id(vm: VM, path: Path, rest: str) -> str:
+def _id(vm: VM, path: ArmPath, rest: str) -> str:
     """Return a resource id: its place in the fleet, or else where the path looks."""
     subscription = vm.subscription or path.subscription
     group = vm.resource_group or path.resource_group or _ANY_RESOURCE_GROUP

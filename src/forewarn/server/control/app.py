@@ -6,35 +6,33 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from forewarn import __version__
-from forewarn.server.arm.app import Arm
-from forewarn.server.control import (
-    causes,
-    clock,
-    docs,
-    faults,
+from forewarn.server.arm.app import ArmApp
+from forewarn.server.control import problems
+from forewarn.server.control.auth.guard import Guard
+from forewarn.server.control.context import Services
+from forewarn.server.control.http.body_limits import BodyLimits, BodyLimitTable
+from forewarn.server.control.http.origin import (
+    AllowedHosts,
+    OriginCheck,
+    SecurityHeaders,
+)
+from forewarn.server.control.openapi import DescribedApp
+from forewarn.server.control.routes import (
+    access,
     fleet,
-    fleet_map,
-    health,
     journal,
     maintenances,
-    metrics,
-    notifiers,
+    operations,
     overview,
     portal,
-    problems,
+    rehearsal,
     reports,
-    session,
-    tokens,
+    system,
 )
-from forewarn.server.control.asked import Parts
-from forewarn.server.control.callers import Callers, Names
-from forewarn.server.control.guard import Guard
-from forewarn.server.control.headers import SafeHeaders
-from forewarn.server.control.journal import Streams
-from forewarn.server.control.metrics import make_registry
-from forewarn.server.control.openapi import Described
-from forewarn.server.control.sizes import Allowances, Sizes
-from forewarn.server.metrics.traffic import Counter, Traffic
+from forewarn.server.control.routes.journal import JournalStreams
+from forewarn.server.metrics import endpoint
+from forewarn.server.metrics.endpoint import make_registry
+from forewarn.server.metrics.sources import Traffic, TrafficCounter
 
 _DESCRIPTION = (
     "Announce maintenance, see who was told and who has approved, change the fleet."
@@ -45,52 +43,51 @@ _DESCRIPTION = (
 
 
 def make_app(
-    parts: Parts, streams: Streams, portal_folder: Path = portal.FOLDER
+    parts: Services, streams: JournalStreams, portal_folder: Path = portal.FOLDER
 ) -> FastAPI:
     """Return the application with all its routes and middleware."""
-    app = Described(
+    app = DescribedApp(
         title="forewarn control API",
         version=__version__,
         description=_DESCRIPTION,
         docs_url=None,
         redoc_url=None,
     )
-    app.add_middleware(Arm, parts=parts)
+    app.add_middleware(ArmApp, parts=parts)
     traffic = Traffic()
-    app.add_middleware(Sizes, allowances=Allowances())  # runs after the guard
+    app.add_middleware(BodyLimits, allowances=BodyLimitTable())  # runs after the guard
     app.add_middleware(Guard, parts=parts)
-    app.add_middleware(Counter, traffic=traffic)  # added last, so it runs first
+    app.add_middleware(TrafficCounter, traffic=traffic)  # added last, so it runs first
     app.state.parts = parts
     app.state.registry = make_registry(lambda: parts.sources, traffic)
     app.state.streams = streams
     app.state.portal = portal.read_portal(portal_folder)
     problems.install(app)
-    for module in (
-        health,
-        maintenances,
-        overview,
-        causes,
-        fleet,
-        fleet_map,
-        journal,
-        reports,
-        notifiers,
-        clock,
-        faults,
-        tokens,
-        session,
-        metrics,
-        docs,
-        portal,
+    for router in (
+        system.health_router,
+        maintenances.router,
+        overview.router,
+        operations.router,
+        fleet.router,
+        journal.router,
+        reports.router,
+        system.notifier_router,
+        rehearsal.clock_router,
+        rehearsal.fault_router,
+        access.token_router,
+        access.session_router,
+        endpoint.router,
+        system.docs_router,
+        portal.router,
     ):
-        app.include_router(module.router)
+        app.include_router(router)
     return app
 
 
-def in_public(app: FastAPI, names: Names) -> ASGIApp:
+def in_public(app: FastAPI, names: AllowedHosts) -> ASGIApp:
     """Restrict `app` to requests for `names`, and add security headers.
 
     This wraps the whole application, because its own middleware does not see the
     responses to its failures.
     """
-    return SafeHeaders(Callers(app, names))
+    return SecurityHeaders(OriginCheck(app, names))

@@ -14,10 +14,9 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from forewarn.core.maintenance import Phase
-from forewarn.server.control.rights import is_guarded
-from forewarn.server.control.schemas import SCHEMAS
-from forewarn.server.control.shapes import Schema, ref
+from forewarn.core.lifecycle.model import Phase
+from forewarn.server.control.auth.permissions import is_guarded
+from forewarn.server.control.models import SCHEMAS, Schema, ref
 
 Json = dict[str, Any]
 
@@ -49,7 +48,7 @@ PARAMETERS: Mapping[str, Schema] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class OperationDoc:
     """The responses of one operation."""
 
     success: Mapping[int, str | None]  # the name of a schema; None for no body
@@ -58,29 +57,29 @@ class Operation:
     media: tuple[str, ...] = (_JSON,)
 
 
-def _read(schema: str, *errors: int) -> Operation:
-    return Operation(success={200: schema}, errors=(*_GUARDED, *errors))
+def _read(schema: str, *errors: int) -> OperationDoc:
+    return OperationDoc(success={200: schema}, errors=(*_GUARDED, *errors))
 
 
-def _do(schema: str | None, *errors: int, body: str | None = None) -> Operation:
+def _do(schema: str | None, *errors: int, body: str | None = None) -> OperationDoc:
     """Describe a write; it accepts an idempotency key."""
-    return Operation(
+    return OperationDoc(
         success={204: None} if schema is None else {200: schema},
         errors=(*_GUARDED, *_IN_BODY, 409, *errors),
         body=body,
     )
 
 
-def _make(schema: str, *errors: int) -> Operation:
+def _make(schema: str, *errors: int) -> OperationDoc:
     return replace(_do(schema, *errors), success={201: schema})
 
 
-def _host(schema: str) -> Operation:
+def _host(schema: str) -> OperationDoc:
     """Describe a write that creates maintenance operations or finds existing ones."""
     return replace(_do(schema, 404), success={200: schema, 201: schema})
 
 
-OPERATIONS: Mapping[tuple[str, str], Operation] = {
+OPERATIONS: Mapping[tuple[str, str], OperationDoc] = {
     # the fleet
     ("put", "/v1/fleet"): _do("Applied", 404, body="GivenFleet"),
     ("get", "/v1/fleet/map"): _read("FleetMap"),
@@ -144,20 +143,20 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("post", "/v1/session"): replace(_read("Session"), success={201: "Session"}),
     ("delete", "/v1/session"): replace(_read("Session"), success={204: None}),
     # health
-    ("get", "/healthz"): Operation(success={200: "Alive"}, errors=_ANYWHERE),
-    ("get", "/readyz"): Operation(
+    ("get", "/healthz"): OperationDoc(success={200: "Alive"}, errors=_ANYWHERE),
+    ("get", "/readyz"): OperationDoc(
         success={200: "Ready", 503: "NotReady"}, errors=_ANYWHERE
     ),
 }
 
 
-class Described(FastAPI):
+class DescribedApp(FastAPI):
     """An application with a complete OpenAPI description."""
 
     def openapi(self) -> Json:
         """Return the description, which is built once."""
         if self.openapi_schema is None:
-            self.openapi_schema = complete(
+            self.openapi_schema = complete_schema(
                 get_openapi(
                     title=self.title,
                     version=self.version,
@@ -168,7 +167,7 @@ class Described(FastAPI):
         return self.openapi_schema
 
 
-def complete(described: Json) -> Json:
+def complete_schema(described: Json) -> Json:
     """Add the responses to what FastAPI has `described`."""
     spec = deepcopy(described)
     components = spec.setdefault("components", {})
@@ -187,7 +186,7 @@ def complete(described: Json) -> Json:
     return spec
 
 
-def _complete(shown: Json, known: Operation) -> None:
+def _complete(shown: Json, known: OperationDoc) -> None:
     for parameter in shown.get("parameters", ()):
         parameter["schema"] = dict(
             PARAMETERS.get(parameter["name"], parameter["schema"])
@@ -203,7 +202,7 @@ def _complete(shown: Json, known: Operation) -> None:
     shown["responses"] = {str(code): responses[code] for code in sorted(responses)}
 
 
-def _answer(code: int, name: str | None, known: Operation) -> Json:
+def _answer(code: int, name: str | None, known: OperationDoc) -> Json:
     if name is None:
         return {"description": HTTPStatus(code).phrase}
     return _described(code, known.media, ref(name))

@@ -25,7 +25,7 @@ from forewarn.errors import (
 )
 from forewarn.server.arm.errors import refused
 from forewarn.server.arm.paths import is_arm
-from forewarn.server.control.views import rfc3339
+from forewarn.server.control.models import rfc3339
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def refusal(
     return problem(status, detail, headers)
 
 
-def answer_again(answer: str) -> Response:
+def replayed_response(answer: str) -> Response:
     """Return a stored response: its status, a line break, its body."""
     status, _, body = answer.partition("\n")
     if not body:
@@ -88,7 +88,7 @@ def install(app: FastAPI) -> None:
 def _refused(request: Request, error: Exception) -> Response:
     del request
     if isinstance(error, Repeated):
-        return answer_again(error.answer)
+        return replayed_response(error.answer)
     status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
     more = {"earliest": rfc3339(error.earliest)} if isinstance(error, TooSoon) else {}
     headers = {"Retry-After": "5"} if status == 503 else {}

@@ -1,27 +1,96 @@
-"""Sources of the metrics, and one reading of all of them per scrape."""
+"""Request counters of the control plane."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock, Thread
+from typing import Final, Generic, TypeVar
 
-from forewarn.core.maintenance import Maintenance
-from forewarn.engine.counting import Counting, Numbers
-from forewarn.engine.documents import Documents
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from forewarn.core.lifecycle.model import Maintenance
 from forewarn.engine.engine import Engine
-from forewarn.engine.notifying import Standing
+from forewarn.engine.readers.counters import (
+    JournalMetrics,
+    LabeledCounter,
+    LabeledHistogram,
+    MetricsReader,
+)
+from forewarn.engine.readers.documents import Documents
+from forewarn.engine.readers.driver_runner import DriverRunner
+from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
-from forewarn.engine.works import Works
+from forewarn.errors import ForewarnError
 from forewarn.ports import Clock, Store
-from forewarn.server.counts import Answered
-from forewarn.server.faults import FaultKind
-from forewarn.server.limits import Verdict
-from forewarn.server.metrics.traffic import Traffic
-from forewarn.server.plane import MetadataPlane
-from forewarn.server.presence import Presence, presence
+from forewarn.server.arm.paths import ROOT, is_arm
+from forewarn.server.metadata.faults.model import FaultKind
+from forewarn.server.metadata.limits import Admission
+from forewarn.server.metadata.plane import MetadataPlane
+from forewarn.server.metadata.stats import Presence, ResponseLabels, presence
+
+_METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+
+
+_T = TypeVar("_T")
+
+
+class Traffic:
+    """Requests to the control plane, and their durations."""
+
+    def __init__(self) -> None:
+        """Start at zero."""
+        self.requests = LabeledCounter()  # by method, route, status
+        self.times = LabeledHistogram(
+            *_SECONDS
+        )  # by method, route; until the response starts
+        self.in_flight = 0  # changed only on the control plane's loop
+
+
+class TrafficCounter:
+    """Middleware that counts requests."""
+
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+        """Wrap `app`."""
+        self._app = app
+        self._traffic = traffic
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count a request when its response starts; a failure is a 500."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, is_answered = time.monotonic(), False
+
+        async def watch(message: Message) -> None:
+            nonlocal is_answered
+            if message["type"] == "http.response.start" and not is_answered:
+                is_answered = True
+                self._count(scope, int(message["status"]), begun)
+            await send(message)
+
+        self._traffic.in_flight += 1
+        try:
+            await self._app(scope, receive, watch)
+        except Exception:
+            if not is_answered:  # an outer middleware responds
+                self._count(scope, 500, begun)
+            raise
+        finally:
+            self._traffic.in_flight -= 1
+
+    def _count(self, scope: Scope, status: int, begun: float) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        default = f"/{ROOT}" if is_arm(scope["path"]) else "other"
+        route = getattr(scope.get("route"), "path", default)  # a template, not names
+        self._traffic.requests.add(method, route, str(status))
+        self._traffic.times.see(time.monotonic() - begun, method, route)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class MetricSources:
     """Callables that metrics are read from; each is safe from any thread.
 
     Only `store`, `counting` and `targets` need the store, and fail while it is
@@ -31,22 +100,22 @@ class Sources:
     clock: Clock
     store: Store
     store_bytes: Callable[[], int | None]  # None if the store is not a file
-    counting: Counting
+    counting: MetricsReader
     #: Readers of the journal, each with its position.
     readers: Mapping[str, Callable[[], int]]
-    answered: Callable[[], Mapping[Answered, int]]
+    answered: Callable[[], Mapping[ResponseLabels, int]]
     presence: Callable[[datetime], Presence]
     connections: Callable[[], int]
-    turned_away: Mapping[Verdict, int]
+    turned_away: Mapping[Admission, int]
     held: Callable[[], int]
     faults: Callable[[], Mapping[FaultKind, int]]
     calls: Callable[[], int]
     since_heartbeat: Callable[[], float]
-    targets: Callable[[], Sequence[Standing]] = tuple
+    targets: Callable[[], Sequence[TargetStatus]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lag:
+class ReaderLag:
     """How far a reader is behind the journal."""
 
     positions: int
@@ -54,45 +123,45 @@ class Lag:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Journal:
+class JournalState:
     """Values that only the store has."""
 
     position: int
-    lags: Mapping[str, Lag]
-    targets: Sequence[Standing]
+    lags: Mapping[str, ReaderLag]
+    targets: Sequence[TargetStatus]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Scrape:
     """All values of one scrape, as of one moment."""
 
-    sources: Sources
+    sources: MetricSources
     traffic: Traffic
     now: datetime
-    journal: Journal | None  # None if the store does not respond
+    journal: JournalState | None  # None if the store does not respond
     presence: Presence
     live: Sequence[Maintenance]
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> JournalMetrics:
         """The counters derived from the journal."""
         return self.sources.counting.numbers
 
 
 def sources_of(
-    counting: Counting,
+    counting: MetricsReader,
     *,
     engine: Engine,
     documents: Documents,
-    works: Works,
+    works: DriverRunner,
     timers: Timers,
     plane: MetadataPlane,
     store_bytes: Callable[[], int | None],
-    targets: Callable[[], Sequence[Standing]] = tuple,
-) -> Sources:
+    targets: Callable[[], Sequence[TargetStatus]] = tuple,
+) -> MetricSources:
     """Return the sources of a running service."""
     desk, limit = plane.desk, plane.limit
-    return Sources(
+    return MetricSources(
         clock=engine.clock,
         store=engine.store,
         store_bytes=store_bytes,
@@ -113,10 +182,12 @@ def sources_of(
     )
 
 
-def look(sources: Sources, traffic: Traffic, journal: Journal | None) -> Look:
+def scrape(
+    sources: MetricSources, traffic: Traffic, journal: JournalState | None
+) -> Scrape:
     """Read everything except `journal`, which was read from the store before."""
     now = sources.clock.now()
-    return Look(
+    return Scrape(
         sources=sources,
         traffic=traffic,
         now=now,
@@ -126,7 +197,7 @@ def look(sources: Sources, traffic: Traffic, journal: Journal | None) -> Look:
     )
 
 
-def ask_store(sources: Sources) -> Journal:
+def ask_store(sources: MetricSources) -> JournalState:
     """Count up to the end of the journal, and read what only the store has."""
     sources.counting.catch_up()
     # Before the journal's own position, so that no reader seems to be ahead of it.
@@ -134,19 +205,49 @@ def ask_store(sources: Sources) -> Journal:
     with sources.store.snapshot() as snapshot:
         position = snapshot.position()
     now = sources.clock.now()
-    return Journal(
+    return JournalState(
         position=position,
         lags={name: _lag(sources, at, position, now) for name, at in reached.items()},
         targets=sources.targets(),
     )
 
 
-def _lag(sources: Sources, reached: int, position: int, now: datetime) -> Lag:
+def _lag(
+    sources: MetricSources, reached: int, position: int, now: datetime
+) -> ReaderLag:
     if reached >= position:
-        return Lag(positions=0, seconds=0.0)
+        return ReaderLag(positions=0, seconds=0.0)
     unread = sources.store.facts(reached, 1)
     waited = (now - unread[0].fact.at).total_seconds() if unread else 0.0
-    return Lag(
+    return ReaderLag(
         positions=position - reached,
         seconds=max(waited, 0.0) / sources.clock.rate,
     )
+
+
+class SharedQuery(Generic[_T]):
+    """Runs one query at a time; callers that arrive meanwhile share its result."""
+
+    def __init__(self, question: Callable[[], _T]) -> None:
+        """Run `question`, which may hang."""
+        self._question = question
+        self._lock = Lock()
+        self._answer: Future[_T] | None = None
+
+    def ask(self, seconds: float) -> _T | None:
+        """Wait up to `seconds` for the result; None if it is late or failed."""
+        with self._lock:
+            if self._answer is None or self._answer.done():
+                self._answer = Future()
+                Thread(target=self._find, args=(self._answer,), daemon=True).start()
+            answer = self._answer
+        try:
+            return answer.result(seconds)
+        except (TimeoutError, ForewarnError):
+            return None
+
+    def _find(self, answer: Future[_T]) -> None:
+        try:
+            answer.set_result(self._question())
+        except BaseException as problem:
+            answer.set_exception(problem)

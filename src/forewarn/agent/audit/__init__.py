@@ -1,0 +1,1 @@
+"""Audit log of the agent: entries, summaries, and entries as sentences."""

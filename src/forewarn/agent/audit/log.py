@@ -1,0 +1,145 @@
+"""Audit log: one line of JSON for each decision and action of the agent.
+
+1. Lines are added, never changed. If a power cut leaves an incomplete line, the next
+   write ends it.
+2. When the file is full it becomes `.1`, that one `.2`, and so on up to the last.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Set
+from contextlib import ExitStack, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from forewarn.agent.storage.codec import rfc3339
+from forewarn.agent.storage.store import Disk
+from forewarn.errors import Unavailable
+
+LARGEST = 10_000_000  # bytes of one file
+OLDER = 4  # number of full files that are kept
+_ADDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+
+
+class AuditLog:
+    """Writer of the audit log; only one process may write."""
+
+    def __init__(
+        self, path: Path, *, largest: int = LARGEST, disk: Disk | None = None
+    ) -> None:
+        """Append to the file `path` until it has `largest` bytes."""
+        self._path = path
+        self._largest = largest
+        self._disk = disk or Disk()
+
+    def write(self, line: Mapping[str, object]) -> None:
+        """Append one line; it is on disk when this returns."""
+        text = _encode(line) + b"\n"
+        try:
+            self._make_room(len(text))
+            is_new = not self._path.exists()
+            number = self._disk.open(self._path, _ADDING, 0o600)
+            try:
+                self._add(number, text)
+            finally:
+                self._disk.close(number)
+            if is_new:
+                self._disk.settle(self._path.parent)
+        except OSError as error:
+            why = error.strerror or error
+            raise Unavailable(f"{self._path} cannot be written: {why}") from error
+
+    def _add(self, number: int, text: bytes) -> None:
+        size = os.fstat(number).st_size
+        is_half = size > 0 and os.pread(number, 1, size - 1) != b"\n"
+        whole = b"\n" + text if is_half else text
+        if self._disk.write(number, whole) != len(whole):
+            raise OSError(0, "the disk took only a part of the line")
+        self._disk.fsync(number)
+
+    def _make_room(self, more: int) -> None:
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            return
+        if size == 0 or size + more <= self._largest:
+            return
+        for number in range(OLDER, 0, -1):
+            with suppress(FileNotFoundError):
+                former = _numbered(self._path, number - 1)
+                self._disk.replace(former, _numbered(self._path, number))
+
+
+class AuditLogReader:
+    """Reader of the audit log, oldest line first; safe while the agent appends."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file `path` and the full ones before it."""
+        self._path = path
+        self.broken = 0  # unreadable lines in the last iteration
+
+    def is_there(self) -> bool:
+        """Return whether anything was ever written."""
+        for number in range(OLDER + 1):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.stat(_numbered(self._path, number))
+                return True
+        return False
+
+    def __iter__(self) -> Iterator[Mapping[str, object]]:
+        """Yield the lines, skipping those that are broken."""
+        self.broken = 0
+        with ExitStack() as stack:
+            for file in reversed(self._opened(stack)):
+                for text in file:
+                    line = _decode(text)
+                    if line is not None:
+                        yield line
+                    elif text.strip():
+                        self.broken += 1
+
+    def _opened(self, stack: ExitStack) -> list[BinaryIO]:
+        """Open the files, newest first.
+
+        In that order, no file is missed that is renamed meanwhile. One that is found
+        twice is read once.
+        """
+        files: dict[tuple[int, int], BinaryIO] = {}
+        for number in range(OLDER + 1):
+            with suppress(FileNotFoundError):
+                file = stack.enter_context(_numbered(self._path, number).open("rb"))
+                about = os.fstat(file.fileno())
+                files.setdefault((about.st_dev, about.st_ino), file)
+        return [*files.values()]
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}") if number else path
+
+
+def _encode(line: Mapping[str, object]) -> bytes:
+    try:
+        return json.dumps(dict(line), default=_plain, separators=(",", ":")).encode()
+    except RecursionError:  # an event that is nested too deep
+        return _encode({name: line[name] for name in line if name != "event_as_shown"})
+
+
+def _plain(value: object) -> object:
+    match value:
+        case datetime():
+            return rfc3339(value)
+        case Mapping():
+            return dict(value)
+        case Set():
+            return sorted(map(str, value))
+        case _:
+            return str(value)
+
+
+def _decode(text: bytes) -> Mapping[str, object] | None:
+    try:
+        line = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return line if isinstance(line, dict) else None

@@ -1,0 +1,1 @@
+"""Configuration file of the agent: keys, values, and checks of the machine."""

@@ -1,0 +1,461 @@
+"""Parsers for values in the agent's configuration file.
+
+A reader gets a value and its place. It raises InvalidInput with what was expected, or
+reports a problem with a part of the value at that part's own place.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import time
+from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, available_timezones
+
+from forewarn.agent.config.plan import (
+    ApprovalPolicy,
+    NumberRange,
+    RuleScope,
+    SharedApproval,
+    Window,
+)
+from forewarn.agent.rules import DAYS
+from forewarn.client import endpoint
+from forewarn.configfile.diagnostics import Location, nearest, suggestion
+from forewarn.errors import InvalidInput
+from forewarn.protocol.types import EventSource, EventType
+from forewarn.protocol.versions import VERSIONS
+
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+
+
+#: Runs a shell command line.
+SHELL = ("/bin/sh", "-c")
+
+Reader = Callable[[object, Location], Any]
+
+_Enum = TypeVar("_Enum", bound=StrEnum)
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
+_UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
+
+
+_DAY = 86_400
+_YEAR = 366 * _DAY
+_A_RANGE = "a range such as {min = 0, max = 9}"
+_A_WINDOW = 'a window such as {from = "22:00", to = "06:00"}'
+
+
+# --- parsing -----------------------------------------------------------------
+
+
+def read_days(value: object, place: Location) -> frozenset[int]:
+    """Parse weekdays by their first three letters, in any case."""
+    words = texts(value, place)
+    if not value:
+        raise InvalidInput("an empty list is a window that is never open")
+    return frozenset(_day(word, at) for word, at in words)
+
+
+def _day(word: str, place: Location) -> int:
+    numbers = [number for number, day in enumerate(DAYS) if day == word.capitalize()]
+    if not numbers:
+        place.refuse(str(invalid_value(f"one of {', '.join(DAYS)}", word)))
+    return numbers[0] if numbers else 0
+
+
+def read_clock(value: object, _: Location) -> time:
+    """Parse a time of day, to the minute; 24:00 is the end of the day."""
+    if isinstance(value, time):
+        return value
+    if value == "24:00":
+        return time()
+    parts = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if parts is None:
+        raise invalid_value('a time of the day such as "22:00"', value)
+    return time(int(parts[1]), int(parts[2]))
+
+
+def read_zone(value: object, place: Location) -> str:
+    """Parse the name of a time zone."""
+    name = read_text(value, place)
+    if name.upper() == "UTC":
+        return "UTC"
+    try:
+        return ZoneInfo(name).key
+    except (KeyError, ValueError, OSError):
+        raise InvalidInput(_no_zone(name, available_timezones())) from None
+
+
+def _no_zone(name: str, known: Iterable[str]) -> str:
+    if not known:
+        return (
+            f"this machine has no time zone database, so {toml_value(name)} cannot be"
+            " looked up; install tzdata, or write UTC"
+        )
+    return f"{toml_value(name)} is no time zone{suggestion(name, known)}"
+
+
+def invalid_value(expected: str, value: object) -> InvalidInput:
+    """Return an error that names what was expected instead of `value`."""
+    return InvalidInput(f"expected {expected}, not {toml_value(value)}")
+
+
+def toml_value(value: object) -> str:
+    """Format a value as in TOML, or name its kind if it can be long."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False)
+    try:
+        return str(value)
+    except ValueError:  # more digits than Python formats
+        return "an endless number"
+
+
+# --- text --------------------------------------------------------------------
+
+
+def read_text(value: object, _: Location) -> str:
+    """Parse non-empty text."""
+    if not isinstance(value, str) or not value.strip():
+        raise invalid_value("text", value)
+    if _UNPRINTED.search(value):
+        raise InvalidInput("expected text without characters that cannot be printed")
+    return value
+
+
+def read_flag(value: object, _: Location) -> bool:
+    """Parse true or false."""
+    if isinstance(value, bool):
+        return value
+    raise invalid_value("true or false", value)
+
+
+def one_of(*known: str) -> Reader:
+    """Return a reader for one of the words `known`, in any case."""
+
+    def read(value: object, _: Location) -> str:
+        if isinstance(value, str) and value.lower() in known:
+            return value.lower()
+        words = ", ".join(f'"{word}"' for word in known)
+        near = suggestion(value, known) if isinstance(value, str) else ""
+        raise InvalidInput(f"expected one of {words}, not {toml_value(value)}{near}")
+
+    return read
+
+
+def member_of(kind: type[_Enum]) -> Reader:
+    """Return a reader for one member of `kind`."""
+    read_word = one_of(*kind)
+
+    def read(value: object, place: Location) -> _Enum:
+        return kind(read_word(value, place))
+
+    return read
+
+
+def read_version(value: object, place: Location) -> str:
+    """Parse an api-version."""
+    return str(one_of(*VERSIONS)(value, place))
+
+
+def texts(value: object, place: Location) -> list[tuple[str, Location]]:
+    """Parse a list of texts, each with its place; duplicates are errors."""
+    if not isinstance(value, list):
+        near = f"; write [{toml_value(value)}]" if isinstance(value, str) else ""
+        raise InvalidInput(f"expected a list of texts, not {toml_value(value)}{near}")
+    places: dict[str, Location] = {}
+    for number, text in enumerate(value):
+        at = place.below(number)
+        if not isinstance(text, str) or not text:
+            at.refuse(str(invalid_value("text", text)))
+        elif text in places:
+            at.refuse(f"{toml_value(text)} stands here twice")
+        else:
+            places[text] = at
+    return [*places.items()]
+
+
+def read_names(value: object, place: Location) -> tuple[str, ...]:
+    """Parse a list of names."""
+    return tuple(name for name, _ in texts(value, place))
+
+
+def some_of(kind: type[StrEnum], what: str) -> Reader:
+    """Return a reader for a list of protocol words, in any case.
+
+    An unknown word is an error: a rule for it would never match.
+    """
+
+    def read(value: object, place: Location) -> frozenset[str]:
+        words = texts(value, place)
+        if not value:
+            raise InvalidInput("an empty list matches no event; leave the key out")
+        return frozenset(_known(word, at, kind, what) for word, at in words)
+
+    return read
+
+
+def _known(word: str, place: Location, kind: type[StrEnum], what: str) -> str:
+    exact = {member.lower(): member.value for member in kind}.get(word.lower())
+    if exact is not None:
+        return exact
+    near = nearest(word, kind)
+    hint = f'did you mean "{near}"?' if near else f"known are {', '.join(kind)}"
+    place.refuse(f"{toml_value(word)} is no {what}; {hint}")
+    return word
+
+
+read_types = some_of(EventType, "event type")
+read_sources = some_of(EventSource, "event source")
+
+
+# --- numbers -----------------------------------------------------------------
+
+
+def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
+    """Return a reader for numbers from `least` to `most`."""
+    kind = "whole number" if is_whole else "number"
+    expected = f"a {kind} of {of} from {least:g} to {most:.0f}"
+
+    def read(value: object, _: Location) -> float:
+        is_odd = isinstance(value, bool) or (is_whole and isinstance(value, float))
+        if not is_odd and isinstance(value, int | float) and least <= value <= most:
+            return value
+        raise invalid_value(expected, value)
+
+    return read
+
+
+# --- addresses, paths, commands ----------------------------------------------
+
+
+def read_endpoint(value: object, place: Location) -> str:
+    """Parse the URL of the metadata service."""
+    text = read_text(value, place)
+    endpoint.parse(text)
+    return text
+
+
+def read_address(value: object, place: Location) -> str:
+    """Parse an address to listen on."""
+    if not isinstance(value, str) or address_of(value) is None:
+        raise invalid_value('an address to listen on such as "127.0.0.1:9254"', value)
+    return value
+
+
+def address_of(text: str) -> tuple[str, int] | None:
+    """Split HOST:PORT or [HOST]:PORT; None if it is neither."""
+    host, colon, port = text.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and int(port) <= 65_535
+    if not colon or not is_port or len(port) > 5:
+        return None
+    if host.startswith("[") and host.endswith("]"):
+        return (host[1:-1], int(port)) if _is_ip(host[1:-1]) else None
+    return (host, int(port)) if _HOST.fullmatch(host) else None
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_path(value: object, place: Location) -> Path:
+    """Parse a path; relative paths start at the file's folder."""
+    return place.folder / read_text(value, place)
+
+
+def read_command(value: object, place: Location) -> tuple[str, ...]:
+    """Parse a list of words, or a command line for the shell."""
+    if isinstance(value, str) and value.strip():
+        return _without_zeros((*SHELL, value))
+    if not isinstance(value, list) or not value:
+        raise invalid_value(
+            'text for /bin/sh, or a list such as ["drain", "--now"]', value
+        )
+    for number, word in enumerate(value):
+        if not isinstance(word, str):
+            place.below(number).refuse(str(invalid_value("text", word)))
+    words = tuple(str(word) for word in value)
+    if not words[0].strip():
+        raise InvalidInput("the first word, which is to be run, is empty")
+    first = str(place.folder / words[0]) if "/" in words[0] else words[0]
+    return _without_zeros((first, *words[1:]))
+
+
+def _without_zeros(words: tuple[str, ...]) -> tuple[str, ...]:
+    if any("\0" in word for word in words):
+        raise InvalidInput("no command has a zero character in it")
+    return words
+
+
+def read_function(value: object, place: Location) -> str:
+    """Parse the name of a Python function."""
+    text = read_text(value, place)
+    if _FUNCTION.fullmatch(text):
+        return text
+    raise invalid_value('a function such as "package.module:function"', value)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """Parser of one key, and the plan's field for its value."""
+
+    read: Reader
+    field: str
+
+
+Keys = Mapping[str, ConfigKey]
+
+RANGE: Keys = MappingProxyType(
+    {
+        "min": ConfigKey(a_number("seconds", 0, _YEAR), "least"),
+        "max": ConfigKey(a_number("seconds", 0, _YEAR), "most"),
+    }
+)
+
+WINDOW: Keys = MappingProxyType(
+    {
+        "days": ConfigKey(read_days, "days"),
+        "from": ConfigKey(read_clock, "begins"),
+        "to": ConfigKey(read_clock, "ends"),
+        "zone": ConfigKey(read_zone, "zone"),
+    }
+)
+
+
+def fields(
+    table: object, keys: Keys, place: Location, *, expected: str = "a table"
+) -> dict[str, Any]:
+    """Parse the values of a table; report unknown keys and invalid values."""
+    if not isinstance(table, dict):
+        raise invalid_value(expected, table)
+    values = {}
+    for name, value in table.items():
+        key = keys.get(name)
+        if key is None:
+            place.below(name, "").refuse(_unknown(name, keys, place))
+            continue
+        at = place.key(name)
+        try:
+            values[key.field] = key.read(value, at)
+        except InvalidInput as error:
+            at.refuse(str(error))
+    return values
+
+
+def _unknown(name: str, keys: Keys, place: Location) -> str:
+    sentence = f'unknown key "{name}"{place.inside}'
+    homes = [home for home, others in TABLES.items() if name in others]
+    if homes:
+        return f"{sentence}; it belongs {' or '.join(homes)}"
+    near = nearest(name, keys)
+    if near is None:
+        return f"{sentence}; known are {', '.join(keys)}"
+    return f'{sentence}; did you mean "{near}"?'
+
+
+def _read_range(value: object, place: Location) -> NumberRange:
+    bounds = NumberRange(**fields(value, RANGE, place, expected=_A_RANGE))
+    if bounds.least is not None and bounds.most is not None:
+        if bounds.least > bounds.most:
+            raise InvalidInput(
+                f"min is {bounds.least:g}, which is more than max, {bounds.most:g}"
+            )
+    elif bounds == NumberRange() and not value:
+        raise InvalidInput("it has neither min nor max; leave the key out")
+    return bounds
+
+
+def _read_window(value: object, place: Location) -> Window:
+    return Window(**fields(value, WINDOW, place, expected=_A_WINDOW))
+
+
+TOP: Keys = MappingProxyType(
+    {
+        "endpoint": ConfigKey(read_endpoint, "endpoint"),
+        "name": ConfigKey(read_text, "name"),
+        "state": ConfigKey(read_path, "state"),
+        "api_version": ConfigKey(read_version, "api_version"),
+        "poll_seconds": ConfigKey(a_number("seconds", 0.01, _DAY), "poll"),
+        "wait": ConfigKey(read_flag, "wait"),
+        "blind_after_seconds": ConfigKey(a_number("seconds", 0.1, _DAY), "blind_after"),
+        "reserve_seconds": ConfigKey(a_number("seconds", 0, _DAY), "reserve"),
+        "kill_after_seconds": ConfigKey(a_number("seconds", 0, _DAY), "kill_after"),
+        "ready_every_seconds": ConfigKey(
+            a_number("seconds", 0.01, _DAY), "ready_every"
+        ),
+        "scripts": ConfigKey(read_path, "scripts"),
+        "log_format": ConfigKey(one_of("text", "json"), "log_format"),
+        "log_level": ConfigKey(
+            one_of("debug", "info", "warning", "error"), "log_level"
+        ),
+    }
+)
+
+METRICS: Keys = MappingProxyType(
+    {
+        "listen": ConfigKey(read_address, "metrics"),
+        "textfile": ConfigKey(read_path, "textfile"),
+    }
+)
+
+HOOK: Keys = MappingProxyType(
+    {
+        "command": ConfigKey(read_command, "command"),
+        "python": ConfigKey(read_function, "python"),
+        "timeout_seconds": ConfigKey(a_number("seconds", 0.01, _YEAR), "timeout"),
+        "tries": ConfigKey(a_number("tries", 1, 1000, is_whole=True), "tries"),
+        "retry_after_seconds": ConfigKey(a_number("seconds", 0, _DAY), "retry_after"),
+    }
+)
+
+#: The keys of a rule that name hooks; each field is a step.
+STEPS: Keys = MappingProxyType(
+    {
+        "prepare": ConfigKey(read_names, "prepare"),
+        "started": ConfigKey(read_names, "started"),
+        "started_without_notice": ConfigKey(read_names, "started-without-notice"),
+        "recover": ConfigKey(read_names, "recover"),
+        "undo": ConfigKey(read_names, "undo"),
+    }
+)
+
+RULE: Keys = MappingProxyType(
+    {
+        "name": ConfigKey(read_text, "name"),
+        "types": ConfigKey(read_types, "types"),
+        "sources": ConfigKey(read_sources, "sources"),
+        "duration_seconds": ConfigKey(_read_range, "duration"),
+        "notice_seconds": ConfigKey(_read_range, "notice"),
+        "concerns": ConfigKey(member_of(RuleScope), "concerns"),
+        "description": ConfigKey(read_text, "description"),
+        "window": ConfigKey(_read_window, "window"),
+        **STEPS,
+        "parallel": ConfigKey(read_flag, "parallel"),
+        "approve": ConfigKey(member_of(ApprovalPolicy), "approve"),
+        "together": ConfigKey(member_of(SharedApproval), "together"),
+        "ready": ConfigKey(read_text, "ready"),
+    }
+)
+
+#: Tables and their keys, as error messages name them.
+TABLES: Mapping[str, Keys] = MappingProxyType(
+    {
+        "at the top, before the first table": TOP,
+        "in [metrics]": METRICS,
+        "in a [hooks.NAME]": HOOK,
+        "in a [[rules]]": RULE,
+        "in a window": WINDOW,
+    }
+)

@@ -1,0 +1,123 @@
+"""State of one event in the agent, from first sight to its end.
+
+`Life` is what is stored on disk; decisions depend on nothing else. Times are the
+service's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
+from forewarn.protocol.types import ScheduledEvent
+
+
+class LastStatus(StrEnum):
+    """Last seen status of the event."""
+
+    #: Announced, not started yet.
+    SCHEDULED = "Scheduled"
+    #: In progress.
+    STARTED = "Started"
+    #: No longer in the document.
+    GONE = "gone"
+
+
+class HookOutcome(StrEnum):
+    """Result of a hook."""
+
+    #: It has not ended, or the agent died and does not know.
+    RUNNING = "running"
+    #: Exit code 0.
+    DONE = "done"
+    #: Any other exit code, or it could not be run.
+    FAILED = "failed"
+    #: It was ended because its time was up or the event moved on.
+    CUT = "cut"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRun:
+    """One hook in one step, with all its tries."""
+
+    step: HookPoint
+    hook: str
+    token: str  # its unique name, also in its environment, to find its processes
+    begun_at: datetime
+    times: int = 1  # number of starts; above 1 if repeated because the agent died
+    outcome: HookOutcome = HookOutcome.RUNNING
+    ended_at: datetime | None = None  # None while it is running
+    tries: int = 0  # number of tries since its last start
+    code: int | None = None  # exit code, or minus a signal's number; None if not run
+    output: str = ""  # the end of its output
+    reason: str = ""  # why it failed or was cut, as a sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponsePlan:
+    """The rule's plan for the event; saved, so a new configuration keeps it."""
+
+    rule: str
+    hooks: Mapping[HookPoint, tuple[str, ...]] = field(default_factory=dict)
+    parallel: bool = False
+    approve: ApprovalPolicy = ApprovalPolicy.NEVER
+    together: SharedApproval = SharedApproval.LEADER
+    ready: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impact:
+    """Measured effect of the event on this VM."""
+
+    boots: int = 0  # restarts of the VM meanwhile
+    seconds: float = 0.0  # the longest period in which nothing ran
+    total: float = 0.0  # all such periods together
+
+    def scaled(self, rate: float) -> "Impact":
+        """Convert to seconds of a clock `rate` times as fast; unchanged for rate 0."""
+        if not rate:
+            return self
+        return Impact(
+            boots=self.boots, seconds=self.seconds * rate, total=self.total * rate
+        )
+
+    def __add__(self, more: "Impact") -> "Impact":
+        """Add a later impact."""
+        return Impact(
+            boots=self.boots + more.boots,
+            seconds=max(self.seconds, more.seconds),
+            total=self.total + more.total,
+        )
+
+
+UNTOUCHED = Impact()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventState:
+    """Everything known about one event."""
+
+    event: ScheduledEvent  # as last seen
+    seen: LastStatus
+    first_at: datetime  # when it was first seen
+    last_at: datetime  # when it last changed
+    notice: float | None = None  # seconds left when first seen; None if unknown
+    is_sudden: bool = False  # it was Started when first seen
+    is_mine: bool = False  # it names this VM
+    is_leader: bool = False  # and names it first
+    boot: str = ""  # id of the boot in which it was last seen
+    course: ResponsePlan | None = None  # None if no rule matches
+    runs: tuple[HookRun, ...] = ()
+    posted_at: datetime | None = None  # first sending of an approval; None if never
+    approved_at: datetime | None = None  # acceptance; None if not by this agent
+    approved_elsewhere: bool = False  # it started early without our approval
+    started_at: datetime | None = None  # None if never seen as Started
+    gone_at: datetime | None = None  # None while it is in the document
+    over_at: datetime | None = None  # None while something is left to do
+    impact: Impact = UNTOUCHED
+
+    @property
+    def id(self) -> str:
+        """The event's id."""
+        return self.event.id

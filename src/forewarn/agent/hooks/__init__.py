@@ -1,0 +1,1 @@
+"""Hooks of the agent: command, environment, process, deadline, and orphans."""

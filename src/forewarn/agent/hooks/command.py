@@ -1,0 +1,61 @@
+"""Command lines of hooks, and messages for commands that cannot run."""
+
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import forewarn
+from forewarn.agent.config.plan import Hook
+
+_SHELL = "/bin/sh"
+_ENTRY = (
+    "import sys; sys.path.append(sys.argv.pop(1));"
+    " from forewarn.agent.hooks.python_entry import main; main(sys.argv[1:])"
+)
+_HOME = str(Path(forewarn.__file__).parents[1])  # a folder, or a zipapp
+_LOOKED_AT = 256  # bytes; a script has no zero byte among them
+
+_TROUBLES: Mapping[int, str] = {
+    errno.ENOENT: "does not exist",
+    errno.ENOTDIR: "does not exist",
+    errno.EACCES: "is not executable",
+    errno.ENOEXEC: "is no program for this machine",
+    errno.E2BIG: "cannot be run: its arguments and its environment are too long",
+}
+
+
+def command_of(hook: Hook) -> tuple[str, ...]:
+    """Return the command line of `hook`; a Python function gets its own process."""
+    if hook.python is None:
+        return hook.command
+    # -P: never import from the agent's current directory.
+    return (sys.executable, "-P", "-c", _ENTRY, _HOME, hook.python)
+
+
+def by_shell(command: Sequence[str]) -> tuple[str, ...] | None:
+    """Return a shell command for a script without a #! line; None if it is not one."""
+    path = shutil.which(command[0]) or command[0]
+    try:
+        with open(path, "rb") as file:
+            is_text = b"\0" not in file.read(_LOOKED_AT)
+    except OSError:  # a program can be executable but not readable
+        return None
+    return (_SHELL, path, *command[1:]) if is_text else None
+
+
+def command_failure(command: Sequence[str], error: OSError | ValueError) -> str:
+    """Explain in a sentence why `command` could not be run."""
+    name = command[0] if command else ""
+    if not name:
+        return "it has no command"
+    if not isinstance(error, OSError):
+        return f"{name} cannot be run: {error}"
+    if os.path.isdir(name):
+        return f"{name} is a directory"
+    if error.errno == errno.ENOENT and os.path.exists(name):
+        return f"{name} wants an interpreter that does not exist"
+    reason = _TROUBLES.get(error.errno or 0, f"cannot be run: {error.strerror}")
+    return f"{name} {reason}"

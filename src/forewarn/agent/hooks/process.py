@@ -1,0 +1,223 @@
+"""Child process and its pipes: started, read, terminated, and always reaped.
+
+1. It leads its own session and process group. A terminal's signals to the agent do not
+   reach it, and the processes that it starts are terminated with it.
+2. It is signaled only before it is reaped: until then, its pid cannot be reused.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from selectors import EVENT_READ, EVENT_WRITE, PollSelector
+from threading import Thread
+from typing import IO, Self
+
+from forewarn import processes
+
+_CHUNK = 64 * 1024  # bytes
+_MOST_WATCHED = 32  # processes at a time; each uses a file descriptor
+_AFTER_KILL = 1.0  # seconds to wait for a killed process before giving up
+_MOST_OUTPUT = 4096  # bytes
+_CONTROLS = {
+    code: "\N{REPLACEMENT CHARACTER}"
+    for code in (*range(32), *range(127, 160))
+    if chr(code) not in "\n\t"
+}
+
+
+class OutputTail:
+    """The last part of a process's output."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._kept = b""
+        self._is_cut = False
+
+    def add(self, data: bytes) -> None:
+        """Append output; drop the oldest bytes beyond the limit."""
+        whole = self._kept + data
+        self._is_cut = self._is_cut or len(whole) > _MOST_OUTPUT
+        self._kept = whole[-_MOST_OUTPUT:]
+
+    def text(self) -> str:
+        """Return it as text; control characters are replaced."""
+        kept = self._kept
+        if self._is_cut:  # perhaps within a character
+            kept = kept[:3].lstrip(bytes(range(0x80, 0xC0))) + kept[3:]
+        text = kept.decode(errors="replace")
+        return text.replace("\r\n", "\n").translate(_CONTROLS)
+
+
+class HookProcess:
+    """A process from start to end; used as a context manager."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        stdin: bytes,
+        tail: OutputTail,
+        wake: int,
+    ) -> None:
+        """Start it with `stdin` as input; output goes to `tail`, `wake` ends a wait."""
+        self._process, self._pidfd = _begin(command, environment)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._unsent = self._process.stdin, memoryview(stdin)
+        self._output, self._tail = self._process.stdout, tail
+        self._wake = wake
+        self._others: set[int] = set()
+        self._selector = PollSelector()
+        self._selector.register(self._pidfd, EVENT_READ)
+        self._selector.register(self._output, EVENT_READ)
+        self._selector.register(self._input, EVENT_WRITE)
+        self._selector.register(self._wake, EVENT_READ)
+        self.has_ended = False
+        self.was_killed = False
+        self.code: int | None = None  # minus a signal's number; None if unknown
+
+    def __enter__(self) -> Self:
+        """Return this process."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Reap the process, killing it if it still runs, and close everything."""
+        if not self.has_ended:
+            self.end(0.0)
+        for pidfd in [*self._others]:
+            self._forget(pidfd)
+        self._close(self._input)
+        self._close(self._output)
+        self._selector.close()
+        os.close(self._pidfd)
+        if self.has_ended:
+            self.code = _code(self._process.pid)
+            self._process.wait()
+        else:  # it hangs in the kernel, or belongs to another user
+            Thread(target=self._process.wait, name="reaper", daemon=True).start()
+
+    def attend(self, seconds: float) -> None:
+        """Move data through the pipes, waiting at most `seconds` for an event."""
+        for key, _ in self._selector.select(max(seconds, 0.0)):
+            if key.fd == self._pidfd:
+                self._selector.unregister(self._pidfd)
+                self.has_ended = True
+            elif key.fileobj is self._output:
+                self._listen()
+            elif key.fileobj is self._input:
+                self._tell()
+            elif key.fd == self._wake:
+                with suppress(BlockingIOError):
+                    os.eventfd_read(self._wake)
+            else:
+                self._forget(key.fd)
+
+    def end(self, kill_after: float) -> None:
+        """Terminate it and its descendants; kill them after `kill_after` seconds."""
+        self._signal(signal.SIGTERM)
+        is_gone = self._wait_for_all(kill_after)
+        self.was_killed = not is_gone
+        self._signal(signal.SIGKILL)
+        if not is_gone:
+            self._wait_for_all(_AFTER_KILL)
+
+    def drain(self, seconds: float) -> None:
+        """Read remaining output; wait at most `seconds` if the pipe stays open."""
+        until = time.monotonic() + seconds
+        while not self._output.closed and (left := until - time.monotonic()) > 0:
+            self.attend(left)
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _wait_for_all(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while not (is_gone := self._is_gone()):
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            self.attend(left)
+        return is_gone
+
+    def _is_gone(self) -> bool:
+        if self.has_ended and not self._others:
+            pids = processes.of_group(self._process.pid)
+            for pid in islice(pids, _MOST_WATCHED):
+                self._watch(pid)
+        return self.has_ended and not self._others
+
+    def _watch(self, pid: int) -> None:
+        with suppress(OSError):  # it is gone, or no file descriptor is free
+            pidfd = os.pidfd_open(pid)
+            self._others.add(pidfd)
+            self._selector.register(pidfd, EVENT_READ)
+
+    def _forget(self, pidfd: int) -> None:
+        self._selector.unregister(pidfd)
+        self._others.discard(pidfd)
+        os.close(pidfd)
+
+    def _listen(self) -> None:
+        with suppress(BlockingIOError):
+            data = os.read(self._output.fileno(), _CHUNK)
+            self._tail.add(data)
+            if not data:
+                self._close(self._output)
+
+    def _tell(self) -> None:
+        try:
+            sent = os.write(self._input.fileno(), self._unsent[:_CHUNK])
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it does not read its input
+            sent = len(self._unsent)
+        self._unsent = self._unsent[sent:]
+        if not self._unsent:
+            self._close(self._input)
+
+    def _close(self, pipe: IO[bytes]) -> None:
+        if not pipe.closed:
+            with suppress(KeyError):
+                self._selector.unregister(pipe)
+            pipe.close()
+
+
+def _begin(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], int]:
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+        start_new_session=True,
+    )
+    try:
+        pidfd = os.pidfd_open(process.pid)
+    except OSError:  # too many files; a process that cannot be watched must not run
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        os.set_blocking(pipe.fileno(), False)
+    return process, pidfd
+
+
+def _code(pid: int) -> int | None:
+    """Return the exit code; unlike `subprocess`, None instead of 0 if it is unknown."""
+    try:
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:  # SIGCHLD is ignored, so the kernel keeps no status
+        return None
+    assert ended is not None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status

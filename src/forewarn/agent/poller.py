@@ -1,0 +1,158 @@
+"""Poller: a thread that reads the document repeatedly and passes it on.
+
+It decides nothing itself. It first learns the name of this VM, because a document means
+nothing without that.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from forewarn.client.responses import Instance, Reading
+from forewarn.client.retries import delay
+from forewarn.errors import ForewarnError, Misunderstood, Refused
+
+_LONGEST_WAIT = 60.0  # seconds; the longest long poll
+_BLIND_PAUSE = 2.0  # seconds between requests without response; Preempt leaves only 30
+_REFUSED_PAUSE = 5.0  # seconds, after a request was rejected
+_NO_TIME = 0.1  # seconds; a 304 that comes sooner was not a long poll
+#: Seconds until the name is requested again if that failed. They double each time,
+#: because no document is read meanwhile.
+_ASK_AGAIN, _ASK_SELDOM = 60.0, 3600.0
+
+_log = logging.getLogger("forewarn.agent")
+
+
+class DocumentSource(Protocol):
+    """Where documents come from: the client or a substitute."""
+
+    def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
+        """Request the document once."""
+        ...
+
+    def instance(self) -> Instance:
+        """Request the metadata of this VM."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRead:
+    """A document was read, or is unchanged."""
+
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFailed:
+    """Reading failed."""
+
+    error: ForewarnError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameLearned:
+    """The name of this VM."""
+
+    name: str | None  # None if the service does not report it
+
+
+Look = DocumentRead | ReadFailed | NameLearned
+
+
+class DocumentPoller:
+    """Polls until it is stopped."""
+
+    def __init__(
+        self,
+        source: DocumentSource,
+        hand_on: Callable[[Look], None],
+        *,
+        poll: float,
+        hold: float | None,
+        needs_name: bool,
+    ) -> None:
+        """Poll `source` every `poll` seconds, or with long polls of `hold` seconds.
+
+        If it `needs_name`, no document is read before the name is known.
+        """
+        self._source = source
+        self._hand_on = hand_on
+        self._poll = poll
+        self._hold = None if hold is None else min(hold, _LONGEST_WAIT)
+        self._needs_name = needs_name
+        self._name_pause = _ASK_AGAIN
+        self._name_due = 0.0  # on the monotonic clock; infinite once it is known
+        self._tag: str | None = None
+        self._is_moved_by_hand = False
+        self._failures = 0
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Stop polling."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Poll until stopped."""
+        while not self._stopped.is_set():
+            try:
+                pause = self.look()
+            except Exception:  # an agent that stops polling would be worse
+                _log.exception("nothing could be made of what was read; again")
+                pause = _REFUSED_PAUSE
+            self._stopped.wait(pause)
+
+    def look(self) -> float:
+        """Poll once; return the seconds to pause."""
+        try:
+            if time.monotonic() >= self._name_due:
+                self._learn_name()
+            return self._read()
+        except ForewarnError as error:
+            self._failures += 1
+            self._hand_on(ReadFailed(error=error))
+            return max(self._poll, _pause(error, self._failures - 1))
+
+    def _learn_name(self) -> None:
+        try:
+            name: str | None = self._source.instance().name or None
+        except (Refused, Misunderstood):  # it responds, but not to this
+            name = None
+        except ForewarnError:
+            if self._needs_name:
+                raise
+            name = None
+        pause = self._name_pause if name is None else float("inf")
+        self._name_due = time.monotonic() + pause
+        self._name_pause = min(self._name_pause * 2, _ASK_SELDOM)
+        self._needs_name = False
+        self._hand_on(NameLearned(name=name))
+
+    def _read(self) -> float:
+        """Request the document; return 0 if a long poll can follow immediately."""
+        wait = None if self._tag is None else self._hold
+        if wait is not None and self._is_moved_by_hand:
+            wait = 1.0  # only responses show how far a manual clock was moved
+        began = time.monotonic()
+        reading = self._source.read(tag=self._tag, wait=wait)
+        was_held = time.monotonic() - began > _NO_TIME
+        may_hold = wait is None and self._hold is not None and reading.tag is not None
+        self._failures = 0
+        self._tag = reading.tag
+        reckoning = reading.reckoning
+        self._is_moved_by_hand = reckoning is not None and not reckoning.rate
+        self._hand_on(DocumentRead(reading=reading))
+        is_news = reading.document is not None
+        is_soon = may_hold or (reading.is_held and (was_held or is_news))
+        return 0.0 if is_soon else self._poll
+
+
+def _pause(error: ForewarnError, failures: int) -> float:
+    pause = delay(error, failures)
+    if pause is None:
+        return _REFUSED_PAUSE
+    if isinstance(error, Refused) and error.retry_after is not None:
+        return pause
+    return min(pause, _BLIND_PAUSE)

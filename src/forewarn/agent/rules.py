@@ -1,0 +1,260 @@
+"""Time windows: hours on some weekdays, in a time zone.
+
+The zones come from the machine's time zone database; UTC needs none.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from fnmatch import fnmatchcase
+from zoneinfo import ZoneInfo
+
+from forewarn.agent.config.plan import NumberRange, Rule, RuleScope, Window
+from forewarn.protocol.types import EventStatus, ScheduledEvent
+
+#: As in the configuration; Monday is the first.
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_DAY = timedelta(days=1)
+
+
+def is_in(window: Window, moment: datetime) -> bool:
+    """Return whether `moment` is in the window, in the window's time zone."""
+    local = moment.astimezone(_zone(window.zone))
+    today, clock = local.weekday(), local.time()
+    yesterday = (local - _DAY).weekday()
+    if window.begins == window.ends:
+        return today in window.days
+    if window.begins < window.ends:
+        return today in window.days and window.begins <= clock < window.ends
+    began_today = today in window.days and clock >= window.begins
+    return began_today or (yesterday in window.days and clock < window.ends)
+
+
+def local_time(window: Window, moment: datetime) -> str:
+    """Format `moment` in the window's time zone."""
+    local = moment.astimezone(_zone(window.zone))
+    return f"{DAYS[local.weekday()]} {local:%H:%M}"
+
+
+def shown(window: Window) -> str:
+    """Format a window for people."""
+    days = ", ".join(DAYS[day] for day in sorted(window.days))
+    on = "" if len(window.days) == len(DAYS) else f"{days} "
+    return f"{on}{window.begins:%H:%M} to {window.ends:%H:%M}, {window.zone}"
+
+
+def _zone(name: str) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """Facts for a rule's conditions that the event itself does not contain."""
+
+    is_mine: bool  # it names this VM
+    notice: float | None  # seconds left; None if it has started or has no start time
+    now: datetime  # with its time zone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchReason:
+    """Whether one rule's conditions hold, and why."""
+
+    rule: str
+    holds: bool
+    why: tuple[str, ...]  # sentences: all conditions if it holds, else those that fail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleMatch:
+    """The first rule whose conditions hold, and the reasons for every rule."""
+
+    rule: Rule | None  # None if no rule matches
+    reasons: tuple[MatchReason, ...]  # one for each rule, in order
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """Why that rule was chosen, or why no rule was."""
+        if self.rule is None:
+            return tuple(
+                f"rule {reason.rule} does not match: {'; '.join(reason.why)}"
+                for reason in self.reasons
+            )
+        return next(reason.why for reason in self.reasons if reason.holds)
+
+
+# --- conditions --------------------------------------------------------------
+
+
+def match_rule(
+    rules: Sequence[Rule], event: ScheduledEvent, situation: Situation
+) -> RuleMatch:
+    """Return the first of `rules` that matches, and why each does or does not."""
+    reasons = tuple(_reason(rule, event, situation) for rule in rules)
+    matching = (
+        rule for rule, reason in zip(rules, reasons, strict=True) if reason.holds
+    )
+    return RuleMatch(rule=next(matching, None), reasons=reasons)
+
+
+def _reason(rule: Rule, event: ScheduledEvent, situation: Situation) -> MatchReason:
+    answers = [condition(rule, event, situation) for condition in _CONDITIONS]
+    applicable = [answer for answer in answers if answer is not None]
+    holds = all(held for held, _ in applicable)
+    why = tuple(sentence for held, sentence in applicable if held == holds)
+    return MatchReason(
+        rule=rule.name, holds=holds, why=why or ("it takes every event",)
+    )
+
+
+#: Whether a condition holds, and a sentence about it; None if the rule has no such one.
+_Answer = tuple[bool, str] | None
+
+
+def _types(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
+    if rule.types is None:
+        return None
+    if _has(rule.types, event.type):
+        return True, f"its type is {event.type}"
+    return False, f"its type is {event.type or 'not told'}, not {_any_of(rule.types)}"
+
+
+def _sources(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
+    if rule.sources is None:
+        return None
+    if event.source is not None and _has(rule.sources, event.source):
+        return True, f"its source is {event.source}"
+    source = event.source or "not told"
+    return False, f"its source is {source}, not {_any_of(rule.sources)}"
+
+
+def _duration(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
+    if rule.duration is None:
+        return None
+    if event.duration is None:
+        return False, "how long it lasts is not known"
+    return _within(rule.duration, event.duration, "it is to last")
+
+
+def _notice(rule: Rule, event: ScheduledEvent, situation: Situation) -> _Answer:
+    if rule.notice is None:
+        return None
+    if situation.notice is not None:
+        return _within(rule.notice, situation.notice, "the notice left is")
+    if event.status == EventStatus.STARTED:
+        return False, "it has started, so no notice is left"
+    return False, "how much notice is left is not known"
+
+
+def _concerns(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Answer:
+    match rule.concerns:
+        case RuleScope.ANYONE:
+            return None
+        case RuleScope.ME:
+            wording = "names" if situation.is_mine else "does not name"
+            return situation.is_mine, f"it {wording} this VM"
+        case RuleScope.OTHERS:
+            wording = "this VM" if situation.is_mine else "others only"
+            return not situation.is_mine, f"it names {wording}"
+
+
+def _description(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
+    if rule.description is None:
+        return None
+    holds = fnmatchcase(event.description.lower(), rule.description.lower())
+    wording = "fits" if holds else "does not fit"
+    return holds, f'its description {wording} "{rule.description}"'
+
+
+def _window(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Answer:
+    if rule.window is None:
+        return None
+    holds = is_in(rule.window, situation.now)
+    wording = "within" if holds else "outside"
+    when = local_time(rule.window, situation.now)
+    return holds, f"{when} is {wording} the window {shown(rule.window)}"
+
+
+_CONDITIONS: tuple[Callable[[Rule, ScheduledEvent, Situation], _Answer], ...] = (
+    _types,
+    _sources,
+    _duration,
+    _notice,
+    _concerns,
+    _description,
+    _window,
+)
+
+
+# --- words and ranges --------------------------------------------------------
+
+
+def _has(words: Iterable[str], word: str) -> bool:
+    return word.lower() in {other.lower() for other in words}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return " or ".join(sorted(words))
+
+
+def _within(bounds: NumberRange, seconds: float, what: str) -> tuple[bool, str]:
+    sentence = f"{what} {_seconds(seconds)}"
+    if bounds.least is not None and seconds < bounds.least:
+        return False, f"{sentence}, less than {_seconds(bounds.least)}"
+    if bounds.most is not None and seconds > bounds.most:
+        return False, f"{sentence}, more than {_seconds(bounds.most)}"
+    return True, sentence
+
+
+def _seconds(number: float) -> str:
+    return f"{f'{number:.1f}'.removesuffix('.0')} s"
+
+
+# --- unreachable rules -------------------------------------------------------
+
+
+def taken_before(rules: Sequence[Rule], later: Rule) -> tuple[str, ...]:
+    """Return the names of `rules` that match everything `later` could match.
+
+    Empty if some events are left for it.
+    """
+    if later.types is None:
+        parts = [later]
+    else:
+        parts = [replace(later, types=frozenset({item})) for item in later.types]
+    takers = [
+        next((item for item in rules if _covers(item, part)), None) for part in parts
+    ]
+    names = tuple(dict.fromkeys(item.name for item in takers if item is not None))
+    return names if None not in takers else ()
+
+
+def _covers(earlier: Rule, later: Rule) -> bool:
+    """Return whether `earlier` matches every event that `later` could match."""
+    return (
+        _all_among(later.types, earlier.types)
+        and _all_among(later.sources, earlier.sources)
+        and _all_within(later.duration, earlier.duration)
+        and _all_within(later.notice, earlier.notice)
+        and earlier.concerns in (RuleScope.ANYONE, later.concerns)
+        and earlier.description in (None, "*", later.description)
+        and earlier.window in (None, later.window)
+    )
+
+
+def _all_among(words: Iterable[str] | None, others: Iterable[str] | None) -> bool:
+    if others is None:
+        return True
+    return words is not None and all(_has(others, word) for word in words)
+
+
+def _all_within(inner: NumberRange | None, outer: NumberRange | None) -> bool:
+    if outer is None:
+        return True
+    if inner is None:
+        return False
+    least = outer.least is None or (
+        inner.least is not None and inner.least >= outer.least
+    )
+    most = outer.most is None or (inner.most is not None and inner.most <= outer.most)
+    return least and most

@@ -1,0 +1,179 @@
+"""JSON serialization of event states.
+
+The event is stored as the service sent it, so that fields unknown to this version
+survive.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
+from forewarn.agent.events.state import (
+    EventState,
+    HookOutcome,
+    HookRun,
+    Impact,
+    LastStatus,
+    ResponsePlan,
+)
+from forewarn.errors import Malformed
+from forewarn.protocol import codec
+from forewarn.protocol.types import ScheduledEvent
+
+VERSION = 1
+
+
+def encode(life: EventState) -> bytes:
+    """Encode `life` as one line."""
+    try:
+        return _encode(life)
+    except (RecursionError, Malformed):
+        # The event is nested just within the parser's depth limit.
+        return _encode(replace(life, event=replace(life.event, raw={})))
+
+
+def decode(text: bytes) -> EventState:
+    """Decode a state; raise `Malformed` if it is invalid or of another version."""
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed("it is not JSON") from error
+    version = plain.pop("version", None) if isinstance(plain, dict) else None
+    if version != VERSION:
+        raise Malformed(f"it is of version {version}, and {VERSION} is understood")
+    try:
+        life: EventState = _life(plain)
+    except (AttributeError, TypeError, ValueError, Malformed) as error:
+        raise Malformed(f"it is not the life of an event ({error})") from error
+    return life
+
+
+def rfc3339(moment: datetime) -> str:
+    """Format a time in UTC, with microseconds if there are any."""
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+
+
+# --- encoding ----------------------------------------------------------------
+
+
+def _encode(life: EventState) -> bytes:
+    # Escaped: a service may send lone surrogates, which UTF-8 cannot encode.
+    plain = {"version": VERSION, **_plain_fields(life)}
+    return json.dumps(plain, separators=(",", ":")).encode("ascii")
+
+
+def _plain_fields(
+    value: EventState | ResponsePlan | HookRun | Impact,
+) -> dict[str, object]:
+    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+
+
+def _plain(value: object) -> object:
+    match value:
+        case ScheduledEvent():
+            return _shown(value)
+        case ResponsePlan() | HookRun() | Impact():
+            return _plain_fields(value)
+        case datetime():
+            return rfc3339(value)
+        case tuple():
+            return [_plain(item) for item in value]
+        case Mapping():
+            return {name: _plain(item) for name, item in value.items()}
+        case _:
+            return value
+
+
+def _shown(event: ScheduledEvent) -> Mapping[str, object]:
+    """Return the event as the service sent it, or as it would have sent it."""
+    if event.raw.get("EventId") == event.id and _event(event.raw) == event:
+        return event.raw
+    unknown = codec.UNKNOWN_DURATION
+    return {
+        **event.raw,
+        "EventId": event.id,
+        "EventType": event.type,
+        "EventStatus": event.status,
+        "Resources": [*event.resources],
+        "NotBefore": "" if event.not_before is None else rfc3339(event.not_before),
+        "Description": event.description,
+        "EventSource": event.source,
+        "DurationInSeconds": unknown if event.duration is None else event.duration,
+    }
+
+
+# --- decoding ----------------------------------------------------------------
+
+
+def _event(shown: object) -> ScheduledEvent:
+    body = json.dumps({"Events": [shown]}).encode("ascii")
+    return codec.decode(body).events[0]
+
+
+def _moment(text: object) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(str(text))
+
+
+def _made(
+    kind: Callable[..., Any], reads: Mapping[str, Callable[[Any], object]]
+) -> Any:
+    """Return a decoder for `kind`; fields not in `reads` keep their JSON value.
+
+    The data has a checksum, so it was written by an agent. A missing field was unknown
+    to the version that wrote it and gets its default.
+    """
+
+    def read(plain: dict[str, Any] | None) -> object:
+        if plain is None:
+            return None
+        values = {name: reads.get(name, _as_it_is)(plain[name]) for name in plain}
+        return kind(**values)
+
+    return read
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def _steps(plain: dict[str, list[str]]) -> Mapping[HookPoint, tuple[str, ...]]:
+    return {HookPoint(step): tuple(names) for step, names in plain.items()}
+
+
+_course = _made(
+    ResponsePlan,
+    {"hooks": _steps, "approve": ApprovalPolicy, "together": SharedApproval},
+)
+_run = _made(
+    HookRun,
+    {
+        "step": HookPoint,
+        "outcome": HookOutcome,
+        "begun_at": _moment,
+        "ended_at": _moment,
+    },
+)
+
+
+def _runs(plain: list[dict[str, Any]]) -> tuple[HookRun, ...]:
+    return tuple(map(_run, plain))
+
+
+_life = _made(
+    EventState,
+    {
+        "event": _event,
+        "seen": LastStatus,
+        "course": _course,
+        "runs": _runs,
+        "impact": _made(Impact, {}),
+        **{
+            each.name: _moment
+            for each in fields(EventState)
+            if each.name.endswith("_at")
+        },
+    },
+)

@@ -1,0 +1,1 @@
+"""Metrics, health, logs and impact measurements of the agent."""

@@ -1,0 +1,263 @@
+"""HTTP endpoint of the agent: /metrics and /healthz.
+
+One thread serves one request at a time and allows each a few seconds and kilobytes. A
+slow client delays other clients for that long, but never the agent.
+"""
+
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+
+from forewarn import __version__
+from forewarn.agent.telemetry.logs import Conditions
+from forewarn.agent.telemetry.metrics import CONTENT_TYPE, AgentMetrics
+from forewarn.errors import CannotStart, InvalidInput
+
+#: Conditions under which the agent cannot do its job.
+ALARMS = ("blind", "name-mismatch", "state-unwritable")
+
+_MOST_HEAD = 8192  # bytes
+_PATIENCE = 2.0  # seconds for one request and its response
+_WAITING = 16  # connections that are not served yet
+_RECOVERY = 1.0  # seconds until the next attempt if no file descriptor is free
+
+_JSON = "application/json"
+_TEXT = "text/plain; charset=utf-8"
+
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+_log = logging.getLogger(__name__)
+
+
+#: Seconds between two writes if nothing happens.
+EVERY = 15.0
+
+_CONDITION = "textfile-unwritable"
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Parse HOST:PORT; an IPv6 address is in brackets."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if "[" in host else host
+    if not host or (":" in host and "[" not in text):
+        raise InvalidInput(f"{text} is not HOST:PORT, such as 127.0.0.1:9254")
+    if not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise InvalidInput(f"{text} does not end with a port, such as :9254")
+    return host, int(port)
+
+
+def reaches_others(address: str) -> bool:
+    """Return whether other machines can connect to an IP address."""
+    from ipaddress import ip_address  # half a megabyte that few agents need
+
+    return not ip_address(address.partition("%")[0]).is_loopback
+
+
+class HealthServer:
+    """Server at one address until it is closed."""
+
+    def __init__(
+        self,
+        listen: str,
+        metrics: AgentMetrics,
+        conditions: Conditions,
+        *,
+        patience: float = _PATIENCE,
+    ) -> None:
+        """Listen on `listen`, HOST:PORT, and start serving."""
+        self._conditions = conditions
+        self._patience = patience
+        self._pages: Mapping[str, Callable[[], tuple[int, str, str]]] = {
+            "/metrics": lambda: (200, CONTENT_TYPE, metrics.render()),
+            "/healthz": self._health,
+        }
+        self._listener = _listen(listen)
+        self._is_closed = Event()
+        self._thread = Thread(target=self._run, name="health", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """The address it listens on, HOST:PORT."""
+        host, port = self._listener.getsockname()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._is_closed.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # else `accept` waits forever
+        self._listener.close()
+        self._thread.join(2 * self._patience)
+
+    def _run(self) -> None:
+        while not self._is_closed.is_set():
+            try:
+                wire, _ = self._listener.accept()
+            except OSError:
+                self._is_closed.wait(_RECOVERY)
+                continue
+            with wire:
+                self._attend(wire)
+
+    def _attend(self, wire: socket.socket) -> None:
+        until = time.monotonic() + self._patience
+        try:
+            head = _read_head(wire, until)
+            if head:
+                _send(wire, self._answer(head), until)
+        except OSError:
+            return  # the client has gone, or was too slow
+
+    def _answer(self, head: bytes) -> bytes:
+        if b"\r\n\r\n" not in head:
+            return _answer(431, _TEXT, "this is too long\n")
+        words = head.split(b"\r\n", 1)[0].split(b" ")
+        if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+            return _answer(400, _TEXT, "this is not HTTP/1.1\n")
+        if words[0] != b"GET":
+            return _answer(405, _TEXT, "only GET is answered\n", "Allow: GET\r\n")
+        page = self._pages.get(words[1].split(b"?", 1)[0].decode("latin-1"))
+        if page is None:
+            return _answer(404, _TEXT, "there are /metrics and /healthz\n")
+        try:
+            return _answer(*page())
+        except Exception:  # the top of the thread
+            _log.exception("cannot tell how the agent is")
+            return _answer(500, _TEXT, "this should not have happened\n")
+
+    def _health(self) -> tuple[int, str, str]:
+        there = self._conditions.are_there()
+        reasons = {name: there[name] for name in ALARMS if name in there}
+        body: dict[str, object] = {"status": "failing" if reasons else "ok"}
+        body |= {"version": __version__, "reasons": reasons}
+        return 503 if reasons else 200, _JSON, json.dumps(body) + "\n"
+
+
+def _listen(text: str) -> socket.socket:
+    host, port = read_address(text)
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind)
+    except OSError as error:
+        raise CannotStart(f"metrics cannot be told at {text}: {error}") from error
+    try:
+        # Otherwise a restarted agent would wait for its predecessor's connections.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(_WAITING)
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or error
+        raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
+    if reaches_others(str(where[0])):
+        _log.warning("whoever reaches %s can read this agent's metrics", text)
+    return listener
+
+
+# --- bytes -------------------------------------------------------------------
+
+
+def _read_head(wire: socket.socket, until: float) -> bytes:
+    """Read up to the blank line, but at most `_MOST_HEAD` bytes."""
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < _MOST_HEAD:
+        wire.settimeout(max(until - time.monotonic(), 0.001))
+        more = wire.recv(_MOST_HEAD - len(head))
+        if not more:
+            return b""
+        head += more
+    return head
+
+
+def _send(wire: socket.socket, answer: bytes, until: float) -> None:
+    """Send `answer` and make sure it arrives before the connection is closed."""
+    wire.settimeout(max(until - time.monotonic(), 0.001))
+    wire.sendall(answer)
+    wire.shutdown(socket.SHUT_WR)
+    # Unread input would make the kernel discard the response in transit.
+    left = 8 * _MOST_HEAD
+    while left > 0:
+        wire.settimeout(max(until - time.monotonic(), 0.001))
+        more = wire.recv(_MOST_HEAD)
+        if not more:
+            return
+        left -= len(more)
+
+
+def _answer(status: int, kind: str, text: str, more: str = "") -> bytes:
+    body = text.encode()
+    head = (
+        f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        f"Cache-Control: no-store\r\nConnection: close\r\n{more}\r\n"
+    )
+    return head.encode() + body
+
+
+class TextfileExporter:
+    """One metrics file that is kept current."""
+
+    def __init__(
+        self, path: Path, metrics: AgentMetrics, conditions: Conditions
+    ) -> None:
+        """Write `metrics` to `path`; report failures to `conditions`."""
+        self._path = path
+        # Collectors only read names that end with `.prom`.
+        self._beside = path.with_name(f".{path.name}.new")
+        self._metrics = metrics
+        self._conditions = conditions
+        self._due = 0.0  # on the monotonic clock
+        self._told = 0  # number of condition changes already written
+
+    def due(self, monotonic: float) -> float:
+        """Return the seconds until the file is due."""
+        return max(self._due - monotonic, 0.0)
+
+    def write(self, monotonic: float, *, is_news: bool = False) -> bool:
+        """Write the file if it is due or something changed; return False on failure.
+
+        A condition that begins or ends always counts as a change. A failure is logged
+        once and retried when the file is next due.
+        """
+        is_news = is_news or self._conditions.news != self._told
+        if not is_news and monotonic < self._due:
+            return True
+        self._due = monotonic + EVERY
+        is_good = self._try()
+        self._told = self._conditions.news
+        return is_good
+
+    def _try(self) -> bool:
+        try:
+            self._replace(self._metrics.render().encode())
+        except OSError as error:
+            sentence = f"{self._path} cannot be written: {error.strerror or error}"
+            self._conditions.say(_CONDITION, True, sentence, kind=str(error.errno))
+            return False
+        self._conditions.say(_CONDITION, False, f"{self._path} is written again")
+        return True
+
+    def _replace(self, text: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        number = os.open(self._beside, flags, 0o644)
+        with open(number, "wb") as file:
+            os.fchmod(number, 0o644)  # despite the umask; a collector is another user
+            file.write(text)
+        self._beside.replace(self._path)

@@ -1,0 +1,208 @@
+"""Impact measurement: restarts of this VM, and periods in which nothing ran.
+
+No single clock sees everything, so three are compared:
+
+1. `Pulse`: a thread that should run four times a second runs late. Nothing ran
+   meanwhile, or the VM was suspended.
+2. `Ahead`: the service's clock is ahead of ours. The VM stood still with all its
+   clocks, as when a hypervisor pauses it.
+3. `Alive`: a file was last touched before a restart. Nothing ran until now.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from forewarn.agent.events.state import Impact
+from forewarn.client.service_clock import ClockEstimate
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+EVERY = 0.25  # seconds between two ticks
+LATE = 0.5  # seconds that a busy machine, or a response, may be late
+_TOUCH_EVERY = 1.0  # seconds
+_FEWEST, _MOST = 2, 16  # number of dates to compare with
+
+
+def boot_id(path: Path = BOOT_ID) -> str:
+    """Return the id of the machine's current boot; empty if it is unknown."""
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def lasting(seconds: float) -> Impact:
+    """Return the impact of a period of `seconds` in which nothing ran."""
+    return Impact(seconds=seconds, total=seconds)
+
+
+# --- late ticks ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockReading:
+    """Both clocks of this machine at one moment."""
+
+    monotonic: float
+    boottime: float  # continues while the machine is suspended
+
+
+def look() -> ClockReading:
+    """Read both clocks."""
+    return ClockReading(
+        monotonic=time.monotonic(), boottime=time.clock_gettime(time.CLOCK_BOOTTIME)
+    )
+
+
+def gap(before: ClockReading, after: ClockReading) -> float:
+    """Return the seconds between two ticks in which nothing ran."""
+    ran = after.monotonic - before.monotonic
+    late = max(after.boottime - before.boottime, ran) - EVERY
+    return late if late > LATE else 0.0
+
+
+class FreezeDetector:
+    """Thread that ticks while events are near and records when it could not."""
+
+    def __init__(
+        self,
+        alive: "AliveFile",
+        look: Callable[[], ClockReading] = look,
+        wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
+    ) -> None:
+        """Touch `alive`; `look` reads the clocks, `wait` waits for the next tick."""
+        self._alive = alive
+        self._look = look
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._last: ClockReading | None = None  # None while it is off
+        self._felt = Impact()
+        self._resting = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self) -> None:
+        """Start ticking if it is not already."""
+        if self._thread is not None:
+            return
+        self._alive.touch()
+        self._last, self._felt = self._look(), Impact()
+        self._resting.clear()
+        thread = threading.Thread(target=self._tick, name="pulse", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no memory, or too many threads: retried next time
+            self._last = None
+        else:
+            self._thread = thread
+
+    def rest(self) -> None:
+        """Stop ticking."""
+        if self._thread is not None:
+            self._resting.set()
+            self._thread.join()
+            self._thread = self._last = None
+
+    def taken(self) -> Impact:
+        """Return the impact since `watch` or since the previous call."""
+        self._note()
+        with self._lock:
+            felt, self._felt = self._felt, Impact()
+        return felt
+
+    def _tick(self) -> None:
+        touched = self._look().boottime
+        while not self._wait(self._resting, EVERY):
+            self._note()
+            now = self._look().boottime
+            if now - touched >= _TOUCH_EVERY:
+                self._alive.touch()
+                touched = now
+
+    def _note(self) -> None:
+        with self._lock:
+            if self._last is None:
+                return
+            tick = self._look()
+            if missed := gap(self._last, tick):
+                self._felt += lasting(missed)
+            self._last = tick
+
+
+# --- clocks that stood still ---------------------------------------------------
+
+
+class ClockJumpDetector:
+    """Detects from the service's dates that this VM's clocks stood still.
+
+    A response may be late, but never early. So the reference is the least delayed of
+    the last responses. If a new one is ahead of it, this VM stood still.
+    """
+
+    def __init__(self) -> None:
+        """Start without dates."""
+        self._rate = 0.0
+        self._zeros: deque[datetime] = deque(maxlen=_MOST)  # service's time at our 0
+
+    def heard(self, reckoning: ClockEstimate, felt: Impact) -> Impact:
+        """Return `felt` plus the impact that only this date reveals."""
+        rate = reckoning.rate
+        if rate != self._rate:
+            self._zeros.clear()
+            self._rate = rate
+        if not rate:
+            return felt  # a manual clock
+        zero = reckoning.date - timedelta(seconds=reckoning.at * rate)
+        unfelt = self._ahead(zero) - felt.total
+        if unfelt <= 1 / rate + LATE:  # dates have whole seconds
+            self._zeros.append(zero)
+            return felt
+        self._zeros.clear()
+        self._zeros.append(zero)
+        return felt + lasting(unfelt)
+
+    def _ahead(self, zero: datetime) -> float:
+        if len(self._zeros) < _FEWEST:
+            return 0.0
+        return (zero - max(self._zeros)).total_seconds() / self._rate
+
+
+# --- the time before a restart -------------------------------------------------
+
+
+class AliveFile:
+    """File whose modification time shows when this machine last ran.
+
+    Only times of this file are compared with each other, so they are of one clock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Use the file `path`."""
+        self._path = path
+
+    def touch(self) -> None:
+        """Record that the machine runs; a failing disk is ignored."""
+        with suppress(OSError):
+            self._path.touch(mode=0o600)
+
+    def seconds_since(self) -> float:
+        """Touch the file; return the seconds since the last touch, 0 without one."""
+        last = self._date()
+        self.touch()
+        now = self._date()
+        return 0.0 if last is None or now is None else downtime(last, now)
+
+    def _date(self) -> float | None:
+        try:
+            return self._path.stat().st_mtime
+        except OSError:
+            return None
+
+
+def downtime(alive_at: float, now: float) -> float:
+    """Return the seconds of downtime; 0 if the clock went back."""
+    return max(now - alive_at, 0.0)

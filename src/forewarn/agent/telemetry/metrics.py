@@ -1,0 +1,353 @@
+"""Metrics catalog of the agent, as a table.
+
+Label values are few and bounded. Values from a server or a file can become labels, but
+`Metrics` limits each metric to a few hundred series.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from threading import Lock
+from typing import TypeAlias
+
+#: Prefix of every name.
+PREFIX = "forewarn_agent_"
+
+
+#: Content type of `render`.
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_MOST_SERIES = 256  # of one metric; a server may announce any number of events
+
+Labels: TypeAlias = tuple[str, ...]
+#: A number, or a function that returns one; None if there is no value.
+Value: TypeAlias = float | Callable[[], float | None]
+
+
+class MetricKind(StrEnum):
+    """Prometheus type of a metric."""
+
+    #: Only grows, until the next start.
+    COUNTER = "counter"
+    #: Goes up and down.
+    GAUGE = "gauge"
+    #: Distribution of values.
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSpec:
+    """Definition of one metric."""
+
+    name: str  # without the prefix
+    kind: MetricKind
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()  # of a histogram: upper bounds, without +Inf
+    known: tuple[tuple[str, ...], ...] = ()  # values of each label that start at 0
+
+
+_STEPS = ("prepare", "started", "started-without-notice", "recover", "undo")
+_OUTCOMES = ("done", "failed", "cut")
+_RESULTS = ("document", "unchanged", "blank", "failed")
+
+_HOOK = (0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 300.0, 900.0)
+_NOTICE = (5.0, 30.0, 60.0, 300.0, 600.0, 900.0, 3_600.0, 86_400.0, 604_800.0)
+_IMPACT = (0.1, 0.5, 1.0, 2.0, 5.0, 9.0, 30.0, 60.0, 300.0, 900.0)
+
+#: Name, labels, help.
+_GAUGES: Sequence[tuple[str, tuple[str, ...], str]] = (
+    ("info", ("version", "name", "endpoint"), "Always 1; the labels tell who."),
+    ("up", (), "1 while the agent runs; 0 in the file that it leaves behind."),
+    ("dry_run", (), "1 if the agent was told to approve nothing."),
+    ("blind", (), "1 if no document could be read for too long: an alarm."),
+    ("blind_seconds", (), "Seconds since a document could last be read."),
+    ("name_mismatch", (), "1 if no event can be known to name this VM: an alarm."),
+    (
+        "last_document_timestamp_seconds",
+        (),
+        "When a document was last read, by the service's clock.",
+    ),
+    ("document_incarnation", (), "The incarnation of the last document."),
+    (
+        "events",
+        ("type", "status", "mine"),
+        "Events in the last document; `mine` is 1 if they name this VM.",
+    ),
+    (
+        "not_before_timestamp_seconds",
+        ("event", "type"),
+        "When an event may begin; only while it is in the document.",
+    ),
+    ("hook_running", (), "Hooks that are running."),
+)
+
+#: Name, labels, help, known values of the labels.
+_COUNTERS: Sequence[tuple[str, tuple[str, ...], str, tuple[tuple[str, ...], ...]]] = (
+    ("readings_total", ("result",), "Attempts to read a document.", (_RESULTS,)),
+    (
+        "decisions_total",
+        ("rule",),
+        "Events that were decided on, by the rule that matched, or `none`.",
+        (),
+    ),
+    (
+        "hooks_total",
+        ("step", "outcome"),
+        "Hooks that have ended.",
+        (_STEPS, _OUTCOMES),
+    ),
+    (
+        "approvals_total",
+        ("answer",),
+        "Approvals that were sent, by the status of the answer, or `unreachable`.",
+        (("200",),),
+    ),
+    (
+        "approved_elsewhere_total",
+        (),
+        "Events that started early although this agent had not approved them.",
+        (),
+    ),
+    ("boots_total", (), "Restarts of this VM during its events.", ()),
+    ("state_errors_total", (), "Failures to write the state or the record.", ()),
+    (
+        "series_dropped_total",
+        (),
+        "Values that were left out because a metric had too many series.",
+        (),
+    ),
+)
+
+#: Name, label, its known values, buckets, help.
+_HISTOGRAMS: Sequence[tuple[str, str, tuple[str, ...], tuple[float, ...], str]] = (
+    (
+        "hook_seconds",
+        "step",
+        _STEPS,
+        _HOOK,
+        "How long hooks ran, all tries together.",
+    ),
+    (
+        "notice_given_seconds",
+        "type",
+        (),
+        _NOTICE,
+        "Seconds to NotBefore when an event was first seen.",
+    ),
+    (
+        "notice_used_seconds",
+        "type",
+        (),
+        _NOTICE,
+        "Seconds from the first sight of an event to its approval, or its start.",
+    ),
+    (
+        "impact_seconds",
+        "type",
+        (),
+        _IMPACT,
+        "How long nothing ran in this VM during an event.",
+    ),
+)
+
+#: In the order of the output.
+AGENT_METRICS: Sequence[MetricSpec] = (
+    *(
+        MetricSpec(name=name, kind=MetricKind.GAUGE, help=text, labels=labels)
+        for name, labels, text in _GAUGES
+    ),
+    *(
+        MetricSpec(
+            name=name, kind=MetricKind.COUNTER, help=text, labels=labels, known=known
+        )
+        for name, labels, text, known in _COUNTERS
+    ),
+    *(
+        MetricSpec(
+            name=name,
+            kind=MetricKind.HISTOGRAM,
+            help=text,
+            labels=(label,),
+            buckets=buckets,
+            known=(known,),
+        )
+        for name, label, known, buckets, text in _HISTOGRAMS
+    ),
+)
+
+
+def series_from_the_start(measure: MetricSpec) -> Iterator[tuple[str, ...]]:
+    """Yield the series that exist before anything has happened.
+
+    A counter that first appears with its first event hides that event from `increase`.
+    """
+    if measure.kind is not MetricKind.GAUGE and len(measure.known) == len(
+        measure.labels
+    ):
+        yield from product(*measure.known)
+
+
+class _Spread:
+    """Bucket counts and sum of one histogram series."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self, bounds: int) -> None:
+        self.counts = [0] * (bounds + 1)  # the last: above every bound
+        self.total = 0.0
+
+
+class AgentMetrics:
+    """All metrics of one agent."""
+
+    def __init__(self, measures: Sequence[MetricSpec] = AGENT_METRICS) -> None:
+        """Start with the series that are known to be zero."""
+        self._lock = Lock()
+        self._measures = {measure.name: measure for measure in measures}
+        self._values: dict[str, dict[Labels, Value]] = {}
+        self._spreads: dict[str, dict[Labels, _Spread]] = {}
+        for measure in measures:
+            zeros = [*series_from_the_start(measure)]
+            self._values[measure.name] = dict.fromkeys(zeros, 0.0)
+            if measure.kind is MetricKind.HISTOGRAM:
+                self._values[measure.name] = {}
+                self._spreads[measure.name] = {
+                    labels: _Spread(len(measure.buckets)) for labels in zeros
+                }
+
+    def set(self, name: str, value: Value, /, **labels: str) -> None:
+        """Set a gauge to `value`."""
+        key = self._key(name, MetricKind.GAUGE, labels)
+        with self._lock:
+            if self._has_room(self._values[name], key):
+                self._values[name][key] = value
+
+    def replace(self, name: str, values: Mapping[Labels, float]) -> None:
+        """Replace all series of a gauge; the keys are its label values."""
+        measure = self._measure(name, MetricKind.GAUGE)
+        if any(len(key) != len(measure.labels) for key in values):
+            raise ValueError(f"{name} has the labels {measure.labels}")
+        with self._lock:
+            self._values[name].clear()
+            for key, value in values.items():
+                if self._has_room(self._values[name], key):
+                    self._values[name][key] = value
+
+    def add(self, name: str, amount: float = 1.0, /, **labels: str) -> None:
+        """Increase a counter."""
+        key = self._key(name, MetricKind.COUNTER, labels)
+        with self._lock:
+            self._grow(name, key, amount)
+
+    def observe(self, name: str, value: float, /, **labels: str) -> None:
+        """Add a value to a histogram."""
+        key = self._key(name, MetricKind.HISTOGRAM, labels)
+        bounds = self._measures[name].buckets
+        with self._lock:
+            if not self._has_room(self._spreads[name], key):
+                return
+            spread = self._spreads[name].setdefault(key, _Spread(len(bounds)))
+            spread.counts[bisect_left(bounds, value)] += 1
+            spread.total += value
+
+    def value(self, name: str, /, **labels: str) -> float | None:
+        """Return the current value of a series; None if there is none."""
+        key = self._key(name, self._measures[name].kind, labels)
+        with self._lock:
+            value = self._values[name].get(key)
+        return value() if callable(value) else value
+
+    def render(self) -> str:
+        """Return all metrics in Prometheus text format 0.0.4."""
+        return "".join(
+            line for measure in self._measures.values() for line in self._lines(measure)
+        )
+
+    def _lines(self, measure: MetricSpec) -> Iterator[str]:
+        name = PREFIX + measure.name
+        with self._lock:
+            values = {**self._values[measure.name]}
+            spreads = {
+                labels: ([*spread.counts], spread.total)
+                for labels, spread in self._spreads.get(measure.name, {}).items()
+            }
+        # Called without the lock: a value function may hold a lock of its own.
+        numbers = {
+            key: source() if callable(source) else source
+            for key, source in values.items()
+        }
+        yield f"# HELP {name} {_escaped(measure.help)}\n"
+        yield f"# TYPE {name} {measure.kind}\n"
+        for labels, value in sorted(numbers.items()):
+            if value is not None:
+                yield f"{name}{_shown(measure.labels, labels)} {_number(value)}\n"
+        for labels, (counts, total) in sorted(spreads.items()):
+            yield from _spread_lines(measure, labels, counts, total)
+
+    def _key(self, name: str, kind: MetricKind, labels: Mapping[str, str]) -> Labels:
+        measure = self._measure(name, kind)
+        if labels.keys() != {*measure.labels}:
+            raise ValueError(f"{name} has the labels {measure.labels}, not {labels}")
+        return tuple(labels[label] for label in measure.labels)
+
+    def _measure(self, name: str, kind: MetricKind) -> MetricSpec:
+        measure = self._measures[name]
+        if measure.kind is not kind:
+            raise ValueError(f"{name} is a {measure.kind}, not a {kind}")
+        return measure
+
+    def _has_room(self, series: Mapping[Labels, object], key: Labels) -> bool:
+        if key in series or len(series) < _MOST_SERIES:
+            return True
+        self._grow("series_dropped_total", (), 1.0)
+        return False
+
+    def _grow(self, name: str, key: Labels, amount: float) -> None:
+        series = self._values[name]
+        if self._has_room(series, key):
+            before = series.get(key, 0.0)
+            series[key] = (0.0 if callable(before) else before) + amount
+
+
+# --- text format -------------------------------------------------------------
+
+
+def _spread_lines(
+    measure: MetricSpec, labels: Labels, counts: Sequence[int], total: float
+) -> Iterator[str]:
+    name = PREFIX + measure.name
+    so_far = 0
+    names = (*measure.labels, "le")
+    for bound, count in zip((*measure.buckets, math.inf), counts, strict=True):
+        so_far += count
+        shown = _shown(names, (*labels, _number(bound)))
+        yield f"{name}_bucket{shown} {so_far}\n"
+    yield f"{name}_sum{_shown(measure.labels, labels)} {_number(total)}\n"
+    yield f"{name}_count{_shown(measure.labels, labels)} {so_far}\n"
+
+
+def _shown(names: Sequence[str], values: Labels) -> str:
+    pairs = zip(names, values, strict=True)
+    inside = ",".join(
+        '{}="{}"'.format(name, _escaped(value).replace('"', r"\""))
+        for name, value in pairs
+    )
+    return f"{{{inside}}}" if inside else ""
+
+
+def _escaped(text: str) -> str:
+    # One character that cannot be encoded would break the whole page.
+    clean = text.encode("utf-8", "replace").decode()
+    return clean.replace("\\", r"\\").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(int(value)) if value == int(value) else repr(float(value))

@@ -1,0 +1,222 @@
+"""Metrics derived from audit entries and event states."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from forewarn import __version__
+from forewarn.agent.audit.entries import AuditEntry
+from forewarn.agent.audit.log import AuditLog
+from forewarn.agent.audit.sentences import log_line
+from forewarn.agent.events.state import EventState, LastStatus
+from forewarn.agent.telemetry.logs import Conditions
+from forewarn.agent.telemetry.metrics import AgentMetrics
+from forewarn.client.responses import Reading
+from forewarn.client.service_clock import ServiceClock
+from forewarn.errors import ForewarnError, Refused, Unavailable
+
+_FIRST_ANSWER = 130.0  # seconds that the first response may take
+
+_log = logging.getLogger("forewarn.agent")
+
+
+def count_entry(
+    note: AuditEntry, life: EventState | None, metrics: AgentMetrics
+) -> None:
+    """Update the metrics for one audit entry."""
+    details, event_type = note.said, "" if life is None else str(life.event.type)
+    match note.what:
+        case "decided":
+            metrics.add("decisions_total", rule=str(details["rule"] or "none"))
+            _observe(metrics, "notice_given_seconds", life and life.notice, event_type)
+        case "hook-ended":
+            step, outcome = str(details["step"]), str(details["outcome"])
+            metrics.add("hooks_total", step=step, outcome=outcome)
+            seconds = details["seconds"]
+            if isinstance(seconds, float):
+                metrics.observe("hook_seconds", seconds, step=step)
+        case "approved":
+            metrics.add("approvals_total", answer="200")
+            _observe(
+                metrics,
+                "notice_used_seconds",
+                details["notice_seconds_used"],
+                event_type,
+            )
+        case "started" if details["approved_elsewhere"]:
+            metrics.add("approved_elsewhere_total")
+        case "gone" if details["after_start"] and life is not None:
+            metrics.add("boots_total", float(life.impact.boots))
+            _observe(metrics, "impact_seconds", life.impact.seconds, event_type)
+
+
+def _observe(metrics: AgentMetrics, name: str, value: object, event_type: str) -> None:
+    if isinstance(value, int | float):
+        metrics.observe(name, float(value), type=event_type)
+
+
+def count_refusal(error: ForewarnError, metrics: AgentMetrics) -> None:
+    """Count a failed approval."""
+    answer = str(error.status) if isinstance(error, Refused) else "unreachable"
+    metrics.add("approvals_total", answer=answer)
+
+
+def show_events(lives: Iterable[EventState], metrics: AgentMetrics) -> None:
+    """Export the events that are in the document."""
+    live = [life for life in lives if life.seen is not LastStatus.GONE]
+    events: Mapping[tuple[str, ...], int] = Counter(
+        (
+            str(state.event.type),
+            state.seen,
+            "1" if state.is_mine else "0",
+        )
+        for state in live
+    )
+    metrics.replace("events", {labels: float(n) for labels, n in events.items()})
+    due: Mapping[tuple[str, ...], float] = {
+        (
+            state.id,
+            str(state.event.type),
+        ): state.event.not_before.timestamp()
+        for state in live
+        if state.event.not_before is not None
+    }
+    metrics.replace("not_before_timestamp_seconds", due)
+
+
+class AgentRecorder:
+    """Reports what the agent does: audit log, log messages and metrics."""
+
+    def __init__(
+        self,
+        *,
+        audit: AuditLog,
+        metrics: AgentMetrics,
+        conditions: Conditions,
+        clock: ServiceClock,
+        endpoint: str,
+        blind_after: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Raise an alarm when no document was read for `blind_after` seconds."""
+        self._monotonic = monotonic
+        self._endpoint = endpoint
+        self._audit = audit
+        self._metrics = metrics
+        self._conditions = conditions
+        self._clock = clock
+        self._blind_after = blind_after
+        self._last = self._monotonic()  # when a document was last read
+        self._name = ""  # empty if not known yet
+        self._has_read = False
+        self._has_failed = False
+        self._is_blind = False
+        metrics.set("blind_seconds", lambda: self._monotonic() - self._last)
+        metrics.set("blind", lambda: float(self._is_blind))
+
+    def write(
+        self, notes: Iterable[AuditEntry], find: Callable[[str], EventState | None]
+    ) -> None:
+        """Write audit entries, log and count them; a failing disk is only reported."""
+        for note in notes:
+            life = find(note.event or "")
+            count_entry(note, life, self._metrics)
+            if (saying := log_line(note, life)) is not None:
+                _log.log(saying.level, "%s", saying.text, extra={"event": note.event})
+            try:
+                self._audit.write(note.line())
+            except Unavailable as error:
+                self._metrics.add("state_errors_total")
+                self._conditions.say("audit", True, str(error))
+            else:
+                self._conditions.say(
+                    "audit", False, "the audit record is written again"
+                )
+
+    # --- polls ------------------------------------------------------------------------
+
+    def saw(self, reading: Reading) -> None:
+        """Record that the service responded."""
+        if not self._has_read:
+            _log.info("documents are read from %s", self._endpoint)
+        self._has_read = True
+        self._blind(False)
+        self._last = self._monotonic()
+        document = reading.document
+        result = "unchanged" if document is None else "document"
+        self._metrics.add(
+            "readings_total", result="blank" if reading.is_blank else result
+        )
+        self._metrics.set(
+            "last_document_timestamp_seconds", self._clock.now().timestamp()
+        )
+        if document is not None:
+            self._metrics.set("document_incarnation", float(document.incarnation))
+        self._conditions.say("reading", False, "documents can be read again")
+
+    def lost(self, error: ForewarnError) -> None:
+        """Record that a poll failed."""
+        self._has_failed = True
+        self._metrics.add("readings_total", result="failed")
+        status = error.status if isinstance(error, Refused) else ""
+        kind = f"{type(error).__name__} {status}"
+        self._conditions.say("reading", True, f"no document: {error}", kind=kind)
+
+    def look_out(self) -> float:
+        """Raise the alarm if it is due; return the seconds until the next check."""
+        patience = self._blind_after
+        if not self._has_read and not self._has_failed:
+            patience = max(patience, _FIRST_ANSWER)
+        left = self._last + patience - self._monotonic()
+        if left <= 0:
+            self._blind(True)
+        return left if left > 0 else self._blind_after
+
+    def _blind(self, is_blind: bool) -> None:
+        if is_blind == self._is_blind:
+            return
+        self._is_blind = is_blind
+        seconds = self._monotonic() - self._last
+        text = f"no document could be read for {seconds:.0f} s: events would be missed"
+        self._conditions.say("blind", is_blind, text if is_blind else "no longer blind")
+        what = "blind" if is_blind else "sees-again"
+        note = AuditEntry(
+            at=self._clock.now(), what=what, said={"seconds": round(seconds, 1)}
+        )
+        self.write([note], lambda _: None)
+
+    # --- other ------------------------------------------------------------------------
+
+    def named(self, name: str) -> None:
+        """Record the name of this VM."""
+        if name and name != self._name:
+            _log.info("this VM is %s", name)
+        self._name = name
+        self._metrics.replace("info", {(__version__, name, self._endpoint): 1.0})
+
+    def name_fits(self, trouble: str | None) -> None:
+        """Record whether events may be missed because of this VM's name."""
+        self._metrics.set("name_mismatch", float(trouble is not None))
+        text = trouble or "this VM's names fit now"
+        if self._conditions.say("name-mismatch", trouble is not None, text, kind=text):
+            note = AuditEntry(
+                at=self._clock.now(), what="name-mismatch", said={"reason": trouble}
+            )
+            self.write([note], lambda _: None)
+
+    def disk(self, error: Unavailable | None) -> None:
+        """Record whether event states can be saved."""
+        if error is not None:
+            self._metrics.add("state_errors_total")
+        again = "what the agent knows can be kept again"
+        self._conditions.say("state-unwritable", error is not None, str(error or again))
+
+    def not_taken(self, error: ForewarnError) -> None:
+        """Record a failed approval."""
+        count_refusal(error, self._metrics)
+
+    def show(self, lives: Iterable[EventState], *, running: int) -> None:
+        """Update the metrics of current events and hooks."""
+        show_events(lives, self._metrics)
+        self._metrics.set("hook_running", float(running))

@@ -1,0 +1,161 @@
+"""Options shared by the `forewarn agent` commands: configuration file and VM name."""
+
+import argparse
+import sys
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+from forewarn.agent.config import file
+from forewarn.agent.config.plan import Plan
+from forewarn.agent.config.preflight import check_machine
+from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
+from forewarn.cli.output import complain, count, write, write_json
+from forewarn.cli.values import one_of
+from forewarn.errors import CannotStart, FaultyFile
+
+CONFIG = Option(
+    flag="--config",
+    metavar="FILE",
+    default=str(file.DEFAULT),
+    stand_in=file.VARIABLE,
+    help="the agent's file",
+)
+
+NAME = Option(
+    flag="--name",
+    metavar="NAME",
+    help="what events call this VM; wins over the file",
+)
+
+
+#: Subcommands with a module of their own, in the order in which a new user needs them.
+_SUBCOMMANDS = ("explain", "report", "install")
+
+_DESCRIPTION = """\
+Watch the events of this VM: run hooks when one is announced, has started, or is
+over, and approve it as a rule says. It runs until it is told to stop. What it
+knows is on disk, so that it goes on where it was, also after a restart of the
+VM. Linux only."""
+
+_EXAMPLE = """\
+example:
+  forewarn agent --config /etc/forewarn/agent.toml
+  forewarn agent check
+  forewarn agent --dry-run
+  forewarn agent explain document.json"""
+
+OPTIONS = (
+    CONFIG,
+    Option(flag="--endpoint", metavar="URL", help="where the metadata service answers"),
+    NAME,
+    Option(
+        flag="--dry-run",
+        switch=True,
+        help="say what would be done; run no hook, approve nothing",
+    ),
+    Option(
+        flag="--log-format",
+        metavar="FORMAT",
+        read=one_of("text", "json"),
+        help="text or json",
+    ),
+    Option(
+        flag="--log-level",
+        metavar="LEVEL",
+        read=one_of("debug", "info", "warning", "error"),
+        help="debug, info, warning or error",
+    ),
+)
+
+
+_CHECK_DESCRIPTION = """\
+Read the agent's file, and look whether all that it needs is on this machine:
+commands, interpreters, functions, folders. Nothing is run and nobody is asked.
+What is wrong is told with its line, and the exit code is 1."""
+
+
+def plan_of(args: argparse.Namespace) -> Plan:
+    """Read the file given by --config; --name overrides the name in it."""
+    plan = file.read_plan(Path(args.config))
+    return replace(plan, name=args.name or plan.name)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `agent` and its subcommands."""
+    parser = subcommands.add_parser(
+        "agent",
+        help="watch this VM's events, run hooks, approve by rule",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    add(parser, *OPTIONS)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", dest="agent_command", required=False
+    )
+    register_check(commands)
+    for name in _SUBCOMMANDS:
+        import_module(f"forewarn.cli.guest.agent_{name}").register(commands)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the agent until it receives a signal to stop."""
+    if not sys.platform.startswith("linux"):
+        raise CannotStart(
+            "the agent runs on Linux only; `forewarn watch`, `forewarn approve` and"
+            " forewarn.Client work here, too"
+        )
+    from forewarn.agent import main
+    from forewarn.agent.telemetry.logs import log_to_stderr
+
+    plan = plan_of(args)
+    plan = replace(
+        plan,
+        endpoint=args.endpoint or plan.endpoint,
+        log_format=args.log_format or plan.log_format,
+        log_level=args.log_level or plan.log_level,
+    )
+    log_to_stderr(plan.log_format, plan.log_level)
+    main.run_agent(plan, is_dry=bool(args.dry_run))
+    return 0
+
+
+def register_check(subcommands: Subcommands) -> None:
+    """Add `agent check`."""
+    parser = add_command(
+        subcommands,
+        "check",
+        run_check,
+        summary="say whether the agent's file is good, and run nothing",
+        description=_CHECK_DESCRIPTION,
+        example="forewarn agent check --config agent.toml",
+        common=(JSON,),
+    )
+    add(parser, CONFIG, NAME)
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Print the problems of the agent's file; exit code 1 if there are any."""
+    plan = plan_of(args)
+    wrong = check_machine(plan)
+    if args.json:
+        write_json({"wrong": wrong, "warnings": [*plan.warnings], **_plain(plan)})
+        return 1 if wrong else 0
+    for warning in plan.warnings:
+        complain(f"warning: {warning}")
+    if wrong:
+        raise FaultyFile("\n".join(wrong))
+    rules, hooks = count(len(plan.rules), "rule"), count(len(plan.hooks), "hook")
+    write(f"{args.config} is good: {rules}, {hooks}")
+    return 0
+
+
+def _plain(plan: Plan) -> dict[str, object]:
+    return {
+        "rules": [rule.name for rule in plan.rules],
+        "hooks": [*plan.hooks],
+        "state": str(plan.state),
+    }

@@ -1,0 +1,62 @@
+"""`forewarn approve`: approve events of this VM, so that they start early."""
+
+import argparse
+
+from forewarn.cli.guest.watch import ENDPOINT, describe
+from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
+from forewarn.cli.output import write, write_json
+from forewarn.client import Client
+from forewarn.errors import WrongUsage
+from forewarn.protocol.types import EventStatus, ScheduledEvent
+
+_DESCRIPTION = """\
+Run in a VM: let events start before their time, now that the VM is prepared.
+All that are named are approved, or none of them. An event that names several
+VMs starts for all of them. Operators use `forewarn events approve` instead."""
+
+_ALL = Option(
+    flag="--all",
+    switch=True,
+    stand_in="FOREWARN_APPROVE_ALL",  # not FOREWARN_ALL, which only lists
+    help="all events that wait for approval",
+)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `approve`."""
+    parser = add_command(
+        subcommands,
+        "approve",
+        approve,
+        summary="in a VM: let events start before their time",
+        description=_DESCRIPTION,
+        example="forewarn approve E7F1A9B2-4C1D-4E0A-9C55-6D1B7A1F0C22",
+        common=(ENDPOINT, JSON),
+    )
+    parser.add_argument("ids", nargs="*", metavar="ID", help="the events")
+    add(parser, _ALL)
+
+
+def approve(args: argparse.Namespace) -> int:
+    """Approve the given events, or all that are still scheduled."""
+    if bool(args.ids) == bool(args.all):
+        raise WrongUsage("name events by their ids, or give --all; one of the two")
+    with Client(args.endpoint, patience=0) as client:
+        waiting = _waiting(client) if args.all else ()
+        chosen: list[ScheduledEvent | str] = [*args.ids, *waiting]
+        if chosen:
+            client.approve(*chosen)
+        names = [describe(event, client.now()) for event in waiting] or args.ids
+    ids = [event if isinstance(event, str) else event.id for event in chosen]
+    if args.json:
+        write_json({"approved": ids})
+    elif not chosen:
+        write("nothing waits for approval")
+    else:
+        write("\n".join(f"approved {name}" for name in names))
+    return 0
+
+
+def _waiting(client: Client) -> tuple[ScheduledEvent, ...]:
+    events = client.document().events
+    return tuple(event for event in events if event.status == EventStatus.SCHEDULED)

@@ -1,0 +1,162 @@
+"""`forewarn watch`: the scheduled events of this VM, line by line, as they change."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+
+from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
+from forewarn.cli.output import (
+    clean,
+    complain,
+    distance,
+    moment,
+    some,
+    write,
+    write_json,
+)
+from forewarn.client import Change, Client
+from forewarn.client.changes import compare
+from forewarn.client.endpoint import DEFAULT, parse
+from forewarn.client.retries import rule_for
+from forewarn.errors import ForewarnError, InvalidInput
+from forewarn.protocol.types import ScheduledEvent
+
+_DESCRIPTION = """\
+Run in a VM: show which events its metadata service announces, and how they
+change, until Ctrl-C. Where the service holds questions a change is shown at
+once, elsewhere within --poll seconds. With --json each change is one line of
+JSON; its events are as the service shows them, and `seconds_left` tells for
+each id how long it will wait for approval."""
+
+
+def read_endpoint(text: str) -> str:
+    """Parse the address of a metadata service."""
+    try:
+        return str(parse(text))
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _read_poll(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+ENDPOINT = Option(
+    flag="--endpoint",
+    metavar="URL",
+    read=read_endpoint,
+    default=DEFAULT,
+    help="where the metadata service of this VM answers",
+)
+
+POLL = Option(
+    flag="--poll",
+    metavar="SECONDS",
+    read=_read_poll,
+    default=1.0,
+    help="how long to wait between two questions to a service that holds none",
+)
+
+#: Kinds of changes, in the order in which they are shown.
+_KINDS = ("appeared", "started", "changed", "completed", "canceled")
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `watch`."""
+    parser = add_command(
+        subcommands,
+        "watch",
+        watch,
+        summary="in a VM: show what is coming, as it changes",
+        description=_DESCRIPTION,
+        example="forewarn watch --endpoint http://127.0.0.1:8254/vm/web-0",
+        common=(ENDPOINT, JSON),
+    )
+    add(
+        parser,
+        POLL,
+        Option(flag="--once", switch=True, help="show what is there, and end"),
+    )
+
+
+def watch(args: argparse.Namespace) -> int:
+    """Print the current events, then each change."""
+    with Client(args.endpoint) as client:
+        for change in _changes(client, args.poll):
+            if args.json:
+                write_json(_plain(change, client), indent=None)
+            else:
+                for line in _lines(change, client.now()):
+                    write(line)
+            sys.stdout.flush()
+            if args.once:
+                break
+    return 0
+
+
+def _changes(client: Client, poll: float) -> Iterator[Change]:
+    """Fail if the first read fails; after that, keep trying."""
+    document = client.read().document
+    assert document is not None  # always sent, as the request had no tag
+    last = compare(None, document)
+    yield last
+    while True:
+        try:
+            for change in client.watch(poll, since=last):
+                last = change
+                yield change
+        except ForewarnError as error:
+            if rule_for(error) is None:
+                raise
+            complain(f"{error}; still trying")
+
+
+# --- text and JSON output ----------------------------------------------------
+
+
+def _lines(change: Change, now: datetime) -> Iterator[str]:
+    if not change.is_news:
+        yield f"{moment(now)}  nothing is coming"
+    for kind in _KINDS:
+        for event in getattr(change, kind):
+            is_repeated = kind == "started" and event in change.appeared
+            if not is_repeated:
+                yield f"{moment(now)}  {kind:9}  {describe(event, now)}"
+
+
+def describe(event: ScheduledEvent, now: datetime) -> str:
+    """Format an event as one line."""
+    parts = [
+        event.id,
+        f"{event.type:9}",
+        f"{event.status:9}",
+        some(event.resources),
+        _not_before(event.not_before, now),
+        event.description,
+    ]
+    return clean("  ".join(part for part in parts if part))
+
+
+def _not_before(time: datetime | None, now: datetime) -> str:
+    return f"not before {moment(time)} ({distance(time, now)})" if time else ""
+
+
+def _plain(change: Change, client: Client) -> dict[str, object]:
+    left = {event.id: client.time_left(event) for event in change.events}
+    return {
+        "at": client.now().isoformat(),
+        "incarnation": change.incarnation,
+        **{kind: [shown.raw for shown in getattr(change, kind)] for kind in _KINDS},
+        "events": [event.raw for event in change.events],
+        "seconds_left": {
+            id_: None if time is None else round(time.total_seconds(), 3)
+            for id_, time in left.items()
+        },
+    }

@@ -1,0 +1,151 @@
+"""Command line: one module per command, each of which registers itself.
+
+Exit codes: 0 success, 1 refused or failed, 2 wrong usage; 130 after Ctrl-C and 141
+after a broken pipe, as in shells. Users never see a traceback.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
+from pathlib import PurePath
+from traceback import extract_tb
+
+from forewarn import __version__
+from forewarn.cli import options
+from forewarn.cli.output import complain, drop_output
+from forewarn.errors import FaultyFile, ForewarnError, WrongUsage
+
+#: Commands and the packages of their modules, in the order in which a new user needs
+#: them, which is the order of `--help`.
+COMMANDS: Mapping[str, str] = {
+    "serve": "service",
+    "fleet": "operate",
+    "announce": "operate",
+    "vm": "operate",
+    "host": "operate",
+    "events": "operate",
+    "journal": "operate",
+    "report": "operate",
+    "notify": "service",
+    "clock": "service",
+    "health": "service",
+    "faults": "service",
+    "token": "service",
+    "portal": "service",
+    "watch": "guest",
+    "approve": "guest",
+    "agent": "guest",
+    "rehearse": "rehearse",
+    "record": "guest",
+    "replay": "rehearse",
+}
+
+#: Commands that run a program: the words after `--` belong to that program.
+_RUN_A_PROGRAM = ("rehearse",)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = [*sys.argv[1:]] if argv is None else [*argv]
+    _open_what_is_closed()
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        drop_output()
+        return 141
+    except WrongUsage as error:
+        complain(str(error))
+        return 2
+    except ForewarnError as error:
+        _complain_of(error)
+        return 1
+    except OSError as error:
+        drop_output()
+        complain(str(error))
+        return 1
+    except Exception as error:  # last resort: report a bug without a traceback
+        complain(_bug(error))
+        return 1
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    try:
+        args = parse(words)
+    except SystemExit as done:  # argparse has printed the reason
+        return done.code if isinstance(done.code, int) else 1
+    code: int = args.run(args)
+    return code
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line and the environment; raise `SystemExit` if it is invalid."""
+    own, program = _split(words)
+    args = parser(own).parse_args(own)
+    args.program = program
+    options.settle(args)
+    return args
+
+
+def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Separate forewarn's own arguments from those of the program to run."""
+    if words[:1] and words[0] in _RUN_A_PROGRAM and "--" in words:
+        cut = words.index("--")
+        return words[:cut], words[cut + 1 :]
+    return words, ()
+
+
+def parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Build the parser, importing only the commands that `words` needs."""
+    top = argparse.ArgumentParser(
+        prog="forewarn",
+        description="Give every machine in a fleet fair warning before it is touched.",
+        epilog="Every option can also be given in the environment: --url as"
+        " FOREWARN_URL. `forewarn COMMAND --help` says more.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"forewarn {__version__}")
+    subcommands = top.add_subparsers(
+        title="commands", metavar="COMMAND", dest="command", required=True
+    )
+    for name in _needed(words):
+        import_module(f"forewarn.cli.{COMMANDS[name]}.{name}").register(subcommands)
+    return top
+
+
+def _needed(words: Sequence[str]) -> Collection[str]:
+    first = words[0] if words else ""
+    if first == "--version":
+        return ()
+    return [first] if first in COMMANDS else COMMANDS
+
+
+def _open_what_is_closed() -> None:
+    """Open `os.devnull` for each standard stream that the caller has closed.
+
+    Otherwise the first file or socket opened would get the number of such a stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # stays open
+
+
+def _complain_of(error: ForewarnError) -> None:
+    """Print an error; each problem of a faulty file gets its own line."""
+    is_list = isinstance(error, FaultyFile)
+    for sentence in str(error).splitlines() if is_list else [str(error)]:
+        complain(sentence)
+
+
+def _bug(error: Exception) -> str:
+    where = extract_tb(error.__traceback__)[-1]
+    place = f"{PurePath(where.filename).name}:{where.lineno}"
+    return (
+        f"this should not have happened, please report it: {type(error).__name__}:"
+        f" {error} ({place}, version {__version__})"
+    )

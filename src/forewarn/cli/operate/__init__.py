@@ -1,0 +1,1 @@
+"""Commands of operators: announce, change and inspect."""

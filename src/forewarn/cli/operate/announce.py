@@ -1,0 +1,228 @@
+"""Options for announcing maintenance, and the request body built from them."""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import zip_longest
+
+from forewarn.cli.api import api_of
+from forewarn.cli.options import Option, Subcommands, add, add_command, add_one_of
+from forewarn.cli.output import fields, paragraph, some, span, when, write, write_json
+from forewarn.cli.responses import (
+    JsonObject,
+    MaintenanceResponse,
+    maintenance_from,
+    object_from,
+)
+from forewarn.cli.values import read_duration, read_source, read_time, read_type
+from forewarn.errors import WrongUsage
+
+TIMES = (
+    Option(
+        flag="--notice",
+        metavar="DURATION",
+        read=read_duration,
+        help="how long the VMs get, such as 20m; the minimum of the type if absent",
+    ),
+    Option(
+        flag="--not-before",
+        metavar="TIME",
+        read=read_time,
+        help="when it starts at the latest, such as 2026-01-31T12:15:00Z",
+    ),
+)
+DURATION = Option(
+    flag="--duration",
+    metavar="DURATION",
+    read=read_duration,
+    help="how long the VMs will be away, such as 9s",
+)
+DESCRIPTION = Option(flag="--description", metavar="TEXT", help="what the VMs are told")
+REASON = Option(flag="--reason", metavar="TEXT", help="why; kept in the journal")
+EMERGENCY = (
+    Option(
+        flag="--emergency",
+        switch=True,
+        help="give less notice than the minimum, or none; needs --reason",
+    ),
+    Option(
+        flag="--ignore-gates",
+        switch=True,
+        help="with --emergency: start even while a gate is shut",
+    ),
+)
+
+#: Option and argument names, and their API field names.
+_KEYS: Mapping[str, str] = {
+    "type": "type",
+    "vm": "vms",
+    "host": "host",
+    "group": "group",
+    "notice": "notice_seconds",
+    "not_before": "not_before",
+    "fails_by": "fails_by",
+    "duration": "duration_seconds",
+    "description": "description",
+    "source": "source",
+    "reason": "reason",
+    "emergency": "emergency",
+    "ignore_gates": "ignore_gates",
+}
+
+
+_HOST_TROUBLES = ("degraded", "host-failure")  # causes ended by `host recovered`
+
+
+_DESCRIPTION = """\
+Announce maintenance. Every group concerned sees it as an event, gets at least
+the notice that its type promises (Freeze and Reboot 15 minutes, Redeploy 10,
+Terminate 5, Preempt 30 seconds), and may approve it early.
+
+TYPE is freeze, reboot, redeploy, preempt or terminate. A host is one act and
+starts as one; VMs and groups are taken one update domain after the other."""
+
+_TARGETS = (
+    Option(flag="--vm", metavar="NAME", repeated=True, help="these VMs"),
+    Option(flag="--host", metavar="NAME", help="everything on this host, as one act"),
+    Option(flag="--group", metavar="NAME", help="all VMs of this group"),
+)
+
+
+def source(help: str) -> Option:
+    """Return the --source option with a help text of its own."""
+    return Option(flag="--source", metavar="platform|user", read=read_source, help=help)
+
+
+def body_of(args: argparse.Namespace) -> dict[str, object]:
+    """Build the request body from the given options, omitting absent ones."""
+    values = vars(args)
+    if values.get("emergency") and not values.get("reason"):
+        raise WrongUsage("--emergency needs a --reason, which is kept in the journal")
+    if values.get("ignore_gates") and not values.get("emergency"):
+        raise WrongUsage("--ignore-gates is only possible with --emergency")
+    return {
+        key: value.isoformat() if isinstance(value, datetime) else value
+        for name, key in _KEYS.items()
+        if (value := values.get(name)) is not None
+    }
+
+
+def write_announced(made: Sequence[MaintenanceResponse], now: datetime) -> None:
+    """Print what was announced, one maintenance operation after another."""
+    _tell("announced", made, now, [None] * len(made))
+
+
+def write_preview(
+    made: Sequence[MaintenanceResponse], now: datetime, explained: Sequence[JsonObject]
+) -> None:
+    """Print what would be announced, and what would block its start."""
+    _tell("would be announced", made, now, explained)
+
+
+def _tell(
+    verb: str,
+    made: Sequence[MaintenanceResponse],
+    now: datetime,
+    explained: Sequence[JsonObject | None],
+) -> None:
+    for number, (operation, waits) in enumerate(zip_longest(made, explained), 1):
+        place = f" ({number} of {len(made)})" if len(made) > 1 else ""
+        write(paragraph(f"{verb}{place}: {operation.title}"))
+        write(fields([*_fields(operation, now), *_gates(waits)]))
+
+
+def _gates(explained: JsonObject | None) -> Iterator[tuple[str, str | None]]:
+    for wait in explained.parts("waits") if explained else ():
+        if wait.text("kind") == "gate":
+            yield "gate", wait.text("what")
+
+
+def write_next_steps(made: Sequence[MaintenanceResponse]) -> None:
+    """Print the commands that are useful next for the first operation."""
+    if made:
+        write("\n".join(_next_commands(made[0])))
+
+
+def _fields(
+    made: MaintenanceResponse, now: datetime
+) -> Iterator[tuple[str, str | None]]:
+    groups = tuple(dict.fromkeys(event.group for event in made.events))
+    is_known = made.duration is not None and made.duration >= 0
+    yield "id", made.id
+    yield "starts", _start(made, now)
+    yield "lasts", span(made.duration) if is_known and made.duration else None
+    yield "told", f"{some(groups)} ({made.source}: {made.description or made.cause})"
+
+
+def _start(made: MaintenanceResponse, now: datetime) -> str:
+    if made.phase == "STARTED":
+        return "at once, without notice"
+    if made.not_before is not None and made.not_before <= now:
+        return "as soon as the gates are open"
+    latest = when(made.not_before, now)
+    return f"when all have approved, at the latest {latest}, unless a gate is shut"
+
+
+def _next_commands(made: MaintenanceResponse) -> Iterator[str]:
+    scheduled = made.phase == "SCHEDULED"
+    yield "next:"
+    yield f"  forewarn events show {made.id}"
+    if scheduled:
+        yield f"  forewarn events explain {made.id}"
+        yield f"  forewarn events approve {made.id}"
+    if made.cause in _HOST_TROUBLES:
+        yield f"  forewarn host recovered {made.host}"
+    else:
+        yield f"  forewarn events {'cancel' if scheduled else 'complete'} {made.id}"
+    yield "  forewarn journal --follow"
+
+
+_DETAILS = (
+    DURATION,
+    DESCRIPTION,
+    source("who causes it: platform, unless it is a terminate"),
+    REASON,
+    *EMERGENCY,
+    Option(
+        flag="--preview",
+        switch=True,
+        help="show what would be announced, and announce nothing",
+    ),
+)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `announce`."""
+    parser = add_command(
+        subcommands,
+        "announce",
+        announce,
+        summary="announce maintenance on VMs, a host or a group",
+        description=_DESCRIPTION,
+        example="forewarn announce reboot --host host-a --notice 20m",
+    )
+    parser.add_argument(
+        "type", metavar="TYPE", type=read_type, help="what will happen to the VMs"
+    )
+    add_one_of(parser, *_TARGETS, required=True)
+    add_one_of(parser, *TIMES)
+    add(parser, *_DETAILS)
+
+
+def announce(args: argparse.Namespace) -> int:
+    """Announce maintenance, or preview it, and print the result."""
+    body = body_of(args)
+    api = api_of(args)
+    path = "/v1/maintenances/preview" if args.preview else "/v1/maintenances"
+    plain = api.request("POST", path, body)
+    if args.json:
+        write_json(plain)
+        return 0
+    response = object_from(plain)
+    announced = [maintenance_from(item) for item in response.list("maintenances")]
+    if args.preview:
+        write_preview(announced, api.now(), response.parts("explained"))
+    else:
+        write_announced(announced, api.now())
+        write_next_steps(announced)
+    return 0

@@ -1,0 +1,339 @@
+"""Text layout of a maintenance operation and its events."""
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.operate.announce import REASON
+from forewarn.cli.options import Option, Run, Subcommands, add, add_command, add_noun
+from forewarn.cli.output import (
+    fields,
+    moment,
+    paragraph,
+    span,
+    table,
+    unbroken,
+    when,
+    write,
+    write_json,
+)
+from forewarn.cli.responses import (
+    EventResponse,
+    JsonObject,
+    MaintenanceResponse,
+    event_from,
+    maintenance_from,
+    object_from,
+    target_from,
+)
+from forewarn.errors import Refused
+
+_LIVE_PHASES = ("SCHEDULED", "STARTED")
+
+
+_COMMAND = re.compile(r"`[^`]*`")
+_MARGIN = len("  12:15:00  ")
+
+
+_LIVE = (("phase", "SCHEDULED"), ("phase", "STARTED"))
+
+
+def maintenance_table(found: MaintenanceResponse, now: datetime) -> str:
+    """Lay out all details of a maintenance operation."""
+    parts = [paragraph(f"{found.title}, {found.phase}"), fields(_about(found, now))]
+    for event in found.events:
+        parts.append(paragraph(f"event {event.id} of group {event.group}"))
+        parts.append(fields(_about_event(event, found.phase in _LIVE_PHASES, now)))
+    return "\n".join(parts)
+
+
+def _about(
+    found: MaintenanceResponse, now: datetime
+) -> Iterator[tuple[str, str | None]]:
+    yield "id", found.id
+    yield "source", f"{found.source} ({found.cause})"
+    yield "host", found.host
+    yield "VMs", ", ".join(found.vms)
+    yield "not before", when(found.not_before, now)
+    unknown = found.duration is None or found.duration < 0
+    yield "duration", "unknown" if unknown else span(found.duration or 0)
+    yield "description", found.description or None
+    yield "reason", found.reason
+    yield "announced", when(found.announced_at, now)
+    yield "started", when(found.started_at, now)
+    yield "stuck since", when(found.stuck_since, now)
+    yield "ended", when(found.ended_at, now)
+
+
+def _about_event(
+    found: EventResponse, is_live: bool, now: datetime
+) -> Iterator[tuple[str, str | None]]:
+    withdrawn = is_live and found.status is None
+    yield "resources", ", ".join(found.resources)
+    yield (
+        "status",
+        "withdrawn: its VMs have left" if withdrawn else found.status or "gone",
+    )
+    yield "approved", "not needed" if withdrawn else _approval(found, now)
+    seen = [f"{vm} ({moment(at)})" if at else vm for vm, at in found.seen_by]
+    yield "seen by", ", ".join(seen) or "nobody yet"
+
+
+def _approval(found: EventResponse, now: datetime) -> str:
+    if found.approved_at is None:
+        return "not yet" if found.status == "Scheduled" else "by nobody"
+    who = f"by {found.approved_by}" if found.approved_by else "by nobody"
+    return f"{who} via {found.approved_via}, {when(found.approved_at, now)}"
+
+
+def write_story(api: ControlApi, path: str) -> None:
+    """Print the story of the maintenance operation at `path`, if there is one."""
+    try:
+        story = object_from(api.request("GET", f"{path}/story"))
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        return  # the service is older than this command
+    for line in _lines(story):
+        write(line)
+    write_sentences(story)
+
+
+def write_sentences(told: JsonObject) -> None:
+    """Print each sentence, wrapped, on a new line."""
+    for sentence in told.names("sentences"):
+        write(_wrapped(sentence))
+
+
+def _lines(story: JsonObject) -> Iterator[str]:
+    day = None
+    for entry in story.parts("entries"):
+        at = moment(entry.time("at")) or ""
+        date, _, time = at.removesuffix("Z").partition(" ")
+        if date != day:
+            day = date
+            yield f"story of {date}, in UTC"
+        yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
+
+
+def _wrapped(sentence: str, indent: int = 2) -> str:
+    """Wrap a sentence, but never inside a command, so that it can be copied."""
+    return paragraph(_COMMAND.sub(lambda match: unbroken(match[0]), sentence), indent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verb:
+    """A command that changes one maintenance operation."""
+
+    summary: str
+    description: str
+    options: tuple[Option, ...] = ()
+
+
+_VERBS: Mapping[str, _Verb] = {
+    "cancel": _Verb(
+        summary="call a maintenance off before it has started",
+        description="Call a maintenance off. What has started can only be completed"
+        " or closed.",
+        options=(REASON,),
+    ),
+    "complete": _Verb(
+        summary="say that the work of a started maintenance is done",
+        description="Say that the work is done and the duration over; the event goes"
+        "\naway as soon as it has been shown long enough to be seen.",
+    ),
+    "retry": _Verb(
+        summary="try again what the driver failed at",
+        description="Let the driver try again what is still to do of a maintenance"
+        " that is stuck.",
+    ),
+    "close": _Verb(
+        summary="give up a maintenance that is stuck",
+        description="Give up a maintenance that is stuck: it ends as FAILED, and its"
+        " events go away.",
+        options=(REASON,),
+    ),
+}
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `events list`, `show`, `explain`, `approve`, `cancel` and the others."""
+    commands = add_noun(
+        subcommands,
+        "events",
+        summary="see and change what is announced and under way",
+        example="forewarn events list",
+    )
+    _register_list(commands)
+    _register_one(
+        commands,
+        "show",
+        "show all about one maintenance",
+        "Show one maintenance and its events: who is told, who has seen it, who has"
+        "\napproved; and its story, from the announcement on.",
+    )
+    _register_one(
+        commands,
+        "explain",
+        "explain why a maintenance is where it is",
+        "Explain what a maintenance waits for: since when, until when, and who could"
+        "\nlet it go on.",
+    )
+    _register_one(
+        commands,
+        "approve",
+        "let an event go ahead now",
+        "Approve an event in the name of its VMs. With the id of a maintenance all of"
+        "\nits events are approved; it starts when nobody is left to approve.",
+    )
+    for name, verb in _VERBS.items():
+        _register_one(commands, name, verb.summary, verb.description, verb.options)
+
+
+def _register_list(commands: Subcommands) -> None:
+    parser = add_command(
+        commands,
+        "list",
+        list_,
+        summary="list what is announced and under way",
+        description="List every maintenance that is announced or under way.",
+        example="forewarn events list --all",
+    )
+    add(
+        parser,
+        Option(flag="--all", switch=True, help="list also those that are over"),
+    )
+
+
+def _register_one(
+    commands: Subcommands,
+    name: str,
+    summary: str,
+    description: str,
+    options: tuple[Option, ...] = (),
+) -> None:
+    parser = add_command(
+        commands,
+        name,
+        _RUNS.get(name, change),
+        summary=summary,
+        description=description,
+        example=f"forewarn events {name} 0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F",
+    )
+    parser.add_argument(
+        "id", metavar="ID", help="of the maintenance, or of one of its events"
+    )
+    add(parser, *options)
+
+
+# --- commands ----------------------------------------------------------------
+
+
+def list_(args: argparse.Namespace) -> int:
+    """List maintenance operations; without --all, only the live ones."""
+    api = api_of(args)
+    items = list(api.items("/v1/maintenances", () if args.all else _LIVE))
+    if args.json:
+        write_json(items)
+        return 0
+    if not items:
+        write("nothing is known" if args.all else "nothing is announced or under way")
+        return 0
+    now = api.now()
+    rows = [_row(maintenance_from(item), now) for item in items]
+    write(table(("ID", "EVENT", "NOT BEFORE", "VMS"), rows))
+    return 0
+
+
+def show(args: argparse.Namespace) -> int:
+    """Show one maintenance operation and its story."""
+    api = api_of(args)
+    plain = api.request("GET", _path(args.id))
+    if args.json:
+        write_json(plain)
+        return 0
+    write(maintenance_table(maintenance_from(plain), api.now()))
+    write_story(api, _path(args.id))
+    return 0
+
+
+def explain(args: argparse.Namespace) -> int:
+    """Explain what a maintenance operation is waiting for."""
+    plain = api_of(args).request("GET", f"{_path(args.id)}/explain")
+    if args.json:
+        write_json(plain)
+    else:
+        write_sentences(object_from(plain))
+    return 0
+
+
+def approve(args: argparse.Namespace) -> int:
+    """Approve one event, or all events of a maintenance operation."""
+    api = api_of(args)
+    operation = maintenance_from(api.request("GET", _path(args.id)))
+    events = _meant(operation.events, args.id)
+    responses = [_approve(api, chosen) for chosen in events]
+    if args.json:
+        write_json(responses)
+        return 0
+    for chosen in map(event_from, responses):
+        write(paragraph(f"approved: event {chosen.id} of group {chosen.group}"))
+    _say(maintenance_from(api.request("GET", _path(args.id))))
+    return 0
+
+
+def change(args: argparse.Namespace) -> int:
+    """Cancel, complete, retry or close a maintenance operation."""
+    verb: str = args.events_command
+    reason: str | None = getattr(args, "reason", None)
+    body = {} if reason is None else {"reason": reason}
+    plain = api_of(args).request("POST", f"{_path(args.id)}/{verb}", body)
+    if args.json:
+        write_json(plain)
+    else:
+        _say(maintenance_from(plain))
+    return 0
+
+
+_RUNS: Mapping[str, Run] = {"show": show, "explain": explain, "approve": approve}
+
+
+def _path(any_id: str) -> str:
+    return f"/v1/maintenances/{segment(any_id)}"
+
+
+def _meant(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
+    """Return the event with that id, else all that are still shown, else all."""
+    named = [item for item in events if (item.id or "").upper() == any_id.upper()]
+    return named or [item for item in events if item.status is not None] or events
+
+
+def _approve(api: ControlApi, meant: EventResponse) -> object:
+    return api.request("POST", f"/v1/events/{segment(meant.id or '')}/approve")
+
+
+# --- one-line output ---------------------------------------------------------
+
+
+def _say(found: MaintenanceResponse) -> None:
+    left = len(found.events) - found.approved
+    waits = found.phase == "SCHEDULED" and left
+    still = f"; {left} of {len(found.events)} events not approved" if waits else ""
+    write(paragraph(f"{found.title} is {found.phase}{still} ({found.id})"))
+
+
+def _row(found: MaintenanceResponse, now: datetime) -> tuple[str, str, str, str]:
+    words = [found.type, found.phase]
+    if found.stuck_since and found.phase == "STARTED":
+        words.append("stuck")
+    if found.phase == "SCHEDULED":
+        words.append(f"approved {found.approved}/{len(found.events)}")
+    return (
+        found.id or "",
+        " ".join(words),
+        when(found.not_before, now) or "",
+        target_from(found.host, found.vms),
+    )

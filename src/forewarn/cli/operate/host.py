@@ -1,0 +1,175 @@
+"""`forewarn host`: host maintenance, predicted failure, failure and recovery."""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.operate import announce
+from forewarn.cli.operate.announce import write_announced, write_next_steps
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add,
+    add_command,
+    add_noun,
+    add_one_of,
+)
+from forewarn.cli.output import paragraph, when, write, write_json
+from forewarn.cli.responses import MaintenanceResponse, maintenance_from, object_from
+from forewarn.cli.values import read_host_type, read_time_or_duration
+from forewarn.errors import WrongUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Command:
+    """One subcommand of `forewarn host`."""
+
+    summary: str
+    description: str
+    example: str
+    options: tuple[Option, ...]
+    rivals: tuple[Option, ...] = ()  # mutually exclusive
+
+
+_TYPE = Option(
+    flag="--type",
+    metavar="freeze|reboot|redeploy",
+    read=read_host_type,
+    help="what it does to the VMs; freeze if absent",
+)
+_FAILS_BY = Option(
+    flag="--fails-by",
+    metavar="TIME|DURATION",
+    read=read_time_or_duration,
+    help="when it will have failed, such as 2026-01-31T12:15:00Z, or 3d from now;"
+    " in seven days if absent",
+)
+
+_COMMANDS: Mapping[str, _Command] = {
+    "maintain": _Command(
+        summary="announce planned maintenance of a host",
+        description="Announce planned maintenance of a host: one act on all its VMs."
+        " Every group\nthere is told, gets its notice, and may approve it early; it"
+        " starts when all\nhave approved.",
+        example="forewarn host maintain host-a --type reboot --notice 20m",
+        options=(
+            _TYPE,
+            announce.DURATION,
+            announce.DESCRIPTION,
+            announce.REASON,
+            *announce.EMERGENCY,
+        ),
+        rivals=announce.TIMES,
+    ),
+    "degraded": _Command(
+        summary="let VMs leave a host that is predicted to fail",
+        description="Tell that a host is predicted to fail: its VMs are redeployed,"
+        " after seven days\nat the latest, and earlier if they approve it. Said again,"
+        " only an earlier time\nchanges anything.",
+        example="forewarn host degraded host-a --fails-by 3d",
+        options=(_FAILS_BY, announce.DESCRIPTION, announce.REASON),
+    ),
+    "failed": _Command(
+        summary="tell that a host has failed",
+        description="Tell that a host has failed. What was planned for it is"
+        " canceled, and its VMs\nare told, until `host recovered` or the end of"
+        " --duration.",
+        example="forewarn host failed host-a --reason 'power supply'",
+        options=(announce.DURATION, announce.DESCRIPTION, announce.REASON),
+    ),
+    "recovered": _Command(
+        summary="tell that a host is well again",
+        description="Tell that a host is well: not degraded any more, its failure"
+        " over. Planned\nmaintenance of it stays.",
+        example="forewarn host recovered host-a",
+        options=(announce.REASON,),
+    ),
+}
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `host maintain`, `degraded`, `failed` and `recovered`."""
+    commands = add_noun(
+        subcommands,
+        "host",
+        summary="maintain a host, or tell that it wears out, failed or is well",
+        example="forewarn host maintain host-a",
+    )
+    for name, command in _COMMANDS.items():
+        parser = add_command(
+            commands,
+            name,
+            report,
+            summary=command.summary,
+            description=command.description,
+            example=command.example,
+        )
+        parser.add_argument("name", metavar="NAME", help="of the host")
+        if command.rivals:
+            add_one_of(parser, *command.rivals)
+        add(parser, *command.options)
+
+
+def report(args: argparse.Namespace) -> int:
+    """Send the command to the service and print the outcome."""
+    command: str = args.host_command
+    api = api_of(args)
+    body = _body(args, api)
+    reply = api.send("POST", f"/v1/hosts/{segment(args.name)}/{command}", body)
+    if args.json:
+        write_json(reply.plain)
+        return 0
+    operations = [
+        maintenance_from(item) for item in object_from(reply.plain).list("maintenances")
+    ]
+    if reply.status == 201:
+        write_announced(operations, api.now())
+        write_next_steps(operations)
+        return 0
+    for line in _unannounced(command, args.name, operations, api.now()):
+        write(paragraph(line))
+    return 0
+
+
+def _body(args: argparse.Namespace, api: ControlApi) -> dict[str, object]:
+    body = announce.body_of(args)
+    fails_by = body.get("fails_by")
+    if isinstance(fails_by, int):
+        try:
+            body["fails_by"] = (api.now() + timedelta(seconds=fails_by)).isoformat()
+        except OverflowError:
+            raise WrongUsage("--fails-by is too far away to be a date") from None
+    return body
+
+
+# --- output if nothing was announced -----------------------------------------
+
+
+def _unannounced(
+    command: str, host: str, concerned: Sequence[MaintenanceResponse], now: datetime
+) -> Iterator[str]:
+    if concerned:
+        for operation in concerned:
+            yield f"{_outcome(command, operation, now)} ({operation.id})"
+    elif command == "recovered":
+        yield f"nothing to do: {host} is neither degraded nor failed"
+    else:
+        yield f"{host} has no VMs; nobody was told"
+
+
+def _outcome(command: str, found: MaintenanceResponse, now: datetime) -> str:
+    if found.phase in ("CANCELED", "COMPLETED"):
+        return f"{found.phase.lower()}: {found.title}"
+    if command != "recovered":
+        return f"nothing new: {found.title} is {_known(found, now)}"
+    if found.cause == "host-failure":
+        return f"ending: {found.title}, once it has been shown long enough"
+    return f"{found.phase.lower()}: {found.title}"
+
+
+def _known(found: MaintenanceResponse, now: datetime) -> str:
+    if found.phase == "STARTED":
+        return f"STARTED since {when(found.started_at, now)}"
+    return f"SCHEDULED already, not before {when(found.not_before, now)}"

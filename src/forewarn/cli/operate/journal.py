@@ -1,0 +1,341 @@
+"""Journal search: its options and the query built from them."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TypeAlias
+
+from forewarn.cli.api import ControlApi, api_of
+from forewarn.cli.options import Option, Subcommands, add, add_command
+from forewarn.cli.output import count, moment, paragraph, some, write, write_json
+from forewarn.cli.responses import JsonObject, object_from, target_from
+from forewarn.cli.stream import follow
+from forewarn.cli.values import read_fact, read_number, read_past
+from forewarn.errors import WrongUsage
+
+Query: TypeAlias = Sequence[tuple[str, str]]
+
+#: Options that filter by name, and their API field names.
+_NAMES: Mapping[str, str] = {
+    "group": "group",
+    "vm": "vm",
+    "by": "by",
+    "who": "by",
+    "fact": "fact",
+    "maintenance": "maintenance",
+}
+
+SEARCH = (
+    Option(
+        flag="--group", metavar="NAME", repeated=True, help="what concerns this group"
+    ),
+    Option(flag="--vm", metavar="NAME", repeated=True, help="what concerns this VM"),
+    Option(
+        flag="--by",
+        metavar="NAME",
+        repeated=True,
+        help="what was done with this token, or by this VM",
+    ),
+    Option(flag="--who", metavar="NAME", repeated=True, help="the same as --by"),
+    Option(
+        flag="--fact",
+        metavar="FACT",
+        repeated=True,
+        read=read_fact,
+        help="facts of this name, such as Started",
+    ),
+    Option(
+        flag="--maintenance",
+        metavar="ID",
+        repeated=True,
+        help="facts of this maintenance, or of this event's",
+    ),
+    Option(
+        flag="--since",
+        metavar="T",
+        read=read_past,
+        help="from this time on: 2026-01-31T12:00:00Z, 2026-01-31 (in UTC), or 2h for"
+        " that long ago",
+    ),
+    Option(flag="--until", metavar="T", read=read_past, help="only before this time"),
+)
+
+
+_DESCRIPTION = """\
+Show the journal: every fact, in order, with its position and whose doing it was
+(forewarn's, where nobody is named). Options that name something leave out what
+does not concern it; several names of one option are any of them. --since and
+--until take a time, a date, or how long ago: 2h. With --json each fact is one
+line of JSON. --follow shows what there is and then waits for more; it survives
+a restart of the service, and ends with Ctrl-C."""
+
+_LONGEST_LINE = 70  # characters of a driver's output line; --json has all of it
+_NOBODY = "forewarn"  # shown if an entry names nobody
+
+
+def search_names(args: argparse.Namespace) -> Query:
+    """Return the query parameters of the options that filter by name."""
+    return [
+        (name, str(value))
+        for option, name in _NAMES.items()
+        for value in getattr(args, option) or ()
+    ]
+
+
+def search_times(api: ControlApi, args: argparse.Namespace) -> Query:
+    """Return the query parameters of --since and --until.
+
+    A duration is subtracted from the service's time, not this machine's.
+    """
+    times = {"since": args.since, "until": args.until}
+    if not any(isinstance(time, int) for time in times.values()):
+        return [*_written(times)]
+    now = api.now()
+    ago = {
+        name: _before(now, time, name) if isinstance(time, int) else time
+        for name, time in times.items()
+    }
+    return [*_written(ago)]
+
+
+def _written(times: Mapping[str, datetime | None]) -> Iterator[tuple[str, str]]:
+    for name, time in times.items():
+        if time is not None:
+            yield name, time.isoformat()
+
+
+def _before(now: datetime, seconds: int, name: str) -> datetime:
+    try:
+        return now - timedelta(seconds=seconds)
+    except OverflowError as error:
+        raise WrongUsage(f"--{name} is longer ago than there was time") from error
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `journal`."""
+    parser = add_command(
+        subcommands,
+        "journal",
+        journal,
+        summary="show what happened, fact by fact",
+        description=_DESCRIPTION,
+        example="forewarn journal --group web --since 7d",
+    )
+    add(
+        parser,
+        *SEARCH,
+        Option(
+            flag="--last",
+            metavar="N",
+            read=read_number,
+            help="show the last N of them alone",
+        ),
+        Option(
+            flag="--after",
+            metavar="N",
+            read=read_number,
+            default=0,
+            help="begin behind this position",
+        ),
+        Option(flag="--follow", switch=True, help="wait for more when all is shown"),
+    )
+
+
+def journal(args: argparse.Namespace) -> int:
+    """Print journal entries; with --follow, also those that are added later."""
+    for plain in _entries(api_of(args), args):
+        if args.json:
+            write_json(plain, indent=None)
+        else:
+            write(describe(object_from(plain)))
+        if args.follow:
+            sys.stdout.flush()
+    return 0
+
+
+def _entries(api: ControlApi, args: argparse.Namespace) -> Iterator[object]:
+    _refuse_nonsense(args)
+    names, times = search_names(args), search_times(api, args)
+    # --follow shows older entries first, but never those before --after.
+    begin = max(_newest(api), args.after) if args.follow else 0
+    if args.last is None:
+        query = [*names, *times, ("after", str(args.after))]
+        entries = api.items("/v1/journal", query)
+    else:
+        entries = _last(api, [*names, *times], args.last)
+    for plain in entries:
+        begin = max(begin, object_from(plain).number("position") or 0)
+        yield plain
+    if args.follow:
+        yield from follow(api, begin, query=names)
+
+
+def _refuse_nonsense(args: argparse.Namespace) -> None:
+    if args.last is not None and args.after:
+        raise WrongUsage("--last and --after exclude each other; give one of them")
+    if args.follow and args.until is not None:
+        raise WrongUsage("--follow goes on for ever; leave --until away")
+
+
+def _last(api: ControlApi, query: Query, most: int) -> Iterator[object]:
+    newest_first = [*query, ("order", "newest")]
+    newest = islice(api.items("/v1/journal", newest_first, size=most), most)
+    return reversed([*newest])
+
+
+def _newest(api: ControlApi) -> int:
+    for plain in islice(_last(api, [], 1), 1):
+        return object_from(plain).number("position") or 0
+    return 0
+
+
+def describe(entry: JsonObject) -> str:
+    """Lay out one journal entry in one or two lines."""
+    fact = entry.text("fact") or "?"
+    about = _ABOUT.get(fact, _nothing)(entry)
+    by = entry.text("by")
+    parts = [
+        f"{entry.text('position'):>5}",
+        moment(entry.time("at")) or "",
+        f"{by or _NOBODY:10}",
+        fact,
+        entry.text("event") or entry.text("maintenance"),
+        about,
+        None if by else _BY_NOBODY.get(fact),
+        f"via {entry.text('via')}" if entry.text("via") else None,
+    ]
+    return paragraph("  ".join(part for part in parts if part), indent=7)
+
+
+# --- details by kind of entry ------------------------------------------------
+
+
+def _nothing(entry: JsonObject) -> str:
+    del entry
+    return ""
+
+
+def _fleet_changed(entry: JsonObject) -> str:
+    came = _named(entry, "")
+    left = _named(entry, "removed_")
+    return "; ".join([*came, *(f"removed {removed}" for removed in left)])
+
+
+def _named(entry: JsonObject, prefix: str) -> Iterator[str]:
+    for key, noun in (("hosts", "host"), ("groups", "group"), ("vms", "VM")):
+        listed = entry.list(f"{prefix}{key}")
+        names = [
+            (JsonObject(item).text("name") or "?")
+            if isinstance(item, dict)
+            else str(item)
+            for item in listed
+        ]
+        if names:
+            yield f"{count(len(names), noun)} ({some(names)})"
+
+
+def _announced(entry: JsonObject) -> str:
+    order = entry.part("announced") or entry
+    about = (
+        f"{order.text('type')} of {target_from(order.text('host'), order.names('vms'))}"
+    )
+    not_before = moment(order.time("not_before"))
+    return f"{about}, not before {not_before}" if not_before else about
+
+
+def _group(entry: JsonObject) -> str:
+    return f"group {entry.text('group')}"
+
+
+def _reason(entry: JsonObject) -> str:
+    return entry.text("reason") or ""
+
+
+def _attempt(entry: JsonObject) -> str:
+    return f"attempt {entry.text('attempt')}"
+
+
+def _work(entry: JsonObject) -> str:
+    detail = entry.text("detail")
+    return some(entry.names("vms")) + (f": {detail}" if detail else "")
+
+
+def _left(entry: JsonObject) -> str:
+    return f"{some(entry.names('vms'))} left"
+
+
+def _withdrawn(entry: JsonObject) -> str:
+    return f"group {entry.text('group')}: its VMs have left"
+
+
+def _printed(entry: JsonObject) -> str:
+    output = entry.text("output") or ""
+    size = f"{_attempt(entry)}, {count(len(output.encode()), 'byte')}"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f"{size}, the last line: {_cut(lines[-1])}" if lines else size
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
+
+
+def _published(entry: JsonObject) -> str:
+    return f"{entry.text('audience')}, incarnation {entry.text('incarnation')}"
+
+
+def _seen(entry: JsonObject) -> str:
+    sights = entry.parts("sights")
+    return some([f"{sight.text('event')} by {sight.text('vm')}" for sight in sights], 2)
+
+
+def _outage(entry: JsonObject) -> str:
+    outage = entry.part("outage") or entry
+    return f"away since {moment(outage.time('since'))}"
+
+
+def _token(entry: JsonObject) -> str:
+    group = entry.text("group")
+    whose = f"of group {group}" if group else entry.text("role") or ""
+    return f"{entry.text('name')} {whose}".strip()
+
+
+def _refused(entry: JsonObject) -> str:
+    refusals = entry.parts("refusals")
+    return some(
+        [
+            f"{refusal.text('attempts')} from {refusal.text('address')}"
+            for refusal in refusals
+        ],
+        2,
+    )
+
+
+_ABOUT: Mapping[str, Callable[[JsonObject], str]] = {
+    "FleetChanged": _fleet_changed,
+    "ListeningBegan": _group,
+    "Announced": _announced,
+    "Approved": _group,
+    "VmsLeft": _left,
+    "Withdrawn": _withdrawn,
+    "WorkBegan": _attempt,
+    "WorkDone": _work,
+    "WorkFailed": _work,
+    "WorkPrinted": _printed,
+    "Canceled": _reason,
+    "Closed": _reason,
+    "Published": _published,
+    "Seen": _seen,
+    "OutageEnded": _outage,
+    "TokenCreated": _token,
+    "TokenRevoked": _token,
+    "AccessRefused": _refused,
+}
+
+#: The actor shown for entries of these kinds that name nobody.
+_BY_NOBODY: Mapping[str, str] = {
+    "FleetChanged": "by the service, after a deletion",
+    "WorkRetried": "by the service, as it is set to",
+    "TokenRevoked": "by the service, as its group is gone",
+}

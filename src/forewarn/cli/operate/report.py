@@ -1,0 +1,219 @@
+"""`forewarn report`: monthly report, with an audit of the promised notice."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlencode
+
+from forewarn.cli.api import api_of
+from forewarn.cli.options import Option, Subcommands, add, add_command
+from forewarn.cli.output import (
+    count,
+    moment,
+    paragraph,
+    some,
+    span,
+    table,
+    write,
+    write_json,
+)
+from forewarn.cli.responses import JsonObject, object_from
+from forewarn.cli.values import read_month
+
+_DESCRIPTION = """\
+Report on a month in UTC: what was announced, started and ended, how much notice
+there was, who approved, who was never shown an event, and whether every promise
+of notice was kept. Ends with 1 if one was broken."""
+
+_HAPPENED = ("announced", "started", "completed", "canceled", "failed", "withdrawn")
+_MOST_UNSEEN = 20
+_TIMEOUT = 600.0  # seconds; a month can have very many maintenance operations
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `report`."""
+    parser = add_command(
+        subcommands,
+        "report",
+        report,
+        summary="report on a month, and whether promises were kept",
+        description=_DESCRIPTION,
+        example="forewarn report --month 2026-11 --group web",
+    )
+    add(
+        parser,
+        Option(
+            flag="--month",
+            metavar="YYYY-MM",
+            read=read_month,
+            help="the month, in UTC; the present one, if it is not given",
+        ),
+        Option(flag="--group", metavar="NAME", help="only what concerns this group"),
+    )
+
+
+def report(args: argparse.Namespace) -> int:
+    """Print the report; return 1 if a promise of notice was broken."""
+    filters = {"month": args.month, "group": args.group}
+    query = urlencode({name: value for name, value in filters.items() if value})
+    plain = api_of(args).request("GET", f"/v1/report?{query}", timeout=_TIMEOUT)
+    response = object_from(plain)
+    if args.json:
+        write_json(plain)
+    else:
+        write("\n\n".join(_sections(response)))
+    return 1 if response.list("broken_promises") else 0
+
+
+def _sections(made: JsonObject) -> Iterator[str]:
+    yield _title(made)
+    yield _promises(made)
+    yield from _happened(made)
+    yield from _notice(made)
+    yield from _approvals(made)
+    yield from _never_shown(made)
+    yield _troubles(made)
+
+
+def _title(made: JsonObject) -> str:
+    since, until, at = (made.time(name) for name in ("since", "until", "made_at"))
+    whom = f"group {made.text('group')}" if made.text("group") else "all groups"
+    name = f"{since:%B %Y}" if since else made.text("month")
+    so_far = ""
+    if at and since and at < since:
+        so_far = ", which has not begun"
+    elif at and until and at < until:
+        so_far = f", so far: until {moment(at)}"
+    return f"Maintenance in {name}, {whom}{so_far}"
+
+
+def _promises(made: JsonObject) -> str:
+    starts = made.part("starts") or made
+    total = _number(starts, "total")
+    if not total:
+        return "Nothing started, so no promise was broken."
+    ways = [
+        f"{_number(starts, name)} {words}"
+        for name, words in (
+            ("whole_notice", "after the whole notice"),
+            ("approved_early", "sooner, everybody having approved"),
+            ("without_notice", "without notice, as announced"),
+            ("broken", "too soon"),
+        )
+        if _number(starts, name)
+    ]
+    text = f"{count(total, 'maintenance')} started: {', '.join(ways)}."
+    broken = made.parts("broken_promises")
+    if not broken:
+        return paragraph(f"Every promise of notice was kept. {text}", 0)
+    return "\n".join(
+        [paragraph(f"{_were_broken(_number(starts, 'broken'))} {text}", 0), ""]
+        + [paragraph(_broken(promise)) for promise in broken]
+    )
+
+
+def _were_broken(number: int) -> str:
+    if number == 1:
+        return "ONE PROMISE OF NOTICE WAS BROKEN; this should never be, report it."
+    return f"{number} PROMISES OF NOTICE WERE BROKEN; this should never be, report it."
+
+
+def _broken(each: JsonObject) -> str:
+    short = span(max(round(float(each.text("too_soon_seconds") or 0)), 1))
+    return (
+        f"  {each.text('maintenance')}: {each.text('type')}, started"
+        f" {moment(each.time('started_at'))}, {short} too soon for"
+        f" {some(each.names('groups'))}"
+    )
+
+
+def _happened(made: JsonObject) -> Iterator[str]:
+    rows = [
+        [
+            f"{kind.text('type')}, {kind.text('cause')}",
+            *(str(_number(kind, name) or "") for name in _HAPPENED),
+        ]
+        for kind in made.parts("maintenances")
+    ]
+    if rows:
+        yield table(["MAINTENANCES", *map(str.upper, _HAPPENED)], rows)
+
+
+def _notice(made: JsonObject) -> Iterator[str]:
+    notice = made.part("notice")
+    if notice is None:
+        return
+    rows = [
+        [name, *_spread(notice.part(name))] for name in ("promised", "given", "used")
+    ]
+    yield table(["NOTICE", "LEAST", "MEDIAN", "LONGEST"], rows)
+    saved = made.part("saved_seconds")
+    if saved is not None and _number(saved, "total"):
+        by_type = saved.part("by_type") or saved
+        parts = [f"{kind} {span(_number(by_type, kind))}" for kind in by_type.plain]
+        total = span(_number(saved, "total"))
+        yield paragraph(f"Saved by early approval: {total} ({', '.join(parts)}).", 0)
+
+
+def _spread(spread: JsonObject | None) -> Sequence[str]:
+    names = ("least_seconds", "median_seconds", "longest_seconds")
+    return ["" if spread is None else span(_number(spread, name)) for name in names]
+
+
+def _approvals(made: JsonObject) -> Iterator[str]:
+    approvals = made.part("approvals")
+    if approvals is None or not _number(approvals, "total"):
+        return
+    rows = [
+        [
+            approver.text("by") or "a setting of the group",
+            approver.text("via") or "",
+            approver.text("approvals") or "",
+        ]
+        for approver in approvals.parts("by_whom")
+    ]
+    yield table(["APPROVED BY", "VIA", "APPROVALS"], rows)
+    by_via = approvals.part("by_via") or approvals
+    ways = [f"{_number(by_via, via)} via {via}" for via in by_via.plain]
+    total = count(_number(approvals, "total"), "approval")
+    yield paragraph(f"{total} in all: {', '.join(ways)}.", 0)
+
+
+def _never_shown(made: JsonObject) -> Iterator[str]:
+    unseen = made.part("never_shown")
+    number = 0 if unseen is None else _number(unseen, "total")
+    if unseen is None or not number:
+        return
+    shown = unseen.parts("events")[:_MOST_UNSEEN]
+    lines = [
+        f"{count(number, 'event')} started before any VM had been shown it"
+        " (--json has the ids):",
+        *(
+            f"  {moment(event.time('started_at'))}  {event.text('type')} of group"
+            f" {event.text('group')}"
+            for event in shown
+        ),
+    ]
+    if number > len(shown):
+        lines.append(f"  and {number - len(shown)} more")
+    yield "\n".join(map(paragraph, lines))
+
+
+def _troubles(made: JsonObject) -> str:
+    stuck, away = made.part("stuck") or made, made.part("outages") or made
+    lines = []
+    if _number(stuck, "maintenances"):
+        many = count(_number(stuck, "maintenances"), "maintenance")
+        lines.append(f"Stuck: {many}, for {span(_number(stuck, 'seconds'))} in all.")
+    else:
+        lines.append("Nothing was stuck.")
+    if _number(away, "total"):
+        times = count(_number(away, "total"), "time")
+        long = span(_number(away, "seconds"))
+        lines.append(f"The service was away {times}, for {long} in all.")
+    else:
+        lines.append("The service was never away.")
+    return "\n".join(lines)
+
+
+def _number(found: JsonObject, name: str) -> int:
+    return found.number(name) or 0

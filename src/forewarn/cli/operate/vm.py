@@ -1,0 +1,188 @@
+"""`forewarn vm`: restart, redeploy, reimage, evict or delete one VM."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.operate import announce
+from forewarn.cli.operate.announce import write_announced, write_next_steps
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add,
+    add_command,
+    add_noun,
+    add_one_of,
+)
+from forewarn.cli.output import distance, paragraph, write, write_json
+from forewarn.cli.responses import (
+    JsonObject,
+    MaintenanceResponse,
+    maintenance_from,
+    object_from,
+)
+from forewarn.errors import Refused
+
+_DETAILS = (announce.DURATION, announce.DESCRIPTION, announce.REASON)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Operation:
+    """One subcommand of `forewarn vm`."""
+
+    summary: str
+    description: str
+    done: str  # past participle, as in "web-0 is restarted"
+    plural: str
+    example: str = "web-0"
+    options: tuple[Option, ...] = ()
+
+
+_OPERATIONS: Mapping[str, _Operation] = {
+    "restart": _Operation(
+        summary="restart a VM, as its user asks",
+        description="Restart a VM, as its user asks. Its group is told 15 minutes"
+        " before, and may\napprove it early. It is restarted at once if its group is"
+        " silent, or approves\nrestarts beforehand.",
+        done="restarted",
+        plural="restarts",
+    ),
+    "redeploy": _Operation(
+        summary="move a VM to another host, as its user asks",
+        description="Move a VM to another host, as its user asks. Its group is told 10"
+        " minutes\nbefore, and may approve it early. It is moved at once if its group"
+        " is silent,\nor approves redeployments beforehand.",
+        done="redeployed",
+        plural="redeployments",
+    ),
+    "reimage": _Operation(
+        summary="give a VM a new image; it reboots",
+        description="Give a VM a new image; it reboots. Its group is told 15 minutes"
+        " before, and may\napprove it early. It is done at once if its group is"
+        " silent, unless the platform\nrenews the image.",
+        done="reimaged",
+        plural="new images",
+        options=(
+            announce.source("who wants it: user, unless the platform renews images"),
+        ),
+    ),
+    "evict": _Operation(
+        summary="take a spot VM back",
+        description="Take a spot VM back. Its group is told 30 seconds before. The VM"
+        " stays in the\nfleet.",
+        done="evicted",
+        plural="evictions",
+        example="batch_0",
+    ),
+    "delete": _Operation(
+        summary="delete a VM, which then leaves the fleet",
+        description="Delete a VM, which leaves the fleet when that is done. A scale"
+        " set that gives\nterminate notice is told before; other VMs, and spot VMs, are"
+        " deleted at once.",
+        done="deleted",
+        plural="deletions",
+        example="batch_0",
+    ),
+}
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `vm restart`, `redeploy`, `reimage`, `evict` and `delete`."""
+    commands = add_noun(
+        subcommands,
+        "vm",
+        summary="restart, redeploy, reimage, evict or delete one VM",
+        example="forewarn vm restart web-0",
+    )
+    for name, operation in _OPERATIONS.items():
+        parser = add_command(
+            commands,
+            name,
+            operate,
+            summary=operation.summary,
+            description=operation.description,
+            example=f"forewarn vm {name} {operation.example}",
+        )
+        parser.add_argument("name", metavar="NAME", help="of the VM")
+        add_one_of(parser, *announce.TIMES)
+        add(parser, *_DETAILS, *operation.options)
+
+
+def operate(args: argparse.Namespace) -> int:
+    """Request the operation and print what was announced, or why it has started."""
+    operation: str = args.vm_command
+    body = announce.body_of(args)
+    api = api_of(args)
+    plain = api.request("POST", f"/v1/vms/{segment(args.name)}/{operation}", body)
+    if args.json:
+        write_json(plain)
+        return 0
+    operations = [
+        maintenance_from(item) for item in object_from(plain).list("maintenances")
+    ]
+    now = api.now()
+    write_announced(operations, now)
+    for item in operations:
+        for remark in _remarks(api, operation, item, body, now):
+            write(paragraph(remark, indent=2))
+    write_next_steps(operations)
+    return 0
+
+
+# --- why there was no notice -------------------------------------------------
+
+
+def _remarks(
+    api: ControlApi,
+    operation: str,
+    made: MaintenanceResponse,
+    body: Mapping[str, object],
+    now: datetime,
+) -> Iterator[str]:
+    vm = made.vms[0]
+    if made.phase == "STARTED":
+        why = _why(api, operation, made, now)
+        wants_notice = "notice_seconds" in body or "not_before" in body
+        anyway = ", although notice was asked for" if wants_notice else ""
+        yield f"{why}: {vm} is {_OPERATIONS[operation].done} at once{anyway}"
+    if operation == "delete":
+        yield f"{vm} leaves the fleet when that is done"
+
+
+def _why(
+    api: ControlApi, operation: str, made: MaintenanceResponse, now: datetime
+) -> str:
+    event = made.events[0]
+    if event.approved_via == "policy":
+        return (
+            f"group {event.group} approves {_OPERATIONS[operation].plural} beforehand"
+        )
+    group = _group(api, event.group)
+    if operation == "delete":
+        return _why_deleted(group)
+    last = group.time("last_request")
+    if last is None:
+        return f"group {event.group} has never asked for events"
+    return (
+        f"group {event.group} has not asked for events in the last 24 h"
+        f" (it last did {distance(last, now)})"
+    )
+
+
+def _why_deleted(group: JsonObject) -> str:
+    if group.text("kind") != "scale-set":
+        return "only scale sets give terminate notice"
+    if group.number("terminate_notice_seconds") is None:
+        return f"scale set {group.text('name')} gives no terminate notice"
+    return "spot VMs get no terminate notice"
+
+
+def _group(api: ControlApi, name: str) -> JsonObject:
+    try:
+        return object_from(api.request("GET", f"/v1/groups/{segment(name)}"))
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        return JsonObject({"name": name})  # of a single VM, already deleted

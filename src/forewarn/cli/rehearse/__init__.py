@@ -1,0 +1,1 @@
+"""Commands that rehearse and lint programs, and replay recordings."""

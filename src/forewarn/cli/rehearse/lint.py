@@ -1,0 +1,129 @@
+"""`forewarn rehearse --lint`: report behavior that causes trouble on Azure."""
+
+import argparse
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+from forewarn.cli.options import Option
+from forewarn.cli.output import clean, paragraph, table, write, write_json
+from forewarn.cli.rehearse.terminal import (
+    ProgressScreen,
+    be_quiet,
+    end_on_signals,
+    needs_extra,
+    open_for,
+    put,
+    screen_of,
+)
+from forewarn.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from forewarn.testing.lint.evidence import CoursePart
+    from forewarn.testing.lint.runner import LintResult
+
+#: An option only for --lint.
+IGNORE = Option(
+    flag="--ignore",
+    metavar="RULE",
+    repeated=True,
+    help="with --lint, leave out what these rules say",
+)
+
+_LONGEST = 90.0  # seconds; enough to show that a program polls too rarely
+_LAST_LINES = 20
+
+
+def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
+    """Lint the program `command`; return 1 if it has failed, else 0."""
+    try:
+        from forewarn.testing.lint import report, runner
+        from forewarn.testing.lint.evidence import CoursePart
+        from forewarn.testing.lint.runner import has_failed
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from error
+    ignored = _ignored(args)
+    trial = runner.LintTrial(
+        command=command,
+        metadata=args.metadata,
+        timeout=min(float(args.timeout), _LONGEST),
+        output=args.output,
+        ignored=ignored,
+    )
+    is_strict = bool(args.strict)
+    with ExitStack() as cleanup:
+        junit = open_for(args.junit, cleanup)  # first, to fail early
+        be_quiet()
+        end_on_signals()
+        with closing(_Parts(screen_of(args, len(CoursePart)))) as parts:
+            linted = runner.lint(trial, parts)
+        try:
+            put(junit, [report.as_junit(linted, is_strict=is_strict)])
+        finally:  # show the findings even if the disk is full
+            _tell(linted, args)
+    return 1 if has_failed(linted.findings, is_strict=is_strict) else 0
+
+
+def _ignored(args: argparse.Namespace) -> Sequence[str]:
+    from forewarn.testing.lint.runner import RULES
+
+    rule_ids, ignored = [rule.id for rule in RULES], args.ignore or ()
+    for rule_id in ignored:
+        if rule_id not in rule_ids:
+            raise WrongUsage(
+                f"there is no rule {rule_id}; there are {', '.join(rule_ids)}"
+            )
+    return tuple(ignored)
+
+
+class _Parts:
+    """Shows the part of the lint that is playing as a step on a `Screen`."""
+
+    def __init__(self, screen: ProgressScreen) -> None:
+        self._screen = screen
+        self._number = 0
+        self._what = ""
+
+    def begin(self, part: "CoursePart") -> None:
+        from forewarn.testing.lint.report import PARTS
+
+        self._end()
+        self._number += 1
+        self._what = PARTS[part]
+        self._screen.begin(self._number, self._what)
+
+    def close(self) -> None:
+        self._end()
+        self._screen.close()
+
+    def _end(self) -> None:
+        from forewarn.testing.scenario.results import StepResult, StepVerdict
+
+        if self._number:
+            result = StepResult(
+                number=self._number, what=self._what, verdict=StepVerdict.DONE
+            )
+            self._screen.end(result)
+
+
+def _tell(linted: "LintResult", args: argparse.Namespace) -> None:
+    from forewarn.testing.lint import report
+
+    is_strict = bool(args.strict)
+    if args.json:
+        write_json(report.as_json(linted, is_strict=is_strict))
+        return
+    if not args.quiet:
+        write(table(report.HEADER, map(report.row, linted.findings)))
+        write("")
+    for title, hurts, remedy in report.reasons(linted):
+        write(paragraph(title, 2))
+        write(paragraph(f"  Why: {hurts}", 4))
+        write(paragraph(f"  Do: {remedy}", 4))
+        write("")
+    if linted.evidence.ending is not None and linted.output:
+        write("the program wrote, last:")
+        for line in linted.output.splitlines()[-_LAST_LINES:]:
+            write(f"  {clean(line)}")
+        write("")
+    write(paragraph(report.summary(linted, is_strict=is_strict), 0))

@@ -1,0 +1,217 @@
+"""`forewarn replay`: serve a recording made by `forewarn record`."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING
+
+from forewarn.cli.guest.record import plain_line, recording_line
+from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_one_of
+from forewarn.cli.output import (
+    clean,
+    complain,
+    count,
+    drop_output,
+    moment,
+    some,
+    span,
+    write,
+    write_json,
+)
+from forewarn.cli.signals import StopSignal, until_signal
+from forewarn.cli.values import read_real_duration
+from forewarn.errors import CannotStart, InvalidInput, WrongUsage
+from forewarn.protocol.types import ScheduledEvent
+from forewarn.recordings.file import read_recording
+from forewarn.recordings.format import Line, Recording
+
+if TYPE_CHECKING:
+    from forewarn.testing.replay.projection import ReplayApproval
+    from forewarn.testing.replay.server import Replay
+
+_DESCRIPTION = """\
+Serve a tape as the service did of which it was made: the same documents in
+the same order, after the same time, or --speed times as fast. NotBefore lies
+as far ahead as it did, by the service's Date. The tape begins with the first
+question for events. Approvals are taken and shown; they do not change its
+course. It needs the extra `server`."""
+
+_FASTEST = 100_000.0
+
+
+def _read_speed(text: str) -> float:
+    try:
+        speed = float(text.removeprefix("x"))
+    except ValueError:
+        speed = 0.0
+    if not 0.001 <= speed <= _FASTEST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a speed from 0.001 to {_FASTEST:g}"
+        )
+    return speed
+
+
+_OPTIONS = (
+    Option(
+        flag="--speed",
+        metavar="N",
+        read=_read_speed,
+        default=1.0,
+        help="how many seconds of the tape pass in one",
+    ),
+    Option(
+        flag="--shown",
+        metavar="DURATION",
+        read=read_real_duration,
+        default=1.0,
+        help="how long each document is shown at least, in real time",
+    ),
+    Option(
+        flag="--metadata",
+        metavar="HOST:PORT",
+        default="127.0.0.1:8254",
+        help="where to answer; port 0 is any free one",
+    ),
+    Option(
+        flag="--vm",
+        metavar="NAME",
+        help="who asks; the VM that the tape was made in, if it is not given",
+    ),
+    Option(flag="--at-once", switch=True, help="do not wait for the first question"),
+    Option(
+        flag="--expect-approval",
+        switch=True,
+        help="end with 1 unless every event was approved while it was Scheduled",
+    ),
+)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `replay`."""
+    parser = add_command(
+        subcommands,
+        "replay",
+        replay,
+        summary="serve a tape that was recorded",
+        description=_DESCRIPTION,
+        example="forewarn replay tape.jsonl --speed 60",
+        common=(JSON,),
+    )
+    parser.add_argument("tape", metavar="TAPE", help="the tape")
+    add(parser, *_OPTIONS)
+    add_one_of(
+        parser,
+        Option(flag="--once", switch=True, help="end with the tape"),
+        Option(flag="--loop", switch=True, help="begin again when it has ended"),
+    )
+
+
+def replay(args: argparse.Namespace) -> int:
+    """Serve the recording until a signal, or until it ends with --once."""
+    if args.loop and args.expect_approval:
+        raise WrongUsage("--expect-approval asks for one run of the tape, not --loop")
+    tape = read_recording(Path(args.tape))
+    if tape.is_cut:
+        complain(f"the last line of {args.tape} breaks off, and is left out")
+    with until_signal() as ending:
+        stage = _Stage(ending, as_json=bool(args.json))
+        with _made(tape, args, stage) as playing:
+            stage.welcome(args.tape, playing)
+            ending.wait()
+        missing = playing.unapproved if args.expect_approval else ()
+    for event in missing:
+        complain(f"{_named(event)} was not approved while it was Scheduled")
+    return 1 if missing else 0
+
+
+def _made(tape: Recording, args: argparse.Namespace, stage: "_Stage") -> "Replay":
+    try:
+        from forewarn.testing.replay.server import Replay
+    except ModuleNotFoundError as error:
+        raise CannotStart(
+            f"replay needs the server extra ({error.name} is missing):"
+            " pip install 'forewarn[server]'"
+        ) from error
+    try:
+        return Replay(
+            tape,
+            speed=args.speed,
+            shown=args.shown,
+            metadata=args.metadata,
+            vm=args.vm,
+            is_looped=bool(args.loop),
+            is_eager=bool(args.at_once),
+            on_line=stage.show,
+            on_approval=stage.approve,
+            on_end=stage.end if args.once else lambda: None,
+        )
+    except InvalidInput as error:
+        raise WrongUsage(str(error)) from error
+
+
+class _Stage:
+    """Prints what happens, one line at a time, from several threads."""
+
+    def __init__(self, ending: StopSignal, *, as_json: bool) -> None:
+        self._ending = ending
+        self._as_json = as_json
+        self._lock = Lock()
+        self._is_open = Event()
+
+    def welcome(self, name: str, playing: "Replay") -> None:
+        """Print the endpoint and how long the replay takes."""
+        tape, reel = playing.tape, playing.reel
+        documents = len(tape.showings)
+        self._tell(
+            f"metadata  {playing.base}\n"
+            f"{name}: {count(documents, 'document')} in {span(round(tape.length))}, "
+            f"which takes {span(round(reel.ends))} at speed {reel.speed:g}",
+            {
+                "metadata": [playing.base],
+                "documents": documents,
+                "seconds": round(reel.ends, 3),
+            },
+        )
+        self._is_open.set()
+
+    def show(self, line: Line, at: datetime) -> None:
+        """Print a line of the recording, but not before the endpoint."""
+        self._is_open.wait()
+        self._tell(recording_line(line, at), {"at": at.isoformat(), **plain_line(line)})
+
+    def approve(self, approval: "ReplayApproval") -> None:
+        """Print an approval."""
+        late = "" if approval.is_in_time else ", too late"
+        named = _named(approval.event)
+        self._tell(
+            clean(f"{moment(approval.at)}  {approval.vm} approved {named}{late}"),
+            {
+                "at": approval.at.isoformat(),
+                "approved": approval.event.id,
+                "by": approval.vm,
+                "in_time": approval.is_in_time,
+            },
+        )
+
+    def end(self) -> None:
+        """Print that the recording is over, and stop the replay."""
+        self._tell("the tape is over", {"over": True})
+        self._ending.ring()
+
+    def _tell(self, text: str, plain: Mapping[str, object]) -> None:
+        with self._lock:
+            try:
+                if self._as_json:
+                    write_json(plain, indent=None)
+                else:
+                    write(text)
+                sys.stdout.flush()
+            except OSError:  # keep serving even if nobody reads the output
+                drop_output()
+
+
+def _named(event: ScheduledEvent) -> str:
+    return f"{event.type} {event.id} of {some(event.resources, 3)}"

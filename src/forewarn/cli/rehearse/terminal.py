@@ -1,0 +1,191 @@
+"""Progress display of a rehearsal."""
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Event as Bell
+from threading import Thread
+from typing import IO, TYPE_CHECKING, NoReturn, Protocol
+
+from forewarn.cli.output import clean, columns
+from forewarn.errors import CannotStart, Unavailable
+
+if TYPE_CHECKING:
+    from forewarn.testing.scenario.results import StepResult
+
+
+_EVERY = 0.5  # seconds between updates
+
+
+class ProgressScreen(Protocol):
+    """A progress display."""
+
+    def begin(self, number: int, what: str) -> None:
+        """Show that a step begins."""
+
+    def end(self, result: "StepResult") -> None:
+        """Show the result of a step."""
+
+    def close(self) -> None:
+        """End the display."""
+
+
+def screen_on(stream: IO[str], steps: int) -> ProgressScreen:
+    """Show progress on `stream`: a live line on a terminal, else a log."""
+    return (
+        ProgressLine(stream, steps) if stream.isatty() else ProgressLog(stream, steps)
+    )
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def begin(self, number: int, what: str) -> None:
+        """Ignore the step."""
+
+    def end(self, result: "StepResult") -> None:
+        """Ignore the result."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class ProgressLog:
+    """Writes one line per finished step, as suits a log."""
+
+    def __init__(self, stream: IO[str], steps: int) -> None:
+        """Write to `stream`; `steps` is the total number of steps."""
+        self._stream = stream
+        self._steps = steps
+
+    def begin(self, number: int, what: str) -> None:
+        """Ignore the step until it ends."""
+
+    def end(self, result: "StepResult") -> None:
+        """Show the result of a step, if the step was reached."""
+        if result.number is not None and result.verdict != "not reached":
+            where = f"step {result.number} of {self._steps}"
+            self._stream.write(f"{where}: {result.verdict}: {clean(result.what)}\n")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class ProgressLine:
+    """One live line: the current step and how long it has been running."""
+
+    def __init__(self, stream: IO[str], steps: int) -> None:
+        """Write to the terminal `stream`; `steps` is the total number of steps."""
+        self._stream = stream
+        self._steps = steps
+        self._what = ""
+        self._since = time.monotonic()
+        self._leaving = Bell()
+        self._thread = Thread(target=self._run, name="progress", daemon=True)
+        self._thread.start()
+
+    def begin(self, number: int, what: str) -> None:
+        """Show the step that begins."""
+        self._what = f"step {number} of {self._steps}: {clean(what)}"
+        self._since = time.monotonic()
+        self._show()
+
+    def end(self, result: "StepResult") -> None:
+        """Ignore the result, which the final table shows."""
+
+    def close(self) -> None:
+        """Erase the line."""
+        self._leaving.set()
+        self._thread.join()
+        self._stream.write("\r\x1b[K")
+        self._stream.flush()
+
+    def _run(self) -> None:
+        while not self._leaving.wait(_EVERY):
+            self._show()
+
+    def _show(self) -> None:
+        waited = f"  {time.monotonic() - self._since:.0f} s"
+        room = max(0, _width(self._stream) - len(waited) - 1)
+        self._stream.write(f"\r\x1b[K{self._what[:room]}{waited}")
+        self._stream.flush()
+
+
+def _width(stream: IO[str]) -> int:
+    """Return the terminal's width: a wrapped line could not be erased."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or columns()
+    except OSError:
+        return columns()
+
+
+def screen_of(args: argparse.Namespace, steps: int) -> ProgressScreen:
+    """Return a progress display; with --quiet, one that shows nothing."""
+    return NoProgress() if args.quiet else screen_on(sys.stderr, steps)
+
+
+def needs_extra(error: ImportError) -> CannotStart:
+    """Return the error for a missing server extra."""
+    return CannotStart(
+        f"a rehearsal needs the server extra ({error.name} is missing):"
+        " pip install 'forewarn[server]'"
+    )
+
+
+def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
+    """Open the file `name` for writing; None if there is no name.
+
+    The file is removed if nothing is written to it: CI systems reject empty reports.
+    """
+    if name is None:
+        return None
+    try:
+        # "replace", since a scenario's file name may not be valid text.
+        file = Path(name).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115
+    except OSError as error:
+        raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
+    cleanup.callback(_remove_if_empty, Path(name))
+    return cleanup.enter_context(file)
+
+
+def _remove_if_empty(path: Path) -> None:
+    with suppress(OSError):
+        if path.is_file() and not path.stat().st_size:  # never a device
+            path.unlink()
+
+
+def put(file: IO[str] | None, lines: Iterable[str]) -> None:
+    """Write `lines` to `file`, if there is one."""
+    if file is None:
+        return
+    try:
+        file.writelines(lines)
+        file.flush()
+    except OSError as error:
+        with suppress(OSError):  # closing fails for the same reason
+            file.close()
+        raise Unavailable(f"{file.name} cannot be written: {error.strerror}") from error
+
+
+def be_quiet() -> None:
+    """Keep the service's log off the terminal; the verdict has what matters."""
+    logging.getLogger("forewarn").addHandler(logging.NullHandler())
+
+
+def end_on_signals() -> None:
+    """Exit cleanly on SIGTERM and SIGHUP, so that the program is stopped as well."""
+
+    def leave(number: int, frame: object) -> NoReturn:
+        del frame
+        raise SystemExit(128 + number)
+
+    for signal_number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signal_number) is not signal.SIG_IGN:
+            signal.signal(signal_number, leave)

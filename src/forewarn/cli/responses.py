@@ -1,0 +1,158 @@
+"""Responses of the control API, read by field name; absent fields are None or empty."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from forewarn.cli.output import some
+from forewarn.errors import Misunderstood
+
+
+@dataclass(frozen=True, slots=True)
+class JsonObject:
+    """One JSON object of a response."""
+
+    plain: Mapping[str, object]
+
+    def text(self, name: str) -> str | None:
+        """Return a field as text; numbers are formatted."""
+        value = self.plain.get(name)
+        return None if value is None else str(value)
+
+    def number(self, name: str) -> int | None:
+        """Return an integer field; None if it is absent or of another type."""
+        value = self.plain.get(name)
+        return value if isinstance(value, int) else None
+
+    def time(self, name: str) -> datetime | None:
+        """Return a time field; a time without a zone is UTC."""
+        value = self.plain.get(name)
+        try:
+            moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        except ValueError as error:
+            raise Misunderstood(f"{value!r} is not a time ({name})") from error
+        return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the items of a list field as text."""
+        return tuple(str(item) for item in self.list(name))
+
+    def parts(self, name: str) -> "tuple[JsonObject, ...]":
+        """Return the items of a list field as objects."""
+        return tuple(map(object_from, self.list(name)))
+
+    def part(self, name: str) -> "JsonObject | None":
+        """Return an object field; None if it is absent or of another type."""
+        value = self.plain.get(name)
+        return JsonObject(value) if isinstance(value, dict) else None
+
+    def list(self, name: str) -> "list[object]":
+        """Return a list field; empty if it is absent or of another type."""
+        value = self.plain.get(name)
+        return value if isinstance(value, list) else []
+
+
+def object_from(plain: object) -> JsonObject:
+    """Wrap a JSON object; raise `Misunderstood` for anything else."""
+    if isinstance(plain, dict):
+        return JsonObject(plain)
+    raise Misunderstood(
+        "the service answered in a way that is not understood; is it as new as this"
+        " command?"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventResponse:
+    """The event of one group, as part of a maintenance operation."""
+
+    id: str | None  # None in a preview
+    group: str
+    resources: tuple[str, ...]
+    status: str | None  # None once it is no longer in the document
+    approved_by: str | None
+    approved_via: str | None
+    approved_at: datetime | None
+    seen_by: tuple[tuple[str, datetime | None], ...]  # VM, time of first read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceResponse:
+    """A maintenance operation."""
+
+    id: str | None  # None in a preview
+    type: str
+    source: str
+    cause: str
+    phase: str
+    host: str | None
+    vms: tuple[str, ...]
+    not_before: datetime | None
+    duration: int | None  # seconds; -1 if unknown
+    description: str | None
+    announced_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    stuck_since: datetime | None
+    reason: str | None
+    events: tuple[EventResponse, ...]
+
+    @property
+    def approved(self) -> int:
+        """Number of events that need no approval any more."""
+        return sum(1 for item in self.events if item.approved_at or item.status is None)
+
+    @property
+    def title(self) -> str:
+        """What is done to which host or VMs."""
+        return f"{self.type} of {target_from(self.host, self.vms)}"
+
+
+def target_from(host: str | None, vms: tuple[str, ...]) -> str:
+    """Describe what a maintenance operation affects."""
+    return f"{host} ({some(vms)})" if host else some(vms)
+
+
+def maintenance_from(plain: object) -> MaintenanceResponse:
+    """Parse a maintenance operation."""
+    response = object_from(plain)
+    return MaintenanceResponse(
+        id=response.text("id"),
+        type=response.text("type") or "",
+        source=response.text("source") or "",
+        cause=response.text("cause") or "",
+        phase=response.text("phase") or "",
+        host=response.text("host"),
+        vms=response.names("vms"),
+        not_before=response.time("not_before"),
+        duration=response.number("duration_seconds"),
+        description=response.text("description"),
+        announced_at=response.time("announced_at"),
+        started_at=response.time("started_at"),
+        ended_at=response.time("ended_at"),
+        stuck_since=response.time("stuck_since"),
+        reason=response.text("reason"),
+        events=tuple(map(event_from, response.list("events"))),
+    )
+
+
+def event_from(plain: object) -> EventResponse:
+    """Parse an event."""
+    response = object_from(plain)
+    return EventResponse(
+        id=response.text("id"),
+        group=response.text("group") or "",
+        resources=response.names("resources"),
+        status=response.text("status"),
+        approved_by=response.text("approved_by"),
+        approved_via=response.text("approved_via"),
+        approved_at=response.time("approved_at"),
+        seen_by=tuple(map(_sight, response.list("seen_by"))),
+    )
+
+
+def _sight(plain: object) -> tuple[str, datetime | None]:
+    if not isinstance(plain, dict):
+        return str(plain), None
+    sight = JsonObject(plain)
+    return sight.text("vm") or "", sight.time("at")

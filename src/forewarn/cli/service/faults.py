@@ -1,0 +1,205 @@
+"""`forewarn faults`: fault injection on the metadata plane, for rehearsals."""
+
+import argparse
+from collections.abc import Mapping
+from datetime import timedelta
+
+from forewarn.cli.api import api_of, segment
+from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
+from forewarn.cli.output import some, table, write, write_json
+from forewarn.cli.responses import JsonObject, object_from
+from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
+from forewarn.errors import Misunderstood
+from forewarn.formats import exact_duration
+
+_KINDS = (
+    *("slow-first-call", "slow", "429", "410", "500", "503"),
+    *("reset", "truncated", "empty", "stale", "refused"),
+)
+_ON = ("read", "approve", "any")
+
+_ADD = """\
+Let the service answer VMs wrongly on purpose, to see what programs make of it:
+slow-first-call  each VM's next call is answered late, once
+slow             answered late
+429, 503         with Retry-After; an approval is not carried out
+410, 500         likewise, without it
+reset            the connection is reset; an approval is carried out before
+truncated        the connection ends in the middle of the answer; likewise
+empty            200 without a body; only reads
+stale            the document as it is now, whatever changes; only reads
+refused          nobody listens; takes no option but --for
+All times are real ones, whatever the service's clock."""
+
+_CLEAR = """\
+Let the service behave again: end one fault, or all of them. They also end with
+the service."""
+
+#: Option names and their API field names.
+_NAMES: Mapping[str, str] = {
+    "on": "on",
+    "vm": "vms",
+    "count": "count",
+    "probability": "probability",
+    "for": "for_seconds",
+    "delay": "delay_seconds",
+    "retry_after": "retry_after_seconds",
+}
+_OPTIONS = (
+    Option(
+        flag="--vm",
+        metavar="NAME",
+        repeated=True,
+        help="whose requests it befalls; those of all, if not given",
+    ),
+    Option(
+        flag="--on",
+        metavar="|".join(_ON),
+        read=one_of(*_ON),
+        help="which requests it befalls; any, if not given",
+    ),
+    Option(
+        flag="--count",
+        metavar="N",
+        read=read_number,
+        help="how many requests it befalls; all, if not given",
+    ),
+    Option(
+        flag="--probability",
+        metavar="P",
+        read=read_fraction,
+        help="with which it befalls each, such as 0.25; 1 if not given",
+    ),
+    Option(
+        flag="--for",
+        metavar="DURATION",
+        read=read_real_duration,
+        help="how long it lasts; until it is cleared, if not given",
+    ),
+    Option(
+        flag="--delay",
+        metavar="DURATION",
+        read=read_real_duration,
+        help="how late a slow answer is; 5s if not given",
+    ),
+    Option(
+        flag="--retry-after",
+        metavar="SECONDS",
+        read=read_number,
+        help="how long a 429 or 503 asks to wait; 1 if not given",
+    ),
+)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `faults add`, `faults list` and `faults clear`."""
+    commands = add_noun(
+        subcommands,
+        "faults",
+        summary="answer VMs wrongly on purpose, for rehearsals",
+        example="forewarn faults add 503 --vm web-0 --count 3",
+    )
+    adding = add_command(
+        commands,
+        "add",
+        add_fault,
+        summary="let the service misbehave",
+        description=_ADD,
+        example="forewarn faults add slow --delay 2s --for 30s",
+    )
+    adding.add_argument(
+        "kind", metavar="KIND", type=one_of(*_KINDS), help="what goes wrong"
+    )
+    add(adding, *_OPTIONS)
+    add_command(
+        commands,
+        "list",
+        list_faults,
+        summary="list the faults in force",
+        description="List the faults in force: what goes wrong, for whom, until when.",
+        example="forewarn faults list",
+    )
+    clearing = add_command(
+        commands,
+        "clear",
+        clear,
+        summary="let the service behave again",
+        description=_CLEAR,
+        example="forewarn faults clear",
+    )
+    clearing.add_argument(
+        "id", metavar="ID", nargs="?", help="which fault; all, if not given"
+    )
+
+
+def add_fault(args: argparse.Namespace) -> int:
+    """Add a fault."""
+    fields = {name: getattr(args, option) for option, name in _NAMES.items()}
+    body = {name: value for name, value in fields.items() if value is not None}
+    plain = api_of(args).request("POST", "/v1/faults", {"kind": args.kind, **body})
+    if args.json:
+        write_json(plain)
+        return 0
+    fault = object_from(plain)
+    what = f"Fault {fault.text('id')}: {fault.text('kind')} for {_whom(fault)}"
+    write(f"{what}, {_end(fault)}.")
+    return 0
+
+
+def list_faults(args: argparse.Namespace) -> int:
+    """List the active faults."""
+    items = [*api_of(args).items("/v1/faults")]
+    if args.json:
+        write_json(items)
+        return 0
+    if not items:
+        write("No faults: the service behaves.")
+        return 0
+    header = ("ID", "KIND", "ON", "VMS", "UNTIL", "SET BY")
+    write(table(header, [_row(object_from(item)) for item in items]))
+    return 0
+
+
+def clear(args: argparse.Namespace) -> int:
+    """Remove one fault, or all of them."""
+    path = "/v1/faults" if args.id is None else f"/v1/faults/{segment(args.id)}"
+    api_of(args).request("DELETE", path)
+    if args.json:
+        write_json({"cleared": args.id or "all"})
+    else:
+        ended = "All faults are" if args.id is None else f"Fault {args.id} is"
+        write(f"{ended} cleared.")
+    return 0
+
+
+def _row(found: JsonObject) -> tuple[str, ...]:
+    texts = [found.text(name) or "" for name in ("id", "kind", "on")]
+    return (*texts, _whom(found), _end(found), found.text("set_by") or "")
+
+
+def _whom(found: JsonObject) -> str:
+    names = found.names("vms")
+    return some(names) if names else "all VMs"
+
+
+def _end(found: JsonObject) -> str:
+    """Describe how long the fault stays active and how often it applies."""
+    parts = []
+    count, seconds = found.number("left"), found.text("left_seconds")
+    if count is not None:
+        parts.append("once more" if count == 1 else f"{count} times more")
+    if seconds is not None:
+        parts.append(f"for {_written(seconds)}")
+    chance = found.text("probability")
+    if chance not in (None, "1", "1.0"):
+        parts.append(f"with probability {chance}")
+    if count is None and seconds is None:
+        parts.append("until it is cleared")
+    return ", ".join(parts)
+
+
+def _written(seconds: str) -> str:
+    try:
+        return exact_duration(timedelta(seconds=float(seconds)))
+    except ValueError as error:
+        raise Misunderstood(f"{seconds!r} is not a number of seconds") from error

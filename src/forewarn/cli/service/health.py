@@ -1,0 +1,91 @@
+"""`forewarn health`: readiness check, for scripts and containers that wait."""
+
+import argparse
+import time
+
+from forewarn.cli.api import ControlApi
+from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add, add_command
+from forewarn.cli.output import complain, some, write, write_json
+from forewarn.cli.responses import JsonObject, object_from
+from forewarn.cli.values import read_duration
+from forewarn.errors import ForewarnError, Misunderstood, Refused, WrongUsage
+
+_LEAST, _MOST = 1.0, 5.0  # seconds for one response
+_PAUSE = 0.2  # seconds between two attempts
+
+_DESCRIPTION = """\
+Ask the service whether it shows VMs what it should; that needs no token. The
+exit code is 0 if it does, else 1: as the health check of a container wants it,
+and a script that starts the service and has to wait for it. A service that
+misbehaves on purpose is ready, and that is told."""
+
+_WAIT = Option(
+    flag="--wait",
+    metavar="DURATION",
+    read=read_duration,
+    default=0,
+    help="how long to go on asking until it is ready",
+)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `health`."""
+    url, _, ca, _ = SERVICE
+    parser = add_command(
+        subcommands,
+        "health",
+        run,
+        summary="say whether the service is ready, or wait until it is",
+        description=_DESCRIPTION,
+        example="forewarn health --wait 30s",
+        common=(url, ca, JSON),
+    )
+    add(parser, _WAIT)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Poll until the service is ready or the time is up."""
+    api = ControlApi(args.url, None, args.ca)
+    until = time.monotonic() + args.wait
+    while True:
+        try:
+            return _tell_ready(_ask(api, until), as_json=args.json)
+        except WrongUsage:
+            raise
+        except ForewarnError as error:
+            if _is_final(error) or time.monotonic() + _PAUSE > until:
+                return _tell_trouble(error, as_json=args.json)
+        time.sleep(_PAUSE)
+
+
+def _ask(api: ControlApi, until: float) -> JsonObject:
+    left = until - time.monotonic()
+    patience = max(_LEAST, min(left, _MOST)) if left > 0 else _MOST
+    response = object_from(api.request("GET", "/readyz", timeout=patience))
+    if response.text("status") == "ready":
+        return response
+    raise Misunderstood(f"{api.url} does not answer as forewarn does; is --url right?")
+
+
+def _is_final(error: ForewarnError) -> bool:
+    """Return whether retrying cannot change the response."""
+    return isinstance(error, Refused) and error.status < 500
+
+
+def _tell_ready(found: JsonObject, *, as_json: bool | None) -> int:
+    faults = found.names("faults")
+    if as_json:
+        write_json(found.plain)
+    elif faults:
+        write(f"ready, but misbehaving on purpose: {some(faults)}")
+    else:
+        write("ready")
+    return 0
+
+
+def _tell_trouble(error: ForewarnError, *, as_json: bool | None) -> int:
+    if as_json:
+        write_json({"status": "not ready", "reason": str(error)})
+    else:
+        complain(f"not ready: {error}")
+    return 1

@@ -1,0 +1,157 @@
+"""`forewarn notify`: notification targets and a test delivery to a webhook."""
+
+import argparse
+import time
+from uuid import uuid4
+
+from forewarn.cli.api import api_of
+from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_noun
+from forewarn.cli.output import complain, count, moment, span, table, write, write_json
+from forewarn.cli.responses import JsonObject, object_from
+from forewarn.clocks import SystemClock
+from forewarn.errors import InvalidInput, Undelivered, WrongUsage
+from forewarn.notifiers import http_post
+from forewarn.notifiers.settings import read_webhook
+from forewarn.notifiers.targets import TIMEOUT, Target, url_without_secrets
+from forewarn.notifiers.webhook import Webhook, envelope
+
+_TEST = """\
+Send one event of the type dev.forewarn.Test to a webhook, from here: no service
+is needed. It is signed if there is a secret. Exit code 0 if it is answered 2xx."""
+
+_SECRET = Option(
+    flag="--secret",
+    metavar="SECRET",
+    help="what to sign with; better kept in the environment",
+)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `notify list` and `notify test`."""
+    commands = add_noun(
+        subcommands,
+        "notify",
+        summary="show who is told of what happens, or try a webhook",
+        example="forewarn notify list",
+    )
+    add_command(
+        commands,
+        "list",
+        list_targets,
+        summary="show who is told, and how far each is",
+        description="Show each target, how far it is, and what keeps it.",
+        example="forewarn notify list",
+    )
+    parser = add_command(
+        commands,
+        "test",
+        test,
+        summary="send a test event to a webhook",
+        description=_TEST,
+        example="forewarn notify test https://ops.example/hook",
+        common=(JSON,),
+    )
+    parser.add_argument("to", metavar="URL", help="where the webhook is")
+    add(parser, _SECRET)
+
+
+# --- list --------------------------------------------------------------------
+
+
+def list_targets(args: argparse.Namespace) -> int:
+    """List the notification targets and their delivery state."""
+    items = [*api_of(args).items("/v1/notifiers")]
+    if args.json:
+        write_json(items)
+        return 0
+    if not items:
+        write("Nobody is told; `forewarn serve --webhook URL` tells somebody.")
+        return 0
+    header = ("NAME", "KIND", "POSITION", "BEHIND", "STATE", "LAST SUCCESS", "ERROR")
+    write(table(header, map(_row, map(object_from, items))))
+    return 0
+
+
+def _row(target: JsonObject) -> tuple[str, ...]:
+    return (
+        target.text("name") or "",
+        target.text("kind") or "",
+        target.text("position") or "",
+        _behind(target),
+        _state(target),
+        moment(target.time("last_success")) or "",
+        _error(target),
+    )
+
+
+def _behind(target: JsonObject) -> str:
+    behind = target.text("behind") or ""
+    lag = float(target.text("lag_seconds") or 0)
+    return f"{behind}, {span(int(lag))}" if lag >= 1 else behind
+
+
+def _state(target: JsonObject) -> str:
+    following = moment(target.time("next_attempt"))
+    return f"{target.text('state')}{f' until {following}' if following else ''}"
+
+
+def _error(target: JsonObject) -> str:
+    failures = target.number("failures") or 0
+    return f"{count(failures, 'time')}: {target.text('last_error')}" if failures else ""
+
+
+# --- test --------------------------------------------------------------------
+
+
+def test(args: argparse.Namespace) -> int:
+    """Send one test event to a webhook and print the response."""
+    url, began = _url(args.to), time.monotonic()
+    try:
+        response: http_post.PostResponse | None = _send(url, args.secret)
+        message = f"{url_without_secrets(url)} answered {response}"
+    except Undelivered as error:
+        response, message = None, str(error)
+    seconds = time.monotonic() - began
+    is_success = response is not None and response.is_success
+    if args.json:
+        write_json(
+            {
+                "url": url_without_secrets(url),
+                "delivered": is_success,
+                "status": None if response is None else response.status,
+                "seconds": round(seconds, 3),
+                "said": message,
+            }
+        )
+    elif is_success:
+        write(f"{message} after {seconds * 1000:.0f} ms")
+    else:
+        complain(f"{message} (after {seconds * 1000:.0f} ms)")
+    return 0 if is_success else 1
+
+
+def _url(text: str) -> str:
+    try:
+        return read_webhook(text, "URL")
+    except InvalidInput as error:
+        raise WrongUsage(str(error)) from error
+
+
+def _send(url: str, secret: str | None) -> http_post.PostResponse:
+    now = SystemClock().now
+    target = Target(
+        name="test",
+        kind="webhook",
+        url=url,
+        secrets=(secret,) if secret else (),
+        timeout=TIMEOUT,
+    )
+    event = envelope(
+        id=f"test-{uuid4()}",
+        source="/forewarn",
+        kind="Test",
+        subject=None,
+        at=now(),
+        data={"message": "This is a test by `forewarn notify test`."},
+    )
+    return Webhook(target, source="/forewarn", now=now).send(event)

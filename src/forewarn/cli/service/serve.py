@@ -1,0 +1,188 @@
+"""`forewarn serve`: run the service."""
+
+import argparse
+import json
+import logging
+import os
+import resource
+import sys
+import tomllib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from forewarn.cli import options
+from forewarn.cli.output import drop_output
+from forewarn.cli.signals import stop_signal_file
+from forewarn.config.load import Config, SettingSources, load
+from forewarn.config.settings import SETTINGS, Setting
+from forewarn.errors import CannotStart, ForewarnError, InvalidInput
+from forewarn.notifiers.targets import NOTIFICATIONS
+
+_EXAMPLE = """\
+example:
+  forewarn serve --fleet fleet.toml
+  forewarn serve --store memory --clock manual --metadata 127.0.0.1:0
+
+Every option can also be given in the environment, as FOREWARN_ and its name, or
+in the file that --config names.
+"""
+
+_log = logging.getLogger(__name__)
+
+
+def register(
+    subcommands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
+    """Add `serve`."""
+    parser = subcommands.add_parser(
+        "serve",
+        help="run the service",
+        description="Run the metadata plane for VMs and the control plane for you.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    for setting in SETTINGS:
+        if setting.flag:
+            _add(parser, setting)
+    parser.add_argument(
+        "--config", metavar="FILE", help="a TOML file with settings [$FOREWARN_CONFIG]"
+    )
+    parser.set_defaults(run=run)
+    options.add(parser, options.JSON)
+
+
+def _add(parser: argparse.ArgumentParser, setting: Setting) -> None:
+    default = setting.shown_default or setting.default
+    text = f"{setting.help} [${setting.variable}; default: {default}]"
+    if setting.default is False:
+        parser.add_argument(
+            setting.option, action="store_const", const=True, default=None, help=text
+        )
+    elif isinstance(setting.default, list):
+        parser.add_argument(
+            setting.option, action="append", metavar=setting.metavar, help=text
+        )
+    else:
+        parser.add_argument(setting.option, metavar=setting.metavar, help=text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a stop signal."""
+    try:
+        config = _config(arguments)
+    except InvalidInput as error:
+        sys.stderr.write(f"forewarn: {error}\n")
+        return 2
+    _log_to_stderr(config)
+    try:
+        _serve(config, as_json=bool(arguments.json))
+    except ForewarnError as error:
+        sys.stderr.write(f"forewarn: {error}\n")
+        return 1
+    return _leave()
+
+
+def _config(arguments: argparse.Namespace) -> Config:
+    name = arguments.config or os.environ.get("FOREWARN_CONFIG")
+    file: dict[str, object] = {}
+    if name:
+        try:
+            file = tomllib.loads(Path(name).read_text())
+        except OSError as error:
+            raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidInput(f"{name} is not valid TOML: {error}") from error
+    return load(
+        SettingSources(
+            flags=vars(arguments),
+            environment=os.environ,
+            file=file,
+            file_name=name or "config",
+        )
+    )
+
+
+def _serve(config: Config, *, as_json: bool) -> None:
+    try:
+        from forewarn.server.control.auth.credentials import admin_token, warn_of_short
+        from forewarn.service.service import Service
+    except ModuleNotFoundError as error:
+        raise CannotStart(
+            f"serve needs the server extra ({error.name} is missing):"
+            " pip install 'forewarn[server]'"
+        ) from error
+    end = stop_signal_file()
+    _allow_many_files()
+    token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))
+    if not config.control.is_loopback:
+        warn_of_short(token)
+    with Service(config, token) as system:
+        _tell(_addresses(system.metadata, system.control, as_json=as_json))
+        os.read(end, 1)
+
+
+def _leave() -> NoReturn:
+    """Exit without interpreter shutdown, which takes ten times as long as the stop."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _allow_many_files() -> None:
+    """Raise the limit of open files to its maximum: each connection is a file."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> str:
+    if as_json:
+        return json.dumps({"metadata": [*metadata], "control": control}) + "\n"
+    lines = [f"metadata  {address}" for address in metadata]
+    return "\n".join([*lines, f"control   {control}"]) + "\n"
+
+
+def _tell(text: str) -> None:
+    """Print `text`; serve even if nobody can read it."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        drop_output()
+        _log.warning("cannot print %s: %s", " ".join(text.split()), error.strerror)
+
+
+# --- log ---------------------------------------------------------------------
+
+
+class _JsonLines(logging.Formatter):
+    """Formats each record as one JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "at": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if hasattr(record, "event"):  # set by notifiers
+            line["event"] = record.event
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _log_to_stderr(config: Config) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    if config.log_format == "json":
+        handler.setFormatter(_JsonLines())
+    else:
+        handler.setFormatter(
+            logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+        )
+    logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # at any log level

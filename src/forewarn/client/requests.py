@@ -1,0 +1,106 @@
+"""Requests of the client, as values that include their timeout."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from forewarn import __version__
+from forewarn.errors import InvalidInput
+from forewarn.protocol.codec import encode_start_requests
+from forewarn.protocol.types import ScheduledEvent
+
+DAY = 86_400.0  # seconds; the longest wait, also the limit of sockets and locks
+
+_EVENTS = "/metadata/scheduledevents"
+_INSTANCE = "/metadata/instance"
+
+_ALWAYS: Mapping[str, str] = {
+    "Metadata": "true",
+    "Accept": "application/json",
+    "User-Agent": f"forewarn/{__version__}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRequest:
+    """One HTTP request."""
+
+    method: str
+    path: str  # after the endpoint's prefix
+    timeout: float  # seconds, from the first byte sent to the last one received
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+def for_document(
+    version: str, *, tag: str | None, wait: float | None, timeout: float
+) -> ClientRequest:
+    """Build a request for the document.
+
+    With `tag`, the service responds 304 if nothing has changed since. With `wait`, it
+    may hold the request for that many seconds until something does.
+    """
+    headers = dict(_ALWAYS)
+    if tag is not None:
+        headers["If-None-Match"] = _printable(tag, "a tag")
+    if wait is not None:
+        if not 0 <= wait <= DAY:
+            raise InvalidInput("wait is a number of seconds, a day at most")
+        headers["Prefer"] = f"wait={round(wait)}"
+    return ClientRequest(
+        method="GET",
+        path=f"{_EVENTS}?api-version={checked_version(version)}",
+        timeout=timeout + (wait or 0.0),
+        headers=headers,
+    )
+
+
+def for_approval(
+    version: str, events: Sequence[ScheduledEvent | str], *, timeout: float
+) -> ClientRequest:
+    """Build a request that approves `events`, given as events or as ids."""
+    ids = [event if isinstance(event, str) else event.id for event in events]
+    if not ids or not all(ids):
+        raise InvalidInput("name at least one event to approve, by its id")
+    for event in ids:
+        if not _can_be_sent(event):
+            raise InvalidInput(f"{event!r} is not the id of an event")
+    return ClientRequest(
+        method="POST",
+        path=f"{_EVENTS}?api-version={checked_version(version)}",
+        timeout=timeout,
+        headers={**_ALWAYS, "Content-Type": "application/json"},
+        body=encode_start_requests(dict.fromkeys(ids)),
+    )
+
+
+def for_instance(version: str, *, timeout: float) -> ClientRequest:
+    """Build a request for the instance metadata of this VM."""
+    return ClientRequest(
+        method="GET",
+        path=f"{_INSTANCE}?api-version={checked_version(version)}",
+        timeout=timeout,
+        headers=_ALWAYS,
+    )
+
+
+def checked_version(version: str) -> str:
+    """Return `version` if it is safe in a query string; raise `InvalidInput` if not."""
+    plain = version.replace("-", "")
+    if not (plain.isascii() and plain.isalnum()):
+        raise InvalidInput(f"{version!r} is not an api-version; one is 2020-07-01")
+    return version
+
+
+def _printable(text: str, what: str) -> str:
+    if not (text.isascii() and text.isprintable()):
+        raise InvalidInput(f"{what} has characters that no header has: {text!r}")
+    return text
+
+
+def _can_be_sent(text: str) -> bool:
+    """Return whether `text` encodes as UTF-8; arguments from a shell may not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

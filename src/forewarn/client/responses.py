@@ -1,0 +1,251 @@
+"""Result of one request for the document."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC
+
+from forewarn.client.service_clock import ClockEstimate
+from forewarn.client.transport.http1 import HttpResponse
+from forewarn.errors import Malformed, Misunderstood, Refused
+from forewarn.protocol.codec import decode, parse_date
+from forewarn.protocol.types import Document
+
+_NOT_MODIFIED = 304
+_YEARS = range(1970, 9000)  # of a plausible clock; later dates could overflow
+
+#: Hints for each error status.
+_ADVICE = {
+    400: "the service finds the request wrong; asking again is of no use",
+    403: "something between here and the service forbids it; is this a VM of it?",
+    404: "the service does not know this VM, or is not a metadata service",
+    405: "what answers is not a metadata service",
+    410: "the service is being updated; ask again in a minute",
+    429: "this VM asks too often; ask less often",
+}
+_REDIRECT = (
+    "it sends its clients elsewhere, which no metadata service does; is the endpoint"
+    " right, or does a proxy answer?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One response to a GET of the document."""
+
+    document: Document | None  # None if unchanged since the tag that was sent
+    tag: str | None  # for the next request; None if the service sends no ETag
+    is_held: bool  # the service supports long polls
+    is_blank: bool = False  # an empty body: no events, or no change
+    reckoning: ClockEstimate | None = None  # None if the response had no date
+    # The raw status, headers and body; None if no request was sent.
+    answer: HttpResponse | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """This VM's metadata; fields that the service does not report are empty.
+
+    `raw` keeps everything that was received.
+    """
+
+    name: str  # as in the resources of events
+    vm_id: str = ""
+    computer_name: str = ""  # its host name
+    location: str = ""
+    zone: str = ""
+    resource_group: str = ""
+    subscription: str = ""
+    resource_id: str = ""
+    scale_set: str = ""
+    placement_group: str = ""
+    update_domain: str = ""
+    fault_domain: str = ""
+    size: str = ""
+    priority: str = ""  # Spot, Regular
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
+    addresses: tuple[str, ...] = ()  # private ones, IPv4 before IPv6
+    raw: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+
+#: Path of each field within `compute`.
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    "vm_id": ("vmId",),
+    "computer_name": ("osProfile", "computerName"),
+    "location": ("location",),
+    "zone": ("zone",),
+    "resource_group": ("resourceGroupName",),
+    "subscription": ("subscriptionId",),
+    "resource_id": ("resourceId",),
+    "scale_set": ("vmScaleSetName",),
+    "placement_group": ("placementGroupId",),
+    "update_domain": ("platformUpdateDomain",),
+    "fault_domain": ("platformFaultDomain",),
+    "size": ("vmSize",),
+    "priority": ("priority",),
+}
+
+
+def instance_from(plain: object) -> Instance:
+    """Parse the response of /metadata/instance; only the name is required."""
+    compute = _at(plain, "compute")
+    name = _text(_at(compute, "name"))
+    if not isinstance(plain, dict) or not name:
+        raise Malformed("it does not tell the name of this VM (compute.name)")
+    texts = {field: _text(_at(compute, *place)) for field, place in _PLACES.items()}
+    return Instance(
+        name=name,
+        tags=_tags(compute),
+        addresses=tuple(_addresses(plain)),
+        raw=plain,
+        **texts,
+    )
+
+
+def _at(plain: object, *path: str) -> object:
+    for name in path:
+        plain = plain.get(name) if isinstance(plain, dict) else None
+    return plain
+
+
+def _text(value: object) -> str:
+    return "" if value is None or isinstance(value, dict | list) else str(value)
+
+
+def _tags(compute: object) -> Mapping[str, str]:
+    """Parse the list of tags; api-versions before 2019-06-04 have a string instead."""
+    listed = _at(compute, "tagsList")
+    if isinstance(listed, list):
+        pairs = [(_text(_at(tag, "name")), _at(tag, "value")) for tag in listed]
+        return {name: _text(value) for name, value in pairs if name}
+    line = _text(_at(compute, "tags"))
+    split = [tag.partition(":") for tag in line.split(";") if tag]
+    return {name: value for name, _, value in split}
+
+
+def _addresses(plain: object) -> list[str]:
+    cards = _list(_at(plain, "network", "interface"))
+    addresses = [
+        _text(_at(entry, "privateIpAddress"))
+        for family in ("ipv4", "ipv6")
+        for card in cards
+        for entry in _list(_at(card, family, "ipAddress"))
+    ]
+    return [address for address in addresses if address]
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+# --- responses ---------------------------------------------------------------
+
+
+def reading_of(answer: HttpResponse, endpoint: str) -> Reading:
+    """Parse the response to a request for the document."""
+    is_same = answer.status == _NOT_MODIFIED
+    if not is_same:
+        check_status(answer, endpoint)
+    is_blank = not is_same and not answer.body.strip()
+    try:
+        document = None if is_same else decode(answer.body)
+    except Malformed as error:
+        raise Misunderstood(_strange(answer, endpoint, str(error))) from error
+    return Reading(
+        document=document,
+        tag=_tag(answer.headers.get("etag")),
+        is_held="wait" in answer.headers.get("preference-applied", "").lower(),
+        is_blank=is_blank,
+        reckoning=clock_estimate_of(answer),
+        answer=answer,
+    )
+
+
+def instance_of(answer: HttpResponse, endpoint: str) -> Instance:
+    """Parse the response to a request for the instance metadata."""
+    check_status(answer, endpoint)
+    try:
+        return instance_from(json.loads(answer.body))
+    except Malformed as error:
+        raise Misunderstood(_strange(answer, endpoint, str(error))) from error
+    except (ValueError, RecursionError) as error:
+        why = "the body is not valid JSON"
+        raise Misunderstood(_strange(answer, endpoint, why)) from error
+
+
+def check_status(answer: HttpResponse, endpoint: str) -> None:
+    """Raise `Refused` unless the status is 2xx."""
+    if 200 <= answer.status < 300:
+        return
+    advice = _ADVICE.get(answer.status, "")
+    if 300 <= answer.status < 400:
+        advice = _REDIRECT
+    elif answer.status >= 500:
+        advice = "the service has trouble of its own; ask again later"
+    message = _said(answer.body)
+    sentence = f"{endpoint} answered {answer.status}" + (
+        f" ({message})" if message else ""
+    )
+    raise Refused(
+        f"{sentence}: {advice}" if advice else sentence,
+        answer.status,
+        retry_after=_retry_after(answer),
+    )
+
+
+def _strange(answer: HttpResponse, endpoint: str, why: str) -> str:
+    kind = answer.headers.get("content-type", "").split(";")[0].strip()
+    if kind == "text/html" or answer.body.lstrip()[:1] == b"<":
+        return (
+            f"{endpoint} answered with a page, not with JSON; is the endpoint right, or"
+            " does a proxy answer?"
+        )
+    return f"{endpoint} does not answer as a metadata service does: {why}"
+
+
+def _said(body: bytes) -> str | None:
+    """Return the error message in the body of an error response."""
+    try:
+        plain = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    message = plain.get("error") if isinstance(plain, dict) else None
+    return message[:500] if isinstance(message, str) else None
+
+
+def _tag(text: str | None) -> str | None:
+    is_fit = text and text.isascii() and text.isprintable()
+    return text if is_fit else None
+
+
+# --- time --------------------------------------------------------------------
+
+
+def clock_estimate_of(answer: HttpResponse) -> ClockEstimate | None:
+    """Return the service's clock from the Date header; None without a usable one."""
+    date = parse_date(answer.headers.get("date"))
+    if date is None or date.year not in _YEARS:
+        return None
+    rate = _rate(answer.headers.get("forewarn-clock", "").strip().lower())
+    return ClockEstimate(date=date.astimezone(UTC), at=answer.at, rate=rate)
+
+
+def _rate(text: str) -> float:
+    if text == "manual":
+        return 0.0
+    try:
+        rate = float(text)
+    except ValueError:
+        return 1.0
+    return rate if 0 < rate < 1e9 else 1.0
+
+
+def _retry_after(answer: HttpResponse) -> float | None:
+    """Return the seconds until the next attempt: Retry-After is seconds or a date."""
+    text = answer.headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(text[:9])
+    moment, reckoning = parse_date(text), clock_estimate_of(answer)
+    if moment is None or reckoning is None:
+        return None
+    return reckoning.wait_until(moment, answer.at)

@@ -1,0 +1,94 @@
+"""Clock estimate: the service's time, derived from its responses.
+
+A VM's own clock may be wrong or set while a program runs. So the remaining time is
+computed from the service's `Date` header and the monotonic time since. A service whose
+clock runs faster, or stands still, reports its rate.
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockEstimate:
+    """The service's clock, as known from one response."""
+
+    date: datetime  # from the Date header
+    at: float  # when the response arrived, on the monotonic clock
+    rate: float = 1.0  # service seconds per real second; 0 for a manual clock
+
+    def now(self, monotonic: float) -> datetime:
+        """Return the service's time, at most `datetime.max`."""
+        try:
+            return self.date + timedelta(seconds=(monotonic - self.at) * self.rate)
+        except OverflowError:
+            return datetime.max.replace(tzinfo=UTC)
+
+    def seconds_until(self, moment: datetime, monotonic: float) -> float:
+        """Return the service's seconds until `moment`; negative if it has passed."""
+        return (moment - self.now(monotonic)).total_seconds()
+
+    def wait_until(self, moment: datetime, monotonic: float) -> float | None:
+        """Return real seconds until `moment`; None if a manual clock is before it."""
+        seconds = self.seconds_until(moment, monotonic)
+        if seconds <= 0:
+            return 0.0
+        return seconds / self.rate if self.rate else None
+
+
+_GRAIN = 1.0  # seconds; the resolution of a Date header
+_SLACK = 1.0  # real seconds that a response may be in transit
+_LONGEST = 600.0  # real seconds after which two clocks may have drifted apart
+
+
+def better_estimate(known: ClockEstimate | None, heard: ClockEstimate) -> ClockEstimate:
+    """Return the better of two estimates of the same service's clock.
+
+    A Date header is cut to the whole second and then in transit, so the true time is
+    never earlier. If two estimates nearly agree, the later time is closer to the truth.
+    If they do not, the clock was set, and the newer estimate counts.
+    """
+    if known is None or known.rate != heard.rate:
+        return heard
+    ahead = (known.now(heard.at) - heard.date).total_seconds()
+    is_near = 0 < ahead < _GRAIN + _SLACK * heard.rate
+    return known if is_near and heard.at - known.at < _LONGEST else heard
+
+
+class ServiceClock:
+    """Estimates the service's time from the dates of its responses; thread-safe.
+
+    Before the first date, it is this machine's time.
+    """
+
+    def __init__(self) -> None:
+        """Start with this machine's time."""
+        here = datetime.now(UTC)  # noqa: TID251  # no better clock is known yet
+        self._reckoning = ClockEstimate(date=here, at=time.monotonic())
+        self._heard: ClockEstimate | None = None  # None before the first response
+
+    def hear(self, reckoning: ClockEstimate) -> None:
+        """Use the estimate from a response, unless an earlier one is more precise."""
+        self._reckoning = self._heard = better_estimate(self._heard, reckoning)
+
+    @property
+    def rate(self) -> float:
+        """Service seconds per real second; 0 for a manual clock."""
+        return self._reckoning.rate
+
+    def now(self) -> datetime:
+        """Return the service's time."""
+        return self._reckoning.now(time.monotonic())
+
+    def seconds_until(self, moment: datetime) -> float:
+        """Return the service's seconds until `moment`."""
+        return self._reckoning.seconds_until(moment, time.monotonic())
+
+    def wait_until(self, moment: datetime) -> float | None:
+        """Return real seconds until `moment`; None if a manual clock is before it."""
+        return self._reckoning.wait_until(moment, time.monotonic())
+
+    def real(self, seconds: float) -> float:
+        """Convert the service's seconds to real ones."""
+        return seconds / self.rate if self.rate else seconds

@@ -1,0 +1,1 @@
+"""Settings of the service, and where their values come from."""

@@ -1,0 +1,1 @@
+"""TOML files with line numbers, diagnostics and typed value readers."""

@@ -1,0 +1,89 @@
+"""Parsers of setting values: text, numbers, addresses, store URLs and names."""
+
+import re
+from collections.abc import Callable
+from math import nan
+from typing import Any
+
+from forewarn.errors import InvalidInput
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\*")
+
+
+#: Parses a value; raises `InvalidInput` naming the place and what was expected.
+Reader = Callable[[object, str], Any]
+
+
+def invalid_value(place: str, expected: str, value: object) -> InvalidInput:
+    """Return an error that names the place and what was expected there."""
+    return InvalidInput(f"{place}: expected {expected}, not {value!r}")
+
+
+def read_text(value: object, place: str) -> str:
+    """Parse text that is not empty."""
+    if isinstance(value, str) and value:
+        return value
+    raise invalid_value(place, "text", value)
+
+
+def one_of(*known: str) -> Reader:
+    """Return a parser for one of the words `known`, ignoring case."""
+
+    def read(value: object, place: str) -> str:
+        if isinstance(value, str) and value.lower() in known:
+            return value.lower()
+        raise invalid_value(place, "one of " + ", ".join(known), value)
+
+    return read
+
+
+def read_flag(value: object, place: str) -> bool:
+    """Parse a boolean."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
+        return value.lower() in _TRUE
+    raise invalid_value(place, "true or false", value)
+
+
+def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
+    """Return a parser for numbers from `least` to `most`."""
+
+    def read(value: object, place: str) -> float:
+        try:
+            number = float(value) if isinstance(value, str | int | float) else nan
+        except ValueError:
+            number = nan
+        is_odd = isinstance(value, bool) or (is_whole and not number.is_integer())
+        if is_odd or not least <= number <= most:
+            raise invalid_value(
+                place, f"a number of {of} from {least} to {most}", value
+            )
+        return int(number) if is_whole else number
+
+    return read
+
+
+#: Parses a number of seconds, up to a day.
+read_seconds = a_number("seconds", 0, 86_400)
+#: Parses a number of connections.
+read_connections = a_number("connections", 1, 10_000_000, is_whole=True)
+
+
+def read_names(value: object, place: str) -> tuple[str, ...]:
+    """Parse host names: a list, or text separated by commas; `*` matches any name."""
+    several = value.split(",") if isinstance(value, str) else value
+    if not isinstance(several, list | tuple):
+        raise invalid_value(place, "one or more names", value)
+    return tuple(_read_name(item, place) for item in several)
+
+
+def _read_name(value: object, place: str) -> str:
+    name = value.strip().lower().removesuffix(".") if isinstance(value, str) else ""
+    if _NAME.fullmatch(name):
+        return name
+    raise invalid_value(
+        place, "a name such as forewarn.example.org, without a port", value
+    )

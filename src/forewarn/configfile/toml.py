@@ -1,0 +1,150 @@
+"""Line numbers of the keys in a TOML file, which its parser does not report.
+
+The text has been parsed before, so everything read here is well-formed.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+#: Keys and array indexes from the top of the file down: ("rules", 0, "approve").
+KeyPath = tuple[str | int, ...]
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}'
+    r"|'''.*?'{3,5}"
+    r'|"(?:\\.|[^"\\])*"'
+    r"|'[^']*'",
+    re.DOTALL,
+)
+_KEY = re.compile(
+    r"""[ \t]*(?:([A-Za-z0-9_-]+)|("(?:\\.|[^"\\])*"|'[^']*'))[ \t]*(\.?)"""
+)
+_OTHER = re.compile(r"[^,\]}#\n]*")  # a number, a date, true or false
+
+
+def lines_of(text: str) -> "KeyLines":
+    """Return the line of every key and of every array entry."""
+    scan = _Scan(text)
+    scan.statements()
+    return KeyLines(known=scan.found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLines:
+    """The line numbers of a file's keys."""
+
+    known: Mapping[KeyPath, int] = field(default_factory=dict)
+
+    def of(self, path: KeyPath) -> int:
+        """Return the line of `path`, or else of the innermost table around it."""
+        above = (path[:end] for end in range(len(path), 0, -1))
+        return next((self.known[prefix] for prefix in above if prefix in self.known), 1)
+
+
+class _Scan:
+    """One pass through the text."""
+
+    def __init__(self, text: str) -> None:
+        self.found: dict[KeyPath, int] = {}
+        self._text = text
+        self._at = 0
+        self._counted = (0, 1)  # offset up to which lines are counted, and its line
+        self._arrays: dict[KeyPath, int] = {}  # arrays of tables, with their last index
+
+    def statements(self) -> None:
+        """Scan all tables and their keys."""
+        table: KeyPath = ()
+        while self._skip_blank():
+            if self._takes("[["):
+                table = self._header(is_array=True)
+            elif self._takes("["):
+                table = self._header(is_array=False)
+            else:
+                self._pair(table)
+
+    def _header(self, *, is_array: bool) -> KeyPath:
+        line = self._line()
+        *above, last = self._key()
+        path: KeyPath = ()
+        for part in above:
+            path = self._inside((*path, part))
+            self._mark(path, line)
+        path = (*path, last)
+        self._mark(path, line)
+        if is_array:
+            self._arrays[path] = self._arrays.get(path, -1) + 1
+            path = self._inside(path)
+            self._mark(path, line)
+        self._at += 2 if is_array else 1
+        return path
+
+    def _inside(self, path: KeyPath) -> KeyPath:
+        place = self._arrays.get(path)
+        return path if place is None else (*path, place)
+
+    def _pair(self, table: KeyPath) -> None:
+        line = self._line()
+        path = table
+        for part in self._key():
+            path = (*path, part)
+            self._mark(path, line)
+        self._at += 1  # the equals sign
+        self._skip_blank()
+        self._value(path)
+
+    def _value(self, path: KeyPath) -> None:
+        string = _STRING.match(self._text, self._at)
+        if string:
+            self._at = string.end()
+        elif self._takes("{"):
+            for _ in self._entries("}"):
+                self._pair(path)
+        elif self._takes("["):
+            for place in self._entries("]"):
+                self._mark((*path, place), self._line())
+                self._value((*path, place))
+        else:
+            literal = _OTHER.match(self._text, self._at)
+            # At least one character, so that the scan always ends.
+            self._at = max(literal.end() if literal else 0, self._at + 1)
+
+    def _entries(self, end: str) -> Iterator[int]:
+        """Move to each entry in turn and yield its index, until `end` is passed."""
+        place = 0
+        while self._skip_blank() and not self._takes(end):
+            yield place
+            place += 1
+            self._skip_blank()
+            self._takes(",")
+
+    def _key(self) -> list[str]:
+        parts = []
+        while part := _KEY.match(self._text, self._at):
+            self._at = part.end()
+            quoted = part[2]
+            parts.append(part[1] or tomllib.loads(f"key = {quoted}")["key"])
+            if not part[3]:
+                break
+        return parts
+
+    def _mark(self, path: KeyPath, line: int) -> None:
+        self.found.setdefault(path, line)
+
+    def _skip_blank(self) -> bool:
+        """Skip blanks and comments; return whether any text is left."""
+        blank = _BLANK.match(self._text, self._at)
+        self._at = blank.end() if blank else self._at
+        return self._at < len(self._text)
+
+    def _takes(self, sign: str) -> bool:
+        is_there = self._text.startswith(sign, self._at)
+        self._at += len(sign) if is_there else 0
+        return is_there
+
+    def _line(self) -> int:
+        so_far, line = self._counted
+        self._counted = (self._at, line + self._text.count("\n", so_far, self._at))
+        return self._counted[1]

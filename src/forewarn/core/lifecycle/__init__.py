@@ -1,0 +1,1 @@
+"""Maintenance operations from announcement to end: state, facts and commands."""

@@ -1,0 +1,369 @@
+"""Splitting of VMs into maintenance operations and events.
+
+1. One act is one maintenance. A host is one act. VMs named individually or by group are
+   split by group and update domain.
+2. No event ever lists VMs of two update domains.
+3. User operations, Preempt and Terminate affect one VM each.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from forewarn.core.fleet import VM, AutoApproval, natural_order
+from forewarn.core.lifecycle import policy
+from forewarn.core.lifecycle.facts import Announced, Approved
+from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Slice, Via
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import Step, StepBuilder
+from forewarn.errors import Conflict, InvalidInput, TooSoon
+from forewarn.protocol.codec import iso8601
+from forewarn.protocol.types import EventSource, EventType
+
+_CAUSES: Mapping[tuple[EventType, EventSource], Cause] = {
+    (EventType.REBOOT, EventSource.USER): Cause.USER_RESTART,
+    (EventType.REDEPLOY, EventSource.USER): Cause.USER_REDEPLOY,
+    (EventType.PREEMPT, EventSource.USER): Cause.EVICTION,
+    (EventType.PREEMPT, EventSource.PLATFORM): Cause.EVICTION,
+    (EventType.TERMINATE, EventSource.USER): Cause.SCALE_IN,
+    (EventType.TERMINATE, EventSource.PLATFORM): Cause.SCALE_IN,
+}  # any other combination: Cause.PLATFORM
+
+_REPAIR = "Host server is undergoing an emergency repair."
+
+_DESCRIPTIONS: Mapping[Cause, str] = {
+    Cause.PLATFORM: "Host server is undergoing maintenance.",
+    Cause.DEGRADED: _REPAIR,
+    Cause.HOST_FAILURE: "Virtual machine has encountered a failure.",
+    Cause.USER_RESTART: (
+        "Virtual machine is going to be restarted as requested by authorized user."
+    ),
+    Cause.USER_REDEPLOY: (
+        "Virtual machine is going to be redeployed as requested by authorized user."
+    ),
+}  # any other cause: no description
+
+#: User operations, and the group setting that approves each in advance.
+_USER_OPERATIONS: Mapping[Cause, AutoApproval | None] = {
+    Cause.USER_RESTART: AutoApproval.USER_REBOOT,
+    Cause.USER_REDEPLOY: AutoApproval.USER_REDEPLOY,
+    Cause.REIMAGE: None,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkUnit:
+    """The VMs that one maintenance affects, split into its events."""
+
+    host: str | None
+    events: tuple[tuple[VM, ...], ...]
+
+
+def split_into_units(
+    vms: Sequence[VM], *, host: str | None, is_one_by_one: bool
+) -> Iterator[WorkUnit]:
+    """Split `vms` into acts.
+
+    All VMs of a `host` are one act, unless `is_one_by_one`.
+    """
+    if not vms:
+        return
+    ordered = sorted(
+        vms, key=lambda vm: (natural_order(vm.group), natural_order(vm.name))
+    )
+    if is_one_by_one:
+        for vm in ordered:
+            yield WorkUnit(host=None, events=((vm,),))
+    elif host is not None:
+        yield WorkUnit(host=host, events=tuple(_by_update_domain(ordered)))
+    else:
+        for together in _by_update_domain(ordered):
+            if together[0].update_domain is not None:
+                yield WorkUnit(host=None, events=(together,))
+            else:
+                yield from _by_host(together)
+
+
+def _by_update_domain(ordered: Sequence[VM]) -> Iterator[tuple[VM, ...]]:
+    """Split VMs, sorted by group, by group and update domain."""
+
+    def domain(vm: VM) -> tuple[object, ...]:
+        none = vm.update_domain is None
+        return (natural_order(vm.group), none, vm.update_domain or 0)
+
+    for _, together in groupby(sorted(ordered, key=domain), key=domain):
+        yield tuple(together)
+
+
+def _by_host(vms: Sequence[VM]) -> Iterator[WorkUnit]:
+    shared: dict[str, list[VM]] = {}
+    for vm in vms:
+        place = f"vm {vm.name}" if vm.host is None else f"host {vm.host}"
+        shared.setdefault(place, []).append(vm)
+    for together in shared.values():
+        yield WorkUnit(host=None, events=(tuple(together),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A request to announce maintenance."""
+
+    type: EventType
+    vms: tuple[str, ...] = ()  # exactly one of vms, host and group is set
+    host: str | None = None
+    group: str | None = None
+    notice: timedelta | None = None  # at most one of notice and not_before is set
+    not_before: datetime | None = None
+    duration: int | None = None  # seconds; None for the type's default
+    description: str | None = None  # None for the cause's default
+    source: EventSource | None = None  # None for the type's default
+    cause: Cause | None = None  # None to derive it from type and source
+    reason: str | None = None
+    emergency: bool = False
+    ignore_gates: bool = False
+    at_once: bool = False  # start without notice
+    removes: bool = False  # its VMs leave the fleet when it completes
+
+
+def check_order(order: Order) -> None:
+    """Raise `InvalidInput` if `order` contradicts itself."""
+    targets = [bool(order.vms), order.host is not None, order.group is not None]
+    if targets.count(True) != 1:
+        raise InvalidInput("name exactly one of vms, host and group")
+    if order.notice is not None and order.not_before is not None:
+        raise InvalidInput("give notice_seconds or not_before, not both")
+    if order.type is EventType.FREEZE and order.source is EventSource.USER:
+        raise InvalidInput("a Freeze is never asked for by a user; leave source out")
+    if order.emergency and not (order.reason or "").strip():
+        raise InvalidInput("an emergency needs a reason")
+    if order.ignore_gates and not order.emergency:
+        raise InvalidInput("ignore_gates is only possible in an emergency")
+    if order.duration is not None and not (
+        -1 <= order.duration <= policy.LONGEST.total_seconds()
+    ):
+        raise InvalidInput("duration_seconds is -1 (unknown) or from 0 to ten years")
+
+
+def announce(
+    slice_: Slice,
+    order: Order,
+    vms: Sequence[VM],
+    *,
+    by: str,
+    new_id: Callable[[], str],
+    now: datetime,
+    rules: Rules,
+    scheduled: int = 0,
+) -> Step:
+    """Announce `order` for `vms`, the VMs that it names.
+
+    `scheduled` is the number of user operations scheduled in the whole fleet.
+    """
+    draft = StepBuilder(slice_)
+    announce_into(draft, order, vms, by=by, new_id=new_id, now=now)
+    refuse_beyond_limit(draft, scheduled, rules)
+    return draft.finish(now, rules)
+
+
+def announce_into(
+    draft: StepBuilder,
+    order: Order,
+    vms: Sequence[VM],
+    *,
+    by: str,
+    new_id: Callable[[], str],
+    now: datetime,
+) -> None:
+    """Announce `order` as part of `draft`."""
+    check_order(order)
+    is_one_by_one = order.source is EventSource.USER or order.type in (
+        EventType.PREEMPT,
+        EventType.TERMINATE,
+    )
+    for act in split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
+        maintenance = _maintenance(
+            draft.slice, order, act, new_id=new_id, by=by, now=now
+        )
+        draft.record(
+            Announced(at=now, by=by, maintenance=maintenance.id, announced=maintenance)
+        )
+        draft.record(*_approvals_by_policy(draft.slice, maintenance, now))
+
+
+def is_user_operation(maintenance: Maintenance) -> bool:
+    """Whether a user requested it and the limit on user operations applies."""
+    return (
+        maintenance.source is EventSource.USER and maintenance.cause in _USER_OPERATIONS
+    )
+
+
+def refuse_beyond_limit(draft: StepBuilder, scheduled: int, rules: Rules) -> None:
+    """Raise `Conflict` if there would be more user operations than the limit."""
+    existing = draft.before.maintenances
+    created = sum(
+        1
+        for maintenance in draft.slice.maintenances.values()
+        if maintenance.id not in existing
+        and is_user_operation(maintenance)
+        and not maintenance.at_once
+    )
+    limit = rules.user_operations
+    if limit is not None and created and scheduled + created > limit:
+        raise Conflict(
+            f"{scheduled} user operations are scheduled already, and no more than"
+            f" {limit} may be ([user_operations] limit); wait until one has started,"
+            " or cancel one"
+        )
+
+
+# --- maintenance -------------------------------------------------------------
+
+
+def _maintenance(
+    slice_: Slice,
+    order: Order,
+    act: WorkUnit,
+    *,
+    new_id: Callable[[], str],
+    by: str,
+    now: datetime,
+) -> Maintenance:
+    source = order.source or _default_source(order.type)
+    cause = order.cause or _CAUSES.get((order.type, source), Cause.PLATFORM)
+    minimum = _minimum(slice_, order, act)
+    not_before = _not_before(slice_, order, act, cause, minimum, now)
+    description = _REPAIR if order.emergency else _DESCRIPTIONS.get(cause, "")
+    return Maintenance(
+        id=new_id(),
+        type=order.type,
+        source=source,
+        cause=cause,
+        host=act.host,
+        vms=tuple(vm.name for vms in act.events for vm in vms),
+        not_before=now if not_before is None else not_before,
+        at_once=not_before is None,
+        promised=0 if not_before is None else int(minimum.total_seconds()),
+        duration=_duration(order),
+        description=description if order.description is None else order.description,
+        reason=order.reason,
+        emergency=order.emergency,
+        ignore_gates=order.ignore_gates,
+        announced_at=now,
+        announced_by=by,
+        removes=order.removes,
+        events=tuple(_event(slice_, new_id(), vms, now) for vms in act.events),
+    )
+
+
+def _event(slice_: Slice, event_id: str, vms: Sequence[VM], now: datetime) -> Event:
+    group = slice_.groups[vms[0].group]
+    return Event(
+        id=event_id,
+        group=vms[0].group,
+        resources=tuple(vm.name for vm in vms),
+        paas=tuple(vm.name for vm in vms if vm.paas),
+        update_domain=vms[0].update_domain,
+        silent=not group.is_listening(now, slice_.outages),
+    )
+
+
+def _default_source(kind: EventType) -> EventSource:
+    terminate = kind is EventType.TERMINATE
+    return EventSource.USER if terminate else EventSource.PLATFORM
+
+
+def _duration(order: Order) -> int:
+    if order.duration is not None:
+        return order.duration
+    return policy.DEFAULT_DURATION.get(order.type, -1)
+
+
+# --- notice ------------------------------------------------------------------
+
+
+def _minimum(slice_: Slice, order: Order, act: WorkUnit) -> timedelta:
+    if order.emergency:
+        return timedelta(0)
+    groups = [slice_.groups[vms[0].group] for vms in act.events]
+    return max(policy.minimum_notice(order.type, group) for group in groups)
+
+
+def _not_before(
+    slice_: Slice,
+    order: Order,
+    act: WorkUnit,
+    cause: Cause,
+    minimum: timedelta,
+    now: datetime,
+) -> datetime | None:
+    """Return when it may start without approval; None for at once, without notice."""
+    if _starts_at_once(slice_, order, act, cause, now):
+        return None
+    earliest = whole_second(now + minimum)
+    requested = _wanted(order, now, earliest)
+    if requested < earliest:
+        raise TooSoon(
+            f"a {order.type} needs {_spoken(minimum)} of notice;"
+            f" the earliest possible not_before is {iso8601(earliest)}",
+            earliest,
+        )
+    return requested
+
+
+def _wanted(order: Order, now: datetime, earliest: datetime) -> datetime:
+    if order.notice is not None:
+        if order.notice > policy.LONGEST:
+            raise InvalidInput("notice_seconds must be at most ten years")
+        return whole_second(now + order.notice)
+    if order.not_before is not None:
+        if order.not_before > now + policy.LONGEST:
+            raise InvalidInput("not_before must be within ten years")
+        return whole_second(order.not_before)
+    return earliest
+
+
+def _starts_at_once(
+    slice_: Slice, order: Order, act: WorkUnit, cause: Cause, now: datetime
+) -> bool:
+    if order.at_once:
+        return True
+    if cause in _USER_OPERATIONS and order.source is EventSource.USER:
+        group = slice_.groups[act.events[0][0].group]
+        is_listening = group.is_listening(now, slice_.outages)
+        if _USER_OPERATIONS[cause] in group.auto_approve or not is_listening:
+            return True
+    return order.emergency and order.notice is None and order.not_before is None
+
+
+def _approvals_by_policy(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Approved]:
+    auto_approval = _USER_OPERATIONS.get(maintenance.cause)
+    for event in maintenance.events:
+        if auto_approval in slice_.groups[event.group].auto_approve:
+            yield Approved(
+                at=now,
+                by=None,
+                via=Via.POLICY,
+                maintenance=maintenance.id,
+                event=event.id,
+                group=event.group,
+            )
+
+
+def whole_second(moment: datetime) -> datetime:
+    """Round up to a whole second, the precision of the wire.
+
+    The published time is then exactly the stored time.
+    """
+    if moment.microsecond == 0:
+        return moment
+    return moment.replace(microsecond=0) + timedelta(seconds=1)
+
+
+def _spoken(notice: timedelta) -> str:
+    seconds = int(notice.total_seconds())
+    if seconds % 60 or seconds == 0:
+        return f"{seconds} seconds"
+    return f"{seconds // 60} minutes"

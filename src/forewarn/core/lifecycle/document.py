@@ -1,0 +1,153 @@
+"""The Scheduled Events document of an audience."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import assert_never
+
+from forewarn.core.fleet import Audience
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Event, Maintenance, Phase
+from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
+
+STATUS = {
+    Phase.SCHEDULED: EventStatus.SCHEDULED,
+    Phase.STARTED: EventStatus.STARTED,
+}
+
+
+def document(audience: Audience, maintenances: Iterable[Maintenance]) -> Document:
+    """Build the document of `audience`, events in order of announcement."""
+    return Document(
+        incarnation=audience.incarnation, events=view(audience, maintenances)
+    )
+
+
+def view(
+    audience: Audience, maintenances: Iterable[Maintenance]
+) -> tuple[ScheduledEvent, ...]:
+    """Return the events of `maintenances` that `audience` sees."""
+    return tuple(
+        _scheduled_event(maintenance, event)
+        for maintenance in maintenances
+        if maintenance.phase.is_live
+        for event in maintenance.live_events
+        if is_shown(event, audience)
+    )
+
+
+def is_shown(event: Event, audience: Audience) -> bool:
+    """Whether `audience` sees `event` while it is live."""
+    if event.group != audience.group:
+        return False
+    return audience.vm is None or audience.vm in event.resources
+
+
+def _scheduled_event(maintenance: Maintenance, event: Event) -> ScheduledEvent:
+    blank = maintenance.at_once or maintenance.phase is Phase.STARTED
+    return ScheduledEvent(
+        id=event.id,
+        type=maintenance.type,
+        status=STATUS[maintenance.phase],
+        resources=event.resources,
+        not_before=None if blank else maintenance.not_before,
+        description=maintenance.description,
+        source=maintenance.source,
+        duration=maintenance.duration,
+        paas=frozenset(event.paas),
+    )
+
+
+class EventOutcome(StrEnum):
+    """The status of an event; the metadata endpoint has only the first two."""
+
+    #: Announced, not started yet.
+    SCHEDULED = "Scheduled"
+    #: In progress.
+    STARTED = "Started"
+    #: Started and over, even if the operator gave up on it.
+    COMPLETED = "Completed"
+    #: Canceled or withdrawn before it started.
+    CANCELED = "Canceled"
+
+
+def notified_events(
+    fact: f.Fact, maintenance: Maintenance
+) -> tuple[ScheduledEvent, ...]:
+    """Return the events of `maintenance` as `fact` left them."""
+    return tuple(
+        _told(maintenance, event, _outcome(fact, event, maintenance))
+        for event in maintenance.events
+    )
+
+
+def _told(
+    maintenance: Maintenance, event: Event, outcome: EventOutcome
+) -> ScheduledEvent:
+    has_begun = outcome in (EventOutcome.STARTED, EventOutcome.COMPLETED)
+    blank = maintenance.at_once or has_begun
+    return ScheduledEvent(
+        id=event.id,
+        type=maintenance.type,
+        status=outcome.value,
+        resources=event.resources,
+        not_before=None if blank else maintenance.not_before,
+        description=maintenance.description,
+        source=maintenance.source,
+        duration=maintenance.duration,
+        paas=frozenset(event.paas),
+    )
+
+
+def _outcome(fact: f.Fact, event: Event, maintenance: Maintenance) -> EventOutcome:
+    """Return the status of `event` after `fact`; started events are never withdrawn."""
+    if event.withdrawn_at is not None and _is_withdrawn_by(fact, event, maintenance):
+        return EventOutcome.CANCELED
+    match fact:
+        case f.VmsLeft() if _has_started_before(fact, maintenance):
+            return EventOutcome.STARTED
+        case f.Announced() | f.Approved() | f.VmsLeft() | f.Withdrawn():
+            return EventOutcome.SCHEDULED
+        case (
+            f.Started()
+            | f.WorkBegan()
+            | f.WorkDone()
+            | f.WorkFailed()
+            | f.WorkPrinted()
+            | f.WorkRetried()
+            | f.WorkEnded()
+        ):
+            return EventOutcome.STARTED
+        case f.Completed() | f.Closed():
+            return EventOutcome.COMPLETED
+        case f.Canceled():
+            return EventOutcome.CANCELED
+        case (
+            f.FleetChanged()
+            | f.ListeningBegan()
+            | f.Published()
+            | f.Seen()
+            | f.OutageEnded()
+            | f.TokenCreated()
+            | f.TokenRevoked()
+            | f.AccessRefused()
+        ):
+            raise ValueError(f"{type(fact).__name__} is about no maintenance")
+        case _:
+            assert_never(fact)
+
+
+def _has_started_before(fact: f.Fact, maintenance: Maintenance) -> bool:
+    started_at = maintenance.started_at
+    return started_at is not None and started_at < fact.at  # else it led to the start
+
+
+def _is_withdrawn_by(fact: f.Fact, event: Event, maintenance: Maintenance) -> bool:
+    withdrawn_at = event.withdrawn_at or fact.at
+    if isinstance(fact, f.Announced):
+        return False
+    if isinstance(fact, f.Approved | f.VmsLeft):
+        return withdrawn_at < fact.at  # facts at the same time came before it
+    if isinstance(fact, f.Withdrawn) and withdrawn_at == fact.at:
+        order = [listed.id for listed in maintenance.events]  # the order of withdrawal
+        return fact.event in order[order.index(event.id) :]
+    return withdrawn_at <= fact.at

@@ -1,0 +1,226 @@
+"""Fleet changes: the difference between two fleets, and what live events forbid."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import TypeVar
+
+from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
+from forewarn.core.lifecycle.facts import Canceled, FleetChanged, VmsLeft, Withdrawn
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import Step, StepBuilder, note_leaving
+from forewarn.core.queries.phrases import join_names
+from forewarn.errors import Conflict, InUse
+
+#: The largest number of hosts, groups or VMs in one fact.
+_CHUNK = 1000
+
+_Named = TypeVar("_Named", Host, Group, VM)
+_Thing = TypeVar("_Thing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The difference between two fleets, as pairs of old and new.
+
+    The old one is None if it was added, the new one if it was removed.
+    """
+
+    hosts: tuple[tuple[Host | None, Host | None], ...] = ()
+    groups: tuple[tuple[Group | None, Group | None], ...] = ()
+    vms: tuple[tuple[VM | None, VM | None], ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether the fleets differ."""
+        return bool(self.hosts or self.groups or self.vms)
+
+    @property
+    def groups_touched(self) -> frozenset[str]:
+        """Every group that differs, or has a VM that does."""
+        names = {version.name for pair in self.groups for version in pair if version}
+        names |= {version.group for pair in self.vms for version in pair if version}
+        return frozenset(names)
+
+
+def difference(current: Fleet, desired: Fleet) -> Difference:
+    """Return what must change for `current` to become `desired`."""
+    groups = {
+        name: _as_it_listens(current.groups.get(name), group)
+        for name, group in desired.groups.items()
+    }
+    return Difference(
+        hosts=tuple(_pairs(current.hosts, desired.hosts)),
+        groups=tuple(_pairs(current.groups, groups)),
+        vms=tuple(_pairs(current.vms, desired.vms)),
+    )
+
+
+def _as_it_listens(current: Group | None, desired: Group) -> Group:
+    if current is None:
+        return desired
+    return replace(
+        desired,
+        listening_since=current.listening_since,
+        last_request=current.last_request,
+    )
+
+
+def _pairs(
+    current: Mapping[str, _Named], desired: Mapping[str, _Named]
+) -> Iterator[tuple[_Named | None, _Named | None]]:
+    for name, old in current.items():
+        if name not in desired:
+            yield old, None
+    for name, new in desired.items():
+        before = current.get(name)
+        if before != new:
+            yield before, new
+
+
+def refuse_large_removal(current: Fleet, found: Difference) -> None:
+    """Raise `Conflict` if more than a tenth of the VMs would be removed."""
+    removed = sum(1 for _, new in found.vms if new is None)
+    if removed * 10 > len(current.vms):
+        raise Conflict(
+            f"this would remove {removed} of {len(current.vms)} VMs, more than a"
+            " tenth; say so with --remove (remove=true) if it is meant"
+        )
+
+
+def change(
+    slice_: Slice,
+    found: Difference,
+    *,
+    by: str,
+    epoch: str,
+    now: datetime,
+    rules: Rules,
+) -> Step:
+    """Apply the difference `found` to the fleet."""
+    _refuse_under_events(slice_, found)
+    draft = StepBuilder(slice_)
+    draft.record(*_facts(_without_busy(slice_, found), by=by, epoch=epoch, now=now))
+    note_leaving(
+        draft,
+        {old.name for old, new in found.vms if old and not new},
+        now,
+        {
+            (old.name, old.host)
+            for old, new in found.vms
+            if old and new and old.host is not None and old.host != new.host
+        },
+    )
+    return draft.finish(now, rules)
+
+
+def consequences(step: Step) -> Iterator[str]:
+    """Describe what a fleet change did to announced maintenance."""
+    for fact in step.facts:
+        if isinstance(fact, VmsLeft):
+            gone = join_names(fact.vms)
+            yield f"maintenance {fact.maintenance} no longer touches {gone}"
+        elif isinstance(fact, Withdrawn):
+            yield (
+                f"event {fact.event} of group {fact.group} is withdrawn: all its VMs"
+                " have left"
+            )
+        elif isinstance(fact, Canceled) and fact.by is None:
+            yield f"maintenance {fact.maintenance} is canceled: {fact.reason}"
+
+
+def _without_busy(slice_: Slice, found: Difference) -> Difference:
+    """Keep the group of a standalone VM until its started maintenance is over."""
+
+    groups = tuple(
+        (old, new)
+        for old, new in found.groups
+        if new is not None or old is None or not _started_in(slice_, old)
+    )
+    return replace(found, groups=groups)
+
+
+def _started_in(slice_: Slice, group: Group) -> list[Maintenance]:
+    live = slice_.live_in(group.name)
+    return [maintenance for maintenance in live if maintenance.phase is Phase.STARTED]
+
+
+def _facts(
+    found: Difference, *, by: str, epoch: str, now: datetime
+) -> Iterator[FleetChanged]:
+    def fact(**parts: tuple[object, ...]) -> FleetChanged:
+        return FleetChanged(at=now, by=by, epoch=epoch, **parts)  # type: ignore[arg-type]  # the keys below
+
+    gone = [old for old, new in found.vms if old and not new]
+    for vms in _chunks(gone):
+        yield fact(
+            removed_vms=tuple(vm.name for vm in vms),
+            removed_from=tuple(vm.group for vm in vms),
+        )
+    for groups in _chunks([old.name for old, new in found.groups if old and not new]):
+        yield fact(removed_groups=groups)
+    for hosts in _chunks([old.name for old, new in found.hosts if old and not new]):
+        yield fact(removed_hosts=hosts)
+    for new_hosts in _chunks([new for _, new in found.hosts if new]):
+        yield fact(hosts=new_hosts)
+    for new_groups in _chunks([new for _, new in found.groups if new]):
+        yield fact(groups=new_groups)
+    for new_vms in _chunks([new for _, new in found.vms if new]):
+        yield fact(vms=new_vms)
+
+
+def _chunks(things: Sequence[_Thing]) -> Iterator[tuple[_Thing, ...]]:
+    rest = iter(things)
+    while chunk := tuple(islice(rest, _CHUNK)):
+        yield chunk
+
+
+def _refuse_under_events(slice_: Slice, found: Difference) -> None:
+    """Raise `InUse` if a live event forbids the change."""
+    for old_vm, new_vm in found.vms:
+        if old_vm is not None and new_vm is not None:
+            _refuse_if_listed(slice_, old_vm, new_vm)
+    for old_host, new_host in found.hosts:
+        if old_host is not None and new_host is None:
+            _refuse_if_announced_for(slice_, old_host)
+    for old_group, new_group in found.groups:
+        if old_group is not None and new_group is None and old_group.declared:
+            live = slice_.live_in(old_group.name)
+            _refuse(live, f"group {old_group.name} cannot be removed")
+    _refuse_other_spelling(slice_, found)
+
+
+def _refuse_other_spelling(slice_: Slice, found: Difference) -> None:
+    """Refuse a new group with the name of one kept until its work is over."""
+    new_names = {fold_name(new.name) for old, new in found.groups if new and not old}
+    for old, new in found.groups:
+        if old is not None and new is None and fold_name(old.name) in new_names:
+            _refuse(_started_in(slice_, old), f"group {old.name} keeps its spelling")
+
+
+def _refuse_if_listed(slice_: Slice, old: VM, new: VM) -> None:
+    if (old.group, old.update_domain) == (new.group, new.update_domain):
+        return
+    listing = [
+        maintenance
+        for maintenance in slice_.live_in(old.group)
+        if old.name in maintenance.vms and old.name not in maintenance.left
+    ]
+    _refuse(listing, f"VM {old.name} cannot change its group or update domain")
+
+
+def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
+    live = (
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if maintenance.phase.is_live
+    )
+    bound = [maintenance for maintenance in live if maintenance.host == host.name]
+    _refuse(bound, f"host {host.name} cannot be removed")
+
+
+def _refuse(listing: Iterable[Maintenance], what: str) -> None:
+    ids = ", ".join(sorted(maintenance.id for maintenance in listing))
+    if ids:
+        raise InUse(f"{what} while maintenance is announced for it: {ids}")

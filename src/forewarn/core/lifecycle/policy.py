@@ -1,0 +1,270 @@
+"""Notice periods, and the blockers that keep due maintenance from starting."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from forewarn.core.fleet import Group
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
+from forewarn.core.outages import Outage, time_lost
+from forewarn.protocol.types import EventSource, EventType
+
+MINIMUM_NOTICE: Mapping[EventType, timedelta] = {
+    EventType.FREEZE: timedelta(minutes=15),
+    EventType.REBOOT: timedelta(minutes=15),
+    EventType.REDEPLOY: timedelta(minutes=10),
+    EventType.PREEMPT: timedelta(seconds=30),
+    EventType.TERMINATE: timedelta(minutes=5),  # 5 to 15, set per group
+}
+
+DEFAULT_DURATION: Mapping[EventType, int] = {EventType.FREEZE: 9}  # others: -1, unknown
+
+#: The longest notice and duration accepted as plausible.
+LONGEST = timedelta(days=3650)
+
+_PLANNED = frozenset({EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY})
+
+_SHOWN = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules that an operator can configure."""
+
+    #: The shortest time that Started is shown, so that a client polling every second
+    #: sees it.
+    shown: Mapping[EventType, timedelta] = field(
+        default_factory=lambda: dict.fromkeys(EventType, _SHOWN)
+    )
+    #: The delay between Started and the driver call.
+    lead: timedelta = timedelta(0)
+    #: The number of automatic retries after the driver has failed.
+    retries: int = 0
+    #: The most user operations that may be scheduled at once; None for no limit.
+    user_operations: int | None = None
+    #: The event type of a host failure.
+    host_failure: EventType = EventType.REBOOT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocker:
+    """A blocker: a reason why a due maintenance does not start yet."""
+
+    kind: str
+    group: str
+    held_by: Maintenance | None  # None if only time unblocks it
+    opens_at: datetime | None = None  # None if it depends on `held_by`
+
+
+def minimum_notice(kind: EventType, group: Group) -> timedelta:
+    """Return the minimum notice of `group` for an event of type `kind`."""
+    if kind is EventType.TERMINATE and group.terminate_notice is not None:
+        return timedelta(seconds=group.terminate_notice)
+    return MINIMUM_NOTICE[kind]
+
+
+def is_planned(maintenance: Maintenance) -> bool:
+    """Whether the platform chose the time, so that update domains apply."""
+    return (
+        maintenance.source is EventSource.PLATFORM
+        and maintenance.type in _PLANNED
+        and maintenance.cause is not Cause.HOST_FAILURE
+    )
+
+
+def is_queued(maintenance: Maintenance) -> bool:
+    """Whether it queues behind older, blocked maintenance of its groups."""
+    return is_planned(maintenance) and not maintenance.ignore_gates
+
+
+def is_due(maintenance: Maintenance, now: datetime) -> bool:
+    """Whether it may start if nothing blocks it."""
+    if maintenance.phase is not Phase.SCHEDULED:
+        return False
+    return maintenance.is_approved or now >= maintenance.not_before
+
+
+def is_ending(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
+    """Whether its work is done and it was shown for long enough."""
+    end = ends_at(maintenance, rules)
+    return (
+        maintenance.phase is Phase.STARTED
+        and not maintenance.to_do
+        and end is not None
+        and now >= end
+    )
+
+
+def blockers(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Blocker]:
+    """Yield everything that blocks `maintenance` once it is due."""
+    if maintenance.ignore_gates:
+        return
+    if is_planned(maintenance):
+        yield from _update_domain_gates(slice_, maintenance)
+    if maintenance.type is EventType.TERMINATE and now < maintenance.not_before:
+        yield from _coupling_gates(slice_, maintenance, now)
+    yield from _notice_gates(slice_, maintenance, now)
+
+
+def queue_blockers(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Blocker]:
+    """Yield earlier maintenance that is due but blocked, and so comes first."""
+    if not is_queued(maintenance):
+        return
+    own, is_older = maintenance.groups, True
+    for other in slice_.maintenances.values():  # in order of announcement
+        if other.id == maintenance.id:
+            is_older = False
+        elif _comes_first(other, maintenance, now, is_older=is_older):
+            shared = [group for group in own if group in other.groups]
+            if shared:
+                yield Blocker(kind="queue", group=shared[0], held_by=other)
+
+
+def _comes_first(
+    other: Maintenance, maintenance: Maintenance, now: datetime, *, is_older: bool
+) -> bool:
+    if other.not_before == maintenance.not_before:
+        is_first = is_older
+    else:
+        is_first = other.not_before < maintenance.not_before
+    return is_first and is_queued(other) and is_due(other, now)
+
+
+def blockers_ahead(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Blocker]:
+    """Yield what comes first in each group and will block it after starting.
+
+    If several come first, only the last is included: it waits for the others itself.
+    """
+    if not is_queued(maintenance) or is_due(maintenance, now):
+        return
+    for group in maintenance.groups:
+        ahead = [
+            other
+            for other in _before(slice_, maintenance)
+            if group in other.groups
+            and not _in_same_update_domain(maintenance, other, group)
+        ]
+        if ahead:
+            last = sorted(ahead, key=lambda other: other.not_before)[-1]
+            yield Blocker(kind="ahead", group=group, held_by=last)
+
+
+def _before(slice_: Slice, maintenance: Maintenance) -> list[Maintenance]:
+    """Return what is scheduled before `maintenance`, in order of announcement."""
+    ids = [*slice_.maintenances]
+    older = ids.index(maintenance.id)
+    return [
+        other
+        for place, other in enumerate(slice_.maintenances.values())
+        if other.phase is Phase.SCHEDULED
+        and (other.not_before, place) < (maintenance.not_before, older)
+    ]
+
+
+def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Blocker]:
+    started = [
+        other
+        for other in slice_.maintenances.values()
+        if other.phase is Phase.STARTED and other.id != maintenance.id
+    ]
+    for group in maintenance.groups:
+        for other in started:
+            if group in other.groups and not _in_same_update_domain(
+                maintenance, other, group
+            ):
+                yield Blocker(kind="update-domain", group=group, held_by=other)
+
+
+def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> bool:
+    domains = {
+        event.update_domain
+        for maintenance in (one, other)
+        for event in maintenance.live_events
+        if event.group == group
+    }
+    return len(domains) == 1 and None not in domains
+
+
+def _coupling_gates(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Blocker]:
+    for other_id in maintenance.coupled:
+        other = slice_.maintenances.get(other_id)
+        if other is None or other.phase is not Phase.SCHEDULED:
+            continue
+        if not is_due(other, now):
+            opens_at = min(maintenance.not_before, other.not_before)
+            group = maintenance.groups[0]
+            yield Blocker(
+                kind="terminate-coupling",
+                group=group,
+                held_by=other,
+                opens_at=opens_at,
+            )
+
+
+def _notice_gates(
+    slice_: Slice, maintenance: Maintenance, now: datetime
+) -> Iterator[Blocker]:
+    opens_at = notice_given_at(maintenance, slice_.outages, now)
+    if opens_at is None or now >= opens_at:
+        return
+    for group in dict.fromkeys(event.group for event in maintenance.unapproved):
+        yield Blocker(kind="notice", group=group, held_by=None, opens_at=opens_at)
+
+
+def notice_given_at(
+    maintenance: Maintenance, outages: Iterable[Outage], now: datetime
+) -> datetime | None:
+    """Return when the promised notice is complete; None if not after NotBefore."""
+    if maintenance.is_approved or not maintenance.promised:
+        return None
+    away = time_lost(outages, maintenance.announced_at, now)
+    given_at = maintenance.announced_at + timedelta(seconds=maintenance.promised) + away
+    return given_at if given_at > maintenance.not_before else None
+
+
+def work_opens_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
+    """Return when the driver may act; None if it has not started."""
+    if maintenance.started_at is None:
+        return None
+    return maintenance.started_at + rules.lead
+
+
+def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
+    """Return when it completes if its work is done by then; None if unknown."""
+    if maintenance.started_at is None:
+        return None
+    duration = timedelta(seconds=max(maintenance.duration, 0))
+    if maintenance.completed_by is not None:
+        duration = timedelta(0)
+    elif maintenance.cause is Cause.HOST_FAILURE and maintenance.duration < 0:
+        return None  # until somebody declares it over
+    return maintenance.started_at + max(duration, rules.shown[maintenance.type])
+
+
+def next_moment(
+    maintenance: Maintenance,
+    now: datetime,
+    rules: Rules,
+    outages: Iterable[Outage] = (),
+) -> datetime | None:
+    """Return when time alone changes `maintenance` next; None if only commands can."""
+    if maintenance.phase is Phase.SCHEDULED:
+        given_at = notice_given_at(maintenance, outages, now)
+        ahead = (maintenance.not_before, given_at)
+        return min(
+            (moment for moment in ahead if moment and now < moment), default=None
+        )
+    if maintenance.phase is not Phase.STARTED:
+        return None
+    if not maintenance.to_do:
+        return ends_at(maintenance, rules)
+    opens = work_opens_at(maintenance, rules)
+    return opens if opens is not None and now < opens else None

@@ -1,0 +1,281 @@
+"""Settlement: what follows from a command.
+
+1. `_settle` completes what is over, and starts what is due and not blocked.
+2. `_publish` raises the incarnation of every audience whose document has changed.
+3. Every command ends with both.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.core.fleet import VM, Audience
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle import policy
+from forewarn.core.lifecycle.document import view
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.transitions import apply
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The result of a command; without facts, nothing has changed."""
+
+    slice: Slice
+    facts: tuple[f.Fact, ...] = ()
+
+
+class StepBuilder:
+    """A step under construction: its facts, and the slice that results from them."""
+
+    def __init__(self, slice_: Slice) -> None:
+        """Start from `slice_`, with no facts."""
+        self.before = slice_
+        self.slice = slice_
+        self.facts: list[f.Fact] = []
+
+    def record(self, *facts: f.Fact) -> None:
+        """Append `facts` and apply them to the slice."""
+        for fact in facts:
+            self.slice = apply(self.slice, fact)
+            self.facts.append(fact)
+
+    def finish(self, now: datetime, rules: Rules) -> Step:
+        """Settle, publish, and return the finished step."""
+        _settle(self, now, rules)
+        _publish(self, now)
+        return Step(self.slice, tuple(self.facts))
+
+
+def groups_to_settle(
+    before: Slice, after: Slice, now: datetime, rules: Rules
+) -> frozenset[str]:
+    """Return the groups that must be loaded to settle everything in the slice."""
+    return frozenset(
+        group
+        for maintenance in after.maintenances.values()
+        if policy.is_due(maintenance, now)
+        or policy.is_ending(maintenance, now, rules)
+        or (
+            maintenance.phase.is_live
+            and maintenance is not before.maintenances.get(maintenance.id)
+        )
+        for group in maintenance.groups
+    )
+
+
+def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
+    """Whether all groups of `maintenance` are loaded, so that it can be settled."""
+    return slice_.groups.keys() >= set(maintenance.groups)
+
+
+def groups_beyond(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
+    """Return the groups of maintenance that is ready but only partly in the slice."""
+    return frozenset(
+        group
+        for maintenance in slice_.maintenances.values()
+        if not is_at_hand(slice_, maintenance)
+        and (
+            policy.is_due(maintenance, now) or policy.is_ending(maintenance, now, rules)
+        )
+        for group in maintenance.groups
+    )
+
+
+# --- departures --------------------------------------------------------------
+
+
+def note_leaving(
+    draft: StepBuilder,
+    gone: Collection[str],
+    now: datetime,
+    moved: Collection[tuple[str, str]] = (),
+) -> None:
+    """Record which live maintenance loses VMs that are `gone`, or `moved` off a host.
+
+    Events without VMs are withdrawn; maintenance without events is canceled.
+    """
+    for maintenance in tuple(draft.slice.maintenances.values()):
+        if not maintenance.phase.is_live:
+            continue
+        leaving = [vm for vm in maintenance.vms if vm in gone]
+        if maintenance.phase is Phase.SCHEDULED and maintenance.host is not None:
+            leaving += [vm for vm in maintenance.vms if (vm, maintenance.host) in moved]
+        vms = tuple(vm for vm in leaving if vm not in maintenance.left)
+        if vms:
+            draft.record(f.VmsLeft(at=now, maintenance=maintenance.id, vms=vms))
+            _withdraw(draft, maintenance.id, now)
+
+
+def _withdraw(draft: StepBuilder, maintenance_id: str, now: datetime) -> None:
+    maintenance = draft.slice.maintenance(maintenance_id)
+    if maintenance.phase is not Phase.SCHEDULED:
+        return
+    for event in maintenance.live_events:
+        if set(event.resources) <= set(maintenance.left):
+            draft.record(
+                f.Withdrawn(
+                    at=now,
+                    maintenance=maintenance_id,
+                    event=event.id,
+                    group=event.group,
+                )
+            )
+    if not draft.slice.maintenance(maintenance_id).live_events:
+        draft.record(
+            f.Canceled(
+                at=now,
+                by=None,
+                maintenance=maintenance_id,
+                reason="all its VMs have left",
+            )
+        )
+
+
+# --- settle ------------------------------------------------------------------
+
+
+def _settle(draft: StepBuilder, now: datetime, rules: Rules) -> None:
+    while _complete(draft, now, rules):
+        pass
+    _abandon(draft, now)
+    queued: set[str] = set()  # groups with an older due but blocked one
+    for maintenance in _due(draft.slice, now):
+        planned = policy.is_queued(maintenance)
+        behind = planned and not queued.isdisjoint(maintenance.groups)
+        if behind or _is_held(draft.slice, maintenance, now):
+            if planned:
+                queued.update(maintenance.groups)
+            continue
+        draft.record(f.Started(at=now, maintenance=maintenance.id))
+
+
+def _complete(draft: StepBuilder, now: datetime, rules: Rules) -> bool:
+    """Complete what is over; return whether VMs left, so that more may be over."""
+    has_left = False
+    for name in tuple(draft.slice.maintenances):
+        maintenance = draft.slice.maintenance(name)  # may have changed in this loop
+        if policy.is_ending(maintenance, now, rules) and is_at_hand(
+            draft.slice, maintenance
+        ):
+            draft.record(f.Completed(at=now, maintenance=maintenance.id))
+            has_left |= _remove(draft, maintenance, now)
+    return has_left
+
+
+def _remove(draft: StepBuilder, maintenance: Maintenance, now: datetime) -> bool:
+    """Remove the VMs that it deletes from the fleet; return whether there were any.
+
+    VMs in `left` are gone already: a VM that has such a name now is a new one.
+    """
+    gone = [
+        vm
+        for vm in maintenance.vms
+        if vm in draft.slice.vms and vm not in maintenance.left
+    ]
+    if not maintenance.removes or not gone:
+        return False
+    draft.record(_removed(now, vms=[draft.slice.vms[vm] for vm in gone]))
+    note_leaving(draft, gone, now)
+    return True
+
+
+def _abandon(draft: StepBuilder, now: datetime) -> None:
+    """Remove the groups of deleted standalone VMs once their last work is over."""
+    inhabited = {vm.group for vm in draft.slice.vms.values()}
+    abandoned = [
+        group
+        for group in dict.fromkeys(_left_alone(draft))
+        if not draft.slice.groups[group].declared
+        and group not in inhabited
+        and not draft.slice.live_in(group)
+    ]
+    if abandoned:
+        draft.record(_removed(now, groups=abandoned))
+
+
+def _left_alone(draft: StepBuilder) -> Iterator[str]:
+    """Yield the groups whose VMs have all left, if maintenance just ended there.
+
+    It looks only at maintenance that ended in this draft: for other maintenance, VMs
+    that still exist may be missing from the slice.
+    """
+    for maintenance in draft.slice.maintenances.values():
+        if maintenance.phase.is_live or maintenance is draft.before.maintenances.get(
+            maintenance.id
+        ):
+            continue
+        is_deleted = maintenance.removes and maintenance.phase is Phase.COMPLETED
+        gone = {*maintenance.left, *(maintenance.vms if is_deleted else ())}
+        for event in maintenance.live_events:
+            if gone.issuperset(event.resources) and event.group in draft.slice.groups:
+                yield event.group
+
+
+def _removed(
+    now: datetime, *, vms: Sequence[VM] = (), groups: Iterable[str] = ()
+) -> f.FleetChanged:
+    return f.FleetChanged(
+        at=now,
+        by=None,
+        epoch="",
+        removed_vms=tuple(vm.name for vm in vms),
+        removed_from=tuple(vm.group for vm in vms),
+        removed_groups=(*groups,),
+    )
+
+
+def _due(slice_: Slice, now: datetime) -> list[Maintenance]:
+    due = [
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if policy.is_due(maintenance, now)
+    ]
+    return sorted(due, key=lambda maintenance: maintenance.not_before)  # stable sort
+
+
+def _is_held(slice_: Slice, maintenance: Maintenance, now: datetime) -> bool:
+    if not is_at_hand(slice_, maintenance):
+        return True  # left to a command that has loaded all its groups
+    return next(policy.blockers(slice_, maintenance, now), None) is not None
+
+
+# --- publish -----------------------------------------------------------------
+
+
+def _publish(draft: StepBuilder, now: datetime) -> None:
+    before = draft.before
+    touched = {
+        group
+        for maintenance in draft.slice.maintenances.values()
+        if before.maintenances.get(maintenance.id) is not maintenance
+        for group in (*maintenance.groups, *_groups_before(before, maintenance.id))
+    }
+    for audience in tuple(draft.slice.audiences.values()):
+        earlier = before.audiences.get(audience.name)
+        is_new = earlier is None or earlier.epoch != audience.epoch
+        if not is_new and audience.group not in touched:
+            continue
+        seen = () if is_new else _view(before, audience)
+        if _view(draft.slice, audience) != seen:
+            draft.record(_published(audience, audience.incarnation + 1, now))
+
+
+def _groups_before(before: Slice, maintenance_id: str) -> tuple[str, ...]:
+    earlier = before.maintenances.get(maintenance_id)
+    return () if earlier is None else earlier.groups
+
+
+def _view(slice_: Slice, audience: Audience) -> object:
+    return view(audience, slice_.live_in(audience.group))
+
+
+def _published(audience: Audience, incarnation: int, now: datetime) -> f.Published:
+    return f.Published(
+        at=now,
+        audience=audience.name,
+        group=audience.group,
+        epoch=audience.epoch,
+        incarnation=incarnation,
+    )

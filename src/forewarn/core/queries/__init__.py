@@ -1,0 +1,1 @@
+"""Answers computed from state and journal: explanations, stories, reports."""

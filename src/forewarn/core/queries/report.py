@@ -1,0 +1,394 @@
+"""Calendar months in UTC."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from forewarn.core.fleet import fold_name
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Via
+from forewarn.core.outages import Outage, time_lost
+from forewarn.core.queries.notice_audit import NoticeAudit, audit_notice
+from forewarn.errors import InvalidInput
+from forewarn.protocol.types import EventType
+
+_MONTH = re.compile(r"([0-9]{4})-([0-9]{2})", re.ASCII)
+_LAST_YEAR = 9998  # the next year must also be a valid date
+
+
+#: How many of each kind are listed by name; the rest are only counted.
+MOST_APPROVERS, MOST_UNSEEN, MOST_BROKEN = 10, 100, 1000
+
+_NONE = timedelta(0)
+_ENDS: Mapping[Phase, str] = {
+    Phase.COMPLETED: "completed",
+    Phase.CANCELED: "canceled",
+    Phase.FAILED: "failed",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Month:
+    """The time from the start of a month to the start of the next."""
+
+    since: datetime
+    until: datetime  # exclusive
+
+    @property
+    def name(self) -> str:
+        """The month as text: 2026-11."""
+        return f"{self.since.year:04}-{self.since.month:02}"  # %Y drops leading zeros
+
+    def has(self, moment: datetime | None) -> bool:
+        """Whether `moment` lies in this month; None never does."""
+        return moment is not None and self.since <= moment < self.until
+
+    def part(self, since: datetime, until: datetime) -> timedelta:
+        """Return how much of the time from `since` to `until` lies in this month."""
+        inside = min(until, self.until) - max(since, self.since)
+        return max(inside, timedelta(0))
+
+
+def month_of(moment: datetime) -> Month:
+    """Return the month that contains `moment`."""
+    first = moment.astimezone(UTC).replace(
+        day=1, hour=0, minute=0, second=0, microsecond=0
+    )
+    following = (first + timedelta(days=31)).replace(day=1)
+    return Month(since=first, until=following)
+
+
+def month_named(text: str) -> Month:
+    """Parse a month such as 2026-11."""
+    match = _MONTH.fullmatch(text)
+    year, month = map(int, match.groups()) if match else (0, 0)
+    if not (0 < year <= _LAST_YEAR and 1 <= month <= 12):
+        raise InvalidInput(f"month: expected a month such as 2026-11, not {text!r}")
+    return month_of(datetime(year, month, 1, tzinfo=UTC))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceCounts:
+    """How often each thing happened to maintenance of one type and cause."""
+
+    type: EventType
+    cause: Cause
+    announced: int = 0
+    started: int = 0
+    completed: int = 0
+    canceled: int = 0
+    failed: int = 0
+    withdrawn: int = 0  # events, not maintenance operations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartCounts:
+    """The number of maintenance operations started, by the notice they gave."""
+
+    whole: int = 0  # after the full notice
+    early: int = 0  # earlier, because all groups approved
+    at_once: int = 0  # announced without notice
+    broken: int = 0  # earlier, without all approvals
+
+    @property
+    def total(self) -> int:
+        """All starts."""
+        return self.whole + self.early + self.at_once + self.broken
+
+    @property
+    def kept(self) -> int:
+        """Starts that gave the promised notice or had all approvals."""
+        return self.total - self.broken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """The minimum, median and maximum of several durations."""
+
+    least: timedelta
+    median: timedelta
+    longest: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeSummary:
+    """The notice of started maintenance, excluding immediate maintenance."""
+
+    promised: Quantiles  # the minimum for the type
+    given: Quantiles  # from the announcement to NotBefore
+    used: Quantiles  # from the announcement to the start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalCount:
+    """How often one approver approved through one channel."""
+
+    by: str | None  # None if approved by a group setting
+    via: Via
+    approvals: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenEvent:
+    """An event with notice that started before any VM was shown it."""
+
+    event: str
+    maintenance: str
+    type: EventType
+    group: str
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenPromise:
+    """A maintenance that started earlier than promised."""
+
+    maintenance: str
+    type: EventType
+    groups: tuple[str, ...]  # those that had not approved
+    started_at: datetime
+    too_soon: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthlyReport:
+    """The report on one month."""
+
+    month: Month
+    group: str | None  # None for all groups
+    made_at: datetime
+    counts: tuple[MaintenanceCounts, ...]
+    starts: StartCounts
+    notices: NoticeSummary | None  # None if nothing with notice started
+    saved: Mapping[EventType, timedelta]  # notice saved by early approvals
+    approvals: Mapping[Via, int]
+    approvers: tuple[ApprovalCount, ...]  # those with the most approvals
+    unseen: tuple[UnseenEvent, ...]  # the first few
+    unseen_events: int
+    stuck_maintenances: int
+    stuck: timedelta
+    outages: int
+    away: timedelta
+    broken: tuple[BrokenPromise, ...]  # the first few; `starts` has the total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceHistory:
+    """A maintenance with data that its own state lacks."""
+
+    maintenance: Maintenance
+    first_seen: Mapping[str, datetime] = field(default_factory=dict)  # by event
+    facts: tuple[f.Fact, ...] = ()  # only needed if it was ever stuck
+
+
+def make_report(
+    lives: Iterable[MaintenanceHistory],
+    outages: Sequence[Outage],
+    month: Month,
+    *,
+    now: datetime,
+    group: str | None = None,
+) -> MonthlyReport:
+    """Create the report on `month`, for all groups or for one.
+
+    Each life comes once. `outages` holds all outages ever recorded, in the order they
+    ended.
+    """
+    tally = _Tally(month, outages, now)
+    for life in lives:
+        tally.add(life, _events_of(life.maintenance, group))
+    return tally.report(group)
+
+
+def stuck_time(facts: Iterable[f.Fact], month: Month, now: datetime) -> timedelta:
+    """Return how long in `month` a maintenance with these `facts` was stuck."""
+    total, since = _NONE, None
+    for fact in facts:
+        match fact:
+            case f.WorkFailed():
+                since = since or fact.at
+            case f.WorkRetried() | f.WorkEnded() | f.Completed() | f.Closed():
+                total += _NONE if since is None else month.part(since, fact.at)
+                since = None
+            case _:
+                pass
+    return total if since is None else total + month.part(since, now)
+
+
+def _events_of(maintenance: Maintenance, group: str | None) -> Sequence[Event]:
+    if group is None:
+        return maintenance.events
+    return [
+        event
+        for event in maintenance.events
+        if fold_name(event.group) == fold_name(group)
+    ]
+
+
+# --- counting ----------------------------------------------------------------
+
+
+class _Tally:
+    """Running totals of the report."""
+
+    def __init__(self, month: Month, outages: Sequence[Outage], now: datetime) -> None:
+        self.month, self.outages, self.now = month, outages, now
+        self.ends = [outage.until for outage in outages]
+        self.counts: dict[tuple[EventType, Cause], Counter[str]] = {}
+        self.starts: Counter[str] = Counter()
+        self.promised: Counter[timedelta] = Counter()
+        self.given: Counter[timedelta] = Counter()
+        self.used: Counter[timedelta] = Counter()
+        self.saved = dict.fromkeys(EventType, _NONE)
+        self.approvers: Counter[tuple[str | None, Via]] = Counter()
+        self.unseen: list[UnseenEvent] = []
+        self.unseen_events = 0
+        self.stuck_maintenances = 0
+        self.stuck = _NONE
+        self.broken: list[BrokenPromise] = []
+
+    def add(self, life: MaintenanceHistory, events: Sequence[Event]) -> None:
+        maintenance = life.maintenance
+        if not events:
+            return
+        happened = self.counts.setdefault(
+            (maintenance.type, maintenance.cause), Counter()
+        )
+        happened.update(self.happened(maintenance, events))
+        self.approvers.update(
+            (event.approved_by, event.approved_via)
+            for event in events
+            if event.approved_via is not None and self.month.has(event.approved_at)
+        )
+        if maintenance.started_at is not None and self.month.has(
+            maintenance.started_at
+        ):
+            self.add_start(maintenance, maintenance.started_at)
+            for event in events:
+                seen_at = life.first_seen.get(event.id)
+                self.add_sight(maintenance, event, seen_at, maintenance.started_at)
+        stuck = stuck_time(life.facts, self.month, self.now)
+        self.stuck_maintenances += bool(stuck)
+        self.stuck += stuck
+
+    def happened(self, one: Maintenance, events: Sequence[Event]) -> Iterable[str]:
+        moments = {"announced": one.announced_at, "started": one.started_at}
+        if one.phase in _ENDS:
+            moments[_ENDS[one.phase]] = one.ended_at
+        yield from (name for name, at in moments.items() if self.month.has(at))
+        gone = (event for event in events if self.month.has(event.withdrawn_at))
+        yield from ("withdrawn" for _ in gone)
+
+    def add_start(self, one: Maintenance, started: datetime) -> None:
+        first = bisect_right(self.ends, one.announced_at)
+        notice = audit_notice(one, self.outages[first:])
+        self.starts[_way(one, notice)] += 1
+        self.saved[one.type] += notice.saved
+        if not one.at_once:
+            self.promised[notice.promised] += 1
+            self.given[_seconds(notice.given)] += 1
+            self.used[_seconds(started - one.announced_at)] += 1
+        if notice.is_broken and len(self.broken) < MOST_BROKEN:
+            self.broken.append(
+                BrokenPromise(
+                    maintenance=one.id,
+                    type=one.type,
+                    groups=notice.unapproved,
+                    started_at=started,
+                    too_soon=notice.too_soon,
+                )
+            )
+
+    def add_sight(
+        self, one: Maintenance, event: Event, seen: datetime | None, started: datetime
+    ) -> None:
+        is_seen = seen is not None and seen <= started
+        if is_seen or one.at_once or event.withdrawn_at is not None:
+            return  # immediate events cannot be seen before the start
+        self.unseen_events += 1
+        if len(self.unseen) < MOST_UNSEEN:
+            self.unseen.append(
+                UnseenEvent(
+                    event=event.id,
+                    maintenance=one.id,
+                    type=one.type,
+                    group=event.group,
+                    started_at=started,
+                )
+            )
+
+    # --- result --------------------------------------------------------------
+
+    def report(self, group: str | None) -> MonthlyReport:
+        month = self.month
+        away = [
+            outage for outage in self.outages if month.part(outage.since, outage.until)
+        ]
+        return MonthlyReport(
+            month=month,
+            group=group,
+            made_at=self.now,
+            counts=tuple(
+                MaintenanceCounts(type=kind, cause=cause, **self.counts[kind, cause])
+                for kind in EventType
+                for cause in Cause
+                if self.counts.get((kind, cause))
+            ),
+            starts=StartCounts(**self.starts),
+            notices=self.notices(),
+            saved={kind: saved for kind, saved in self.saved.items() if saved},
+            approvals=self.approvals(),
+            approvers=tuple(
+                ApprovalCount(by=by, via=via, approvals=number)
+                for (by, via), number in self.approvers.most_common(MOST_APPROVERS)
+            ),
+            unseen=tuple(self.unseen),
+            unseen_events=self.unseen_events,
+            stuck_maintenances=self.stuck_maintenances,
+            stuck=self.stuck,
+            outages=len(away),
+            away=time_lost(away, month.since, month.until),
+            broken=tuple(self.broken),
+        )
+
+    def approvals(self) -> Mapping[Via, int]:
+        ways: Counter[Via] = Counter()
+        for (_, via), number in self.approvers.items():
+            ways[via] += number
+        return {via: ways[via] for via in Via if ways[via]}
+
+    def notices(self) -> NoticeSummary | None:
+        if not self.used:
+            return None
+        return NoticeSummary(
+            promised=_spread(self.promised),
+            given=_spread(self.given),
+            used=_spread(self.used),
+        )
+
+
+def _way(maintenance: Maintenance, notice: NoticeAudit) -> str:
+    """Return the field of `Starts` that counts this start."""
+    if notice.is_broken:
+        return "broken"
+    if maintenance.at_once:
+        return "at_once"
+    return "early" if notice.saved else "whole"
+
+
+def _seconds(length: timedelta) -> timedelta:
+    """Drop fractions, so that the number of distinct lengths stays small."""
+    return timedelta(seconds=int(length.total_seconds()))
+
+
+def _spread(lengths: Counter[timedelta]) -> Quantiles:
+    in_order = sorted(lengths)
+    half = (lengths.total() + 1) // 2  # of two in the middle, the shorter
+    for length in in_order:
+        half -= lengths[length]
+        if half <= 0:
+            return Quantiles(least=in_order[0], median=length, longest=in_order[-1])
+    raise ValueError("there is nothing to spread")

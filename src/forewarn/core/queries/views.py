@@ -1,0 +1,129 @@
+"""JSON views of the core's values, for the API and for notifications."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+
+from forewarn.core import fleet_file
+from forewarn.core.fleet import VM, Group, Host
+from forewarn.core.lifecycle.document import STATUS
+from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.core.lifecycle.model import Event, Maintenance
+
+Json = dict[str, object]
+SeenBy = Callable[[str], Sequence[str]]
+
+_ENTRY = ("maintenance", "event", "group", "by", "via")
+
+
+def rfc3339(moment: datetime | None) -> str | None:
+    """Format a time in UTC."""
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def host_view(host: Host) -> Json:
+    """Return the JSON view of a host."""
+    return fleet_file.host_table(host)
+
+
+def group_view(group: Group) -> Json:
+    """Return the JSON view of a group."""
+    return {
+        **fleet_file.group_table(group),
+        "listening_since": rfc3339(group.listening_since),
+        "last_request": rfc3339(group.last_request),
+    }
+
+
+def vm_view(vm: VM) -> Json:
+    """Return the JSON view of a VM."""
+    return fleet_file.vm_table(vm)
+
+
+def seen_by_nobody(event: str) -> Sequence[str]:
+    """Return that no VM has seen `event`; the default `SeenBy`."""
+    del event
+    return ()
+
+
+def maintenance_view(
+    maintenance: Maintenance, seen_by: SeenBy = seen_by_nobody
+) -> Json:
+    """Return the JSON view of a maintenance with its events."""
+    return {
+        "id": maintenance.id,
+        "type": maintenance.type.value,
+        "source": maintenance.source.value,
+        "cause": maintenance.cause.value,
+        "phase": maintenance.phase.value,
+        "host": maintenance.host,
+        "vms": [*maintenance.vms],
+        "not_before": rfc3339(maintenance.not_before),
+        "duration_seconds": maintenance.duration,
+        "description": maintenance.description,
+        "announced_at": rfc3339(maintenance.announced_at),
+        "started_at": rfc3339(maintenance.started_at),
+        "ended_at": rfc3339(maintenance.ended_at),
+        "stuck_since": rfc3339(maintenance.stuck_since),
+        "reason": maintenance.reason,
+        "events": [
+            event_view(maintenance, event, seen_by) for event in maintenance.events
+        ],
+    }
+
+
+def event_view(maintenance: Maintenance, event: Event, seen_by: SeenBy) -> Json:
+    """Return the JSON view of an event."""
+    is_there = event.withdrawn_at is None
+    status = STATUS.get(maintenance.phase) if is_there else None
+    return {
+        "id": event.id,
+        "maintenance": maintenance.id,
+        "group": event.group,
+        "resources": [*event.resources],
+        "status": None if status is None else status.value,
+        "approved_by": event.approved_by,
+        "approved_via": None
+        if event.approved_via is None
+        else event.approved_via.value,
+        "approved_at": rfc3339(event.approved_at),
+        "seen_by": [*seen_by(event.id)],
+    }
+
+
+def entry_view(entry: JournalEntry) -> Json:
+    """Return the JSON view of a journal entry."""
+    fact = entry.fact
+    own: Json = {
+        field.name: plain_view(getattr(fact, field.name)) for field in fields(fact)
+    }
+    always: Json = {
+        "position": entry.position,
+        "at": rfc3339(fact.at),
+        "fact": type(fact).__name__,
+        **dict.fromkeys(_ENTRY),
+    }
+    return {**always, **own}
+
+
+def plain_view(value: object) -> object:
+    """Return the JSON view of any value of the core."""
+    views: Mapping[type, Callable[..., object]] = {
+        datetime: rfc3339,
+        Host: host_view,
+        Group: group_view,
+        VM: vm_view,
+        Maintenance: maintenance_view,
+    }
+    if type(value) in views:
+        return views[type(value)](value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [plain_view(part) for part in value]
+    if is_dataclass(value):
+        return {
+            part.name: plain_view(getattr(value, part.name)) for part in fields(value)
+        }
+    return value

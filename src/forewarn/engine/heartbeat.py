@@ -1,0 +1,69 @@
+"""Heartbeat: a time in the store that shows when the service was last running.
+
+Every write transaction checks it before deciding anything, so that no decision counts
+an outage as notice.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from forewarn.clocks import ManualClock
+from forewarn.core.lifecycle import commands
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.outages import Outage
+from forewarn.ports import Clock, Snapshot, Transaction
+
+#: The stored setting that holds the heartbeat.
+HEARTBEAT = "heartbeat"
+
+_GAP = timedelta(minutes=1)  # of real time; a longer gap is an outage
+
+_log = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """Saves the heartbeat, and detects gaps in it."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Use the time of `clock`."""
+        self._clock = clock
+
+    def beat(self, transaction: Transaction, now: datetime) -> None:
+        """Save the heartbeat, even if the clock was set back."""
+        if last_heartbeat(transaction) != now:
+            transaction.keep(HEARTBEAT, now.isoformat())
+
+    def feel(self, transaction: Transaction, now: datetime) -> Outage | None:
+        """Detect and record the outage that ends now, if there is one."""
+        last = last_heartbeat(transaction)
+        outage = None if last is None else self._outage(last, now)
+        if outage is not None:
+            before = Slice()
+            transaction.save(before, commands.end_outage(before, outage, now), {})
+        if outage is not None or isinstance(self._clock, ManualClock):
+            self.beat(transaction, now)
+        return outage
+
+    def _outage(self, last: datetime, now: datetime) -> Outage | None:
+        """Moving a manual clock while the service runs is not an outage."""
+        clock = self._clock
+        until = clock.start if isinstance(clock, ManualClock) else now
+        if until - last <= _GAP * clock.rate:
+            return None
+        return Outage(since=last, until=until)
+
+
+def warn_of_outage(outage: Outage) -> None:
+    """Log a warning about a recorded outage."""
+    _log.warning(
+        "the service was away from %s to %s; this counts neither as notice nor as"
+        " silence",
+        outage.since.isoformat(timespec="seconds"),
+        outage.until.isoformat(timespec="seconds"),
+    )
+
+
+def last_heartbeat(snapshot: Snapshot) -> datetime | None:
+    """Return when the service was last running; None if never."""
+    text = snapshot.setting(HEARTBEAT)
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,215 @@
+"""Operations on one VM or one host: restart, evict, degrade, fail, recover."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from forewarn.core.fleet import VM
+from forewarn.core.lifecycle import announcements, commands, operations
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slice, Via
+from forewarn.core.lifecycle.operations import VmOperation
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import Step
+from forewarn.engine.engine import Engine, announced
+from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
+from forewarn.engine.lookup import count_user_operations, every, find_host, find_vm
+from forewarn.errors import ForewarnError, NotFound, TooLate
+from forewarn.ports import Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostResult:
+    """The result of a command on a host."""
+
+    made: Sequence[Maintenance]
+    concerned: Sequence[Maintenance]  # existing ones: changed, or kept as they are
+
+
+class _Command(Protocol):
+    def __call__(
+        self,
+        slice_: Slice,
+        order: Order,
+        vms: Sequence[VM],
+        /,
+        *,
+        by: str,
+        new_id: Callable[[], str],
+        now: datetime,
+        rules: Rules,
+    ) -> Step: ...
+
+
+class Operations:
+    """Commands that affect VMs without an explicit announcement."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Run commands on `engine`."""
+        self._engine = engine
+
+    def operate(
+        self,
+        operation: VmOperation,
+        order: Order,
+        *,
+        by: str,
+        only: str | None = None,
+        once: IdempotencyKey[Sequence[Maintenance]] | None = None,
+    ) -> Sequence[Maintenance]:
+        """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
+
+        If `only` names a group, VMs of other groups are not found.
+        """
+        announcements.check_order(order)
+        engine = self._engine
+        with engine.writing(once) as (transaction, now):
+            vms = [find_vm(transaction, name, only=only) for name in order.vms]
+            scheduled = count_user_operations(transaction, engine.rules)
+
+            def decide(slice_: Slice) -> Step:
+                return operations.operate(
+                    slice_,
+                    operation,
+                    order,
+                    vms,
+                    by=by,
+                    new_id=engine.new_id,
+                    now=now,
+                    rules=engine.rules,
+                    scheduled=scheduled,
+                )
+
+            groups = {vm.group for vm in vms}
+            maintenances = announced(engine.decide(transaction, groups, decide, now))
+            keep_receipt(transaction, once, maintenances, now)
+        return maintenances
+
+    def maintain(
+        self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
+    ) -> HostResult:
+        """Announce planned maintenance of the host that `order` names."""
+        announcements.check_order(order)
+        return self._on_host(announcements.announce, order, by, once)
+
+    def degrade(
+        self,
+        order: Order,
+        *,
+        fails_by: datetime | None = None,
+        by: str,
+        once: IdempotencyKey[HostResult] | None = None,
+    ) -> HostResult:
+        """Announce that VMs must leave a host that is predicted to fail."""
+        announcements.check_order(order)
+        command = partial(operations.degrade, fails_by=fails_by)
+        return self._on_host(command, order, by, once, {Cause.DEGRADED})
+
+    def fail(
+        self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
+    ) -> HostResult:
+        """Record that a host has failed."""
+        announcements.check_order(order)
+        return self._on_host(operations.fail, order, by, once, set(Cause))
+
+    def recover(
+        self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
+    ) -> HostResult:
+        """Record that a host has recovered."""
+        return self._on_host(operations.recover, order, by, once)
+
+    def _on_host(
+        self,
+        command: _Command,
+        order: Order,
+        by: str,
+        once: IdempotencyKey[HostResult] | None,
+        concerns: Collection[Cause] = (),
+    ) -> HostResult:
+        engine = self._engine
+        with engine.writing(once) as (transaction, now):
+            host, vms = find_host(transaction, order.host or "")
+            groups = {vm.group for vm in vms}
+            for maintenance in every(transaction, Phase.STARTED):
+                if maintenance.host == host:  # its VMs may have moved since
+                    groups.update(maintenance.groups)
+            live = transaction.slice(groups).maintenances.values()
+            existing = [maintenance for maintenance in live if maintenance.host == host]
+
+            def decide(slice_: Slice) -> Step:
+                return command(
+                    slice_,
+                    replace(order, host=host),
+                    vms,
+                    by=by,
+                    new_id=engine.new_id,
+                    now=now,
+                    rules=engine.rules,
+                )
+
+            step = engine.decide(transaction, groups, decide, now)
+            after = [step.slice.maintenance(maintenance.id) for maintenance in existing]
+            changed = [
+                new for old, new in zip(existing, after, strict=True) if new != old
+            ]
+            same = [
+                maintenance for maintenance in after if maintenance.cause in concerns
+            ]
+            outcome = HostResult(made=announced(step), concerned=changed or same)
+            keep_receipt(transaction, once, outcome, now)
+        return outcome
+
+
+def approve_each(
+    engine: Engine,
+    event_ids: Sequence[str],
+    *,
+    by: str,
+    via: Via,
+    is_seen: Callable[[Event], bool],
+) -> Mapping[str, ForewarnError | None]:
+    """Approve those of `event_ids` that can be, and return the error of each other.
+
+    An event for which `is_seen` is false is reported as not found.
+    """
+    with engine.writing() as (transaction, now):
+        judged = {each: _judge(transaction, each, is_seen) for each in event_ids}
+        good = {
+            event: verdict
+            for event, verdict in judged.items()
+            if isinstance(verdict, Maintenance)
+        }
+        ids = [event.upper() for event in good]
+
+        def decide(slice_: Slice) -> Step:
+            return commands.approve(
+                slice_, ids, by=by, via=via, now=now, rules=engine.rules
+            )
+
+        if good:
+            groups = {group for each in good.values() for group in each.groups}
+            engine.decide(transaction, groups, decide, now)
+    return {
+        event: verdict if isinstance(verdict, ForewarnError) else None
+        for event, verdict in judged.items()
+    }
+
+
+def _judge(
+    transaction: Transaction, event_id: str, is_seen: Callable[[Event], bool]
+) -> Maintenance | NotFound | TooLate:
+    """Return the maintenance whose event can be approved, or the error."""
+    normalized = event_id.upper()
+    maintenance = transaction.maintenance(normalized)
+    events = () if maintenance is None else maintenance.events
+    if maintenance is None or not any(
+        event.id == normalized and is_seen(event) for event in events
+    ):
+        return NotFound(f"there is no event {event_id}")
+    try:
+        commands.check_is_live(maintenance, normalized)
+    except TooLate as error:
+        return error
+    return maintenance

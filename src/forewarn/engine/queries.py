@@ -1,0 +1,402 @@
+"""Queries about a maintenance: its explanation and its history."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from forewarn.core.lifecycle import announcements
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import groups_to_settle
+from forewarn.core.queries.explanation import Explanation, explain, explain_preview
+from forewarn.core.queries.phrases import foreseen_ids
+from forewarn.core.queries.report import (
+    MaintenanceHistory,
+    Month,
+    MonthlyReport,
+    make_report,
+    month_of,
+)
+from forewarn.core.queries.search import NAMING, Search, matches
+from forewarn.core.queries.story import Story, story_of
+from forewarn.core.queries.visibility import visible_fact, visible_maintenance
+from forewarn.engine.engine import Engine, announced
+from forewarn.engine.lookup import every, find_maintenance
+from forewarn.errors import NotFound
+from forewarn.ports import Snapshot, Store
+
+#: The most facts that one page reads.
+MOST = 5_000
+
+#: The most facts that the store scans for one page.
+REACH = 100_000
+
+_BATCH = 500
+_KNOWN = 2_000  # maintenance operations cached per page
+
+
+_PAGE = 500
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: The facts that make a maintenance count.
+_COUNTING = frozenset(
+    {
+        f.Announced,
+        f.Approved,
+        f.Withdrawn,
+        f.Started,
+        f.WorkFailed,
+        f.WorkRetried,
+        f.WorkEnded,
+        f.Completed,
+        f.Canceled,
+        f.Closed,
+    }
+)
+
+
+def explain_maintenance(
+    engine: Engine, any_id: str, *, only: str | None = None
+) -> Explanation:
+    """Explain the maintenance with this id, or with an event of this id.
+
+    If `only` names a group, it is redacted for that group.
+    """
+    engine.write_notes()
+    with engine.store.snapshot() as snapshot:
+        maintenance, now = (
+            find_maintenance(snapshot, any_id, only=only),
+            engine.now(snapshot),
+        )
+        return explain_all(snapshot, [maintenance], now, engine.rules, only)[
+            maintenance.id
+        ]
+
+
+def explain_all(
+    snapshot: Snapshot,
+    found: Sequence[Maintenance],
+    now: datetime,
+    rules: Rules,
+    only: str | None = None,
+    most: int | None = None,
+) -> Mapping[str, Explanation]:
+    """Explain several maintenance operations from one slice, by id.
+
+    At least the first `most` waits of each are included, possibly more.
+    """
+    waiting = [
+        maintenance for maintenance in found if maintenance.phase is Phase.SCHEDULED
+    ]
+    slice_ = snapshot.slice(
+        {group for maintenance in waiting for group in maintenance.groups}
+    )
+    near = neighborhoods(slice_)
+    return {
+        maintenance.id: explain(near(maintenance), maintenance, now, rules, only, most)
+        for maintenance in found
+    }
+
+
+def neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
+    """Return a function that cuts `slice_` to what one maintenance can wait for.
+
+    Without it, explaining hundreds would look at all of them for each.
+    """
+    places = {name: place for place, name in enumerate(slice_.maintenances)}
+    members: dict[str, list[str]] = {}
+    for other in slice_.maintenances.values():
+        for group in other.groups:
+            members.setdefault(group, []).append(other.id)
+
+    def near(maintenance: Maintenance) -> Slice:
+        names = {
+            name for group in maintenance.groups for name in members.get(group, ())
+        }
+        in_order = sorted(names, key=places.__getitem__)
+        return replace(
+            slice_, maintenances={name: slice_.maintenances[name] for name in in_order}
+        )
+
+    return near
+
+
+def story_of_maintenance(
+    engine: Engine, any_id: str, *, only: str | None = None
+) -> Story:
+    """Return the history of the maintenance with this id, or with an event of this id.
+
+    If `only` names a group, it is redacted for that group.
+    """
+    engine.write_notes()
+    with engine.store.snapshot() as snapshot:
+        whole = find_maintenance(snapshot, any_id, only=only)
+        facts = [entry.fact for entry in snapshot.facts_of(whole.id)]
+        visible = whole
+        if only is not None:
+            cut = [visible_fact(fact, only, lambda _: whole) for fact in facts]
+            facts = [fact for fact in cut if fact is not None]
+            visible = visible_maintenance(whole, only) or whole
+        outages = snapshot.outages(visible.announced_at)
+        is_share = len(visible.events) < len(whole.events)
+        sights = _sights(snapshot, visible)
+        return story_of(visible, facts, sights, outages, is_share=is_share)
+
+
+def _sights(snapshot: Snapshot, found: Maintenance) -> list[Sight]:
+    return [sight for event in found.events for sight in snapshot.seen(event.id)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """One maintenance that would be announced."""
+
+    maintenance: Maintenance
+    explanation: Explanation
+
+
+def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
+    """Return what `announce` would do, in the order in which it would run."""
+    announcements.check_order(order)
+    engine.write_notes()
+    rules = engine.rules
+    with engine.store.snapshot() as snapshot:
+        now = engine.now(snapshot)
+        groups, decide = engine.ordered(snapshot, order, by, now, foreseen_ids())
+        slice_ = snapshot.slice(groups)
+        step = decide(slice_)
+        required = groups_to_settle(slice_, step.slice, now, rules)
+        if not required <= slice_.groups.keys():
+            step = decide(snapshot.slice(required | slice_.groups.keys()))
+    near = neighborhoods(step.slice)
+    return [
+        Preview(
+            maintenance=maintenance,
+            explanation=explain_preview(near(maintenance), maintenance, now, rules),
+        )
+        for maintenance in announced(step)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPage:
+    """The entries of one page, and the position it reached."""
+
+    entries: tuple[JournalEntry, ...]
+    position: int
+    has_more: bool  # whether the requested time range goes on
+
+
+def resolve_ids(
+    snapshot: Snapshot, search: Search, *, only: str | None = None
+) -> Search:
+    """Replace event ids in `search` by maintenance ids.
+
+    If `only` names a group, maintenance of other groups is not found.
+    """
+    ids = search.maintenances
+    maintenances = (find_maintenance(snapshot, each, only=only) for each in ids)
+    return replace(search, maintenances=frozenset(each.id for each in maintenances))
+
+
+def find_entries(
+    snapshot: Snapshot,
+    search: Search,
+    *,
+    after: int,
+    limit: int,
+    only: str | None = None,
+    most: int = MOST,
+) -> SearchPage:
+    """Find up to `limit` facts after `after`, reading about `most` facts at most.
+
+    If `only` names a group, each fact is redacted for it before it is matched.
+    """
+    position, end = _bounds(snapshot, search, after)
+    stop = end if search.maintenances else min(end, position + REACH)
+    is_all = search == Search() and only is None
+    size = min(_BATCH, limit) if is_all else min(_BATCH, most)
+    select = _selecting(snapshot, search, only)
+    entries: list[JournalEntry] = []
+    read = 0
+    while position < stop and len(entries) < limit and read < most:
+        batch = snapshot.facts(
+            after=position,
+            until=stop,
+            limit=size,
+            kinds=_kinds(search),
+            maintenances=search.maintenances,
+        )
+        entries += select(batch)
+        position = batch[-1].position if len(batch) == size else stop
+        read += len(batch)
+    if len(entries) >= limit:
+        position = entries[limit - 1].position
+    return SearchPage(
+        entries=tuple(entries[:limit]), position=position, has_more=position < end
+    )
+
+
+def find_newest_entries(
+    snapshot: Snapshot,
+    search: Search,
+    *,
+    before: int | None,  # None for the end of the journal
+    limit: int,
+    only: str | None = None,
+    most: int = MOST,
+) -> SearchPage:
+    """Find up to `limit` facts before `before`, newest first."""
+    begin, end = _bounds(snapshot, search, 0)
+    position = end if before is None else min(end, before - 1)
+    stop = max(begin, position - REACH)
+    select = _selecting(snapshot, search, only)
+    entries: list[JournalEntry] = []
+    read = 0
+    while position > stop and len(entries) < limit and read < most:
+        below = max(stop, position - min(_BATCH, most))
+        batch = snapshot.facts(
+            after=below,
+            until=position,
+            limit=_BATCH,
+            kinds=_kinds(search),
+            maintenances=search.maintenances,
+        )
+        entries += select(batch[::-1])
+        position = below
+        read += len(batch)
+    if len(entries) >= limit:
+        position = entries[limit - 1].position - 1
+    return SearchPage(
+        entries=tuple(entries[:limit]), position=position + 1, has_more=position > begin
+    )
+
+
+def _selecting(
+    snapshot: Snapshot, search: Search, only: str | None
+) -> Callable[[Iterable[JournalEntry]], Iterator[JournalEntry]]:
+    """Return a function that redacts entries and yields those that match."""
+    whole = lru_cache(_KNOWN)(snapshot.maintenance)
+
+    def look(any_id: str) -> Maintenance | None:
+        maintenance = whole(any_id)
+        return (
+            maintenance
+            if only is None or maintenance is None
+            else visible_maintenance(maintenance, only)
+        )
+
+    def select(batch: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
+        for entry in batch:
+            fact: Fact | None = entry.fact
+            if only is not None:
+                fact = visible_fact(entry.fact, only, whole)
+            if fact is not None and matches(search, fact, look):
+                yield JournalEntry(position=entry.position, fact=fact)
+
+    return select
+
+
+def _kinds(search: Search) -> Collection[type[Fact]]:
+    """Return the kinds of facts that `search` can match; empty for any."""
+    if not search.by:
+        return search.kinds
+    return search.kinds & NAMING or search.kinds or NAMING
+
+
+def _bounds(snapshot: Snapshot, search: Search, after: int) -> tuple[int, int]:
+    begin, end = after, snapshot.position()
+    if search.since is not None:
+        begin = max(begin, snapshot.position_before(search.since))
+    if search.until is not None:
+        end = min(end, snapshot.position_before(search.until))
+    return begin, end
+
+
+def report_on(
+    engine: Engine, month: Month | None, group: str | None = None
+) -> MonthlyReport:
+    """Report on `month`, or on the current one, for all groups or for one."""
+    engine.write_notes()
+    with engine.store.snapshot() as snapshot:
+        now = engine.now(snapshot)
+        month = month or month_of(now)
+        begin = snapshot.position_before(month.since)
+        end = snapshot.position_before(month.until)
+        outages = snapshot.outages(_BEGINNING)
+        stuck = [
+            maintenance.id
+            for maintenance in every(snapshot, Phase.STARTED)
+            if maintenance.stuck_since
+        ]
+        spelling = None if group is None else _written(snapshot, group)
+    lives = _lives(engine.store, month, begin, end, stuck)
+    report = make_report(lives, outages, month, now=now, group=spelling or group)
+    if group is not None and spelling is None and not report.counts:
+        raise NotFound(f"there is no group {group}")
+    return report
+
+
+def _written(snapshot: Snapshot, group: str) -> str | None:
+    """Return the declared spelling of `group`; None if it no longer exists."""
+    return next(iter(snapshot.part_of_fleet(groups=[group]).groups), None)
+
+
+def _lives(
+    store: Store, month: Month, begin: int, end: int, stuck: list[str]
+) -> Iterator[MaintenanceHistory]:
+    """Yield each life in the journal between two positions, once."""
+    done: set[str] = set()
+    position = begin
+    while position < end:
+        with store.snapshot() as snapshot:
+            page = snapshot.told_of(
+                after=position, until=end, limit=_PAGE, kinds=_COUNTING
+            )
+            ids = dict.fromkeys(maintenance_id for _, maintenance_id in page)
+            lives = [
+                _life(snapshot, maintenance_id, month)
+                for maintenance_id in ids
+                if maintenance_id not in done
+            ]
+        yield from lives
+        done.update(ids)
+        position = page[-1][0] if len(page) == _PAGE else end
+    with store.snapshot() as snapshot:
+        lives = [
+            _life(snapshot, maintenance_id, month)
+            for maintenance_id in stuck
+            if maintenance_id not in done
+        ]
+    yield from lives
+
+
+def _life(snapshot: Snapshot, maintenance_id: str, month: Month) -> MaintenanceHistory:
+    maintenance = snapshot.maintenance(maintenance_id)
+    if maintenance is None:
+        raise LookupError(f"the journal tells of {maintenance_id}, which is not there")
+    first_seen = {}
+    if month.has(maintenance.started_at):
+        for event in maintenance.events:
+            for sight in snapshot.seen(event.id)[:1]:  # in order of time
+                first_seen[event.id] = sight.at
+    facts: tuple[f.Fact, ...] = ()
+    if _may_have_been_stuck(maintenance):
+        facts = tuple(entry.fact for entry in snapshot.facts_of(maintenance.id))
+    return MaintenanceHistory(
+        maintenance=maintenance, first_seen=first_seen, facts=facts
+    )
+
+
+def _may_have_been_stuck(maintenance: Maintenance) -> bool:
+    """Whether the driver may have failed; otherwise its facts are not needed."""
+    return (
+        maintenance.attempt > 1
+        or maintenance.stuck_since is not None
+        or maintenance.completed_by is not None
+        or maintenance.phase is Phase.FAILED
+    )

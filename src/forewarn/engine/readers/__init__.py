@@ -1,0 +1,1 @@
+"""Readers of the journal: documents, driver calls, metrics, notifications."""

@@ -1,0 +1,163 @@
+"""Journal reader that keeps the documents on the metadata plane current."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import assert_never
+
+from forewarn.core.fleet import VM, Audience, Group
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.document import document
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.outages import Outage
+from forewarn.ports import Snapshot, Store
+from forewarn.protocol.types import Document
+
+#: The stored setting with the first VM of the fleet file.
+FIRST_VM = "first-vm"
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudienceView:
+    """The document that one audience sees now."""
+
+    audience: Audience
+    group: Group
+    document: Document
+    #: Response bodies by api-version, where they are not encoded from the document.
+    bodies: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentUpdate:
+    """The changes since the previous update of the metadata plane."""
+
+    position: int
+    shown: Sequence[AudienceView] = ()
+    placed: Sequence[VM] = ()
+    removed: Sequence[str] = ()  # VMs
+    regrouped: frozenset[str] = frozenset()  # groups added, changed or removed
+    ungrouped: frozenset[str] = frozenset()  # groups removed; may have been added again
+    first_vm: str | None = None  # of the fleet; None if unchanged
+    outages: Sequence[Outage] = ()  # only new ones
+
+
+class Documents:
+    """Reads the journal and hands over updates, in order."""
+
+    def __init__(
+        self, store: Store, hand_over: Callable[[DocumentUpdate], None]
+    ) -> None:
+        """Call `hand_over` with each update; it must return once VMs can see it."""
+        self._store = store
+        self._hand_over = hand_over
+        self._lock = Lock()
+        self.position = 0
+
+    def open(self) -> None:
+        """Hand over the whole current state."""
+        with self._lock, self._store.snapshot() as snapshot:
+            slice_ = snapshot.slice(None)
+            vms = [*snapshot.fleet().vms.values()]
+            position = snapshot.position()
+            self._hand_over(
+                DocumentUpdate(
+                    position=position,
+                    shown=_shown(slice_),
+                    placed=vms,
+                    first_vm=_first_vm(snapshot),
+                    outages=slice_.outages,
+                )
+            )
+            self.position = position
+
+    def catch_up(self, to: int | None = None) -> None:
+        """Read to the end of the journal, or at least to the position `to`."""
+        with self._lock:
+            while to is None or self.position < to:
+                entries = self._store.facts(self.position, _BATCH)
+                if not entries:
+                    return
+                with self._store.snapshot() as snapshot:
+                    update = _update(snapshot, entries)
+                self._hand_over(update)
+                self.position = update.position
+
+
+def _update(snapshot: Snapshot, entries: Sequence[f.JournalEntry]) -> DocumentUpdate:
+    facts = [entry.fact for entry in entries]
+    groups = {group for fact in facts for group in _groups(fact)}
+    slice_ = snapshot.slice(groups)
+    fleet = [fact for fact in facts if isinstance(fact, f.FleetChanged)]
+    names = {vm.name for fact in fleet for vm in fact.vms}
+    settings = frozenset(group.name for fact in fleet for group in fact.groups)
+    ungrouped = frozenset(name for fact in fleet for name in fact.removed_groups)
+    part = snapshot.part_of_fleet(vms=names, groups=settings)
+    removed = {name for fact in fleet for name in fact.removed_vms}
+    return DocumentUpdate(
+        position=entries[-1].position,
+        shown=_shown(slice_),
+        placed=[vm for vm in part.vms.values() if vm.group in slice_.groups],
+        removed=[name for name in removed if name not in part.vms],
+        regrouped=settings | ungrouped,
+        ungrouped=ungrouped,
+        first_vm=_first_vm(snapshot) if fleet else None,
+        outages=[fact.outage for fact in facts if isinstance(fact, f.OutageEnded)],
+    )
+
+
+def _first_vm(snapshot: Snapshot) -> str | None:
+    """Return the first VM of the fleet file, or else the first VM ever added."""
+    first = snapshot.setting(FIRST_VM)
+    if first is not None and snapshot.part_of_fleet(vms=[first]).vms:
+        return first
+    return next(iter(snapshot.fleet().vms), None)
+
+
+def _shown(slice_: Slice) -> Sequence[AudienceView]:
+    return [
+        AudienceView(
+            audience=audience,
+            group=slice_.groups[audience.group],
+            document=document(audience, slice_.live_in(audience.group)),
+        )
+        for audience in slice_.audiences.values()
+    ]
+
+
+def _groups(fact: f.Fact) -> Iterable[str]:
+    """Return the groups whose documents or members `fact` may have changed."""
+    match fact:
+        case f.Published() | f.ListeningBegan():
+            return (fact.group,)
+        case f.FleetChanged():
+            return {
+                *(group.name for group in fact.groups),
+                *(vm.group for vm in fact.vms),
+            }
+        case (
+            f.Announced()
+            | f.Approved()
+            | f.VmsLeft()
+            | f.Withdrawn()
+            | f.Started()
+            | f.WorkBegan()
+            | f.WorkDone()
+            | f.WorkFailed()
+            | f.WorkPrinted()
+            | f.WorkRetried()
+            | f.WorkEnded()
+            | f.Completed()
+            | f.Canceled()
+            | f.Closed()
+            | f.Seen()
+            | f.OutageEnded()
+            | f.TokenCreated()
+            | f.TokenRevoked()
+            | f.AccessRefused()
+        ):
+            return ()  # a Published fact follows if a document changed
+        case _:
+            assert_never(fact)

@@ -1,0 +1,271 @@
+"""Automatic retries of the driver after a failure.
+
+They run in real time and are kept in memory only. The state shows what to retry; the
+pauses start over when the service restarts.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from threading import Condition, Lock, Thread
+
+from forewarn.core.lifecycle import commands
+from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.engine.engine import Engine
+from forewarn.engine.lookup import every
+from forewarn.engine.readers.documents import Documents
+from forewarn.engine.readers.driver_calls import DriverLog, DriverReporter, run_driver
+from forewarn.errors import Unavailable
+from forewarn.ports import Bell, Driver, Snapshot, Work
+from forewarn.protocol.types import EventType
+
+_LONGEST = 300.0  # seconds
+_DOUBLINGS = 64  # beyond `_LONGEST` for any practical first pause
+
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE = 2.0  # seconds for calls to end when the service stops
+_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
+
+
+class RetrySchedule:
+    """The stuck maintenance operations that wait for a retry, with their pauses."""
+
+    def __init__(
+        self, first: float, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Wait `first` seconds after the first failure, then double it each time."""
+        self._first = first
+        self._monotonic = monotonic
+        self._at: dict[str, float] = {}
+
+    def keep(self, waiting: Iterable[Maintenance]) -> None:
+        """Schedule a retry for all of `waiting`, and drop all others."""
+        now = self._monotonic()
+        self._at = {
+            maintenance.id: self._at.get(
+                maintenance.id, now + self.pause(maintenance.tries)
+            )
+            for maintenance in waiting
+        }
+
+    def take_due(self) -> Sequence[str]:
+        """Return the ids whose retry is due, and remove them."""
+        now = self._monotonic()
+        due = [maintenance_id for maintenance_id, at in self._at.items() if at <= now]
+        for maintenance_id in due:
+            del self._at[maintenance_id]
+        return due
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the next retry; None if there is none."""
+        if not self._at:
+            return None
+        return max(min(self._at.values()) - self._monotonic(), 0.0)
+
+    def pause(self, tries: int) -> float:
+        """Return the seconds to wait after `tries` attempts."""
+        doubled = 2.0 ** min(max(tries - 1, 0), _DOUBLINGS)
+        return min(self._first * doubled, _LONGEST)
+
+
+class DriverRunner:
+    """Calls the driver, once per maintenance and attempt."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        documents: Documents,
+        driver: Driver,
+        *,
+        parallel: int = 0,
+        retries: RetrySchedule | None = None,
+        pause: float = 1.0,
+    ) -> None:
+        """Call `driver` after `documents` has published the start.
+
+        At most `parallel` calls run at once; 0 runs them in place, one after the other.
+        Failed writes are retried after `pause` seconds.
+        """
+        self._engine = engine
+        self._ledger = DriverLog(engine)
+        self._documents = documents
+        self._driver = driver
+        self._parallel = parallel
+        self._turn = Lock()  # one thread at a time looks for work
+        self._changed = Condition()  # guards the fields below
+        self._retries = retries or RetrySchedule(0.0)
+        self._running: dict[str, Work] = {}
+        self._handed: set[str] = set()  # called by this process, not failed
+        self._ended = 0  # number of ended calls
+        self._leaving = Bell()
+        self._left_at = 0.0
+        self._scribe = DriverReporter(
+            self._ledger, self._leaving, pause=pause if parallel else None
+        )
+        self.position = 0  # of the journal, when the state was last read
+        self.on_end: Callable[[], None] = lambda: None
+        self.on_call: Callable[[EventType, float], None] = lambda kind, seconds: None
+
+    # --- public --------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Start all work that can be started now."""
+        with self._turn:
+            while not self._leaving.is_set() and self._look():
+                pass
+
+    @property
+    def calls(self) -> int:
+        """The number of driver calls in progress."""
+        return len(self._running)
+
+    def finish(self) -> None:
+        """Start all work, and return once none is running or waiting for a retry."""
+        while True:
+            ended = self._ended
+            self.catch_up()
+            with self._changed:
+                if self._leaving.is_set():
+                    raise Unavailable("the service is stopping; work stays open")
+                left = self._retries.seconds_left()
+                is_still = self._ended == ended  # else more work may follow
+                if is_still and not self._running and left is None:
+                    return
+                self._wait_for_end(ended, _AT_THE_LATEST if left is None else left)
+
+    def _wait_for_end(self, ended: int, seconds: float) -> None:
+        self._changed.wait_for(
+            lambda: self._ended != ended or self._leaving.is_set(), seconds
+        )
+
+    def wait(self, bell: Bell) -> None:
+        """Wait for the bell, or until a retry is due."""
+        with self._changed:
+            left = self._retries.seconds_left()
+        bell.wait(_AT_THE_LATEST if left is None else min(left, _AT_THE_LATEST))
+
+    def leave(self) -> None:
+        """Stop accepting work and signal running calls to stop."""
+        with self._changed:
+            self._left_at = time.monotonic()
+            self._leaving.set()
+            for work in self._running.values():
+                work.halt.set()
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Wait briefly for running calls; nothing is saved after this."""
+        until = self._left_at + _PATIENCE
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not self._running, max(until - time.monotonic(), 0.0)
+            )
+            self._scribe.stop()
+            for maintenance_id in self._running:
+                _log.warning("%s stays open: its work is not over", maintenance_id)
+
+    # --- what to do ----------------------------------------------------------
+
+    def _look(self) -> bool:
+        """Do what the state requires; return whether to look again."""
+        engine = self._engine
+        with engine.store.snapshot() as snapshot:
+            now, position = engine.now(snapshot), snapshot.position()
+            started = [*every(snapshot, Phase.STARTED)]
+            self._halt_unwanted(snapshot)
+        due = self._due_again(started)
+        for each in due:
+            self._ledger.retry(each)
+        chosen = self._choose(
+            [each for each in started if commands.is_work_open(each, now, engine.rules)]
+        )
+        for each in chosen:
+            self._hand_over(each)
+        self.position = position  # everything up to here was started
+        return bool(due or chosen)
+
+    def _halt_unwanted(self, snapshot: Snapshot) -> None:
+        with self._changed:
+            running = [*self._running.values()]
+        for work in running:
+            maintenance = snapshot.maintenance(work.maintenance)
+            vms = [vm.name for vm in work.vms]
+            if maintenance is None or not commands.is_work_wanted(maintenance, vms):
+                work.halt.set()
+
+    def _due_again(self, started: Sequence[Maintenance]) -> Sequence[str]:
+        with self._changed:
+            self._retries.keep(
+                maintenance
+                for maintenance in started
+                if maintenance.id not in self._running
+                and commands.is_retry_left(maintenance, self._engine.rules)
+            )
+            return self._retries.take_due()
+
+    def _choose(self, open_now: Sequence[Maintenance]) -> Sequence[str]:
+        """Choose what to start; work that shares a VM waits for the earlier one."""
+        with self._changed:
+            self._handed &= {maintenance.id for maintenance in open_now}
+            if not self._parallel:
+                return [
+                    maintenance.id
+                    for maintenance in open_now
+                    if maintenance.id not in self._handed
+                ]
+            free = self._parallel - len(self._running)
+            busy = {vm.name for work in self._running.values() for vm in work.vms}
+            chosen: list[str] = []
+            for maintenance in open_now:
+                if maintenance.id in self._handed or maintenance.id in self._running:
+                    continue
+                if len(chosen) < free and busy.isdisjoint(maintenance.to_do):
+                    chosen.append(maintenance.id)
+                busy.update(maintenance.to_do)
+            return chosen
+
+    # --- one call ------------------------------------------------------------
+
+    def _hand_over(self, maintenance_id: str) -> None:
+        self._documents.catch_up()  # VMs see Started before anything happens
+        work = self._ledger.begin(maintenance_id)
+        if work is None:
+            return
+        with self._changed:
+            self._handed.add(work.maintenance)
+            self._running[work.maintenance] = work
+            if self._leaving.is_set():
+                work.halt.set()
+        if not self._parallel:
+            self._carry_out(work)
+            return
+        name = f"work-{work.maintenance[:8]}"
+        try:
+            Thread(target=self._carry_out, args=(work,), name=name, daemon=True).start()
+        except RuntimeError:  # too many threads; handled like a crash
+            self._end(work, is_lost=True)
+            raise
+
+    def _carry_out(self, work: Work) -> None:
+        is_lost, begun = True, time.monotonic()
+        try:
+            for item in run_driver(self._driver, work):
+                if self._scribe.take_down(work, item):
+                    with self._changed:
+                        self._handed.discard(work.maintenance)
+            is_lost = False
+        finally:
+            self._end(work, is_lost=is_lost)
+            self.on_call(work.type, time.monotonic() - begun)
+
+    def _end(self, work: Work, *, is_lost: bool) -> None:
+        work.halt.set()  # releases anything that still waits for it
+        with self._changed:
+            del self._running[work.maintenance]
+            if is_lost:
+                self._handed.discard(work.maintenance)
+            self._ended += 1
+            self._changed.notify_all()
+        self.on_end()

@@ -1,0 +1,105 @@
+"""Threads of journal readers, each with its own position and pace.
+
+1. Waking a reader is only a hint; the journal is authoritative.
+2. A reader that fails keeps its position and tries again.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Thread
+
+from forewarn.errors import Unavailable
+from forewarn.ports import Bell
+
+_log = logging.getLogger(__name__)
+
+_RETRY = 1.0  # seconds, after a failure
+_CALM = 5.0  # seconds without a failure until it counts as recovered
+_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
+
+
+class FailureLog:
+    """Log throttle: logs each repeated failure once, until recovery.
+
+    Alternating failure and success does not count as recovery: it would fill the log.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        remedy: str = "trying again",
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Log for `name`, with the `remedy` being tried, timed by `monotonic`."""
+        self._name = name
+        self._remedy = remedy
+        self._monotonic = monotonic
+        self._said: set[str] = set()  # since the last recovery
+        self._failed_at = 0.0
+
+    def about(self, error: Exception) -> None:
+        """Log `error`, unless it was logged before."""
+        text, self._failed_at = repr(error), self._monotonic()
+        if text in self._said:
+            return
+        self._said.add(text)
+        if isinstance(error, Unavailable):
+            _log.error("%s: %s; %s", self._name, error, self._remedy)
+        else:
+            _log.error("%s failed; %s", self._name, self._remedy, exc_info=error)
+
+    def end(self) -> None:
+        """Log the recovery, once there were no failures for a while."""
+        if self._said and self._monotonic() - self._failed_at >= _CALM:
+            self._said.clear()
+            _log.info("%s: works again", self._name)
+
+
+class Follower:
+    """A thread that lets a reader catch up whenever its bell rings."""
+
+    def __init__(
+        self,
+        name: str,
+        catch_up: Callable[[], None],
+        wait: Callable[[Bell], object] = lambda bell: bell.wait(_AT_THE_LATEST),
+    ) -> None:
+        """Call `catch_up` in a thread called `name`, then `wait` for the bell."""
+        self._catch_up = catch_up
+        self._wait = wait
+        self._complaints = FailureLog(name)
+        self._bell = Bell()
+        self._leaving = Bell()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def ring(self) -> None:
+        """Wake the reader."""
+        self._bell.set()
+
+    def stop(self, patience: float | None = None) -> None:
+        """Finish the current call, and end the thread.
+
+        A thread that has not ended after `patience` seconds is abandoned; None waits
+        forever.
+        """
+        self._leaving.set()
+        self._bell.set()
+        if self._thread.is_alive():
+            self._thread.join(patience)
+
+    def _run(self) -> None:
+        while not self._leaving.is_set():
+            self._bell.clear()
+            try:
+                self._catch_up()
+                self._complaints.end()
+                if not self._leaving.is_set():  # `stop` may have rung it before
+                    self._wait(self._bell)
+            except Exception as error:
+                self._complaints.about(error)
+                self._bell.wait(_RETRY)

@@ -1,0 +1,358 @@
+"""Backoff between delivery retries, in real time."""
+
+import logging
+import random
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from threading import Lock
+
+from forewarn.core.fleet import fold_name
+from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.core.queries.search import concerned, fold_names
+from forewarn.engine.readers.follower import Follower
+from forewarn.errors import ForewarnError, Unavailable
+from forewarn.notifiers.registry import close_notifier
+from forewarn.notifiers.targets import Target
+from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
+
+_FIRST = 2.0  # seconds; the longest pause after the first failure
+_DOUBLINGS = 30  # beyond any `longest`
+
+
+_BATCH = 100  # facts per read
+_KEEPING = 1.0  # seconds between two saves of the position
+_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
+_LONGEST_ERROR = 400  # characters
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+_log = logging.getLogger(__name__)
+
+
+_PATIENCE = 0.3  # seconds for all targets together when the service stops
+
+
+def backoff(failures: int, longest: float, chance: float) -> float:
+    """Return the seconds to wait after `failures` consecutive failures.
+
+    The pause doubles each time, from 2 seconds up to `longest`. `chance`, from 0 to 1,
+    shortens it by up to half, so that retries are spread out.
+    """
+    whole = min(_FIRST * 2.0 ** min(failures - 1, _DOUBLINGS), longest)
+    return whole * (1 + chance) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryPace:
+    """The retry schedule of a delivery, in real time."""
+
+    longest_backoff: float = 300.0  # seconds
+    monotonic: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = random.random
+
+    def due_after(self, failures: int) -> float:
+        """Return the monotonic time of the next retry after that many failures."""
+        pause = backoff(failures, self.longest_backoff, self.chance())
+        return self.monotonic() + pause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryProgress:
+    """The delivery state of a target."""
+
+    position: int = 0
+    at_hand: JournalEntry | None = None  # being sent, or waiting to be sent again
+    failures: int = 0  # consecutive
+    due_at: float | None = None  # monotonic time of the next retry; None if none
+    last_error: str | None = None  # None if there was none since the start
+    last_success: datetime | None = None  # None if there was none since the start
+
+
+class Delivery:
+    """Delivers the facts of the journal to one target."""
+
+    def __init__(
+        self,
+        target: Target,
+        notifier: Notifier,
+        store: Store,
+        clock: Clock,
+        pace: DeliveryPace | None = None,
+    ) -> None:
+        """Deliver the facts in `store` to `target` through `notifier`."""
+        self.target = target
+        self.pace = pace or DeliveryPace()
+        self.progress = DeliveryProgress()  # only ever replaced, by the reader's thread
+        self._notifier = notifier
+        self._store = store
+        self._clock = clock
+        self._key = f"notify:{fold_name(target.name)}"
+        self._leaving = Bell()
+        self._keeping = Lock()  # guards the next two fields
+        self._kept = 0
+        self._kept_at = float("-inf")
+
+    # --- public --------------------------------------------------------------
+
+    def open(self) -> None:
+        """Load the saved position; a new target starts at the end of the journal."""
+        with self._store.snapshot() as snapshot:
+            kept, end = snapshot.setting(self._key), snapshot.position()
+        if kept is not None and int(kept) > end:
+            _log.warning(
+                "%s was told of %s, but the journal ends at %s, as that of a restored"
+                " backup does; what is new from here on is told",
+                self.target.name,
+                kept,
+                end,
+            )
+            kept = None
+        self.progress = DeliveryProgress(position=end if kept is None else int(kept))
+        if kept is None:
+            with self._store.transaction() as transaction:
+                transaction.keep(self._key, str(end))
+        self._kept = self.progress.position
+
+    def catch_up(self) -> None:
+        """Deliver all new facts, until a delivery fails."""
+        while self._may_tell():
+            entries = self._store.facts(self.progress.position, _BATCH)
+            if not entries:
+                break
+            for entry in entries:
+                if not (self._may_tell() and self._pass_on(entry)):
+                    break
+                self._keep_now_and_then()
+        self._keep_now_and_then()
+
+    def wait(self, bell: Bell) -> None:
+        """Wait for the bell, or until a retry or a save of the position is due."""
+        now, due_at = self.pace.monotonic(), self.progress.due_at
+        moments = [now + _AT_THE_LATEST]
+        if due_at is not None:
+            moments.append(due_at)
+        if self._kept != self.progress.position:
+            moments.append(self._kept_at + _KEEPING)
+        bell.wait(max(min(moments) - now, 0.0))
+
+    def leave(self) -> None:
+        """Start nothing more, and abort the current delivery."""
+        if self._leaving.is_set():
+            return
+        self._leaving.set()
+        close_notifier(self.target.name, self._notifier)
+
+    def keep(self) -> None:
+        """Save the position."""
+        with self._keeping:
+            position = self.progress.position
+            self._kept_at = self.pace.monotonic()
+            if position != self._kept:
+                with self._store.transaction() as transaction:
+                    transaction.keep(self._key, str(position))
+                self._kept = position
+
+    def first_unread(self) -> JournalEntry | None:
+        """Return the oldest fact still to be delivered, if it is known."""
+        progress = self.progress
+        if progress.at_hand is not None:
+            return progress.at_hand
+        for entry in self._store.facts(progress.position, _BATCH):
+            if self._notice(entry) is not None:
+                return entry
+        return None
+
+    # --- one fact ------------------------------------------------------------
+
+    def _may_tell(self) -> bool:
+        due_at = self.progress.due_at
+        is_due = due_at is None or due_at <= self.pace.monotonic()
+        return is_due and not self._leaving.is_set()
+
+    def _pass_on(self, entry: JournalEntry) -> bool:
+        """Deliver `entry` if the target wants it; return whether to go on."""
+        notice = self._notice(entry)
+        if notice is None:
+            self.progress = replace(self.progress, position=entry.position)
+            return True
+        self.progress = replace(self.progress, at_hand=entry, due_at=None)
+        try:
+            self._notifier.notify(notice)
+        except Exception as error:  # any failure is retried
+            if not self._leaving.is_set():
+                self._take_down(error)
+            return False
+        self._take_down_success(entry)
+        return True
+
+    def _notice(self, entry: JournalEntry) -> Notice | None:
+        """Build the notice for `entry`; None if the target does not want it."""
+        if type(entry.fact).__name__ not in self.target.facts:
+            return None
+        about: str | None = getattr(entry.fact, "maintenance", None)
+        with self._store.snapshot() as snapshot:
+            if not self._is_concerned(entry, snapshot):
+                return None
+            maintenance = None if about is None else snapshot.maintenance(about)
+            events = () if maintenance is None else maintenance.events
+            sights = tuple(s for event in events for s in snapshot.seen(event.id))
+        return Notice(
+            position=entry.position,
+            fact=entry.fact,
+            maintenance=maintenance,
+            sights=sights,
+            attempt=self.progress.failures + 1,
+        )
+
+    def _is_concerned(self, entry: JournalEntry, snapshot: Snapshot) -> bool:
+        subscribed = self.target.groups
+        if subscribed is None:
+            return True
+        groups = fold_names(concerned(entry.fact, snapshot.maintenance).groups)
+        return not groups or not groups.isdisjoint(subscribed)
+
+    # --- results -------------------------------------------------------------
+
+    def _take_down(self, error: Exception) -> None:
+        failures = self.progress.failures + 1
+        is_ours = isinstance(error, ForewarnError)
+        text = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        self.progress = replace(
+            self.progress,
+            failures=failures,
+            due_at=self.pace.due_after(failures),
+            last_error=_CONTROL.sub(" ", text)[:_LONGEST_ERROR],
+        )
+        if failures == 1:
+            _log.warning(
+                "%s was not told: %s; trying again",
+                self.target.name,
+                self.progress.last_error,
+                exc_info=None if is_ours else error,
+            )
+
+    def _take_down_success(self, entry: JournalEntry) -> None:
+        if self.progress.failures:
+            failures = self.progress.failures
+            _log.info("%s is told again, failures: %s", self.target.name, failures)
+        self.progress = replace(
+            self.progress,
+            position=entry.position,
+            at_hand=None,
+            failures=0,
+            due_at=None,
+            last_success=self._clock.now(),
+        )
+
+    def _keep_now_and_then(self) -> None:
+        if self._leaving.is_set():
+            return  # saved by the caller of `leave`
+        if self.pace.monotonic() - self._kept_at >= _KEEPING:
+            try:
+                self.keep()
+            except Unavailable as error:
+                _log.debug("the position of %s: %s", self.target.name, error)
+
+
+class TargetState(StrEnum):
+    """The delivery state of a target."""
+
+    #: A notification is being sent, or will be in a moment.
+    DELIVERING = "delivering"
+    #: A delivery failed and will be retried.
+    WAITING = "waiting"
+    #: Everything was delivered.
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetStatus:
+    """The status of one target."""
+
+    name: str
+    kind: str
+    url: str | None  # without secrets; None if it has none
+    position: int
+    behind: int  # facts in the journal after its position
+    lag_seconds: float  # age of the oldest undelivered fact; 0 if none
+    state: TargetState
+    failures: int  # consecutive
+    last_error: str | None  # None if there was none since the start
+    last_success: datetime | None  # None if there was none since the start
+    next_attempt: datetime | None  # None if no retry is pending
+
+
+class Notifications:
+    """All targets; none of them delays another, or anything else."""
+
+    def __init__(
+        self, deliveries: Sequence[Delivery], store: Store, clock: Clock
+    ) -> None:
+        """Create a reader of the journal for each of `deliveries`."""
+        self._deliveries = deliveries
+        self._store = store
+        self._clock = clock
+        self._followers = [
+            Follower(f"notify-{delivery.target.name}", delivery.catch_up, delivery.wait)
+            for delivery in deliveries
+        ]
+
+    def start(self) -> None:
+        """Start delivering."""
+        for follower in self._followers:
+            follower.start()
+
+    def ring(self) -> None:
+        """Wake all readers."""
+        for follower in self._followers:
+            follower.ring()
+
+    def stop(self) -> None:
+        """Stop within a second, even if a target hangs, and save the positions."""
+        for delivery in self._deliveries:
+            delivery.leave()
+        until = time.monotonic() + _PATIENCE
+        for follower in self._followers:
+            follower.stop(max(until - time.monotonic(), 0.0))
+        for delivery in self._deliveries:
+            with suppress(Unavailable):  # later deliveries are then repeated
+                delivery.keep()
+
+    def targets(self) -> Sequence[TargetStatus]:
+        """Return the status of each target."""
+        if not self._deliveries:
+            return []
+        with self._store.snapshot() as snapshot:
+            end = snapshot.position()
+        return [self._standing(delivery, end) for delivery in self._deliveries]
+
+    def _standing(self, delivery: Delivery, end: int) -> TargetStatus:
+        target, progress = delivery.target, delivery.progress
+        is_behind = end > progress.position
+        unread = delivery.first_unread() if is_behind else None
+        now, wait = self._clock.now(), None
+        lag = 0.0 if unread is None else (now - unread.fact.at).total_seconds()
+        is_idle = unread is None and progress.at_hand is None
+        state = TargetState.IDLE if is_idle else TargetState.DELIVERING
+        if progress.due_at is not None:
+            state = TargetState.WAITING
+            wait = max(progress.due_at - delivery.pace.monotonic(), 0.0)
+        return TargetStatus(
+            name=target.name,
+            kind=target.kind,
+            url=target.shown_url,
+            position=progress.position,
+            behind=max(end - progress.position, 0),
+            lag_seconds=max(lag, 0.0),
+            state=state,
+            failures=progress.failures,
+            last_error=progress.last_error,
+            last_success=progress.last_success,
+            next_attempt=None
+            if wait is None
+            else now + timedelta(seconds=wait * self._clock.rate),
+        )

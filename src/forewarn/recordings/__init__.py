@@ -1,0 +1,1 @@
+"""Recordings of a metadata service: file format, recorder and scrubber."""

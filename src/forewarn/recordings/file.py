@@ -1,0 +1,135 @@
+"""File of a recording, appended line by line; each line is synced to disk."""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from forewarn.errors import CannotStart, Unavailable
+from forewarn.recordings.format import (
+    Line,
+    Recording,
+    RecordingHeader,
+    parse_recording,
+    write_header,
+    write_line,
+)
+
+
+def read_recording(path: Path) -> Recording:
+    """Read the recording at `path`."""
+    try:
+        text = path.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be read: {error.strerror}") from error
+    return parse_recording(text, str(path))
+
+
+class RecordingFile:
+    """A recording that is being written; the file is valid at any time."""
+
+    def __init__(self, path: Path, number: int, header: RecordingHeader) -> None:
+        """Write to the open file `number`, a recording with that `header`."""
+        self.path = path
+        self.header = header
+        self._number = number
+        self._length = os.fstat(number).st_size
+
+    @classmethod
+    def make(cls, path: Path, header: RecordingHeader) -> Self:
+        """Create a recording; an existing file is left alone."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        try:
+            tape_file = cls(path, os.open(path, flags, 0o600), header)
+            tape_file._hold()
+        except FileExistsError as error:
+            raise CannotStart(
+                f"{path} is there already; --append goes on with it, or choose another"
+                " name"
+            ) from error
+        except OSError as error:
+            raise CannotStart(f"{path} cannot be made: {error.strerror}") from error
+        try:
+            tape_file.put(write_header(header))
+        except Unavailable:
+            tape_file.close()
+            path.unlink()  # an empty file would block the next attempt
+            raise
+        return tape_file
+
+    @classmethod
+    def go_on(cls, path: Path, tape: Recording) -> Self:
+        """Append to `tape`, stored at `path`, after its last complete line."""
+        try:
+            number = os.open(path, os.O_RDWR)
+            tape_file = cls(path, number, tape.header)
+            tape_file._hold()
+            tape_file._mend(is_cut=tape.is_cut)
+        except OSError as error:
+            raise CannotStart(f"{path} cannot be written: {error.strerror}") from error
+        return tape_file
+
+    def _hold(self) -> None:
+        """Lock the file against other writers while it is open."""
+        if os.name != "posix":
+            return
+        import fcntl  # POSIX only
+
+        try:
+            fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.close()
+            raise CannotStart(
+                f"{self.path} is being written by another recording; choose another"
+                " name"
+            ) from error
+        except OSError:  # a file system without locks
+            return
+
+    def _mend(self, *, is_cut: bool) -> None:
+        """Remove an incomplete last line, or add its missing line end."""
+        kept = self.path.read_bytes()
+        if is_cut:
+            self._length = kept.rfind(b"\n") + 1
+            os.ftruncate(self._number, self._length)
+        os.lseek(self._number, 0, os.SEEK_END)
+        if not is_cut and not kept.endswith(b"\n"):
+            self.put("\n")
+
+    def add(self, line: Line) -> None:
+        """Append a line; it is on disk when this returns."""
+        self.put(write_line(line, self.header.began))
+
+    def put(self, text: str) -> None:
+        """Append `text`, all of it or nothing."""
+        data = text.encode("ascii")
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(self._number, data[written:])
+            os.fsync(self._number)
+        except OSError as error:
+            os.ftruncate(self._number, self._length)
+            os.lseek(self._number, self._length, os.SEEK_SET)  # else a gap follows
+            raise Unavailable(
+                f"{self.path} cannot be written: {error.strerror}; what was recorded"
+                " so far is on it"
+            ) from error
+        self._length += len(data)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._number)
+
+    def __enter__(self) -> Self:
+        """Return this file; leaving the block closes it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()

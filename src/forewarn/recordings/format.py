@@ -1,0 +1,295 @@
+"""Format of a recording: a service's responses over time, as lines of JSON.
+
+1. The first line is the header; each further line is a change from then on.
+2. Times are seconds of the service's clock since the recording began. They never go
+   back.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+from typing import TypeAlias, assert_never
+
+from forewarn.errors import FaultyFile, Malformed
+from forewarn.protocol.codec import decode, iso8601, parse_date, rfc1123
+from forewarn.protocol.versions import NEWEST
+
+#: The version of the format.
+VERSION = 1
+
+
+_LONGEST = 100 * 365 * 86_400.0  # seconds; beyond that, dates overflow
+_YEARS = range(1970, 9000)
+
+
+_NOT_BEFORE = "NotBefore"
+
+
+# --- lines -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingHeader:
+    """The origin of a recording."""
+
+    began: datetime  # by the service's clock, a whole second
+    api_version: str
+    recorded_with: str = ""
+    endpoint: str | None = None  # None if it is not recorded
+    vm: str | None = None  # where it was recorded; None if it is not known
+    is_scrubbed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedDocument:
+    """The response from now on."""
+
+    after: float
+    document: Mapping[str, object] | None  # None for an empty body
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedFailure:
+    """A failure from now on, or its end: the last document is available again."""
+
+    after: float
+    what: str | None  # a status, or why there is no response; None if it is over
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingResumed:
+    """Recording was interrupted until now."""
+
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingEnd:
+    """The recording ended."""
+
+    after: float
+
+
+Line: TypeAlias = RecordedDocument | RecordedFailure | RecordingResumed | RecordingEnd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A recording: its header and all lines since."""
+
+    header: RecordingHeader
+    lines: Sequence[Line] = ()
+    is_cut: bool = False  # its last line is incomplete
+
+    @property
+    def showings(self) -> Sequence[RecordedDocument]:
+        """Every response that differs from the one before."""
+        return [line for line in self.lines if isinstance(line, RecordedDocument)]
+
+    @property
+    def length(self) -> float:
+        """Its duration in seconds of the service's clock."""
+        return self.lines[-1].after if self.lines else 0.0
+
+
+# --- writing -----------------------------------------------------------------
+
+
+def write_header(header: RecordingHeader) -> str:
+    """Return the first line."""
+    plain = {
+        "tape": VERSION,
+        "recorded_with": header.recorded_with,
+        "began": _written(header.began),
+        "api_version": header.api_version,
+        "endpoint": header.endpoint,
+        "vm": header.vm,
+        "scrubbed": header.is_scrubbed,
+    }
+    return _line({name: value for name, value in plain.items() if value is not None})
+
+
+def write_line(line: Line, began: datetime) -> str:
+    """Return one line of a recording that `began` then."""
+    date = began + timedelta(seconds=line.after)
+    plain = {"after_seconds": round(line.after, 3), "date": _written(date)}
+    return _line({**plain, **_content(line)})
+
+
+def _content(line: Line) -> Mapping[str, object]:
+    match line:
+        case RecordedDocument():
+            return {
+                "status": line.status,
+                "headers": dict(line.headers),
+                "document": line.document,
+            }
+        case RecordedFailure():
+            details = {"says": line.says} if line.says else {}
+            return {"trouble": line.what, **details}
+        case RecordingResumed():
+            return {"resumed": True}
+        case RecordingEnd():
+            return {"end": True}
+        case _:
+            assert_never(line)
+
+
+def _line(plain: Mapping[str, object]) -> str:
+    # Escaped: a document may contain lone surrogates, which UTF-8 cannot encode.
+    return json.dumps(plain, separators=(",", ":")) + "\n"
+
+
+def _written(moment: datetime) -> str:
+    text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
+    return text.replace(".000", "").replace("+00:00", "Z")
+
+
+def parse_recording(text: str, name: str) -> Recording:
+    """Parse a recording; `name` appears in errors."""
+    written, _, rest = text.rpartition("\n")
+    if rest and _is_json(rest):  # only its line end is missing
+        written, rest = text, ""
+    first, *others = written.split("\n")
+    try:
+        header = _header(_parse(first))
+    except Malformed as error:
+        raise FaultyFile(f"{name}:1: {error}") from error
+    lines: list[Line] = []
+    for number, line in enumerate(others, 2):
+        try:
+            lines += _some(line, lines[-1].after if lines else 0.0)
+        except Malformed as error:
+            raise FaultyFile(f"{name}:{number}: {error}") from error
+    return Recording(header=header, lines=lines, is_cut=bool(rest))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _parse(text: str) -> Mapping[str, object]:
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed("this is not a line of JSON") from error
+    if not isinstance(plain, dict):
+        raise Malformed("this is not a JSON object")
+    return plain
+
+
+def _header(plain: Mapping[str, object]) -> RecordingHeader:
+    if plain.get("tape") != VERSION:
+        raise Malformed(
+            f'a tape begins with {{"tape": {VERSION}}}; is this one, and of a version'
+            " that this forewarn knows?"
+        )
+    return RecordingHeader(
+        began=_moment(plain.get("began")),
+        api_version=_text(plain, "api_version") or NEWEST.name,
+        recorded_with=_text(plain, "recorded_with") or "",
+        endpoint=_text(plain, "endpoint"),
+        vm=_text(plain, "vm"),
+        is_scrubbed=plain.get("scrubbed") is True,
+    )
+
+
+def _some(text: str, before: float) -> Iterator[Line]:
+    """Parse a line that follows one at `before`; yield nothing for unknown kinds."""
+    if not text.strip():
+        return
+    plain = _parse(text)
+    after = _seconds(plain.get("after_seconds"))
+    if after < before:
+        raise Malformed("it goes back in time: after_seconds is less than before")
+    if "document" in plain:
+        status = plain.get("status", 200)
+        yield RecordedDocument(
+            after=after,
+            document=_document(plain["document"]),
+            status=status if isinstance(status, int) else 200,
+            headers=_headers(plain.get("headers")),
+        )
+    elif "trouble" in plain:
+        says = _text(plain, "says") or ""
+        yield RecordedFailure(after=after, what=_text(plain, "trouble"), says=says)
+    elif "resumed" in plain:
+        yield RecordingResumed(after=after)
+    elif "end" in plain:
+        yield RecordingEnd(after=after)
+
+
+def _document(value: object) -> Mapping[str, object] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Malformed("document is neither an object nor null")
+    decode(json.dumps(value).encode())  # raises if it is not a document
+    return value
+
+
+def _headers(value: object) -> Mapping[str, str]:
+    pairs = value.items() if isinstance(value, dict) else ()
+    return {str(name): str(text) for name, text in pairs}
+
+
+def _seconds(value: object) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = float(str(value)) if is_number else -1.0
+    if not (isfinite(number) and 0 <= number <= _LONGEST):
+        raise Malformed("after_seconds is not a number of seconds")
+    return number
+
+
+def _moment(value: object) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None or moment.year not in _YEARS:
+        raise Malformed("began is not a time such as 2026-01-31T12:00:00Z")
+    return moment.astimezone(UTC)
+
+
+def _text(plain: Mapping[str, object], name: str) -> str | None:
+    value = plain.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Malformed(f"{name} is not text")
+    return value
+
+
+def shifted(document: Mapping[str, object], by: timedelta) -> Mapping[str, object]:
+    """Move every NotBefore of `document`; values that are not times stay."""
+    listed = document.get("Events")
+    if not isinstance(listed, list):
+        return document
+    return {**document, "Events": [_shifted(event, by) for event in listed]}
+
+
+def _shifted(event: object, by: timedelta) -> object:
+    if not isinstance(event, dict):
+        return event
+    moved = shifted_time(event.get(_NOT_BEFORE), by)
+    return event if moved is None else {**event, _NOT_BEFORE: moved}
+
+
+def shifted_time(written: object, by: timedelta) -> str | None:
+    """Move a document's time; None if it is not a time or gets out of range."""
+    moment = parse_date(written)
+    if moment is None:
+        return None
+    try:
+        moved = moment + by
+    except OverflowError:
+        return None
+    is_iso = str(written).strip()[:1].isdigit()
+    return iso8601(moved) if is_iso else rfc1123(moved)

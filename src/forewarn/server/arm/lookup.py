@@ -1,0 +1,163 @@
+"""Lookup of what a path names; resources that the caller may not see do not exist."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from forewarn.core.fleet import NAME, VM, Fleet, Group, GroupKind, fold_name
+from forewarn.core.lifecycle.model import Maintenance
+from forewarn.ports import Snapshot
+from forewarn.server.arm.errors import ArmError
+from forewarn.server.arm.request import ArmRequest
+from forewarn.server.control.auth.permissions import vm_for, vms_for
+
+#: Kinds of groups that are resources in their own right.
+TYPES: Mapping[GroupKind, str] = {
+    GroupKind.SCALE_SET: "virtualMachineScaleSets",
+    GroupKind.AVAILABILITY_SET: "availabilitySets",
+}
+
+#: Separates the maintenance ids in the id of an operation.
+JOINT = "."
+MOST_AT_ONCE = 100  # VMs in one request
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmVm:
+    """A VM and its group."""
+
+    vm: VM
+    group: Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmSet:
+    """A group that is a resource in its own right, with its VMs."""
+
+    group: Group
+    machines: tuple[ArmVm, ...]
+
+
+def find_machine(asked: ArmRequest, snapshot: Snapshot, name: str) -> ArmVm:
+    """Return the VM called `name`, if it is where the path looks for it."""
+    part = _part(snapshot, vm=name)
+    for vm in part.vms.values():
+        own = vm_for(asked.holder, vm)
+        if own is not None and _is_at(asked, own):
+            return ArmVm(vm=own, group=part.groups[vm.group])
+    raise _missing(asked, f"virtualMachines/{name}")
+
+
+def find_set(
+    asked: ArmRequest, snapshot: Snapshot, name: str, kind: GroupKind
+) -> ArmSet:
+    """Return the group called `name` of `kind`, if it is where the path looks."""
+    part = _part(snapshot, group=name)
+    for group in part.groups.values():
+        if fold_name(group.name) != fold_name(name) or group.kind is not kind:
+            continue
+        if not _may_see(asked, group.name):
+            continue
+        members = [member for member in part.vms.values() if member.group == group.name]
+        vms = [vm for member in members if (vm := vm_for(asked.holder, member))]
+        here = tuple(ArmVm(vm=vm, group=group) for vm in vms if _is_at(asked, vm))
+        if here or not vms:
+            return ArmSet(group=group, machines=here)
+    raise _missing(asked, f"{TYPES[kind]}/{name}")
+
+
+def find_member(asked: ArmRequest, snapshot: Snapshot, instance: str) -> ArmVm:
+    """Return the VM of a scale set with an instance id or a full name."""
+    scale_set = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    machine = choose_member(scale_set, instance)
+    if machine is None:
+        what = f"virtualMachineScaleSets/{asked.path.group}/virtualMachines/{instance}"
+        raise _missing(asked, what)
+    return machine
+
+
+def choose_member(found: ArmSet, instance: str) -> ArmVm | None:
+    """Return the VM of a scale set that `instance` means; None if there is none."""
+    names = (fold_name(instance), fold_name(f"{found.group.name}_{instance}"))
+    for machine in found.machines:
+        if fold_name(machine.vm.name) in names:
+            return machine
+    like = [
+        candidate
+        for candidate in found.machines
+        if fold_name(instance_id(candidate.vm)) == fold_name(instance)
+    ]
+    if len(like) > 1:
+        choices = ", ".join(candidate.vm.name for candidate in like)
+        raise ArmError(409, f"{instance} may be any of {choices}; give the whole name")
+    return like[0] if like else None
+
+
+def find_operation(asked: ArmRequest, snapshot: Snapshot) -> Sequence[Maintenance]:
+    """Return the maintenances of an operation, whose ids make up its id."""
+    ids = asked.path.operation.upper().split(JOINT)
+    maintenances = [_maintenance(asked, snapshot, item) for item in ids[:MOST_AT_ONCE]]
+    existing = [item for item in maintenances if item is not None]
+    if len(existing) < len(ids):
+        raise ArmError(404, f"there is no operation {asked.path.operation}", "NotFound")
+    return existing
+
+
+def every_machine(asked: ArmRequest, snapshot: Snapshot, after: str) -> Iterator[ArmVm]:
+    """Yield the VMs of a subscription or resource group by name, after `after`."""
+    while page := vms_for(asked.holder, snapshot, after=after, limit=_PAGE):
+        groups = snapshot.part_of_fleet(vms=[listed.name for listed in page]).groups
+        for vm in page:
+            if _is_at(asked, vm):
+                yield ArmVm(vm=vm, group=groups[vm.group])
+        after = page[-1].name
+
+
+def instance_id(vm: VM) -> str:
+    """Return what distinguishes a VM in its scale set: the end of its name."""
+    return vm.name.rpartition("_")[2]
+
+
+def _maintenance(
+    asked: ArmRequest, snapshot: Snapshot, wanted: str
+) -> Maintenance | None:
+    maintenance = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
+    if maintenance is None or maintenance.id != wanted:
+        return None
+    return (
+        maintenance
+        if any(_may_see(asked, event.group) for event in maintenance.events)
+        else None
+    )
+
+
+def _may_see(asked: ArmRequest, group: str) -> bool:
+    return asked.holder.group in (None, group)
+
+
+def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:
+    if not NAME.fullmatch(vm or group):
+        return Fleet()
+    return snapshot.part_of_fleet(
+        vms=[vm] if vm else [], groups=[group] if group else []
+    )
+
+
+def _is_at(asked: ArmRequest, vm: VM) -> bool:
+    """Whether `vm` may be where the path looks; many VMs have no known place."""
+    path = asked.path
+    places = (
+        (path.subscription, vm.subscription),
+        (path.resource_group, vm.resource_group),
+    )
+    return all(
+        not requested or own is None or fold_name(requested) == fold_name(own)
+        for requested, own in places
+    )
+
+
+def _missing(asked: ArmRequest, what: str) -> ArmError:
+    where = f"under resource group '{asked.path.resource_group}'"
+    return ArmError(
+        404, f"The Resource 'Microsoft.Compute/{what}' {where} was not found."
+    )

@@ -1,0 +1,45 @@
+"""A request to the Azure Resource Manager API: path, caller, query and body."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from forewarn.engine.tokens import TokenHolder
+from forewarn.server.arm.errors import ArmError
+from forewarn.server.arm.paths import ArmPath
+from forewarn.server.control.context import Services
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmRequest:
+    """One request, with the services that handle it."""
+
+    parts: Services
+    holder: TokenHolder
+    path: ArmPath
+    query: Mapping[str, str]  # names in lower case
+    body: bytes
+    origin: str  # scheme and host that the request was sent to
+
+    @property
+    def by(self) -> str:
+        """The caller's name in the journal."""
+        return self.holder.name
+
+    @property
+    def version(self) -> str:
+        """The api-version; any value is accepted."""
+        return self.query["api-version"]
+
+    def read_body(self) -> Mapping[str, object]:
+        """Parse the body, which must be a JSON object."""
+        try:
+            parsed = json.loads(self.body)
+            json.dumps(parsed, ensure_ascii=False).encode()  # errors may quote it
+        except (ValueError, RecursionError):  # not JSON, or not even text
+            parsed = None
+        if not isinstance(parsed, dict):
+            raise ArmError(
+                400, "the body must be a JSON object", "InvalidRequestContent"
+            )
+        return parsed

@@ -1,0 +1,116 @@
+"""Permissions: the role that each method and path needs.
+
+They are checked before anything else. A request that matches no line of the table needs
+an admin. The routes themselves restrict a group's token to its group.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from re import Pattern
+
+from forewarn.core.fleet import VM, Group, fold_name
+from forewarn.core.lifecycle.model import Maintenance
+from forewarn.core.queries.visibility import visible_maintenance, visible_vm
+from forewarn.core.tokens import Role
+from forewarn.engine.lookup import find_maintenance
+from forewarn.engine.tokens import TokenHolder
+from forewarn.ports import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """The permission that some paths need."""
+
+    methods: frozenset[str]
+    path: Pattern[str]
+    least: Role
+    groups: bool = False  # whether a group's token is enough
+
+
+def _right(methods: str, path: str, least: Role, *, groups: bool = False) -> Permission:
+    return Permission(frozenset(methods.split()), re.compile(path), least, groups)
+
+
+_USERS = "restart|redeploy|reimage|evict|delete"
+
+#: The first line that matches applies.
+RIGHTS: Sequence[Permission] = (
+    _right("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
+    _right("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
+    _right("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
+    _right("GET HEAD", r"/v1/(overview|fleet/map)", Role.VIEWER, groups=True),
+    _right("GET HEAD", r"/v1/(journal|stream|clock)", Role.VIEWER, groups=True),
+    _right("POST", rf"/v1/vms/[^/]+/({_USERS})", Role.OPERATOR, groups=True),
+    _right("POST", r"/v1/events/[^/]+/approve", Role.OPERATOR, groups=True),
+    _right("GET HEAD POST DELETE", r"/v1/tokens(/.*)?", Role.ADMIN),
+    _right("POST DELETE", r"/v1/faults(/.*)?", Role.ADMIN),
+    _right("GET HEAD", r"/v1/.*", Role.VIEWER),
+    _right("GET HEAD", r"/metrics", Role.VIEWER),
+    _right("PUT DELETE PATCH", r"/v1/.*", Role.ADMIN),
+    _right("POST", r"/v1/.*", Role.OPERATOR),
+    _right("GET HEAD", r"/+(?i:subscriptions)(/.*)?", Role.VIEWER, groups=True),
+    _right("POST DELETE", r"/+(?i:subscriptions)/.*", Role.OPERATOR, groups=True),
+)
+_NEEDED = Permission(frozenset(), re.compile(""), Role.ADMIN)
+
+
+def permission_for(method: str, path: str) -> Permission:
+    """Return the permission needed for `method` at `path`."""
+    for right in RIGHTS:
+        if method in right.methods and right.path.fullmatch(path):
+            return right
+    return _NEEDED
+
+
+def is_guarded(path: str) -> bool:
+    """Whether `path` needs a token."""
+    first = path.lstrip("/").partition("/")[0].lower()
+    # Route patterns end with `$`, which also matches before a final line break.
+    return first.strip() in ("v1", "subscriptions", "metrics")
+
+
+def may(role: Role, right: Permission) -> bool:
+    """Whether `role` has the permission `right`."""
+    if role is Role.GROUP:
+        return right.groups
+    return role.is_at_least(right.least)
+
+
+def shown_to(holder: TokenHolder, found: Maintenance) -> Maintenance:
+    """Redact a maintenance that `holder` may see."""
+    share = None if holder.group is None else visible_maintenance(found, holder.group)
+    return found if share is None else share
+
+
+def find_for(holder: TokenHolder, snapshot: Snapshot, any_id: str) -> Maintenance:
+    """Return the maintenance with this id or event id, redacted for `holder`."""
+    return shown_to(holder, find_maintenance(snapshot, any_id, only=holder.group))
+
+
+def vm_for(holder: TokenHolder, vm: VM) -> VM | None:
+    """Redact `vm` for `holder`; None if it belongs to another group."""
+    return vm if holder.group is None else visible_vm(vm, holder.group)
+
+
+def vms_for(
+    holder: TokenHolder, snapshot: Snapshot, *, after: str, limit: int
+) -> Sequence[VM]:
+    """Return the VMs that `holder` may see, by name, after the name `after`."""
+    if holder.group is None:
+        return snapshot.vms(after=after, limit=limit)
+    members = snapshot.part_of_fleet(groups=[holder.group]).vms.values()
+    own = [vm for member in members if (vm := vm_for(holder, member))]
+    listed = [vm for vm in own if fold_name(vm.name) > fold_name(after)]
+    return sorted(listed, key=lambda vm: fold_name(vm.name))[:limit]
+
+
+def groups_for(
+    holder: TokenHolder, snapshot: Snapshot, *, after: str, limit: int
+) -> Sequence[Group]:
+    """Return the groups that `holder` may see, by name, after the name `after`."""
+    if holder.group is None:
+        return snapshot.groups(after=after, limit=limit)
+    groups = snapshot.part_of_fleet(groups=[holder.group]).groups
+    own = [group for name, group in groups.items() if name == holder.group]
+    return [group for group in own if fold_name(group.name) > fold_name(after)][:limit]

@@ -1,0 +1,151 @@
+"""Route dependencies: services, caller, body, and the idempotency key of a write."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Header, Query, Request
+from starlette.exceptions import HTTPException
+
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.idempotency import IdempotencyKey
+from forewarn.engine.operations import Operations
+from forewarn.engine.readers.notifications import Notifications
+from forewarn.engine.sessions import Sessions
+from forewarn.engine.timers import ClockAdvance
+from forewarn.engine.tokens import TokenHolder, Tokens
+from forewarn.errors import InvalidInput
+from forewarn.ports import Snapshot
+from forewarn.server.control.models import Json
+from forewarn.server.metadata.plane import MetadataPlane
+from forewarn.server.metrics.sources import MetricSources
+
+_T = TypeVar("_T")
+_LONGEST_KEY = 255
+
+
+Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
+After = Annotated[str | None, Query(description="The `next` of the page before.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The parts of the service that routes use."""
+
+    engine: Engine
+    fleets: FleetCommands
+    causes: Operations
+    advance: ClockAdvance
+    tokens: Tokens
+    sessions: Sessions
+    documents_position: Callable[[], int]
+    notifying: Notifications
+    plane: MetadataPlane
+    sources: MetricSources
+
+
+def get_services(request: Request) -> Services:
+    """Return the service that handles `request`."""
+    services = request.app.state.parts
+    if not isinstance(services, Services):
+        raise TypeError("the application was not put together")
+    return services
+
+
+def caller(request: Request) -> TokenHolder:
+    """Return the caller that the guard has identified."""
+    holder = request.state.caller
+    if not isinstance(holder, TokenHolder):
+        raise TypeError("nobody has looked who asks")
+    return holder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest:
+    """One write request."""
+
+    holder: TokenHolder
+    key: str | None  # None without an Idempotency-Key
+    digest: str
+
+    @property
+    def by(self) -> str:
+        """The caller's name in the journal."""
+        return self.holder.name
+
+    def once(
+        self,
+        status: int | Callable[[_T], int],
+        render: Callable[[_T, Snapshot], str],
+    ) -> IdempotencyKey[_T] | None:
+        """Return how to store the response under the idempotency key, if any."""
+        if self.key is None:
+            return None
+
+        def answer(result: _T, snapshot: Snapshot) -> str:
+            code = status if isinstance(status, int) else status(result)
+            return f"{code}\n{render(result, snapshot)}"
+
+        return IdempotencyKey(key=self.key, digest=self.digest, render=answer)
+
+
+async def write_request(
+    request: Request,
+    holder: Annotated[TokenHolder, Depends(caller)],
+    idempotency_key: Annotated[
+        str | None,
+        Header(description="Same key and body within 24 h: same answer, done once."),
+    ] = None,
+) -> WriteRequest:
+    """Collect the caller, the idempotency key and a digest of the request."""
+    if idempotency_key is not None and not 0 < len(idempotency_key) <= _LONGEST_KEY:
+        raise HTTPException(
+            422, f"an Idempotency-Key has 1 to {_LONGEST_KEY} characters"
+        )
+    digest = hashlib.sha256(f"{request.method} {request.url.path}\n".encode())
+    digest.update(await request.body())
+    key = None if idempotency_key is None else _own_key(holder, idempotency_key)
+    return WriteRequest(holder=holder, key=key, digest=digest.hexdigest())
+
+
+def _own_key(holder: TokenHolder, key: str) -> str:
+    """Return a key per holder, so that no one learns another's keys."""
+    whose = f"{holder.token or ''} {holder.name}\n{key}"
+    return hashlib.sha256(whose.encode()).hexdigest()
+
+
+async def raw_body(request: Request) -> bytes:
+    """Return the body; it is parsed outside the event loop."""
+    return await request.body()
+
+
+Service = Annotated[Services, Depends(get_services)]
+Caller = Annotated[TokenHolder, Depends(caller)]
+Write = Annotated[WriteRequest, Depends(write_request)]
+Body = Annotated[bytes, Depends(raw_body)]
+
+
+def page(
+    found: Sequence[_T],
+    limit: int,
+    view: Callable[[_T], Json],
+    cursor: Callable[[_T], str | int],
+) -> Json:
+    """Return the first `limit` of `found`, which holds one more if there is more."""
+    shown = found[:limit]
+    more = len(found) > limit
+    return {
+        "items": [view(item) for item in shown],
+        "next": cursor(shown[-1]) if more and shown else None,
+    }
+
+
+def number(after: str | None) -> int:
+    """Parse a numeric cursor; None is 0."""
+    if after is None:
+        return 0
+    if not (after.isascii() and after.isdigit() and len(after) <= 18):
+        raise InvalidInput("after must be the `next` of an earlier page")
+    return int(after)

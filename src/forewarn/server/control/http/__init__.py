@@ -1,0 +1,1 @@
+"""HTTP server of the control plane: connections, limits, TLS, origins."""

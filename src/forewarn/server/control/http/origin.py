@@ -1,0 +1,229 @@
+"""Host and Origin checks of the control plane, against DNS rebinding and CSRF.
+
+A page in a browser can make its own name resolve to this machine, and so reach what
+only this machine can reach. It cannot hide which name it uses, nor where it comes from:
+
+1. Host is a name of the control plane, or an address.
+2. Origin, if there is one, is the control plane itself.
+3. A write does not come from another site, as reported by the browser.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from socket import gethostname
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from forewarn.server.control import problems
+from forewarn.server.control.auth.permissions import is_guarded
+
+#: Methods that change nothing.
+READING = frozenset({"GET", "HEAD"})
+
+_ANY = "*"
+_LOCALHOST = "localhost"  # browsers never look it up in DNS
+_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
+
+
+#: Defaults, fit for JSON; pages set their own policy.
+ALWAYS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_YEAR = "max-age=31536000"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedHosts:
+    """The host names of the control plane."""
+
+    bound: str  # the address it listens on
+    given: frozenset[str] = frozenset()  # from the configuration, in lower case
+    machine: frozenset[str] = frozenset()  # its host names; used if others can connect
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return ip_address(self.bound).is_loopback
+
+    def has(self, name: str) -> bool:
+        """Whether `name` is one of them."""
+        address = _address(name)
+        if address is None:
+            return name in self.given or name in self._own
+        if not self.is_loopback:
+            return True  # DNS rebinding needs a name
+        return address.is_loopback
+
+    @property
+    def _own(self) -> frozenset[str]:
+        return frozenset({_LOCALHOST}) | (
+            frozenset() if self.is_loopback else self.machine
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginRefusal:
+    """Why a request is refused."""
+
+    status: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestOrigin:
+    """Where a request comes from, according to its headers."""
+
+    method: str
+    scheme: str
+    hosts: Sequence[str]  # its Host headers
+    origin: str | None  # None if not sent
+    site: str | None  # Sec-Fetch-Site; None if not sent
+
+
+def known_as(bound: str, *given: str) -> AllowedHosts:
+    """Return the names of a service that listens on `bound`, without DNS lookups."""
+    machine = gethostname().lower()
+    return AllowedHosts(
+        bound=bound,
+        given=frozenset(name.lower() for name in given),
+        machine=frozenset({machine, machine.partition(".")[0]}),
+    )
+
+
+def origin_refusal(call: RequestOrigin, names: AllowedHosts) -> OriginRefusal | None:
+    """Return why `call` is refused; None if it is allowed."""
+    if not _is_known(call.hosts, names):
+        host = call.hosts[0] if call.hosts else "no name"
+        return OriginRefusal(
+            status=421,
+            detail=f"the control plane is not known as {host[:100]}; if it should be,"
+            " start it with --control-host NAME ([control] hosts)",
+        )
+    if call.origin is not None and not _is_own(call):
+        return OriginRefusal(
+            status=403,
+            detail=f"pages of {call.origin[:100]} may not ask the control plane",
+        )
+    if call.site == "cross-site" and call.method not in READING:
+        return OriginRefusal(
+            status=403, detail="pages of other sites may not ask the control plane"
+        )
+    return None
+
+
+class OriginCheck:
+    """Middleware that refuses unknown host names and pages of other sites."""
+
+    def __init__(self, app: ASGIApp, names: AllowedHosts) -> None:
+        """Wrap `app`, which is known by `names`."""
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "http":
+            refused = origin_refusal(_call(scope), self._names)
+            if refused is not None:
+                answer = problems.refusal(scope, refused.status, refused.detail)
+                await answer(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def port_of(scope: Scope) -> int:
+    """Return the port of the control plane in the request's URL; 0 if unreadable."""
+    host = Headers(scope=scope).get("host", "")
+    origin = _origin(f"{scope['scheme']}://{host}")
+    return 0 if origin is None else origin[2]
+
+
+def _call(scope: Scope) -> RequestOrigin:
+    headers = Headers(scope=scope)
+    return RequestOrigin(
+        method=scope["method"],
+        scheme=scope["scheme"],
+        hosts=headers.getlist("host"),
+        origin=headers.get("origin"),
+        site=headers.get("sec-fetch-site"),
+    )
+
+
+def _is_known(hosts: Sequence[str], names: AllowedHosts) -> bool:
+    if _ANY in names.given:
+        return True
+    if not hosts:
+        return names.is_loopback  # HTTP/1.0, which no browser uses
+    origin = _origin(f"http://{hosts[0]}")
+    return len(hosts) == 1 and origin is not None and names.has(origin[1])
+
+
+def _is_own(call: RequestOrigin) -> bool:
+    if len(call.hosts) != 1 or call.origin is None:
+        return False
+    own = _origin(f"{call.scheme}://{call.hosts[0]}")
+    return own is not None and _origin(call.origin) == own
+
+
+def _origin(text: str) -> tuple[str, str, int] | None:
+    """Split an origin into scheme, name and port; None if it is not one."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port or _PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        return None
+    is_bare = parts.netloc and text == f"{text.partition('://')[0]}://{parts.netloc}"
+    if not is_bare or "@" in parts.netloc or not parts.hostname:
+        return None
+    return parts.scheme, parts.hostname.removesuffix("."), port
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+class SecurityHeaders:
+    """Middleware that adds security headers, without buffering responses."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap `app`."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _wanted(scope).items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        is_http = scope["type"] == "http"
+        await self._app(scope, receive, send_safely if is_http else send)
+
+
+def _wanted(scope: Scope) -> Mapping[str, str]:
+    headers = dict(ALWAYS)
+    if is_guarded(scope["path"]):
+        headers["Cache-Control"] = "no-store"
+    if scope["scheme"] == "https" and not _is_localhost(scope):
+        headers["Strict-Transport-Security"] = _YEAR
+    return headers
+
+
+def _is_localhost(scope: Scope) -> bool:
+    """Whether HSTS would force other services on this machine to use TLS."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    return any(host.lower().partition(b":")[0] == b"localhost" for host in hosts)

@@ -1,0 +1,260 @@
+"""TLS handshakes of the control plane; connections count from the start."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from socket import socket
+from threading import Event, Thread
+
+import uvicorn
+import uvloop
+from starlette.types import ASGIApp
+
+from forewarn.errors import CannotStart
+from forewarn.server.control.http.connection import (
+    ConnectionTimeouts,
+    ControlConnection,
+    control_connection,
+)
+from forewarn.server.control.routes.journal import JournalStreams
+from forewarn.server.metadata.limits import ConnectionCeiling
+
+_GOODBYE = 2.0  # seconds for the TLS shutdown
+_OUT_OF_FILES = 0.1  # seconds until the next try
+
+
+_KEPT = 75  # seconds that an idle connection is kept
+_PATIENCE = ConnectionTimeouts()
+_PROXIES = ["127.0.0.1", "::1"]
+
+
+_ROUNDS = 8  # more than any handshake needs
+
+#: OpenSSL's error codes for certificates that no client would accept.
+_USELESS: Mapping[int, str] = {
+    9: "is not valid yet; is the clock of this machine right?",
+    10: "has expired; get a new one",
+    26: "is not for servers; get one whose extended key usage has serverAuth",
+}
+
+
+class TlsAcceptor:
+    """Accepts TLS connections on one socket, until it is closed."""
+
+    def __init__(
+        self,
+        listening: socket,
+        tls: ssl.SSLContext,
+        connect: Callable[[], ControlConnection],
+    ) -> None:
+        """Start accepting, on the running loop."""
+        self._tls = tls
+        self._connect = connect
+        self._loop = asyncio.get_running_loop()
+        self._shaking: set[asyncio.Task[None]] = set()
+        listening.setblocking(False)
+        self._accepting = self._loop.create_task(self._accept(listening))
+
+    def close(self) -> None:
+        """Stop accepting, and drop connections that are still in their handshake."""
+        for task in (self._accepting, *self._shaking):
+            task.cancel()
+
+    async def _accept(self, listening: socket) -> None:
+        while True:
+            try:
+                accepted, _ = await self._loop.sock_accept(listening)
+            except OSError:  # out of file descriptors, or the client has gone
+                await asyncio.sleep(_OUT_OF_FILES)
+                continue
+            wire = self._connect()
+            if not wire.enter():
+                accepted.close()
+                continue
+            task = self._loop.create_task(self._shake(accepted, wire))
+            self._shaking.add(task)
+            task.add_done_callback(self._shaking.discard)
+
+    async def _shake(self, made: socket, wire: ControlConnection) -> None:
+        is_connected = False
+        try:
+            with suppress(OSError):  # clients that do not speak TLS get no response
+                await self._loop.connect_accepted_socket(
+                    lambda: wire,
+                    made,
+                    ssl=self._tls,
+                    ssl_handshake_timeout=wire.patience.handshake,
+                    ssl_shutdown_timeout=_GOODBYE,
+                )
+                is_connected = True
+        finally:
+            if not is_connected:
+                made.close()
+                wire.leave()
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the owner of the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class ControlPlane:
+    """Serves an application on a set of sockets."""
+
+    def __init__(
+        self,
+        sockets: Sequence[socket],
+        app: ASGIApp,
+        streams: JournalStreams,
+        *,
+        connections: int,
+        tls: ssl.SSLContext | None = None,  # None for plain HTTP
+        patience: ConnectionTimeouts = _PATIENCE,
+        is_proxied: bool = False,
+    ) -> None:
+        """Serve `app` on at most `connections` at once; end `streams` on stop.
+
+        If `is_proxied`, a proxy on this machine is trusted to report client and scheme.
+        """
+        ceiling = ConnectionCeiling(
+            connections,
+            f"there are {connections} connections to the control plane; more are"
+            " closed at once",
+        )
+        self._sockets = list(sockets)
+        self._tls = tls
+        self._wire = control_connection(ceiling, patience)
+        self._streams = streams
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http=self._wire,
+                ws="none",
+                loop="none",  # `_run` chooses it
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                timeout_keep_alive=_KEPT,
+                timeout_graceful_shutdown=2,
+                server_header=False,
+                proxy_headers=is_proxied,
+                forwarded_allow_ips=_PROXIES,  # ignores the environment
+            )
+        )
+        self._ready = Event()
+        self._thread = Thread(target=self._run, name="control", daemon=True)
+
+    def start(self) -> None:
+        """Start serving; return when connections are accepted."""
+        self._thread.start()
+        self._ready.wait()
+
+    def stop(self) -> None:
+        """Finish the responses in progress, and end the thread."""
+        self._streams.close()
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        # asyncio's own loop accepts all queued connections before it counts one. When
+        # out of file descriptors, it logs two thousand errors a second.
+        uvloop.run(self._serve())
+
+    async def _serve(self) -> None:
+        server = self._server
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
+        await server.startup(sockets=[] if self._tls else self._sockets)
+        shaking = self._shake_hands()
+        self._ready.set()
+        await server.main_loop()
+        for handshakes in shaking:
+            handshakes.close()
+        await server.shutdown(sockets=self._sockets)
+
+    def _shake_hands(self) -> Sequence[TlsAcceptor]:
+        """Accept connections without uvicorn if there is TLS.
+
+        uvicorn learns of a connection only after its handshake, and so could not count
+        it before.
+        """
+        if self._tls is None:
+            return ()
+        return [
+            TlsAcceptor(sock, self._tls, self._connection) for sock in self._sockets
+        ]
+
+    def _connection(self) -> ControlConnection:
+        server = self._server
+        return self._wire(
+            config=server.config, server_state=server.server_state, app_state={}
+        )
+
+
+def tls_context(certificate: str, key: str) -> ssl.SSLContext:
+    """Return a TLS context from the PEM files `certificate` and `key`."""
+    _check(certificate, "-----BEGIN CERTIFICATE-----", "certificate")
+    _check(key, "PRIVATE KEY-----", "private key")
+
+    def passphrase() -> str:
+        raise CannotStart(
+            f"the private key in {key} is encrypted; write it without a passphrase"
+            f" (openssl pkey -in {key} -out PLAIN), for the service alone to read"
+        )
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key, passphrase)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            why = "they do not belong together"
+        else:
+            why = str(error.reason or error).lower().replace("_", " ")
+        raise CannotStart(
+            f"the certificate in {certificate} and the private key in {key} cannot be"
+            f" used: {why}"
+        ) from error
+    _rehearse(context, certificate)
+    return context
+
+
+def _check(name: str, mark: str, noun: str) -> None:
+    try:
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise CannotStart(
+            f"the {noun} in {name} cannot be read: {error.strerror}"
+        ) from error
+    if mark.encode() not in content:
+        raise CannotStart(f"there is no {noun} in PEM in {name}")
+
+
+def _rehearse(context: ssl.SSLContext, certificate: str) -> None:
+    """Shake hands with a client that trusts the certificate but checks its dates."""
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    trusting.load_verify_locations(certificate)
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(back, there)
+    service = context.wrap_bio(there, back, server_side=True)
+    try:
+        for _ in range(_ROUNDS):
+            for side in (client, service):
+                with suppress(ssl.SSLWantReadError):
+                    side.do_handshake()
+    except ssl.SSLCertVerificationError as error:
+        why = _USELESS.get(error.verify_code)
+        if why is not None:  # the rest depends on what clients trust
+            raise CannotStart(f"the certificate in {certificate} {why}") from error
+    except ssl.SSLError as error:
+        raise CannotStart(
+            f"the certificate in {certificate} cannot be used: {error.reason}"
+        ) from error

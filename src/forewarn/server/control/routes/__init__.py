@@ -1,0 +1,1 @@
+"""Endpoints of the control API, one module per resource."""

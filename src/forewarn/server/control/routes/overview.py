@@ -1,0 +1,106 @@
+"""The overview: maintenance operations with all that a page of the portal shows."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from forewarn.engine.overview import (
+    WAITS,
+    Overview,
+    OverviewItem,
+    PageCursor,
+    show_named,
+    show_page,
+)
+from forewarn.server.control.context import After, Caller, Limit, Service, number
+from forewarn.server.control.models import (
+    Json,
+    explanation_view,
+    maintenance_view,
+    moment,
+    plain_view,
+    rfc3339,
+)
+
+router = APIRouter(tags=["maintenances"])
+
+_MOST = 100  # ids
+_ENDED = "e"  # prefix of the cursor of pages of ended operations
+
+_Id = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=255)]] | None,
+    Query(
+        max_length=_MOST,
+        description="this maintenance, or that of this event, whatever its phase; may"
+        " be repeated: those, and no pages",
+    ),
+]
+_Since = Annotated[
+    str | None,
+    Query(description="also what has ended since this time, RFC 3339 with a zone"),
+]
+
+
+@router.get("/v1/overview")
+def overview(
+    service: Service,
+    by: Caller,
+    id: _Id = None,
+    since: _Since = None,
+    limit: Limit = 100,
+    after: After = None,
+) -> Json:
+    """Show what is live, what each waits for, and what can be asked of it.
+
+    In the order of announcement; then what has ended since a time, the latest end
+    first. Of what each waits for the first 20 are shown; `explain` has all. Of a long
+    journal a page may hold little, though there is more: go on until `next` is null.
+    Whoever follows the stream behind the `position` of the first page misses nothing.
+    """
+    engine, only = service.engine, by.group
+    if id is not None:
+        return _view(show_named(engine, id, only=only), engine.clock.name)
+    since_time = None if since is None else moment(since, "since")
+    place = _place(after)
+    shown = show_page(engine, since=since_time, place=place, limit=limit, only=only)
+    return _view(shown, engine.clock.name)
+
+
+def _place(after: str | None) -> PageCursor:
+    if after is not None and after.startswith(_ENDED):
+        return PageCursor(before=number(after.removeprefix(_ENDED)))
+    return PageCursor(ordinal=number(after))
+
+
+def _cursor(place: PageCursor | None) -> str | None:
+    if place is None:
+        return None
+    return str(place.ordinal) if place.before is None else f"{_ENDED}{place.before}"
+
+
+def _view(found: Overview, clock: str) -> Json:
+    return {
+        "position": found.position,
+        "clock": clock,
+        "now": rfc3339(found.now),
+        "items": [_item(item) for item in found.items],
+        "next": _cursor(found.next),
+    }
+
+
+def _item(item: OverviewItem) -> Json:
+    seen: dict[str, list[str]] = {}
+    for sight in item.sights:
+        seen.setdefault(sight.event, []).append(sight.vm)
+    first = item.explanation.waits[:WAITS]
+    explained = explanation_view(replace(item.explanation, waits=first))
+    return {
+        "maintenance": maintenance_view(
+            item.maintenance, lambda event: seen.get(event, ())
+        ),
+        **{name: explained[name] for name in ("due", "waits", "starts_at_latest")},
+        "can": [choice.value for choice in item.choices],
+        "seen": [plain_view(sight) for sight in item.sights],
+    }

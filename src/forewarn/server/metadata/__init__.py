@@ -1,0 +1,1 @@
+"""Metadata plane: serves /metadata to VMs."""

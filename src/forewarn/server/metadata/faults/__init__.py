@@ -1,0 +1,1 @@
+"""Fault injection into the metadata plane, and observers of its requests."""

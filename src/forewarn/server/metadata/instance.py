@@ -1,0 +1,192 @@
+"""Instance metadata: /metadata/instance and /metadata/versions."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from forewarn.core.fleet import VM, Group, GroupKind
+from forewarn.protocol.instance import Node, compute
+from forewarn.protocol.versions import INSTANCE_VERSIONS
+from forewarn.server.metadata.transport.responses import JSON, TEXT, Response, error
+
+_BASE_36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#: Documented names of VMs in a scale set, by orchestration mode. An instance id has
+#: fewer digits than the eight hex digits of a flexible VM's name.
+_UNIFORM = re.compile(r"(.+)_(0|[1-9][0-9]{0,6})")
+_FLEXIBLE = re.compile(r"(.+)_[0-9a-f]{8}", re.IGNORECASE)
+
+
+class InstanceQuery(Protocol):
+    """A request for instance metadata."""
+
+    @property
+    def path(self) -> Sequence[str]:
+        """The path from the root of the tree."""
+
+    @property
+    def version(self) -> str:
+        """The api-version."""
+
+    @property
+    def form(self) -> str:
+        """`json` or `text`."""
+
+
+def versions() -> Response:
+    """Return the api-versions of /metadata/instance."""
+    return _json({"apiVersions": [*INSTANCE_VERSIONS]})
+
+
+def read_instance(vm: VM, group: Group, asked: InstanceQuery) -> Response:
+    """Return the tree of `vm`, or the node at the requested path."""
+    if asked.form not in ("json", "text"):
+        return error(400, "Bad request. format must be json or text")
+    node = _walk(_tree(vm, group, asked.version), asked.path)
+    if node is None:
+        return error(404, "Not found")
+    if asked.form == "text":
+        return Response(200, _text(node).encode(), TEXT)
+    if isinstance(node, str):
+        return error(400, "Bad request. A single value is given with format=text only")
+    return _json(node)
+
+
+def _json(node: Node) -> Response:
+    body = json.dumps(node, ensure_ascii=False, separators=(",", ":"))
+    return Response(200, body.encode(), JSON)
+
+
+def _walk(node: Node, path: Sequence[str]) -> "Node | None":
+    for part in path:
+        if isinstance(node, dict):
+            folded = part.lower()
+            child = next((name for name in node if name.lower() == folded), None)
+            if child is None:
+                return None
+            node = node[child]
+        elif isinstance(node, list) and part in map(str, range(len(node))):
+            node = node[int(part)]
+        else:
+            return None
+    return node
+
+
+def _text(node: Node) -> str:
+    """Return a value as it is, or list the children; containers end with a slash."""
+    if isinstance(node, str):
+        return node
+    if isinstance(node, list):
+        return "\n".join(f"{i}/" for i in range(len(node)))
+    return "\n".join(n if isinstance(node[n], str) else f"{n}/" for n in node)
+
+
+# --- values from the fleet ---------------------------------------------------
+
+
+def _tree(vm: VM, group: Group, version: str) -> Node:
+    return {
+        "compute": compute(_values(vm, group), version),
+        "network": {"interface": [*_interfaces(vm)]},
+    }
+
+
+def _values(vm: VM, group: Group) -> Mapping[str, Node]:
+    tags = sorted(vm.tags.items())  # sorted, as in Azure's responses
+    return {
+        "azEnvironment": "AzurePublicCloud",
+        # The documentation of Preempt says that the VM is deleted.
+        "evictionPolicy": "Delete" if vm.spot else "",
+        "location": vm.location or "",
+        "name": vm.name,
+        "platformFaultDomain": _domain(vm.fault_domain, group),
+        "platformUpdateDomain": _domain(vm.update_domain, group),
+        "priority": "Spot" if vm.spot else "",
+        "provider": "Microsoft.Compute",
+        "resourceGroupName": vm.resource_group or "",
+        "subscriptionId": vm.subscription or "",
+        "tags": ";".join(f"{name}:{value}" for name, value in tags),
+        "tagsList": [{"name": name, "value": value} for name, value in tags],
+        "vmId": vm.vm_id or "",
+        "vmSize": vm.size or "",
+        "zone": vm.zone or "",
+        **_membership(vm, group),
+    }
+
+
+def _domain(domain: int | None, group: Group) -> str:
+    if domain is None:  # Azure returns 0 for a VM in no set
+        return "0" if group.kind is GroupKind.STANDALONE else ""
+    return str(domain)
+
+
+def _membership(vm: VM, group: Group) -> Mapping[str, Node]:
+    """Return the values that depend on the kind of `group`."""
+    if group.kind is GroupKind.SCALE_SET:
+        uniform = _UNIFORM.fullmatch(vm.name)
+        return (
+            _uniform(vm, group, *uniform.groups()) if uniform else _flexible(vm, group)
+        )
+    # A role instance is not a virtual machine of a resource group.
+    is_role = group.kind is GroupKind.CLOUD_SERVICE
+    own = "" if is_role else _resource_id(vm, f"virtualMachines/{vm.name}")
+    return {"osProfile": {"computerName": vm.name}, "resourceId": own}
+
+
+def _uniform(vm: VM, group: Group, scale_set: str, number: str) -> Mapping[str, Node]:
+    own = f"virtualMachineScaleSets/{scale_set}/virtualMachines/{number}"
+    return {
+        "osProfile": {"computerName": scale_set + _base_36(int(number))},
+        "placementGroupId": group.name,  # for uniform sets, a group is one
+        "resourceId": _resource_id(vm, own),
+        "vmScaleSetName": scale_set,
+    }
+
+
+def _flexible(vm: VM, group: Group) -> Mapping[str, Node]:
+    named = _FLEXIBLE.fullmatch(vm.name)
+    scale_set = named[1] if named else group.name
+    set_id = _resource_id(vm, f"virtualMachineScaleSets/{scale_set}")
+    return {
+        "osProfile": {"computerName": vm.name},
+        "placementGroupId": group.name,
+        "resourceId": _resource_id(vm, f"virtualMachines/{vm.name}"),
+        "virtualMachineScaleSet": {"id": set_id},
+        "vmScaleSetName": scale_set,
+    }
+
+
+def _base_36(number: int) -> str:
+    """Return an instance id as the six digits that end a computer name."""
+    digits = ""
+    for _ in range(6):
+        number, digit = divmod(number, 36)
+        digits = _BASE_36[digit] + digits
+    return digits
+
+
+def _resource_id(vm: VM, path: str) -> str:
+    if vm.subscription is None or vm.resource_group is None:
+        return ""
+    return (
+        f"/subscriptions/{vm.subscription}/resourceGroups/{vm.resource_group}"
+        f"/providers/Microsoft.Compute/{path}"
+    )
+
+
+def _interfaces(vm: VM) -> Iterator[Node]:
+    """Return all addresses as one interface: the fleet does not know interfaces."""
+    if not vm.addresses:
+        return
+    four: list[Node] = [_address(ip) for ip in vm.addresses if ":" not in ip]
+    six: list[Node] = [_address(ip) for ip in vm.addresses if ":" in ip]
+    subnet: list[Node] = [{"address": "", "prefix": ""}] if four else []
+    yield {
+        "ipv4": {"ipAddress": four, "subnet": subnet},
+        "ipv6": {"ipAddress": six},
+        "macAddress": "",
+    }
+
+
+def _address(address: str) -> Node:
+    return {"privateIpAddress": address, "publicIpAddress": ""}

@@ -1,0 +1,220 @@
+"""Routes of the metadata plane; a pure function of a request's head.
+
+Errors are detected in this order: X-Forwarded-For, the Metadata header, the path, the
+method, the api-version.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from forewarn.protocol.versions import INSTANCE_VERSIONS, VERSIONS, ApiVersion
+from forewarn.server.metadata import instance
+from forewarn.server.metadata.stats import DocumentCount
+from forewarn.server.metadata.transport.requests import Request
+from forewarn.server.metadata.transport.responses import Response, error
+
+#: The first version; also what `latest` means, where that is accepted.
+OLDEST = "2017-03-01"
+
+_MARK_MISSING = error(400, "Bad request: . Required metadata header not specified")
+_FORWARDED = error(400, "Bad request. Requests must not be forwarded by a proxy")
+_REPEATED = error(400, "Bad request. A query parameter is given more than once")
+_NOT_FOUND = error(404, "Not found")
+_LONGEST_WAIT = 60  # seconds
+
+_EVENTS = "scheduledevents"
+_METHODS: Mapping[str, tuple[str, ...]] = {
+    _EVENTS: ("GET", "POST"),
+    "instance": ("GET",),
+    "versions": ("GET",),
+}
+_WITH_LATEST: Mapping[str, ApiVersion] = {**VERSIONS, "latest": VERSIONS[OLDEST]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """A response that depends on nothing but the request."""
+
+    response: Response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDocument:
+    """Read the document, unless its tag is one of `tags`."""
+
+    vm: str | None  # None for the VM at the caller's address
+    version: ApiVersion
+    cell: DocumentCount = field(compare=False)  # counts the responses
+    tags: frozenset[str]
+    any_tag: bool = False  # `If-None-Match: *`
+    wait: int = 0  # seconds to hold while the tag is one of `tags`
+    preference: bytes = b""  # the Preference-Applied line
+    lines: bytes = b""  # the Connection line, then `preference`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproveEvents:
+    """Approve the events named in the body."""
+
+    vm: str | None  # None for the VM at the caller's address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadInstance:
+    """Read instance metadata at `path`."""
+
+    vm: str | None  # None for the VM at the caller's address
+    path: tuple[str, ...]
+    version: str
+    form: str
+
+
+Route: TypeAlias = Fixed | ReadDocument | ApproveEvents | ReadInstance
+
+
+def route(
+    request: Request,
+    cells: Mapping[str, DocumentCount],
+    *,
+    is_open: bool,
+    takes_latest: bool = False,
+) -> Route:
+    """Return the route of `request`; a pure function of its head.
+
+    Documents are counted in `cells`, by version.
+    """
+    if request.is_forwarded:
+        return Fixed(response=_FORWARDED)
+    supported = _WITH_LATEST if takes_latest else VERSIONS
+    vm, parts = _place(request.path, is_open=is_open)
+    parts, versions = _given(request, parts, takes_latest=takes_latest)
+    if not request.is_marked and not _is_exempt(request, parts, versions, supported):
+        return Fixed(response=_MARK_MISSING)
+    if not parts or parts[0] not in _METHODS or (parts[1:] and parts[0] != "instance"):
+        return Fixed(response=_NOT_FOUND)
+    allowed = _METHODS[parts[0]]
+    if request.method not in allowed:
+        allow = ", ".join(allowed)
+        text = f"Method not allowed: {request.method}; allowed are {allow}"
+        return Fixed(response=error(405, text, Allow=allow))
+    names = {name.lower() for name, _ in request.query}
+    if len(names) < len(request.query) or len(versions) > 1:
+        return Fixed(response=_REPEATED)
+    if parts[0] == "versions":
+        return Fixed(response=instance.versions())
+    version = versions[0] if versions else ""
+    if parts[0] == "instance":
+        return _instance(request, vm, tuple(parts[1:]), version)
+    return _events(request, vm, supported.get(version), cells)
+
+
+def counted_as(
+    request: Request, *, is_open: bool, takes_latest: bool
+) -> tuple[str, str]:
+    """Return the route and api-version labels of `request`, valid or not.
+
+    Their number is bounded.
+    """
+    supported = _WITH_LATEST if takes_latest else VERSIONS
+    _, parts = _place(request.path, is_open=is_open)
+    parts, versions = _given(request, parts, takes_latest=takes_latest)
+    route_label = parts[0] if parts and parts[0] in _METHODS else "other"
+    version = supported.get(versions[0]) if versions else None
+    if version is not None:
+        return route_label, version.name
+    return route_label, "other" if versions else "none"
+
+
+def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
+    """Split the path into the VM it names and what follows /metadata."""
+    parts = [part for part in path.split("/") if part]
+    vm = None
+    if is_open and len(parts) >= 2 and parts[0].lower() == "vm":
+        vm, parts = parts[1], parts[2:]
+    if not parts or parts[0].lower() != "metadata":
+        return vm, []
+    rest = parts[1:]
+    return vm, [rest[0].lower(), *rest[1:]] if rest else []
+
+
+def _given(
+    request: Request, parts: list[str], *, takes_latest: bool
+) -> tuple[list[str], list[str]]:
+    """Return the path without a version in it, and all versions of the request."""
+    versions = [value for name, value in request.query if name.lower() == "api-version"]
+    is_old = takes_latest and len(parts) == 2 and parts[0] in _WITH_LATEST
+    if is_old and parts[1].lower() == _EVENTS:  # the form before 2017-03-01
+        return [_EVENTS], [parts[0], *versions]
+    return parts, versions
+
+
+def _is_exempt(
+    request: Request,
+    parts: list[str],
+    versions: list[str],
+    known: Mapping[str, ApiVersion],
+) -> bool:
+    """Whether the Metadata header may be missing."""
+    if request.method != "POST" or parts != [_EVENTS] or len(versions) != 1:
+        return False
+    version = known.get(versions[0])
+    return version is not None and not version.header_on_post
+
+
+def _instance(
+    request: Request, vm: str | None, path: tuple[str, ...], version: str
+) -> Route:
+    if version not in INSTANCE_VERSIONS:
+        return Fixed(response=_unknown_version(INSTANCE_VERSIONS))
+    form = next((v for n, v in request.query if n.lower() == "format"), "json")
+    return ReadInstance(vm=vm, path=path, version=version, form=form.lower())
+
+
+def _events(
+    request: Request,
+    vm: str | None,
+    version: ApiVersion | None,
+    cells: Mapping[str, DocumentCount],
+) -> Route:
+    if version is None:
+        return Fixed(response=_unknown_version(tuple(VERSIONS)))
+    if request.method == "POST":
+        return ApproveEvents(vm=vm)
+    return _reading(request, vm, version, cells[version.name])
+
+
+def _reading(
+    request: Request, vm: str | None, version: ApiVersion, cell: DocumentCount
+) -> ReadDocument:
+    listed = [part.strip() for part in (request.if_none_match or "").split(",")]
+    tags = frozenset(_tag(tag) for tag in listed if tag)
+    wait, preference = 0, b""
+    if tags and request.wait is not None:  # without a tag there is nothing to wait for
+        wait = min(request.wait, _LONGEST_WAIT)
+        preference = f"Preference-Applied: wait={wait}\r\n".encode()
+    return ReadDocument(
+        vm=vm,
+        version=version,
+        cell=cell,
+        tags=tags,
+        any_tag="*" in listed,
+        wait=wait,
+        preference=preference,
+        lines=request.connection + preference,
+    )
+
+
+def _unknown_version(known: tuple[str, ...]) -> Response:
+    newest = ", ".join(f'"{name}"' for name in reversed(known[-3:]))
+    text = (
+        '{ "error": "Bad request. api-version is invalid or was not specified in the'
+        ' request. For more information refer to aka.ms/azureimds", '
+        f'"newest-versions": [ {newest} ] }}'
+    )
+    return Response(400, text.encode())
+
+
+def _tag(text: str) -> str:
+    """Parse an entity tag: quoted, bare or weak."""
+    return text.removeprefix("W/").strip('"')

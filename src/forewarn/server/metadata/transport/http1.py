@@ -1,0 +1,368 @@
+"""Chunked request bodies (`Transfer-Encoding: chunked`).
+
+Parsing is strict, because a lenient parser invites request smuggling.
+"""
+
+import re
+from dataclasses import replace
+from enum import Enum, auto
+from typing import Generic, Protocol, TypeVar
+
+from forewarn.server.metadata.transport.requests import (
+    MOST_BODY,
+    MOST_HEAD,
+    BadRequest,
+    Request,
+    check_lines,
+    parse_head,
+)
+from forewarn.server.metadata.transport.responses import (
+    CLOSE,
+    CONTINUE,
+    Response,
+    error,
+)
+
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
+#: Without the spaces around `;` and `=` that RFC 9112 tolerates: others reject them.
+_EXTENSION = rb";%s(?:=(?:%s|%s))?" % (_TOKEN, _TOKEN, _QUOTED)
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:%s)*" % _EXTENSION)
+_TRAILER = re.compile(rb"(%s):[\t -~\x80-\xff]*" % _TOKEN)
+_FRAMING = (b"content-length", b"transfer-encoding")  # not allowed in a trailer
+_FREE = 16  # bytes of each size line that do not count as extra
+_MOST_EXTRA = MOST_HEAD  # bytes of extensions and trailers together
+
+
+_END = b"\r\n\r\n"
+_MOST_EMPTY = 4  # empty lines before a request; RFC 9112, 2.2, wants at least one
+_ASKS_HEAD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MOST_EMPTY)
+_MOST_WAITING = 256 * 1024  # bytes of requests sent before the last response
+_MOST_WRITTEN = 64 * 1024  # bytes of responses before the client must read them
+_MOST_MEMO = 4096
+_LONGEST_MEMO = 1024
+
+_Deferred = TypeVar("_Deferred")
+_Named = TypeVar("_Named", covariant=True)
+
+
+class ChunkedBody:
+    """Assembles a body from chunks as they arrive."""
+
+    def __init__(self) -> None:
+        """Start before the first chunk."""
+        self.is_whole = False
+        self._body = bytearray()
+        self._left = 0  # bytes still to come of this chunk and its line end
+        self._extra = _MOST_EXTRA  # bytes of extensions and trailers still allowed
+        self._in_trailers = False
+
+    @property
+    def body(self) -> bytes:
+        """The part of the body that has arrived."""
+        return bytes(self._body)
+
+    def take(self, buffer: bytes, at: int) -> int:
+        """Consume body bytes from `at` on; return where the rest of `buffer` begins."""
+        while not self.is_whole:
+            if self._left:
+                at = self._take_data(buffer, at)
+                if self._left:
+                    break
+            end = buffer.find(b"\n", at)
+            length = (end if end >= 0 else len(buffer)) - at
+            if length > self._extra + _FREE:
+                raise _broken()
+            if end < 0:
+                break
+            self._take_line(buffer[at : end + 1])
+            at = end + 1
+        return at
+
+    def _take_data(self, buffer: bytes, at: int) -> int:
+        data = buffer[at : at + self._left]
+        self._left -= len(data)
+        self._body += data
+        if self._left == 0:
+            if not self._body.endswith(b"\r\n"):
+                raise _broken()
+            del self._body[-2:]
+        return at + len(data)
+
+    def _take_line(self, ended: bytes) -> None:
+        """Parse a chunk size, a trailer, or the empty line at the end."""
+        if not ended.endswith(b"\r\n"):
+            raise _broken()
+        line = ended[:-2]
+        if not self._in_trailers:
+            self._extra -= max(0, len(line) - _FREE)
+            self._take_size(line)
+        elif line:
+            self._extra -= len(line)
+            trailer = _TRAILER.fullmatch(line)
+            if trailer is None or trailer[1].lower() in _FRAMING:
+                raise _broken()
+        else:
+            self.is_whole = True
+
+    def _take_size(self, line: bytes) -> None:
+        size = _SIZE.fullmatch(line)
+        if size is None:
+            raise _broken()
+        length = int(size[1], 16)
+        if len(self._body) + length > MOST_BODY:
+            raise BadRequest(too_large())
+        self._in_trailers = length == 0
+        self._left = length + 2 if length else 0
+
+
+def too_large() -> Response:
+    """Return the 413 response for a body over the limit."""
+    return error(413, f"The body is larger than {MOST_BODY} bytes")
+
+
+def _broken() -> BadRequest:
+    return BadRequest(error(400, "Bad request. The chunks of the body are broken"))
+
+
+class ConnectionState(Enum):
+    """What the connection waits for."""
+
+    IDLE = auto()  #: the first byte of a request
+    HEAD = auto()  #: the rest of a head
+    BODY = auto()  #: the rest of a body
+    BUSY = auto()  #: a response that is deferred
+    DRAIN = auto()  #: the end of input that is read and dropped
+    CLOSED = auto()  #: nothing; close it once everything is written
+
+
+# Looking them up on the class costs more than the comparison.
+_IDLE = ConnectionState.IDLE
+_BUSY = ConnectionState.BUSY
+_OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
+
+
+class Application(Protocol[_Named]):
+    """Handles requests."""
+
+    def answer(self, request: Request, body: bytes) -> bytes | _Named:
+        """Return the response, or what must be done first."""
+
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
+        """Return the last response of a connection."""
+
+
+class HeadCache:
+    """Cache of parsed heads, which are a pure function of their bytes."""
+
+    def __init__(self) -> None:
+        """Start with an empty cache."""
+        self._known: dict[bytes, Request] = {}
+        #: Heads that are complete requests, because they have no body.
+        self.whole: dict[bytes, Request] = {}
+
+    def read(self, head: bytes) -> Request:
+        """Parse `head`, or return the cached result."""
+        request = self._known.get(head)
+        if request is None:
+            request = parse_head(head)
+            if len(head) <= _LONGEST_MEMO:
+                self._keep(head, request)
+        return request
+
+    def _keep(self, head: bytes, request: Request) -> None:
+        if len(self._known) >= _MOST_MEMO:
+            self._known.clear()
+            self.whole.clear()
+        self._known[head] = request
+        if not request.has_body:
+            self.whole[head] = request
+
+
+class Http1Connection(Generic[_Deferred]):
+    """One HTTP/1.1 connection."""
+
+    __slots__ = (
+        "_application",
+        "_at",
+        "_body",
+        "_buffer",
+        "_chunks",
+        "_memo",
+        "_request",
+        "_searched",
+        "deferred",
+        "is_behind",
+        "state",
+    )
+
+    def __init__(self, application: Application[_Deferred], memo: HeadCache) -> None:
+        """Pass requests to `application`; look up parsed heads in `memo`."""
+        self.state = ConnectionState.IDLE
+        self.is_behind = False  # more requests have arrived than are handled at once
+        self.deferred: _Deferred | None = None
+        self._application = application
+        self._memo = memo
+        self._body = b""
+        self._buffer = b""
+        self._at = 0  # bytes of it consumed so far by `go_on`
+        self._searched = 0  # bytes of it known to hold no end of a head
+        self._request: Request | None = None
+        self._chunks: ChunkedBody | None = None
+
+    @property
+    def request(self) -> Request:
+        """The request whose response is deferred."""
+        if self._request is None:
+            raise LookupError("no answer is deferred")
+        return self._request
+
+    @property
+    def body(self) -> bytes:
+        """The body of the request whose response is deferred."""
+        return self._body
+
+    def receive(self, data: bytes) -> bytes:
+        """Process incoming bytes; return the bytes to write."""
+        if self.state is _IDLE and not self._buffer:
+            request = self._memo.whole.get(data)
+            if request is not None:  # nearly always: pollers repeat the same request
+                self._request, self._body = request, b""
+                answer = self._application.answer(request, b"")
+                if isinstance(answer, bytes) and not request.is_last:
+                    self._request = None
+                    return answer
+                return self._give(answer)
+        if self.state in _OVER:
+            return b""
+        self._buffer = self._buffer + data if self._buffer else data
+        if self.state is _BUSY:
+            if len(self._buffer) > _MOST_WAITING:
+                self._buffer = b""
+                self.state = ConnectionState.CLOSED
+            return b""
+        return self.go_on()
+
+    def resume(self, answer: bytes | _Deferred) -> bytes:
+        """Send the deferred response, then process what has arrived meanwhile."""
+        if self.state is not _BUSY:
+            return b""
+        self.deferred = None
+        written = self._give(answer)
+        if not self._buffer or self.state is _BUSY:
+            return written
+        return written + self.go_on()
+
+    def end(self) -> None:
+        """Mark the deferred response as the last one of the connection."""
+        self._request = replace(
+            self.request, is_last=True, connection=CLOSE, route=None
+        )
+
+    def forget_tags(self) -> None:
+        """Drop `If-None-Match` and `wait`, so that the response has a document."""
+        self._request = replace(self.request, if_none_match=None, wait=None, route=None)
+
+    def fail(self, response: Response) -> bytes:
+        """Return an error response and end the connection with it."""
+        if self._request is not None:
+            is_head = self._request.is_head
+        else:
+            is_head = _ASKS_HEAD.match(self._buffer, self._at) is not None
+        self.state = ConnectionState.DRAIN
+        self._buffer, self._chunks = b"", None
+        return self._application.refuse(response, is_head=is_head)
+
+    def go_on(self) -> bytes:
+        """Process the bytes that have arrived; return the bytes to write."""
+        written: list[bytes] = []
+        left = _MOST_WRITTEN
+        self.is_behind = False
+        try:
+            while self.state is not _BUSY and self.state not in _OVER:
+                if left <= 0:
+                    self.is_behind = True
+                    break
+                step = self._step()
+                if step is None:
+                    break
+                written.append(step)
+                left -= len(step)
+        except BadRequest as problem:
+            written.append(self.fail(problem.response))
+        if self._at:
+            self._buffer, self._at = self._buffer[self._at :], 0
+        return written[0] if len(written) == 1 else b"".join(written)
+
+    def _step(self) -> bytes | None:
+        """Parse one head or body; return None if more bytes are needed."""
+        if self._request is None:
+            return self._take_head()
+        return self._take_body(self._request)
+
+    def _take_head(self) -> bytes | None:
+        buffer, begin = self._buffer, self._skip_empty_lines()
+        end = buffer.find(_END, max(begin, self._searched))
+        size = end + len(_END) - begin if end >= 0 else len(buffer) + 1 - begin
+        if end < 0 or size > MOST_HEAD:
+            self._wait_for_head(begin, size)
+            return None
+        request = self._memo.read(buffer[begin : begin + size])
+        self._request, self._at, self._searched = request, begin + size, 0
+        if request.length > MOST_BODY:
+            raise BadRequest(too_large())
+        if not request.has_body:
+            self._body = b""
+            return self._give(self._application.answer(request, b""))
+        self.state = ConnectionState.BODY
+        self._chunks = ChunkedBody() if request.is_chunked else None
+        should_continue = request.expects_continue and len(buffer) == self._at
+        return CONTINUE if should_continue else b""
+
+    def _skip_empty_lines(self) -> int:
+        """Return where the head begins; skipped lines still count as its bytes."""
+        begin = self._at
+        while self._buffer.startswith(b"\r\n", begin):
+            begin += 2
+            if begin - self._at > 2 * _MOST_EMPTY:
+                raise BadRequest(error(400, "Bad request. Too many empty lines"))
+        return begin
+
+    def _wait_for_head(self, begin: int, size: int) -> None:
+        buffer = self._buffer
+        head = buffer[begin : begin + MOST_HEAD]
+        check_lines(head, max(0, self._searched - begin))
+        if size > MOST_HEAD:
+            raise BadRequest(error(431, f"The head is over {MOST_HEAD} bytes"))
+        self.state = (
+            ConnectionState.HEAD if begin < len(buffer) else ConnectionState.IDLE
+        )
+        self._searched = max(0, len(buffer) - self._at - len(_END) + 1)
+
+    def _take_body(self, request: Request) -> bytes | None:
+        if self._chunks is not None:
+            self._at = self._chunks.take(self._buffer, self._at)
+            if not self._chunks.is_whole:
+                return None
+            body, self._chunks = self._chunks.body, None
+        else:
+            end = self._at + request.length
+            if len(self._buffer) < end:
+                return None
+            body, self._at = self._buffer[self._at : end], end
+        self._body = body
+        return self._give(self._application.answer(request, body))
+
+    def _give(self, answer: bytes | _Deferred) -> bytes:
+        if not isinstance(answer, bytes):
+            self.deferred = answer
+            self.state = ConnectionState.BUSY
+            return b""
+        is_last = self._request is not None and self._request.is_last
+        self._request = None
+        if is_last:
+            left = len(self._buffer) > self._at
+            self.state = ConnectionState.DRAIN if left else ConnectionState.CLOSED
+        else:
+            self.state = _IDLE
+        return answer

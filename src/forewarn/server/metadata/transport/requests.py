@@ -1,0 +1,230 @@
+"""Request heads: parsing bytes into what the metadata plane uses."""
+
+import re
+from collections.abc import Set
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote
+
+import httptools
+
+from forewarn.server.metadata.transport.responses import CLOSE, KEEP, Response, error
+
+MOST_HEAD = 16 * 1024
+MOST_BODY = 64 * 1024
+
+#: llhttp alone would accept two spaces, RTSP and ICE.
+_LINE = re.compile(
+    rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+)(?: HTTP/([0-9]\.[0-9]))?\r\n"
+)
+_LONE = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)|\0")
+_IPV6 = r"\[[0-9A-Za-z:.%_~-]+\]"
+_PART = r"[0-9A-Za-z._~!$&'()*+,;=-]"
+_NAME = rf"{_PART}*(?:%[0-9A-Fa-f]{{2}}{_PART}*)*"
+_HOST = re.compile(rf"(?:{_IPV6}|{_NAME})(?::[0-9]*)?")
+#: RFC 9110, 4.2 and 7.4: a host is required, user info forbidden; no https here.
+_ADDRESS = rf"(?i:http)://(?![/?:]|\Z){_HOST.pattern}(?=[/?]|\Z)"
+_TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
+_MOST_PARAMETERS = 100  # each costs more to parse than to send
+_LENGTH = re.compile(r"[0-9]{1,20}")
+#: One element of a list; a comma between quotes does not separate.
+_PREFERENCE = re.compile(r'(?:"(?:[^"\\]|\\.?)*+(?:"|$)|[^",])+')
+_WAIT = re.compile(
+    r'[ \t]*wait[ \t]*=[ \t]*(?:([0-9]+)|"([0-9]+)")[ \t]*(?:;.*)?', re.IGNORECASE
+)
+
+
+class BadRequest(Exception):
+    """The bytes are not a valid request; the connection must close."""
+
+    def __init__(self, response: Response) -> None:
+        """Carry the last response of the connection."""
+        super().__init__(response.status)
+        self.response = response
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """The head of a request; a pure function of its bytes, so it can be cached."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    is_marked: bool = False  # carries `Metadata: true`
+    is_forwarded: bool = False  # carries X-Forwarded-For
+    if_none_match: str | None = None  # None if absent
+    wait: int | None = None  # seconds from `Prefer: wait` (RFC 7240); None if absent
+    length: int = 0
+    is_chunked: bool = False
+    expects_continue: bool = False
+    is_last: bool = False  # the connection closes after the response
+    connection: bytes = b""  # the Connection line of the response
+    #: The parsed route, set when the request is handled.
+    route: object = field(default=None, compare=False)
+    #: The route and api-version under which it is counted.
+    counted: tuple[str, str] | None = field(default=None, compare=False)
+
+    @property
+    def has_body(self) -> bool:
+        """Whether a body follows the head."""
+        return self.length > 0 or self.is_chunked
+
+    @property
+    def is_head(self) -> bool:
+        """Whether the response must have no body."""
+        return self.method == "HEAD"
+
+
+class _Headers:
+    """Collects the headers that httptools reports."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, list[str]] = {}
+        self.completed = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        text = value.decode("latin-1").strip(" \t")
+        self.fields.setdefault(name.decode("latin-1").lower(), []).append(text)
+
+    def on_headers_complete(self) -> None:
+        self.completed += 1
+
+    def all(self, name: str) -> list[str]:
+        return self.fields.get(name, [])
+
+    def last(self, name: str) -> str | None:
+        values = self.fields.get(name)
+        return values[-1] if values else None
+
+
+def parse_head(head: bytes) -> Request:
+    """Parse one head, which ends with the first empty line."""
+    method, target, version = _first_line(head)
+    seen = _feed(head)
+    is_old = version == b"1.0"
+    _check_host(seen.all("host"), is_old=is_old)
+    path, query = _split(method, target)
+    length, is_chunked = _framing(seen)
+    tokens = _tokens(seen.all("connection"))
+    stays = not is_old or "keep-alive" in tokens
+    is_last = "close" in tokens or not stays or (is_old and is_chunked)
+    keep = KEEP if is_old else b""
+    return Request(
+        method=method,
+        path=path,
+        query=query,
+        is_marked=(seen.last("metadata") or "").lower() == "true",
+        is_forwarded="x-forwarded-for" in seen.fields,
+        if_none_match=",".join(seen.all("if-none-match")) or None,
+        wait=_wait(seen.all("prefer")),
+        length=length,
+        is_chunked=is_chunked,
+        expects_continue=not is_old and "100-continue" in _tokens(seen.all("expect")),
+        is_last=is_last,
+        connection=CLOSE if is_last else keep,
+    )
+
+
+def check_lines(head: bytes, since: int) -> None:
+    """Raise `BadRequest` if a line in a partial head ends wrongly.
+
+    Bytes before `since` have been checked already.
+    """
+    if _LONE.search(head, since):
+        raise _lone()
+
+
+def _bad(text: str) -> BadRequest:
+    return BadRequest(error(400, f"Bad request. {text}"))
+
+
+def _lone() -> BadRequest:
+    return _bad("lines end with CR LF, and hold neither alone")
+
+
+def _first_line(head: bytes) -> tuple[str, str, bytes]:
+    """Return method, target and version."""
+    lines = head.count(b"\r\n")
+    if head.count(b"\r") != lines or head.count(b"\n") != lines or b"\0" in head:
+        raise _lone()
+    line = _LINE.match(head)
+    if line is None:
+        raise _bad("this is not an HTTP request")
+    method, target, version = line.groups()
+    if version not in (b"1.1", b"1.0"):
+        raise BadRequest(error(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here"))
+    return method.decode(), target.decode(), version
+
+
+def _feed(head: bytes) -> _Headers:
+    if b"\r\n " in head or b"\r\n\t" in head:
+        raise _bad("header lines are not folded")
+    seen = _Headers()
+    try:
+        httptools.HttpRequestParser(seen).feed_data(head)
+    except httptools.HttpParserUpgrade:
+        pass  # upgrades to another protocol are ignored
+    except httptools.HttpParserError as problem:
+        raise _bad("this is not an HTTP request") from problem
+    if seen.completed != 1:
+        raise _bad("this is not one HTTP request")
+    return seen
+
+
+def _check_host(hosts: list[str], *, is_old: bool) -> None:
+    if len(hosts) > 1 or not (hosts or is_old):
+        raise _bad("a request needs exactly one Host header")
+    if hosts and not _HOST.fullmatch(hosts[0]):
+        raise _bad("the Host header names no host")
+
+
+def _split(method: str, target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Split the target into path and query, percent-decoded once."""
+    if (method, target) == ("OPTIONS", "*"):
+        return target, ()
+    target_match = _TARGET.fullmatch(target)
+    if target_match is None or method == "CONNECT":
+        raise _bad("the target is neither a path nor the address of one")
+    if "%" in target and _BAD_ESCAPE.search(target):
+        raise _bad("the target holds a broken escape")
+    raw_path, raw_query = target_match.groups(default="")
+    if raw_query.count("&") >= _MOST_PARAMETERS:
+        raise _bad(f"the query has more than {_MOST_PARAMETERS} parameters")
+    path = unquote(raw_path, errors="replace")
+    query = parse_qsl(raw_query, keep_blank_values=True)
+    if "?" in path:  # some clients escape the question mark
+        path, _, more = path.partition("?")
+        pairs = [part.partition("=") for part in more.split("&") if part]
+        query = [*((name, value) for name, _, value in pairs), *query]
+    return path or "/", tuple(query)
+
+
+def _tokens(values: list[str]) -> Set[str]:
+    if not values:
+        return frozenset()
+    return {token.strip(" \t").lower() for token in ",".join(values).split(",")}
+
+
+def _wait(preferences: list[str]) -> int | None:
+    """Return the preferred wait in seconds; the first of several counts."""
+    for preference in _PREFERENCE.findall(",".join(preferences)):
+        wait = _WAIT.fullmatch(preference)
+        if wait is not None:
+            digits = (wait[1] or wait[2]).lstrip("0")
+            return int(digits[:9] or "0")  # waits are capped far below that
+    return None
+
+
+def _framing(seen: _Headers) -> tuple[int, bool]:
+    lengths, codings = seen.all("content-length"), seen.all("transfer-encoding")
+    if lengths and codings:
+        raise _bad("Content-Length and Transfer-Encoding contradict each other")
+    if codings:
+        if [coding.lower() for coding in codings] != ["chunked"]:
+            raise _bad("the only Transfer-Encoding understood is chunked")
+        return 0, True
+    if not lengths:
+        return 0, False
+    if len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0]):
+        raise _bad("Content-Length is not one number")
+    return int(lengths[0]), False

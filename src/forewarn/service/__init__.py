@@ -1,0 +1,1 @@
+"""The running service: concrete classes are named and connected only here."""

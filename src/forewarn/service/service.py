@@ -1,0 +1,296 @@
+"""The complete service: parts start in order and stop in reverse order."""
+
+import gc
+import logging
+import socket
+import ssl
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from random import Random
+from types import TracebackType
+
+from forewarn.clocks import SystemClock
+from forewarn.config.load import Config
+from forewarn.core.fleet import Fleet
+from forewarn.drivers.registry import IN_PLACE, make_driver, open_driver
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.observations import PendingObservations
+from forewarn.engine.operations import Operations
+from forewarn.engine.readers.counters import MetricsReader
+from forewarn.engine.readers.documents import Documents
+from forewarn.engine.readers.driver_runner import DriverRunner, RetrySchedule
+from forewarn.engine.readers.notifications import Delivery, DeliveryPace, Notifications
+from forewarn.engine.sessions import Sessions
+from forewarn.engine.timers import ClockAdvance
+from forewarn.engine.tokens import Tokens
+from forewarn.notifiers.registry import make_notifier, open_notifier
+from forewarn.server.control.http.server import tls_context
+from forewarn.server.metadata.directory import Directory
+from forewarn.server.metadata.handler import MetadataHandler
+from forewarn.server.metadata.plane import MetadataPlane
+from forewarn.server.metadata.transport.responses import ResponseHead
+from forewarn.service.readers import JournalReaders
+from forewarn.service.setup import (
+    apply_fleet,
+    chance_source,
+    clock_of,
+    driver_of,
+    id_source,
+    open_store,
+    rules_of,
+    store_bytes,
+    warn_of_default,
+)
+from forewarn.service.sockets import (
+    bound_address,
+    connection_limits,
+    control_connections,
+    listen,
+    rate_limit,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class Service:
+    """The complete service in one process."""
+
+    engine: Engine  # these attributes exist once it is open
+    fleets: FleetCommands
+    causes: Operations
+    advance: ClockAdvance
+    plane: MetadataPlane
+    readers: JournalReaders
+
+    def __init__(
+        self,
+        config: Config,
+        token: str,
+        *,
+        is_guest: bool = False,
+        fleet: Fleet | None = None,
+    ) -> None:
+        """Configure the service; serve `fleet` if given. `open` starts it.
+
+        A guest shares its process with others: it does not touch their garbage
+        collection and has no control plane until `open_control`.
+        """
+        self._fleet = fleet
+        self._config = config
+        self._token = token
+        self._is_guest = is_guest
+        self._cleanup = ExitStack()
+        self.metadata: Sequence[str] = ()
+        self.control = ""  # empty if there is no control plane
+
+    def __enter__(self) -> "Service":
+        """Start the service."""
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop the service."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop all parts in reverse order."""
+        self._cleanup.close()
+
+    def open(self) -> None:
+        """Start; return when VMs are served, and operators unless it is a guest."""
+        with ExitStack() as cleanup:
+            self._open(cleanup)
+            self._cleanup = cleanup.pop_all()
+
+    def open_control(self) -> None:
+        """Start the control plane of a guest."""
+        with ExitStack() as cleanup:
+            controlling = listen(self._config.control, cleanup)
+            self._open_control(cleanup, controlling, self._tls())
+            self._cleanup.push(cleanup.pop_all())
+
+    def _open(self, cleanup: ExitStack) -> None:
+        config, tls = self._config, self._tls()
+        listening = [listen(endpoint, cleanup) for endpoint in config.metadata]
+        controlling = None if self._is_guest else listen(config.control, cleanup)
+        self._open_engine(cleanup)
+        engine = self.engine
+        directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
+        clock = engine.clock
+        desk = MetadataHandler(
+            directory,
+            engine.notes,
+            ResponseHead(clock.now(), clock.name),
+            date_form=config.not_before_2017_03_01,
+            rate=rate_limit(config.requests_per_second),
+            first_call_delay=config.first_call_delay,
+            takes_latest=config.latest,
+        )
+        self.plane = MetadataPlane(
+            listening,
+            desk,
+            engine,
+            clock,
+            connection_limits(config),
+            chance=chance_source(config.seed),
+        )
+        self._documents = Documents(engine.store, self.plane.hand_over)
+        self._documents.open()
+        warn_of_default(directory, config)
+        if not self._is_guest:
+            gc.collect()
+            gc.freeze()  # collecting a large fleet's garbage would pause every response
+            cleanup.callback(gc.unfreeze)
+        self.plane.start()
+        cleanup.callback(self.plane.stop)
+        self._open_readers(cleanup)
+        if controlling is not None:
+            self._open_control(cleanup, controlling, tls)
+        cleanup.callback(self.advance.stop)
+        cleanup.callback(self._works.leave)
+        cleanup.callback(self._store.leave)  # runs first: nothing may block on it
+        self.metadata = [f"http://{bound_address(endpoint)}" for endpoint in listening]
+
+    def _tls(self) -> ssl.SSLContext | None:
+        """Return the TLS context of the control plane; None for plain HTTP."""
+        config = self._config
+        if config.tls_cert and config.tls_key:
+            return tls_context(config.tls_cert, config.tls_key)
+        return None
+
+    def _open_engine(self, cleanup: ExitStack) -> None:
+        config = self._config
+        store = self._store = open_store(config.store)
+        cleanup.callback(store.close)
+        clock = clock_of(config, store)
+        self.engine = Engine(
+            store,
+            clock,
+            rules=rules_of(config, clock),
+            notes=PendingObservations(),
+            new_id=id_source(config.seed),
+        )
+        self.engine.beat()
+        self.fleets = FleetCommands(self.engine)
+        self.causes = Operations(self.engine)
+        if self._fleet is not None:
+            self.fleets.apply(self._fleet, by="rehearsal", remove=True)
+        elif config.fleet is not None:
+            apply_fleet(self.fleets, config.fleet)
+
+    def _open_readers(self, cleanup: ExitStack) -> None:
+        engine, documents = self.engine, self._documents
+        self._works = self._open_works(cleanup, engine, documents)
+        self._notifying = self._open_notifying(cleanup, engine)
+        self._counting = MetricsReader(engine.store)
+        self._counting.open()
+        self._tokens = Tokens(engine, self._token)
+        self._tokens.reload()
+        self.readers = JournalReaders(
+            engine,
+            tokens=self._tokens,
+            documents=documents,
+            works=self._works,
+            counting=self._counting,
+            notifying=self._notifying,
+        )
+        read_to_end = partial(self.readers.read_to_end, self.plane.restamp)
+        self.advance = ClockAdvance(engine, read_to_end)
+        for thread in self.readers.threads:
+            thread.start()
+            cleanup.callback(thread.stop)
+        self._notifying.start()
+
+    def _open_control(
+        self,
+        cleanup: ExitStack,
+        controlling: socket.socket,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        # Imported late: FastAPI takes half a second, and VMs are already served.
+        from forewarn.server.control.app import in_public, make_app
+        from forewarn.server.control.context import Services
+        from forewarn.server.control.http.origin import known_as
+        from forewarn.server.control.http.server import ControlPlane
+        from forewarn.server.control.routes.journal import JournalStreams
+        from forewarn.server.metrics.sources import sources_of
+
+        streams = JournalStreams()
+        self.readers.told.append(lambda position: streams.ring())
+        self.advance.on_move = self.plane.on_faults = streams.ring
+        parts = Services(
+            engine=self.engine,
+            fleets=self.fleets,
+            causes=self.causes,
+            advance=self.advance,
+            tokens=self._tokens,
+            sessions=Sessions(self._tokens, SystemClock()),
+            documents_position=lambda: self._documents.position,
+            notifying=self._notifying,
+            plane=self.plane,
+            sources=sources_of(
+                self._counting,
+                engine=self.engine,
+                documents=self._documents,
+                works=self._works,
+                timers=self.readers.timers,
+                plane=self.plane,
+                store_bytes=partial(store_bytes, self._config.store),
+                targets=self._notifying.targets,
+            ),
+        )
+        app = make_app(parts, streams)
+        asked_for = self._config.control.host, *self._config.control_host
+        names = known_as(bound_address(controlling).host, *asked_for)
+        control = ControlPlane(
+            [controlling],
+            in_public(app, names),
+            streams,
+            connections=control_connections(),
+            tls=tls,
+            is_proxied=bool(self._config.control_host),
+        )
+        control.start()
+        cleanup.callback(control.stop)
+        self.control = f"{'https' if tls else 'http'}://{bound_address(controlling)}"
+
+    def _open_works(
+        self, cleanup: ExitStack, engine: Engine, documents: Documents
+    ) -> DriverRunner:
+        config = self._config
+        driver = make_driver(driver_of(config))
+        open_driver(driver, cleanup)
+        works = DriverRunner(
+            engine,
+            documents,
+            driver,
+            parallel=0 if config.driver in IN_PLACE else config.driver_parallel,
+            retries=RetrySchedule(config.driver_backoff),
+        )
+        cleanup.callback(works.stop)
+        return works
+
+    def _open_notifying(self, cleanup: ExitStack, engine: Engine) -> Notifications:
+        config = self._config
+        draw = Random(config.seed).random  # different every time if there is no seed
+        pace = DeliveryPace(longest_backoff=config.notify_longest_backoff, chance=draw)
+        deliveries = []
+        for target in config.notify_targets:
+            notifier = make_notifier(
+                target, source=config.notify_source, now=SystemClock().now
+            )
+            open_notifier(target.name, notifier)
+            delivery = Delivery(target, notifier, engine.store, engine.clock, pace)
+            cleanup.callback(delivery.leave)
+            delivery.open()
+            deliveries.append(delivery)
+        notifying = Notifications(deliveries, engine.store, engine.clock)
+        cleanup.callback(notifying.stop)
+        return notifying

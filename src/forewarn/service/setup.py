@@ -1,0 +1,175 @@
+"""Store and clock of the service, chosen by the configuration."""
+
+import hashlib
+import logging
+import os
+import tomllib
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+from forewarn.clocks import make_clock
+from forewarn.config.load import Config
+from forewarn.config.settings import POSTGRES, SQLITE
+from forewarn.core import fleet_file
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.drivers.registry import DriverChoice
+from forewarn.engine.engine import CLOCK, new_id
+from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.heartbeat import last_heartbeat
+from forewarn.errors import CannotStart, Conflict
+from forewarn.ports import Clock
+from forewarn.server.metadata.directory import Directory
+from forewarn.stores.database import Database
+from forewarn.stores.sqlite import MEMORY, Sqlite, file_bytes
+from forewarn.stores.store import SqlStore
+
+_log = logging.getLogger(__name__)
+
+
+_DEMO = "demo"  # name of the bundled fleet
+_LEAD = 2.0  # seconds between Started and the driver's call
+
+
+def open_store(url: str) -> SqlStore:
+    """Open the store at `url`."""
+    path = MEMORY if url == "memory" else url.removeprefix(SQLITE)
+    store = SqlStore(_postgres(url) if url.startswith(POSTGRES) else Sqlite(path))
+    store.open()
+    return store
+
+
+def store_bytes(url: str) -> int | None:
+    """Return the size of the store in bytes; None if it is not a file."""
+    return file_bytes(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+
+
+def _postgres(url: str) -> Database:
+    try:  # imported late: it takes 0.1 s and is an extra
+        from forewarn.stores.postgres import Postgres
+    except ImportError as error:
+        raise CannotStart(
+            f"a store in PostgreSQL needs the postgres extra ({error.name or 'libpq'}"
+            " is missing): pip install 'forewarn[postgres]'"
+        ) from error
+    return Postgres(url)
+
+
+def clock_of(config: Config, store: SqlStore) -> Clock:
+    """Return the clock, which is never earlier than the last entry in `store`."""
+    with store.snapshot() as snapshot:
+        kept, last = _moment(snapshot.setting(CLOCK)), snapshot.last_at()
+        beaten = last_heartbeat(snapshot)
+    latest = max((moment for moment in (last, beaten) if moment), default=None)
+    clock = make_clock(
+        config.clock, kept=kept, last=last if config.clock == "manual" else latest
+    )
+    if last is not None and clock.now() < last:
+        _log.warning(
+            "the journal goes to %s, ahead of the system's clock: until then time"
+            " stands still. If this store was used with another clock, choose that"
+            " with --clock, or another store with --store",
+            last.isoformat(),
+        )
+    return clock
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def rules_of(config: Config, clock: Clock) -> Rules:
+    """Return the rules; real-time minimums last `rate` times as long on the clock."""
+    default = 0.0 if config.driver == "nothing" else _LEAD
+    lead = default if config.lead is None else config.lead
+    return Rules(
+        lead=timedelta(seconds=lead * clock.rate),
+        shown={
+            kind: timedelta(seconds=seconds * clock.rate)
+            for kind, seconds in config.shown.items()
+        },
+        retries=config.driver_retries,
+        user_operations=config.user_operations_limit or None,
+        host_failure=config.host_failure_type,
+    )
+
+
+def id_source(seed: int | None) -> Callable[[], str]:
+    """Return a generator of ids; with a `seed` the sequence is always the same."""
+    if seed is None:
+        return new_id
+    draw = Random(f"{seed} ids")
+    return lambda: str(UUID(int=draw.getrandbits(128), version=4)).upper()
+
+
+def chance_source(seed: int | None) -> Callable[[], float]:
+    """Return the random source of faults; with a `seed` it is always the same."""
+    return Random(None if seed is None else f"{seed} faults").random
+
+
+def driver_of(config: Config) -> DriverChoice:
+    """Return the configured driver and its options."""
+    return DriverChoice(
+        name=config.driver,
+        command=config.driver_command or (),
+        timeout=config.driver_timeout,
+        grace=config.driver_grace,
+        held=_held(config),
+        options=config.driver_options,
+    )
+
+
+def _held(config: Config) -> Path | None:
+    """Return the lock file of scripts, one per store; None for a memory store."""
+    if config.store == "memory":
+        return None
+    path = config.store.removeprefix(SQLITE)
+    name = config.store if path == config.store else os.path.realpath(path)
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return config.state_directory / f"scripts-{digest[:16]}"
+
+
+def apply_fleet(fleets: FleetCommands, name: str) -> None:
+    """Apply the fleet file `name`, unless it was the last one applied."""
+    try:
+        content = _fleet_file(name).read_bytes()
+    except OSError as error:
+        raise CannotStart(f"{name} cannot be read: {error.strerror}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if fleets.is_applied(digest):
+        return
+    try:
+        data = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CannotStart(f"{name} is not valid TOML: {error}") from error
+    fleet = fleet_file.read_fleet(data, name)
+    try:
+        applied = fleets.apply(fleet, by="serve --fleet", digest=digest)
+    except Conflict as error:
+        raise CannotStart(
+            f"{name} cannot be applied: {error}. Start without --fleet, and use"
+            f" `forewarn fleet apply {name}`"
+        ) from error
+    for warning in applied.warnings:
+        _log.warning("%s", warning)
+
+
+def _fleet_file(name: str) -> Traversable:
+    """Return the file; `demo` is the bundled fleet, unless a file has that name."""
+    path = Path(name)
+    if name == _DEMO and not path.exists():
+        return resources.files("forewarn").joinpath(f"{_DEMO}.toml")
+    return path
+
+
+def warn_of_default(directory: Directory, config: Config) -> None:
+    """Log a warning if the VM of unknown clients does not exist."""
+    name = config.default_vm
+    if name is not None and directory.seat("", name) is None:
+        _log.warning(
+            "--default-vm: there is no VM %s; strangers are answered 404", name
+        )

@@ -1,0 +1,85 @@
+"""Listening sockets and connection limits."""
+
+import resource
+import socket
+from contextlib import ExitStack
+
+from forewarn.config.load import Config
+from forewarn.config.settings import Address
+from forewarn.errors import CannotStart
+from forewarn.server.metadata.limits import ConnectionLimits, RateLimit
+
+_CONTROL = 512  # connections to the control plane
+_OTHER_FILES = 128  # mostly of the store: two per reading thread
+_MANY = 10_000_000
+
+
+def listen(address: Address, cleanup: ExitStack) -> socket.socket:
+    """Bind `address` and listen on it; IPv4 and IPv6 are separate."""
+    try:
+        addresses = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, where = addresses[0]
+        listener = _socket(family, kind, protocol, cleanup)
+        listener.bind(where)
+        if not address.port:
+            listener = _by_number(listener, cleanup)
+        listener.listen(4096)
+    except OSError as error:
+        raise CannotStart(
+            f"{address} cannot be listened on: {error.strerror or error}; choose"
+            " another address with --metadata or --control"
+        ) from error
+    return listener
+
+
+def _socket(family: int, kind: int, protocol: int, cleanup: ExitStack) -> socket.socket:
+    new = socket.socket(family, kind, protocol)
+    cleanup.callback(new.close)
+    new.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        new.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    return new
+
+
+def _by_number(chosen: socket.socket, cleanup: ExitStack) -> socket.socket:
+    """Bind the port of `chosen` again, by its number.
+
+    Otherwise the kernel could give a port that it chose to another process once nobody
+    listens on it.
+    """
+    listener = _socket(chosen.family, chosen.type, chosen.proto, cleanup)
+    listener.bind(chosen.getsockname())
+    chosen.close()
+    return listener
+
+
+def rate_limit(per_second: float) -> RateLimit | None:
+    """Return the rate limit per VM; None if there is no limit."""
+    return RateLimit(per_second) if per_second else None
+
+
+def connection_limits(config: Config) -> ConnectionLimits:
+    """Return the connection limits, leaving files for the store and control plane."""
+    files = _files()
+    possible = max(files - _CONTROL - _OTHER_FILES, files // 3, 1)
+    total = min(config.connections or possible, possible)
+    return ConnectionLimits(per_vm=config.connections_per_vm, total=total)
+
+
+def control_connections() -> int:
+    """Return the maximum number of connections to the control plane."""
+    return max(min(_CONTROL, _files() // 8), 1)
+
+
+def _files() -> int:
+    """Return the limit of open files; each connection is a file."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MANY if soft == resource.RLIM_INFINITY else soft
+
+
+def bound_address(listening: socket.socket) -> Address:
+    """Return the address of a socket, with the real port in place of 0."""
+    host, port = listening.getsockname()[:2]
+    return Address(str(host), int(port))

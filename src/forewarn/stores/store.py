@@ -1,0 +1,314 @@
+"""Saving of a slice: the statements that turn one slice into another."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from forewarn.core.lifecycle.facts import Fact, JournalEntry, Seen, Sight
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.settlement import Step
+from forewarn.core.tokens import Token
+from forewarn.errors import Unavailable
+from forewarn.ports import Receipt, Snapshot, Transaction
+from forewarn.stores import rows
+from forewarn.stores import statements as sql
+from forewarn.stores.database import CompiledStatements, Database, StatementRunner
+from forewarn.stores.rows import Parameters
+from forewarn.stores.snapshot import SqlSnapshot
+
+_Value = TypeVar("_Value")
+
+
+def save_slice(
+    session: StatementRunner,
+    before: Slice,
+    after: Slice,
+    moments: Mapping[str, datetime | None],
+    moved: Mapping[str, datetime | None],
+    ordinal: int,
+) -> int:
+    """Save all differences; number new rows from `ordinal` on, and return the last.
+
+    `moments` holds the next timer of every maintenance in `after`, `moved` only those
+    that differ from the store.
+    """
+    session.run_many(
+        sql.SET_MOMENT,
+        [{"of": name, "to": rows.optional_micros(at)} for name, at in moved.items()],
+    )
+    session.run_many(sql.DROP_ADDRESSES, _vms_that_changed(before, after))
+    for drop, old, new in (
+        (sql.DROP_VM, before.vms.keys(), after.vms.keys()),
+        (sql.DROP_AUDIENCE, before.audiences.keys(), after.audiences.keys()),
+        (sql.DROP_GROUP, before.groups.keys(), after.groups.keys()),
+        (sql.DROP_HOST, before.hosts.keys(), after.hosts.keys()),
+    ):
+        session.run_many(drop, [{"of": name} for name in old if name not in new])
+    ordinal = _put(
+        session, before.hosts, after.hosts, rows.host_row, _HOST, ordinal=ordinal
+    )
+    ordinal = _put(
+        session, before.groups, after.groups, rows.group_row, _GROUP, ordinal=ordinal
+    )
+    ordinal = _put(session, before.vms, after.vms, rows.vm_row, _VM, ordinal=ordinal)
+    ordinal = _put(
+        session,
+        before.audiences,
+        after.audiences,
+        rows.audience_row,
+        _AUDIENCE,
+        ordinal=ordinal,
+    )
+    session.run_many(
+        sql.ADD_ADDRESS,
+        [
+            {"address": address, "vm": vm.name}
+            for vm in after.vms.values()
+            if before.vms.get(vm.name) is not vm
+            for address in vm.addresses
+        ],
+    )
+    session.run_many(
+        sql.ADD_OUTAGE,
+        [
+            rows.outage_row(outage)
+            for outage in after.outages
+            if outage not in before.outages
+        ],
+    )
+    return _put_maintenances(session, before, after, moments, ordinal)
+
+
+_Pair = tuple[sql.Statement, sql.Statement]
+_HOST: _Pair = (sql.ADD_HOST, sql.SET_HOST)
+_GROUP: _Pair = (sql.ADD_GROUP, sql.SET_GROUP)
+_VM: _Pair = (sql.ADD_VM, sql.SET_VM)
+_AUDIENCE: _Pair = (sql.ADD_AUDIENCE, sql.SET_AUDIENCE)
+
+
+def _vms_that_changed(before: Slice, after: Slice) -> Sequence[Parameters]:
+    return [
+        {"of": name} for name, vm in before.vms.items() if after.vms.get(name) is not vm
+    ]
+
+
+def _put(
+    session: StatementRunner,
+    before: Mapping[str, _Value],
+    after: Mapping[str, _Value],
+    row: Callable[[_Value], Parameters],
+    pair: _Pair,
+    *,
+    ordinal: int,
+) -> int:
+    added: list[Parameters] = []
+    changed: list[Parameters] = []
+    for name, value in after.items():
+        if name not in before:
+            ordinal += 1
+            added.append({**row(value), "ordinal": ordinal})
+        elif before[name] is not value:
+            changed.append({**row(value), "of": name})
+    add, change = pair
+    session.run_many(add, added)
+    session.run_many(change, changed)
+    return ordinal
+
+
+def _put_maintenances(
+    session: StatementRunner,
+    before: Slice,
+    after: Slice,
+    moments: Mapping[str, datetime | None],
+    ordinal: int,
+) -> int:
+    for maintenance in after.maintenances.values():
+        earlier = before.maintenances.get(maintenance.id)
+        if earlier is maintenance:
+            continue
+        row = rows.maintenance_row(maintenance, moments.get(maintenance.id))
+        if earlier is not None:
+            session.run(sql.SET_MAINTENANCE, of=maintenance.id, **row)
+        else:
+            ordinal += 1
+            session.run(sql.ADD_MAINTENANCE, ordinal=ordinal, **row)
+            session.run_many(
+                sql.ADD_INVOLVED,
+                [
+                    {"group": group, "maintenance": maintenance.id, "live": True}
+                    for group in maintenance.groups
+                ],
+            )
+            session.run_many(
+                sql.ADD_EVENT,
+                [
+                    {"id": event.id, "maintenance": maintenance.id}
+                    for event in maintenance.events
+                ],
+            )
+        if not maintenance.phase.is_live:
+            session.run(sql.SET_OVER, of=maintenance.id)
+    return ordinal
+
+
+class SqlStore:
+    """State and journal in a `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        """Keep everything in `database`; `open` connects."""
+        self._database = database
+        self._texts = CompiledStatements(database.dialect)
+        self._position = 0  # of the last commit since `open`
+
+    def open(self) -> None:
+        """Connect."""
+        self._database.open()
+        self._position = 0
+
+    def leave(self) -> None:
+        """Make running operations end soon; `close` follows."""
+        self._database.leave()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Begin a write transaction; only one runs at a time."""
+        with self._database.writing() as cursor:
+            transaction = SqlTransaction(StatementRunner(cursor, self._texts))
+            self._refuse_the_past(transaction.position())
+            yield transaction
+            position = transaction.position()
+        self._position = position
+
+    def _refuse_the_past(self, position: int) -> None:
+        """Raise `Unavailable` if facts are missing that readers have read."""
+        if position < self._position:
+            raise Unavailable(
+                f"the store has gone back from position {self._position} to"
+                f" {position}, as a restored backup does; restart forewarn"
+            )
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Begin a read-only view of one moment."""
+        with self._database.reading() as cursor:
+            yield SqlSnapshot(StatementRunner(cursor, self._texts))
+
+    def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
+        """Return journal entries after position `after`."""
+        with self._database.reading() as cursor:
+            session = StatementRunner(cursor, self._texts)
+            records = session.rows(sql.FACTS, after=after, most=limit)
+        return [rows.entry(row) for row in records]
+
+
+class SqlTransaction(SqlSnapshot):
+    """A snapshot that can be written."""
+
+    _COUNTER = sql.TAKE_COUNTER  # serializes all writers
+
+    def save(
+        self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
+    ) -> int:
+        """Save what `step` changed since `before`, and return the new position."""
+        position, last_at, ordinal = self._counter
+        different = {
+            name: moment
+            for name, moment in moments.items()
+            if name not in self._moments or self._moments[name] != moment
+        }
+        all_moments = {**self._moments, **moments}
+        ordinal = save_slice(
+            self._session, before, step.slice, all_moments, different, ordinal
+        )
+        self._counter = (position, last_at, ordinal)
+        self._moments.update(moments)
+        self._append(step.facts)
+        return self._counter[0]
+
+    def note(
+        self, asked: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
+    ) -> None:
+        """Save the last request of each group, and which VM was shown which event."""
+        self._session.run_many(
+            sql.SET_ASKED,
+            [{"of": name, "asked": rows.micros(when)} for name, when in asked.items()],
+        )
+        fresh = self._fresh(sights)
+        if fresh:
+            self._session.run_many(
+                sql.ADD_SEEN,
+                [
+                    {"event": sight.event, "vm": sight.vm, "at": rows.micros(sight.at)}
+                    for sight in fresh
+                ],
+            )
+            self._append([Seen(at=at, sights=tuple(fresh))])
+
+    def _fresh(self, sights: Sequence[Sight]) -> list[Sight]:
+        recorded = {
+            (old.event, old.vm)
+            for event in {sight.event for sight in sights}
+            for old in self.seen(event)
+        }
+        fresh = {(sight.event, sight.vm): sight for sight in reversed(sights)}
+        return [
+            sight for pair, sight in reversed(fresh.items()) if pair not in recorded
+        ]
+
+    def keep(self, name: str, value: str) -> None:
+        """Store `value` under `name`."""
+        self._session.run(sql.DROP_SETTING, of=name)
+        self._session.run(sql.ADD_SETTING, name=name, value=value)
+
+    def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
+        """Save `receipt`, and delete those older than `forget_before`."""
+        self._session.run(sql.DROP_RECEIPTS, before=rows.micros(forget_before))
+        self._session.run(
+            sql.ADD_RECEIPT,
+            key=receipt.key,
+            digest=receipt.digest,
+            answer=receipt.answer,
+            at=rows.micros(receipt.at),
+        )
+
+    def keep_token(self, token: Token) -> None:
+        """Save `token`, replacing its earlier version."""
+        row = rows.token_row(token)
+        others = {name: row[name] for name in row if name != "id"}
+        if not self._session.run(sql.SET_TOKEN, of=token.id, **others):
+            # Unique: its TokenCreated fact follows and advances the position.
+            self._session.run(sql.ADD_TOKEN, ordinal=self.position(), **row)
+
+    def note_uses(self, used: Mapping[str, datetime]) -> None:
+        """Save when tokens were last used."""
+        self._session.run_many(
+            sql.SET_USED,
+            [{"of": name, "used": rows.micros(when)} for name, when in used.items()],
+        )
+
+    def _append(self, facts: Sequence[Fact]) -> None:
+        if not facts:
+            return
+        position, last_at, ordinal = self._counter
+        written = [
+            rows.fact_row(number, fact)
+            for number, fact in enumerate(facts, position + 1)
+        ]
+        self._session.run_many(sql.ADD_FACT, written)
+        self._session.run_many(
+            sql.ADD_CONCERNED, [*rows.concerned_rows(position + 1, facts)]
+        )
+        times = [fact.at for fact in facts]
+        last_at = max([*times, last_at] if last_at else times, default=last_at)
+        self._counter = (position + len(facts), last_at, ordinal)
+        self._session.run(
+            sql.SET_COUNTER,
+            to=self._counter[0],
+            last=rows.optional_micros(last_at),
+            next=ordinal,
+        )

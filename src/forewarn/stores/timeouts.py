@@ -1,0 +1,82 @@
+"""Timeouts for blocking operations.
+
+One thread watches over all of them. An operation is aborted by a function that makes it
+fail where it hangs, for example by closing its connection.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+from time import monotonic
+
+from forewarn.errors import Unavailable
+
+_LONGEST = 60.0  # seconds between two checks
+
+
+class StoreTimeouts:
+    """Gives each operation a timeout; `hasten` shortens all of them."""
+
+    def __init__(self) -> None:
+        """Create it without operations; `start` starts the thread."""
+        self._lock = Lock()
+        self._bell = Event()
+        self._waits: dict[object, tuple[float, Callable[[], object]]] = {}
+        self._end = float("inf")
+        self._look_at = 0.0  # when the thread checks next
+        self._thread = Thread(target=self._run, name="patience", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    @contextmanager
+    def lasting(self, seconds: float, give_up: Callable[[], object]) -> Iterator[None]:
+        """Call `give_up` from another thread if the block exceeds `seconds`."""
+        wait = object()
+        with self._lock:
+            now = monotonic()
+            if now >= self._end:
+                raise Unavailable("the store is closed")
+            self._waits[wait] = (now + seconds, give_up)
+            if now + seconds < self._look_at:
+                self._bell.set()
+        try:
+            yield
+        finally:
+            with self._lock:  # after this, `give_up` is never called
+                self._waits.pop(wait, None)
+
+    def hasten(self, seconds: float) -> None:
+        """Abort what is not over in `seconds`; reject everything after that."""
+        with self._lock:
+            self._end = min(self._end, monotonic() + seconds)
+            self._bell.set()
+
+    def stop(self) -> None:
+        """Abort everything, and end the thread."""
+        self.hasten(0)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._bell.clear()
+            pause = self._look()
+            if pause is None:
+                return
+            self._bell.wait(pause)
+
+    def _look(self) -> float | None:
+        """Abort what has timed out; return the seconds to wait, or None at the end."""
+        with self._lock:
+            now = monotonic()
+            for wait, (until, give_up) in [*self._waits.items()]:
+                if min(until, self._end) <= now:
+                    del self._waits[wait]
+                    give_up()
+            if now >= self._end:
+                return None
+            times = [until for until, _ in self._waits.values()]
+            self._look_at = min(now + _LONGEST, self._end, *times)
+            return self._look_at - now

@@ -1,0 +1,243 @@
+"""Course of a lint: the parts that are played against the program, in order."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from forewarn.core.lifecycle.model import Phase
+from forewarn.server.metadata.faults.model import Fault, FaultKind, FaultOn
+from forewarn.testing.lint.evidence import (
+    AnnouncedEvent,
+    CoursePart,
+    CourseSpan,
+    ShownDocument,
+)
+from forewarn.testing.lint.observer import STRANGE_EVENT, ProgramWait
+from forewarn.testing.rehearsal.event import RehearsedEvent
+from forewarn.testing.rehearsal.rehearsal import Rehearsal
+
+_PAUSES = 4  # polling intervals that the program may take to react
+_QUESTIONS = 3  # polls that show its pace, while nothing happens
+
+RETRY_AFTER = 2  # seconds, sent with a 429
+
+_LATER = "2h"  # notice of other VMs' events, so that they start after the lint
+_AFTER_WORK = "1m"  # after which everything that has started is over
+_SILENCE = "25h"
+
+_ERRORS = (
+    FaultKind.UNAVAILABLE,
+    FaultKind.ERROR,
+    FaultKind.GONE,
+    FaultKind.RESET,
+    FaultKind.EMPTY,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintPace:
+    """Time limits, all in seconds of real time."""
+
+    first_request: float = 20.0
+    first_answer: float = 3.0  # until the first response that is not an error
+    longest_pause: float = 16.0  # after which the program counts as polling too rarely
+    longest_quiet: float = 12.0  # once it has polled twice
+    shortest_quiet: float = 1.5
+    least_patience: float = 8.0
+    most_patience: float = 20.0
+    moment: float = 1.0  # for a program to crash, approve or poll again
+    refusal: float = 3.5  # how long 429 is returned
+
+
+class LintCourse:
+    """Plays the parts and records when each was played."""
+
+    def __init__(
+        self,
+        rehearsal: Rehearsal,
+        attending: ProgramWait,
+        pace: LintPace,
+        begin: Callable[[CoursePart], None],
+    ) -> None:
+        """Play against the program of `attending`; call `begin` for each part."""
+        self._rehearsal = rehearsal
+        self._attending = attending
+        self._pace = pace
+        self._begin = begin
+        self._events: list[RehearsedEvent] = []
+        self._announced: list[AnnouncedEvent] = []
+        self._began: list[tuple[CoursePart, float]] = []
+
+    def play(self) -> None:
+        """Play all parts, or stop when the program no longer takes part."""
+        for part, play in self._parts():
+            self._began.append((part, time.monotonic()))
+            self._begin(part)
+            if not play() or self._attending.is_over:
+                break
+        self._rehearsal.clear_faults()
+
+    def _parts(self) -> Sequence[tuple[CoursePart, Callable[[], bool]]]:
+        return (
+            (CoursePart.QUIET, self._quiet),
+            (CoursePart.SCHEDULED, self._scheduled),
+            (CoursePart.STARTED, self._started),
+            (CoursePart.REBOOT, self._reboot),
+            (CoursePart.GONE, self._gone),
+            (CoursePart.OTHER_VERSION, self._other_version),
+            (CoursePart.RESTART, self._restart),
+            (CoursePart.TOO_MANY, self._too_many),
+            (CoursePart.ERRORS, self._errors),
+            (CoursePart.AFTERWARDS, self._afterwards),
+        )
+
+    # --- results -------------------------------------------------------------
+
+    @property
+    def announced(self) -> Sequence[AnnouncedEvent]:
+        """All events that were announced."""
+        return [*self._announced]
+
+    @property
+    def spans(self) -> Sequence[CourseSpan]:
+        """When each part was played; the last one extends until now."""
+        edges = [*self._began, (CoursePart.AFTERWARDS, time.monotonic())]
+        return [
+            CourseSpan(part=part, began=began, ended=ended)
+            for (part, began), (_, ended) in pairwise(edges)
+        ]
+
+    # --- parts: each returns whether the program still takes part ------------
+
+    def _quiet(self) -> bool:
+        attending, pace = self._attending, self._pace
+        if not attending.wait(lambda: bool(attending.questions), pace.first_request):
+            return False
+        if not attending.wait(lambda: attending.has_read, pace.first_answer):
+            return False
+        while (left := self._quiet_for()) and not attending.is_over:
+            attending.wait(lambda: not self._quiet_for(), left)
+        pause = attending.pause
+        if pause is None or pause >= pace.longest_pause:
+            return False
+        patience = max(_PAUSES * pause, pace.least_patience)
+        attending.patience = min(patience, pace.most_patience)
+        return True
+
+    def _quiet_for(self) -> float:
+        """Return the seconds left until the program's polling pace is known."""
+        pace, times = self._pace, [poll.since for poll in self._attending.questions]
+        if len(times) >= _QUESTIONS:
+            length = pace.shortest_quiet
+        else:
+            length = pace.longest_quiet if len(times) > 1 else pace.longest_pause
+        return max(0.0, times[0] + length - time.monotonic())
+
+    def _scheduled(self) -> bool:
+        rehearsal = self._rehearsal
+        first, other = (name for name in rehearsal.fleet.vms if name != rehearsal.vm)
+        self._announce(rehearsal.freeze(duration="5s"))
+        self._announce(rehearsal.reboot(first, notice=_LATER))
+        self._announce(rehearsal.reboot(other, notice=_LATER, source="user"))
+        freeze = self._events[0]
+        if not self._shows(lambda shown: freeze.id.upper() in _all(shown)):
+            return False
+        self._pause(until=lambda: freeze.phase is not Phase.SCHEDULED)
+        return True
+
+    def _started(self) -> bool:
+        freeze = self._events[0]
+        if freeze.phase is Phase.SCHEDULED:
+            self._rehearsal.advance_to_start(freeze)
+
+        def has_started(shown: ShownDocument) -> bool:
+            return freeze.id.upper() in shown.started
+
+        seen = [
+            shown.at for shown in self._attending.onlooker.shown if has_started(shown)
+        ]
+        part, began = self._began[-1]
+        self._began[-1] = (part, min([*seen, began]))  # if it approved earlier
+        return self._shows(has_started) and self._pause()
+
+    def _reboot(self) -> bool:
+        self._rehearsal.advance(_AFTER_WORK)
+        self._announce(self._rehearsal.reboot())
+        self._announce(self._rehearsal.reboot(source="user"))
+        mine = self._events[-2:]
+        if not self._shows(lambda shown: mine[1].id.upper() in _all(shown)):
+            return False
+        return self._pause(until=lambda: all(event.approved_by for event in mine))
+
+    def _gone(self) -> bool:
+        for event in self._events:
+            if event.phase is Phase.SCHEDULED:
+                event.cancel()
+        self._rehearsal.advance(_AFTER_WORK)
+        return self._shows(lambda shown: not _all(shown)) and self._pause()
+
+    def _other_version(self) -> bool:
+        self._attending.onlooker.strange_since = self._rehearsal.now
+        is_shown = self._shows(lambda shown: STRANGE_EVENT in shown.scheduled)
+        return is_shown and self._pause()
+
+    def _restart(self) -> bool:
+        self._attending.onlooker.strange_since = None
+        self._rehearsal.advance(_SILENCE)
+        return self._shows(lambda shown: not shown.incarnation) and self._pause()
+
+    def _too_many(self) -> bool:
+        self._rehearsal.set_fault(
+            Fault(kind=FaultKind.TOO_MANY, retry_after=RETRY_AFTER)
+        )
+        if not self._meets(FaultKind.TOO_MANY):
+            return False
+        self._attending.wait(lambda: False, self._pace.refusal)
+        self._rehearsal.clear_faults()
+        return True
+
+    def _errors(self) -> bool:
+        for kind in _ERRORS:
+            self._rehearsal.set_fault(Fault(kind=kind, count=1, on=FaultOn.READ))
+            is_met = self._meets(kind)
+            self._rehearsal.clear_faults()
+            if not is_met or not self._attending.recovers(self._pace.most_patience):
+                return False
+        return True
+
+    def _afterwards(self) -> bool:
+        return self._attending.recovers(self._pace.most_patience)
+
+    # --- helpers -------------------------------------------------------------
+
+    def _announce(self, event: RehearsedEvent) -> None:
+        maintenance = event.maintenance
+        resources = next(e.resources for e in maintenance.events if e.id == event.id)
+        self._events.append(event)
+        self._announced.append(
+            AnnouncedEvent(
+                id=event.id.upper(),
+                type=maintenance.type,
+                source=maintenance.source,
+                resources=resources,
+            )
+        )
+
+    def _shows(self, is_it: Callable[[ShownDocument], bool]) -> bool:
+        """Wait until the program has received what this part is about."""
+        return self._attending.shows(is_it, since=self._began[-1][1])
+
+    def _meets(self, kind: FaultKind) -> bool:
+        return self._attending.meets(
+            kind, self._pace.most_patience, since=self._began[-1][1]
+        )
+
+    def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
+        """Give the program a moment to react to what it has received."""
+        self._attending.wait(until, self._pace.moment)
+        return True
+
+
+def _all(shown: ShownDocument) -> frozenset[str]:
+    return shown.scheduled | shown.started

@@ -1,0 +1,158 @@
+"""Evidence on a program, seen from outside: its requests, documents and ending.
+
+All times are monotonic.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from forewarn.server.metadata.faults.observer import RequestRecord
+
+_DOCUMENT = "/metadata/scheduledevents"
+_GOOD = (200, 304)
+
+
+class CoursePart(StrEnum):
+    """Parts of a lint, in the order in which they are played."""
+
+    QUIET = "quiet"  #: nothing is announced
+    SCHEDULED = "scheduled"  #: a Freeze of its VM, and Reboots of two others
+    STARTED = "started"  #: the Freeze has started, its NotBefore is blank
+    REBOOT = "reboot"  #: Reboots of its VM: one by the platform, one by a user
+    GONE = "gone"  #: canceled or over: the document is empty again
+    OTHER_VERSION = "other version"  #: a document as a later API version might send it
+    RESTART = "restart"  #: the incarnation restarts at 0
+    TOO_MANY = "too many requests"  #: 429, for a few seconds
+    ERRORS = "errors"  #: 503, 500, 410, a broken connection, no body
+    AFTERWARDS = "afterwards"  #: the service works again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CourseSpan:
+    """When a part was played."""
+
+    part: CoursePart
+    began: float
+    ended: float
+
+    def has(self, at: float) -> bool:
+        """Return whether `at` is within it."""
+        return self.began <= at < self.ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnouncedEvent:
+    """An event announced by the lint."""
+
+    id: str
+    type: str
+    source: str
+    resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownDocument:
+    """A document that the program received, and its events."""
+
+    at: float  # time of the request
+    incarnation: int = 0
+    scheduled: frozenset[str] = frozenset()  # ids
+    started: frozenset[str] = frozenset()  # ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramExit:
+    """How the program ended by itself."""
+
+    at: float
+    code: int  # exit code; negative: number of the signal that killed it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Everything that was observed of one program."""
+
+    vm: str  # the VM whose requests it sends
+    began: float
+    until: float  # end of the observation
+    patience: float = 8.0  # seconds without a poll, after which it counts as stopped
+    retry_after: float = 2.0  # seconds, sent with a 429
+    requests: Sequence[RequestRecord] = ()
+    forwarded: int = 0  # number of requests with X-Forwarded-For
+    shown: Sequence[ShownDocument] = ()
+    announced: Sequence[AnnouncedEvent] = ()
+    spans: Sequence[CourseSpan] = ()
+    ending: ProgramExit | None = None  # None if it ran until the end of the observation
+
+    # --- requests ------------------------------------------------------------
+
+    @property
+    def questions(self) -> Sequence[RequestRecord]:
+        """Its requests for the document, ordered by arrival."""
+        reads = [e for e in self.requests if e.method == "GET" and is_events(e)]
+        return sorted(reads, key=lambda request: request.since)
+
+    @property
+    def approvals(self) -> Sequence[RequestRecord]:
+        """Its approvals, including rejected ones."""
+        return [e for e in self.requests if e.method == "POST" and is_events(e)]
+
+    @property
+    def has_read(self) -> bool:
+        """Whether it ever received the document."""
+        return any(request.status in _GOOD for request in self.questions)
+
+    def asked_in(self, part: CoursePart) -> Sequence[RequestRecord]:
+        """Return its polls that got their response during `part`."""
+        span = self.span(part)
+        if span is None:
+            return ()
+        return [request for request in self.questions if span.has(request.at)]
+
+    @property
+    def pause(self) -> float | None:
+        """Longest time between two polls while nothing happened, in seconds.
+
+        None if it polled fewer than two times.
+        """
+        times = [request.since for request in self.asked_in(CoursePart.QUIET)]
+        gaps = [after - before for before, after in pairwise(times)]
+        return max(gaps, default=None)
+
+    # --- documents and parts -------------------------------------------------
+
+    def first_shown(self, event: str) -> float | None:
+        """Return when it first received `event`; None if it never did."""
+        return next(
+            (e.at for e in self.shown if event in e.scheduled | e.started), None
+        )
+
+    def span(self, part: CoursePart) -> CourseSpan | None:
+        """Return when `part` was played; None if it was not."""
+        return next((played for played in self.spans if played.part is part), None)
+
+    def part_at(self, at: float) -> CoursePart | None:
+        """Return the part played at time `at`; None if there was none."""
+        return next((played.part for played in self.spans if played.has(at)), None)
+
+    # --- progress ------------------------------------------------------------
+
+    @property
+    def last_part(self) -> CoursePart | None:
+        """Part in which its last poll got its response; None if it never polled."""
+        questions = self.questions
+        return self.part_at(questions[-1].at) if questions else None
+
+    @property
+    def silence(self) -> float:
+        """Seconds between its last poll and its end, or the end of the observation."""
+        questions = self.questions
+        end = self.until if self.ending is None else self.ending.at
+        return max(0.0, end - (questions[-1].at if questions else self.began))
+
+
+def is_events(asked: RequestRecord) -> bool:
+    """Return whether a request is for scheduled events."""
+    return asked.path.lower().rstrip("/").endswith(_DOCUMENT)

@@ -1,0 +1,158 @@
+"""Lint rules on approvals: what a program approves, and when."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from forewarn.protocol.types import EventSource, EventType
+from forewarn.testing.lint.evidence import AnnouncedEvent, Evidence
+from forewarn.testing.lint.findings import (
+    LintRule,
+    RuleResult,
+    Severity,
+    found,
+    passed,
+    seconds,
+    times,
+    unseen,
+)
+
+_AT_ONCE = 0.05  # seconds; too short to have prepared anything
+
+
+def _others(evidence: Evidence) -> RuleResult:
+    others = [e for e in evidence.announced if evidence.vm not in e.resources]
+    seen = [event for event in others if evidence.first_shown(event.id) is not None]
+    if not seen:
+        return unseen("it was shown no event of another VM")
+    done = [event for event in others if event.id in _approved(evidence)]
+    if done:
+        return found(f"approved {' and '.join(map(_called, done))}")
+    return passed(f"left alone {' and '.join(map(_called, seen))}")
+
+
+def _unprepared(evidence: Evidence) -> RuleResult:
+    took = [
+        (approved - shown, item)
+        for item in evidence.announced
+        if _needs_work(item, evidence.vm)
+        and (shown := evidence.first_shown(item.id)) is not None
+        and (approved := _first_approval(evidence, item.id)) is not None
+    ]
+    if not took:
+        return unseen("it approved no Reboot of its own VM by the platform")
+    after, event = min(took, key=lambda item: item[0])
+    text = f"approved {_called(event)} {seconds(after)} after it was first shown"
+    return found(text) if after < _AT_ONCE else passed(text)
+
+
+def _in_vain(evidence: Evidence) -> RuleResult:
+    if not evidence.approvals:
+        return unseen("it sent no approval")
+    refused = [approval for approval in evidence.approvals if approval.status == 400]
+    if refused:
+        count = len(evidence.approvals)
+        return found(f"{len(refused)} of {count} approvals were refused with 400")
+    return passed(f"approved {times(len(evidence.approvals))}, never refused")
+
+
+def _twice(evidence: Evidence) -> RuleResult:
+    counts = Counter(
+        event.upper()
+        for approval in evidence.approvals
+        if approval.status == 200
+        for event in approval.events
+    )
+    if not counts:
+        return unseen("it approved nothing")
+    most = max(counts.values())
+    text = f"approved one event {times(most)}"
+    return passed("approved each event once") if most == 1 else found(text)
+
+
+def _nothing(evidence: Evidence) -> RuleResult:
+    own = [e for e in evidence.announced if evidence.vm in e.resources]
+    seen = [event for event in own if evidence.first_shown(event.id) is not None]
+    if not seen:
+        return unseen("it was shown no event of its own VM")
+    done = [event for event in seen if event.id in _approved(evidence)]
+    if done:
+        return passed(f"approved {' and '.join(map(_called, done))}")
+    names = sorted({event.type for event in seen})
+    return found(f"approved no event of its own VM: no {', no '.join(names)}")
+
+
+def _needs_work(event: AnnouncedEvent, vm: str) -> bool:
+    """Return whether an immediate approval is wrong for this event."""
+    is_planned = event.source == EventSource.PLATFORM
+    return is_planned and event.type == EventType.REBOOT and vm in event.resources
+
+
+def _approved(evidence: Evidence) -> set[str]:
+    good = [approval for approval in evidence.approvals if approval.status == 200]
+    return {event.upper() for approval in good for event in approval.events}
+
+
+def _first_approval(evidence: Evidence, event: str) -> float | None:
+    return min(
+        (
+            approval.since
+            for approval in evidence.approvals
+            if event in (id_.upper() for id_ in approval.events)
+        ),
+        default=None,
+    )
+
+
+def _called(event: AnnouncedEvent) -> str:
+    whose = "a user's" if event.source == EventSource.USER else "the platform's"
+    return f"{whose} {event.type} of {', '.join(event.resources)}"
+
+
+RULES: Sequence[LintRule] = (
+    LintRule(
+        id="approves-others",
+        severity=Severity.ERROR,
+        hurts="One approval is for all that the event names: the other VM is touched at"
+        " once, ready or not.",
+        remedy="Approve only what names this VM (compute.name of /metadata/instance);"
+        " if one VM approves for all, let the others tell it that they are ready.",
+        facts=("6.5c", "9.7", "14.1"),
+        look=_others,
+    ),
+    LintRule(
+        id="approves-unprepared",
+        severity=Severity.WARNING,
+        hurts="An approval lets the event start before NotBefore: 15 minutes of notice"
+        " are given away.",
+        remedy="Approve when the work is moved away, not when the event is seen.",
+        facts=("6.1a", "6.5a"),
+        look=_unprepared,
+    ),
+    LintRule(
+        id="approves-in-vain",
+        severity=Severity.ERROR,
+        hurts="A refused approval approves nothing: the event waits until NotBefore.",
+        remedy="POST the header and"
+        ' {"StartRequests": [{"EventId": "..."}]} with an id of the document.',
+        facts=("2.2a", "8.0d", "9.1a", "9.6a"),
+        look=_in_vain,
+    ),
+    LintRule(
+        id="approves-twice",
+        severity=Severity.ADVICE,
+        hurts="It does no harm, but counts as a request, of which a VM has five a"
+        " second.",
+        remedy="Remember what was approved until it is gone.",
+        facts=("8.3b", "9.3a"),
+        look=_twice,
+    ),
+    LintRule(
+        id="approves-nothing",
+        severity=Severity.ADVICE,
+        hurts="Each event waits until NotBefore, also a restart that a user asked for.",
+        remedy="If that is meant, nothing; else approve what names this VM when all is"
+        " ready.",
+        facts=("6.4a", "6.12b", "14.3"),
+        look=_nothing,
+    ),
+)

@@ -1,0 +1,130 @@
+"""Lint: all rules applied to the evidence on a program (pure)."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from forewarn.testing.lint import rules_approval, rules_polling, rules_resilience
+from forewarn.testing.lint.course import RETRY_AFTER, LintCourse, LintPace
+from forewarn.testing.lint.evidence import CoursePart, Evidence, ProgramExit
+from forewarn.testing.lint.findings import Finding, LintRule, Severity
+from forewarn.testing.lint.observer import LintObserver, ProgramWait
+from forewarn.testing.rehearsal.program import Program
+from forewarn.testing.rehearsal.rehearsal import Rehearsal
+
+#: All rules, in the order in which they are reported.
+RULES: Sequence[LintRule] = (
+    *rules_polling.RULES,
+    *rules_resilience.RULES,
+    *rules_approval.RULES,
+)
+
+
+VM = "vm-0"  # the VM whose requests the program sends
+OTHERS = ("vm-1", "vm-2")
+
+#: Enabled on demand, so that the incarnation restarts after a day without polls.
+_FLEET: dict[str, object] = {
+    "hosts": [{"name": f"host-{number}"} for number in range(3)],
+    "groups": [{"name": "lint", "kind": "availability-set"}],
+    "vms": [
+        {"name": vm, "group": "lint", "host": f"host-{number}", "update_domain": number}
+        for number, vm in enumerate((VM, *OTHERS))
+    ],
+}
+
+
+def apply_rules(evidence: Evidence) -> Sequence[Finding]:
+    """Apply every rule and return its finding."""
+    return [_finding(rule, evidence) for rule in RULES]
+
+
+def _finding(rule: LintRule, evidence: Evidence) -> Finding:
+    look = rule.look(evidence)
+    severity = look.severity or rule.severity
+    return Finding(rule=rule, outcome=look.outcome, severity=severity, saw=look.saw)
+
+
+def has_failed(findings: Sequence[Finding], *, is_strict: bool = False) -> bool:
+    """Return whether CI should fail: on an error, or if `is_strict` on a warning."""
+    bad = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
+    return any(finding.is_found and finding.severity in bad for finding in findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintTrial:
+    """The program to lint, and the options."""
+
+    command: Sequence[str]
+    metadata: str = "127.0.0.1:0"
+    timeout: float = 60.0  # seconds of real time for the whole lint
+    output: str | None = None  # file for the program's output; None to keep its end
+    ignored: Sequence[str] = ()  # ids of rules to skip
+    pace: LintPace = field(default_factory=LintPace)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintResult:
+    """Result of a lint."""
+
+    findings: Sequence[Finding]
+    evidence: Evidence
+    seconds: float  # of real time
+    output: str  # the end of the program's output
+
+
+class LintProgress(Protocol):
+    """Receives the progress of a lint."""
+
+    def begin(self, part: CoursePart) -> None:
+        """Show that a part begins."""
+
+
+def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
+    """Lint the program of `trial` and return the findings."""
+    began = time.monotonic()
+    with Rehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal:
+        plane, watching = rehearsal.system.plane, rehearsal.watching
+        onlooker = LintObserver(watching, plane.desk.directory, VM)
+        plane.witness = onlooker
+        program = Program(
+            trial.command,
+            rehearsal.environment,
+            output=trial.output,
+            on_end=watching.ring,
+        )
+        with program:
+            attending = ProgramWait(
+                rehearsal,
+                onlooker,
+                program,
+                deadline=began + trial.timeout,
+                patience=trial.pace.least_patience,
+            )
+            course = LintCourse(rehearsal, attending, trial.pace, progress.begin)
+            course.play()
+            evidence = _evidence(course, attending, program)
+    return LintResult(
+        findings=[e for e in apply_rules(evidence) if e.rule.id not in trial.ignored],
+        evidence=evidence,
+        seconds=time.monotonic() - began,
+        output=program.written,
+    )
+
+
+def _evidence(course: LintCourse, attending: ProgramWait, program: Program) -> Evidence:
+    ended, code = program.ended, program.code
+    return Evidence(
+        vm=VM,
+        began=program.began,
+        until=time.monotonic(),
+        patience=attending.patience,
+        retry_after=RETRY_AFTER,
+        requests=attending.requests,
+        forwarded=attending.onlooker.forwarded,
+        shown=[*attending.onlooker.shown],
+        announced=course.announced,
+        spans=course.spans,
+        ending=None if ended is None else ProgramExit(at=ended, code=code or 0),
+    )

@@ -1,0 +1,1 @@
+"""Rehearsals inside a test: a private service with a manual clock."""

@@ -1,0 +1,167 @@
+"""Observer of a rehearsal: requests, responses, marks and commits, with their times.
+
+Times are monotonic. Each observation wakes all waiters, which then check their
+condition. They never hold the lock while checking: the metadata loop must not wait for
+a store.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Condition
+
+from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.server.metadata.transport.requests import Request
+from forewarn.server.metadata.transport.responses import TEXT, Response, error
+
+#: Path to which programs POST marks.
+MARKS = "/rehearsal/marks"
+
+_LONGEST_MARK = 200
+_LONGEST_WAIT = 3600.0  # seconds; longer waits could overflow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Something that the program or the test has done."""
+
+    name: str
+    at: float
+
+
+class RehearsalObserver:
+    """All observations of a rehearsal."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Use `monotonic` as the clock."""
+        self._monotonic = monotonic
+        self._changed = Condition()
+        self._changes = 0
+        self._asked: list[RequestRecord] = []
+        self._came: list[tuple[str | None, float]] = []
+        self._marks: list[Mark] = []
+        self._commits: list[tuple[int, float]] = []
+        self._times: list[tuple[float, datetime]] = []
+        #: The service's clock; None until the service is open.
+        self.clock: Callable[[], datetime] | None = None
+
+    # --- recording -----------------------------------------------------------
+
+    def take(self, request: Request, body: bytes) -> Response | None:
+        """Handle a mark; None if the request is for the metadata plane."""
+        if request.path.rstrip("/") != MARKS:
+            return None
+        if request.method != "POST":
+            return error(405, "Method not allowed; POST a mark", Allow="POST")
+        name = body.decode(errors="replace").strip()
+        if not 0 < len(name) <= _LONGEST_MARK:
+            text = f"Bad request. The body is the mark: 1 to {_LONGEST_MARK} characters"
+            return error(400, text)
+        self.mark(name)
+        return Response(200, b"", TEXT)
+
+    def came(self, vm: str | None, at: float) -> None:
+        """Record the arrival of a request of `vm`."""
+        with self._changed:
+            self._came.append((vm, at))
+            self._ring()
+
+    def answered(self, asked: RequestRecord) -> None:
+        """Record a finished request."""
+        with self._changed:
+            self._asked.append(asked)
+            self._ring(asked.at)
+
+    def mark(self, name: str) -> None:
+        """Record the mark `name`."""
+        with self._changed:
+            at = self._monotonic()
+            self._marks.append(Mark(name=name, at=at))
+            self._ring(at)
+
+    def committed(self, position: int) -> None:
+        """Record a commit up to journal `position`, before VMs can see it."""
+        with self._changed:
+            at = self._monotonic()
+            self._commits.append((position, at))
+            self._note(at)
+
+    def ring(self) -> None:
+        """Wake all waiters."""
+        with self._changed:
+            self._ring()
+
+    def _ring(self, at: float | None = None) -> None:
+        self._changes += 1
+        self._changed.notify_all()
+        if at is not None:
+            self._note(at)
+
+    def _note(self, at: float) -> None:
+        """Record the service's time if it has changed."""
+        if self.clock is None:
+            return
+        time = self.clock()
+        if not self._times or self._times[-1][1] != time:
+            self._times.append((at, time))
+
+    # --- reading -------------------------------------------------------------
+
+    @property
+    def asked(self) -> Sequence[RequestRecord]:
+        """All finished requests so far."""
+        with self._changed:
+            return (*self._asked,)
+
+    def came_at(self, vm: str) -> Sequence[float]:
+        """Return when requests of `vm` arrived, finished or not."""
+        with self._changed:
+            return [at for who, at in self._came if who == vm]
+
+    @property
+    def unanswered(self) -> Sequence[tuple[str | None, float]]:
+        """VM and arrival time of requests without a response: held, or disconnected."""
+        with self._changed:
+            answered = {entry.since for entry in self._asked}
+            return [entry for entry in self._came if entry[1] not in answered]
+
+    @property
+    def marks(self) -> Sequence[Mark]:
+        """All marks so far."""
+        with self._changed:
+            return (*self._marks,)
+
+    def committed_at(self, position: int) -> float:
+        """Return when the entry at `position`, which must exist, was committed."""
+        with self._changed:
+            found_at = next((at for to, at in self._commits if to >= position), None)
+            if found_at is not None:
+                return found_at
+            at = self._monotonic()  # just now: `committed` is about to be called
+            self._commits.append((position, at))
+            return at
+
+    def now(self) -> float:
+        """Return the real monotonic time."""
+        return self._monotonic()
+
+    def time_at(self, at: float) -> datetime | None:
+        """Return the service's time at the moment `at`; None if it is unknown."""
+        with self._changed:
+            times = [time for since, time in self._times if since <= at]
+        return times[-1] if times else None
+
+    def wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
+        """Wait until `is_so`, for at most `seconds` of real time; return if it is."""
+        deadline = self._monotonic() + seconds
+        while True:
+            with self._changed:
+                seen_changes = self._changes
+            if is_so():
+                return True
+            left = min(deadline - self._monotonic(), _LONGEST_WAIT)
+            if left <= 0:
+                return False
+            with self._changed:
+                self._changed.wait_for(lambda k=seen_changes: self._changes != k, left)  # type: ignore[misc]  # mypy cannot infer a lambda with a default

@@ -1,0 +1,200 @@
+"""Announcements as a test writes them."""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TypeAlias, TypedDict, TypeVar
+
+from forewarn.core import fleet_file
+from forewarn.core.fleet import Fleet
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.operations import VmOperation
+from forewarn.errors import InvalidInput, NotFound
+from forewarn.formats import parse_duration
+from forewarn.protocol.types import EventSource, EventType
+from forewarn.server.metadata.faults.model import Fault, fault_of
+
+_Number = TypeVar("_Number", int, float)
+
+
+#: A fleet, a fleet file, or its tables; None for the demo fleet.
+FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
+
+_DEMO = "demo.toml"
+
+
+class AnnouncementOptions(TypedDict, total=False):
+    """Options of an announcement besides its type and VMs."""
+
+    host: str
+    group: str
+    notice: str | float | timedelta
+    duration: str | float | timedelta
+    description: str
+    source: str
+    reason: str
+    emergency: bool
+    ignore_gates: bool
+
+
+def order_of(
+    kind: EventType | str, vms: Sequence[str], options: AnnouncementOptions
+) -> Order:
+    """Build an order from event type, VMs and options."""
+    if strange := [name for name in vms if not isinstance(name, str)]:
+        raise InvalidInput(f"{strange[0]!r} is no name of a VM; name one after another")
+    refuse_unknown(options, AnnouncementOptions)
+    notice, duration = options.get("notice"), options.get("duration")
+    source = options.get("source")
+    return Order(
+        type=_type(kind),
+        vms=tuple(vms),
+        host=options.get("host"),
+        group=options.get("group"),
+        notice=None if notice is None else parse_duration(notice),
+        duration=None if duration is None else _seconds(duration),
+        description=options.get("description"),
+        source=None if source is None else _source(source),
+        reason=options.get("reason"),
+        emergency=options.get("emergency", False),
+        ignore_gates=options.get("ignore_gates", False),
+    )
+
+
+def refuse_unknown(options: Mapping[str, object], known: type) -> None:
+    """Reject keys of `options` that the typed dict `known` does not have."""
+    names = known.__annotations__
+    if unknown := [key for key in options if key not in names]:
+        raise InvalidInput(
+            f"there is no {', '.join(unknown)}; there are {', '.join(names)}"
+        )
+
+
+def _type(kind: EventType | str) -> EventType:
+    try:
+        return EventType(str(kind).capitalize())
+    except ValueError:
+        types = ", ".join(EventType)
+        raise InvalidInput(f"{kind!r} is no type of event; there are {types}") from None
+
+
+def _source(source: str) -> EventSource:
+    try:
+        return EventSource(str(source).capitalize())
+    except ValueError:
+        sources = ", ".join(member.lower() for member in EventSource)
+        raise InvalidInput(f"a source is one of {sources}; not {source!r}") from None
+
+
+def operation_of(operation: VmOperation | str) -> VmOperation:
+    """Parse the name of a user-initiated operation."""
+    try:
+        return VmOperation(str(operation).lower())
+    except ValueError:
+        operations = ", ".join(VmOperation)
+        raise InvalidInput(f"{operation!r} is none of {operations}") from None
+
+
+def _seconds(duration: str | float | timedelta) -> int:
+    return int(parse_duration(duration).total_seconds())
+
+
+class FaultOptions(TypedDict, total=False):
+    """Options of a fault besides its kind; times are real."""
+
+    on: str
+    vms: Sequence[str]
+    count: int
+    probability: float
+    lasts: str | float | timedelta
+    delay: str | float | timedelta
+    retry_after: int
+
+
+def fault_from(kind: str, options: FaultOptions) -> Fault:
+    """Build a fault from its kind and options."""
+    refuse_unknown(options, FaultOptions)
+    vms = options.get("vms", ())
+    return fault_of(
+        kind,
+        on=options.get("on"),
+        vms=[vms] if isinstance(vms, str) else vms,
+        count=_number("count", options.get("count"), int),
+        probability=_number("probability", options.get("probability"), float),
+        seconds=_fault_seconds(options.get("lasts")),
+        delay=_fault_seconds(options.get("delay")),
+        retry_after=_number("retry_after", options.get("retry_after"), int),
+    )
+
+
+def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | None:
+    """Reject values of other types: tests are not always type-checked."""
+    if given is None or (isinstance(given, kind | int) and given is not True):
+        return given
+    expected = "a whole number" if kind is int else "a number"
+    raise InvalidInput(f"{name} is {expected}; not {given!r}")
+
+
+def _fault_seconds(written: str | float | timedelta | None) -> float | None:
+    return None if written is None else parse_duration(written).total_seconds()
+
+
+def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
+    """Read the fleet from `source`, or build one enabled group of `vms`."""
+    if isinstance(vms, str) or not isinstance(vms, Iterable):
+        raise InvalidInput(f"vms is a list of names: [{vms!r}]")
+    if vms and source is not None:
+        raise InvalidInput("give a fleet or vms, not both")
+    if vms:
+        return fleet_file.read_fleet(_group_of([*vms]), "vms")
+    if isinstance(source, Fleet):
+        return source
+    if source is None:
+        return _demo()
+    if isinstance(source, Mapping):
+        return fleet_file.read_fleet(source, "fleet")
+    if isinstance(source, str | Path):
+        return _from_file(source)
+    raise InvalidInput(f"a fleet is a file or a table, as in one; not {source!r}")
+
+
+def vm_of(fleet: Fleet, name: str | None) -> str:
+    """Return the VM's name in its original case; None means the first VM."""
+    by_key = {own_name.lower(): own_name for own_name in fleet.vms}
+    if not by_key:
+        raise InvalidInput("there is no VM in the fleet that a program can be of")
+    if name is None:
+        return next(iter(fleet.vms))
+    if str(name).lower() not in by_key:
+        names = ", ".join(fleet.vms)
+        raise NotFound(f"there is no VM {name} in the fleet; there are {names}")
+    return by_key[name.lower()]
+
+
+@cache  # every test of a run needs it
+def _demo() -> Fleet:
+    text = resources.files("forewarn").joinpath(_DEMO).read_text()
+    return fleet_file.read_fleet(tomllib.loads(text), _DEMO)
+
+
+def _from_file(source: str | Path) -> Fleet:
+    try:
+        data = tomllib.loads(Path(source).read_text())
+    except OSError as error:
+        raise InvalidInput(f"{source} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"{source} is not valid TOML: {error}") from error
+    return fleet_file.read_fleet(data, str(source))
+
+
+def _group_of(vms: Sequence[str]) -> Mapping[str, object]:
+    hosts = [{"name": f"host-{number}"} for number, _ in enumerate(vms)]
+    group = {"name": "vms", "kind": "availability-set", "listening": "always"}
+    placed = [
+        {"name": name, "group": "vms", "host": host["name"], "update_domain": number}
+        for number, (name, host) in enumerate(zip(vms, hosts, strict=True))
+    ]
+    return {"hosts": hosts, "groups": [group], "vms": placed}

@@ -1,0 +1,427 @@
+"""In-process service of a rehearsal, with memory store and manual clock."""
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from threading import Lock
+from types import TracebackType
+from typing import Unpack
+
+from forewarn.clocks import ManualClock
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import SETTINGS
+from forewarn.core.fleet import Fleet
+from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.core.lifecycle.operations import VmOperation, order_for
+from forewarn.engine.timers import LONGEST_ADVANCE
+from forewarn.errors import Conflict, InvalidInput
+from forewarn.formats import parse_duration
+from forewarn.protocol.types import EventType
+from forewarn.server.metadata.faults.model import Fault
+from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.service.service import Service
+from forewarn.testing.rehearsal.event import (
+    BY,
+    RehearsedEvent,
+    wait_marked,
+    wait_polled,
+)
+from forewarn.testing.rehearsal.observer import MARKS, Mark, RehearsalObserver
+from forewarn.testing.rehearsal.options import (
+    AnnouncementOptions,
+    FaultOptions,
+    FleetSource,
+    fault_from,
+    fleet_of,
+    operation_of,
+    order_of,
+    vm_of,
+)
+from forewarn.testing.rehearsal.program import Program
+from forewarn.testing.rehearsal.timeline import journal_of, timeline_of
+
+#: Settings that a rehearsal sets itself or has an argument for.
+_OWN = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
+
+
+_MOST_STEPS = 10_000  # clock steps, after which something must have started
+
+
+def private_service(
+    fleet: Fleet,
+    vm: str,
+    token: str,
+    seed: int | None,
+    metadata: str,
+    settings: Mapping[str, object],
+) -> Service:
+    """Return a service for `fleet`; requests that name no VM count as from `vm`."""
+    flags = {
+        "metadata": [metadata],
+        "control": "127.0.0.1:0",
+        "store": "memory",
+        "clock": "manual",
+        "default_vm": vm,
+        "open": True,
+        "seed": seed,
+        **_checked(settings),
+    }
+    config = load(SettingSources(flags=flags))
+    return Service(config, token, is_guest=True, fleet=fleet)
+
+
+def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """Reject settings that do not exist or would have no effect."""
+    if not isinstance(settings, Mapping):
+        raise InvalidInput("settings is a table: {'requests_per_second': 1.0}")
+    names = {setting.name for setting in SETTINGS}
+    for name in settings:
+        if name not in names:
+            raise InvalidInput(f"settings: there is no setting {name!r}")
+        if name in _OWN:
+            raise InvalidInput(f"settings: {name} is not to be set in a rehearsal")
+    return settings
+
+
+def move_to_start(system: Service, event: RehearsedEvent) -> datetime:
+    """Advance the clock until the maintenance operation of `event` starts."""
+    if event.phase is Phase.SCHEDULED:
+        system.advance.to(max(system.engine.clock.now(), event.not_before))
+    return _move_while(system, event, Phase.SCHEDULED)
+
+
+def move_to_end(system: Service, event: RehearsedEvent) -> datetime:
+    """Advance the clock until the maintenance operation of `event` is over."""
+    move_to_start(system, event)
+    system.advance.to(system.engine.clock.now())  # runs the driver if it just started
+    return _move_while(system, event, Phase.STARTED)
+
+
+def _move_while(system: Service, event: RehearsedEvent, phase: Phase) -> datetime:
+    clock = system.engine.clock
+    for _ in range(_MOST_STEPS):
+        if event.maintenance.phase is not phase:
+            break
+        moment = system.engine.next_moment()
+        if moment is None:
+            raise Conflict(f"time alone does not move {event.id} on: {event.explain()}")
+        system.advance.to(max(moment, clock.now()))
+    return clock.now()
+
+
+def be_away(system: Service, lasts: timedelta) -> datetime:
+    """Simulate an outage of the service that lasted so long on its clock."""
+    if lasts > LONGEST_ADVANCE:
+        raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
+    clock = system.engine.clock
+    if not isinstance(clock, ManualClock):
+        raise TypeError("a rehearsal has a manual clock")
+    system.engine.beat()
+    clock.leap_to(clock.now() + lasts)
+    system.engine.beat()
+    system.advance.to(clock.now())
+    return clock.now()
+
+
+def events_of(
+    system: Service, watching: RehearsalObserver, made: Sequence[Maintenance]
+) -> Sequence[RehearsedEvent]:
+    """Return all events of the maintenance operations `made`."""
+    return [
+        RehearsedEvent(system.engine, watching, maintenance.id, event.id)
+        for maintenance in made
+        for event in maintenance.events
+    ]
+
+
+def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> RehearsedEvent:
+    """Return the event that `vm` sees, or else the first.
+
+    An event that lists `vm` comes first, then one of its group.
+    """
+    if not events:
+        raise InvalidInput("nothing was announced")
+    own = [event for event in events if vm in event.resources]
+    group = fleet.vms[vm].group
+    seen = [event for event in events if event.group == group]
+    return [*own, *seen, *events][0]
+
+
+class Rehearsal:
+    """A private service, to act on a program under test and observe it.
+
+    Durations of the service (`advance`, notice, duration) run on its clock, which
+    stands still until it is advanced. Durations in which a program must act (`within`)
+    are real.
+    """
+
+    def __init__(
+        self,
+        *,
+        fleet: FleetSource = None,
+        vms: Sequence[str] = (),
+        vm: str | None = None,
+        seed: int | None = None,
+        metadata: str = "127.0.0.1:0",
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        """Serve `fleet` or a group of `vms`; the program sends the requests of `vm`.
+
+        Without arguments it is web-0 of the demo fleet. `settings` are those of the
+        service.
+        """
+        self._opened_in: int | None = None  # process id; None if it is not open
+        self.fleet: Fleet = fleet_of(fleet, vms)
+        self.vm: str = vm_of(self.fleet, vm)
+        self.seed = seed
+        self.watching = RehearsalObserver()
+        self.programs: list[Program] = []
+        self._token = secrets.token_urlsafe(24)
+        self._system = private_service(
+            self.fleet, self.vm, self._token, seed, metadata, settings or {}
+        )
+        self._was_opened = False
+        self._controlling = Lock()  # so that concurrent callers start only one
+
+    def __repr__(self) -> str:
+        """Show the endpoint."""
+        where = self.endpoint if self._opened_in is not None else "that is not open"
+        return f"<Rehearsal {where}>"
+
+    # --- start and stop ------------------------------------------------------
+
+    def __enter__(self) -> "Rehearsal":
+        """Start the service."""
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop the service."""
+        self.close()
+
+    def open(self) -> None:
+        """Start the service; return when it accepts requests."""
+        if self._was_opened:
+            raise Conflict("a rehearsal is opened once; make another")
+        self._system.open()
+        self._opened_in, self._was_opened = os.getpid(), True
+        self.watching.clock = self.system.engine.clock.now
+        self.system.plane.witness = self.watching
+        self.system.readers.told_first.append(self.watching.committed)
+        self.system.readers.told.append(lambda _: self.watching.ring())
+
+    def close(self) -> None:
+        """Stop the service; in a forked child, where nothing is running, do nothing."""
+        if self._opened_in == os.getpid():
+            self._system.close()
+        self._opened_in = None
+
+    @property
+    def system(self) -> Service:
+        """The service, while it is open."""
+        if self._opened_in is None:
+            raise Conflict("the rehearsal is not open; use it in a `with` block")
+        return self._system
+
+    # --- addresses -----------------------------------------------------------
+
+    @property
+    def base(self) -> str:
+        """Address of the metadata plane; requests there count as from `vm`."""
+        return self.system.metadata[0]
+
+    @property
+    def endpoint(self) -> str:
+        """Endpoint of the program under test."""
+        return self.endpoint_of(self.vm)
+
+    def endpoint_of(self, vm: str) -> str:
+        """Return the endpoint of `vm`."""
+        return f"{self.base}/vm/{vm_of(self.fleet, vm)}"
+
+    @property
+    def mark_url(self) -> str:
+        """Address to which a program POSTs its marks."""
+        return f"{self.base}{MARKS}"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Environment variables of a program under test."""
+        return {"FOREWARN_ENDPOINT": self.endpoint, "FOREWARN_MARK_URL": self.mark_url}
+
+    def run(
+        self,
+        *command: str,
+        environment: Mapping[str, str] | None = None,
+        output: str | None = None,
+    ) -> Program:
+        """Run a program with the rehearsal's environment, until the `with` block ends.
+
+        Its output goes to the file `output`; if that is None, a failing test shows it.
+        """
+        program = Program(
+            command,
+            {**self.environment, **(environment or {})},
+            output=output,
+            on_end=self.watching.ring,
+        )
+        self.programs.append(program)
+        return program
+
+    @property
+    def control(self) -> str:
+        """Address of the control API, which starts on first use."""
+        with self._controlling:
+            if not self.system.control:
+                self.system.open_control()
+            return self.system.control
+
+    @property
+    def token(self) -> str:
+        """Admin token of the control API."""
+        return self._token
+
+    # --- clock ---------------------------------------------------------------
+
+    @property
+    def now(self) -> datetime:
+        """Current time of the service."""
+        return self.system.engine.clock.now()
+
+    def advance(self, by: str | float | timedelta) -> datetime:
+        """Advance the clock; everything that falls due on the way happens."""
+        return self.system.advance.by(parse_duration(by))
+
+    def advance_to_start(self, event: RehearsedEvent) -> datetime:
+        """Advance the clock until the maintenance operation of `event` starts."""
+        return move_to_start(self.system, event)
+
+    def advance_to_end(self, event: RehearsedEvent) -> datetime:
+        """Advance the clock until the maintenance operation of `event` is over."""
+        return move_to_end(self.system, event)
+
+    def outage(self, lasts: str | float | timedelta) -> datetime:
+        """Simulate an outage of the service that lasted so long on its clock."""
+        return be_away(self.system, parse_duration(lasts))
+
+    # --- announcements -------------------------------------------------------
+
+    def announce(
+        self, kind: EventType | str, *vms: str, **options: Unpack[AnnouncementOptions]
+    ) -> Sequence[RehearsedEvent]:
+        """Announce maintenance of `vms`, a host or a group; return all events."""
+        order = order_of(kind, vms, options)
+        maintenances = self.system.engine.announce(order, by=BY)
+        return events_of(self.system, self.watching, maintenances)
+
+    def operate(self, operation: VmOperation | str, vm: str) -> RehearsedEvent:
+        """Restart, redeploy, reimage, evict or delete `vm`."""
+        operation = operation_of(operation)
+        order = order_for(operation, vm)
+        return self._seen(self.system.causes.operate(operation, order, by=BY))
+
+    def freeze(
+        self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
+    ) -> RehearsedEvent:
+        """Announce a Freeze of `vm`, a host or a group."""
+        return self._one(EventType.FREEZE, vm, options)
+
+    def reboot(
+        self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
+    ) -> RehearsedEvent:
+        """Announce a Reboot of `vm`, a host or a group."""
+        return self._one(EventType.REBOOT, vm, options)
+
+    def redeploy(
+        self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
+    ) -> RehearsedEvent:
+        """Announce a Redeploy of `vm`, a host or a group."""
+        return self._one(EventType.REDEPLOY, vm, options)
+
+    def preempt(
+        self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
+    ) -> RehearsedEvent:
+        """Announce a Preempt of `vm`, a host or a group."""
+        return self._one(EventType.PREEMPT, vm, options)
+
+    def terminate(
+        self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
+    ) -> RehearsedEvent:
+        """Announce a Terminate of `vm`, a host or a group."""
+        return self._one(EventType.TERMINATE, vm, options)
+
+    def _one(
+        self, kind: EventType, vm: str | None, options: AnnouncementOptions
+    ) -> RehearsedEvent:
+        targets = "host" in options or "group" in options
+        vms = () if vm is None and targets else (self.vm if vm is None else vm,)
+        events = self.announce(kind, *vms, **options)
+        return seen_by(self.vm, self.fleet, events)
+
+    def _seen(self, made: Sequence[Maintenance]) -> RehearsedEvent:
+        events = events_of(self.system, self.watching, made)
+        return seen_by(self.vm, self.fleet, events)
+
+    # --- faults --------------------------------------------------------------
+
+    def fault(self, kind: str, **options: Unpack[FaultOptions]) -> str:
+        """Inject a fault into the metadata plane and return its id."""
+        return self.set_fault(fault_from(kind, options))
+
+    def set_fault(self, fault: Fault) -> str:
+        """Inject a fault into the metadata plane and return its id."""
+        return self.system.plane.add_fault(fault, by=BY).id
+
+    def clear_faults(self, id_: str | None = None) -> None:
+        """Remove all faults, or only the one with that id."""
+        self.system.plane.clear_faults(id_)
+
+    # --- observations --------------------------------------------------------
+
+    def mark(self, name: str) -> None:
+        """Record the mark `name`."""
+        self.watching.mark(name)
+
+    @property
+    def marks(self) -> Sequence[Mark]:
+        """All marks so far."""
+        return self.watching.marks
+
+    @property
+    def requests(self) -> Sequence[RequestRecord]:
+        """All requests to the metadata plane so far."""
+        return self.watching.asked
+
+    def wait_marked(
+        self, name: str, within: str | float | timedelta = "10s", *, times: int = 1
+    ) -> None:
+        """Wait, in real time, until `name` has been marked `times` times in all."""
+        __tracebackhide__ = True
+        wait_marked(self.system.engine, self.watching, name, within, times)
+
+    def wait_polled(
+        self,
+        within: str | float | timedelta = "10s",
+        *,
+        by: str | None = None,
+        times: int = 1,
+    ) -> None:
+        """Wait, in real time, until `by`, or the program's VM, polls again."""
+        __tracebackhide__ = True
+        vm = vm_of(self.fleet, by or self.vm)
+        wait_polled(self.system.engine, self.watching, vm, within, times)
+
+    def journal(self) -> Sequence[JournalEntry]:
+        """Return all journal entries so far."""
+        return journal_of(self.system.engine)
+
+    def timeline(self) -> str:
+        """Format what has happened so far in a few lines."""
+        return timeline_of(self.system.engine, self.watching)

@@ -1,0 +1,238 @@
+"""Timeline of a rehearsal, short enough for a terminal.
+
+Lines are in the order of events. Each starts with the time that had passed on the
+service's clock. Seconds within a line are real.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.core.lifecycle.model import Maintenance
+from forewarn.core.queries.phrases import (
+    SHORT,
+    describe_fact,
+    format_offset,
+    join_names,
+    short_name,
+)
+from forewarn.engine.engine import Engine
+from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
+
+#: First line of a timeline.
+TITLE = "scheduled events, by the service's clock:"
+
+_WIDTH = 80
+_MOST = 24  # lines below the title
+_FIRST = 7  # lines kept at the top if there are more
+_DOCUMENT = "/metadata/scheduledevents"
+_UNKNOWN = "somebody unknown"
+_HELD = "and is not answered yet"
+_NOBODY = "nobody has asked: does the program ask at $FOREWARN_ENDPOINT?"
+
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineData:
+    """Input of a timeline; `at` is monotonic, `time` is the service's clock."""
+
+    entries: Sequence[tuple[float, f.JournalEntry]]  # journal, with commit times
+    requests: Sequence[tuple[datetime, RequestRecord]] = ()
+    unanswered: Sequence[tuple[str | None, float]] = ()  # VM and arrival time
+    marks: Sequence[tuple[datetime, Mark]] = ()
+    at: float  # now
+    time: datetime  # now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moment:
+    at: float
+    time: datetime
+    what: str | RequestRecord  # requests are grouped later
+
+
+def timeline(course: TimelineData) -> str:
+    """Format `course` as a timeline."""
+    began = course.entries[0][1].fact.at if course.entries else course.time
+    lines = [
+        (format_offset(time - began), what)
+        for time, what in _merged(sorted(_moments(course, began), key=_order), course)
+    ]
+    if not course.requests and not course.unanswered:
+        lines.append(("", _NOBODY))
+    for vm, at in dict(course.unanswered).items():
+        lines.append(
+            ("", f"{vm or _UNKNOWN} asked {course.at - at:.1f} s ago, {_HELD}")
+        )
+    lines.append((format_offset(course.time - began), "now"))
+    width = max(len(label) for label, _ in lines)
+    shown = [_cut(f"  {when:<{width}}  {what}") for when, what in lines]
+    return "\n".join([TITLE, *_shortened(shown)])
+
+
+def _cut(line: str) -> str:
+    """Shorten text to one line: a mark or a reason can be any text."""
+    line = "".join(character if character.isprintable() else " " for character in line)
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+
+
+def _shortened(lines: Sequence[str]) -> Sequence[str]:
+    left_out = len(lines) - _MOST + 1
+    if left_out <= 1:
+        return lines
+    note = f"  ... {left_out} lines are left out ..."
+    return [*lines[:_FIRST], note, *lines[_FIRST + left_out :]]
+
+
+# --- order of events ---------------------------------------------------------
+
+
+def _order(moment: _Moment) -> tuple[float, bool]:
+    return moment.at, isinstance(moment.what, str)  # requests come before effects
+
+
+def _moments(course: TimelineData, began: datetime) -> Iterator[_Moment]:
+    announced = {
+        entry.fact.maintenance: entry.fact.announced
+        for _, entry in course.entries
+        if isinstance(entry.fact, f.Announced)
+    }
+    begun = {
+        event.id: (at, announced[entry.fact.maintenance])
+        for at, entry in course.entries
+        if isinstance(entry.fact, f.Announced)
+        for event in entry.fact.announced.events
+    }
+    for at, entry in course.entries:
+        fact = entry.fact
+        if isinstance(fact, f.Seen):
+            yield from _sights(fact, course, begun, at)
+        elif what := describe_fact(fact, announced, began):
+            yield _Moment(at=at, time=fact.at, what=what)
+    for time, mark in course.marks:
+        yield _Moment(at=mark.at, time=time, what=f"mark: {mark.name}")
+    approved = _approvals(course)
+    for time, request in course.requests:
+        if request.status != 200 or not _is_told(request, approved):
+            yield _Moment(at=request.at, time=time, what=request)
+
+
+def _approvals(course: TimelineData) -> frozenset[tuple[str, str | None]]:
+    facts = [entry.fact for _, entry in course.entries]
+    return frozenset(
+        (fact.event, fact.by) for fact in facts if isinstance(fact, f.Approved)
+    )
+
+
+def _is_told(asked: RequestRecord, approved: frozenset[tuple[str, str | None]]) -> bool:
+    """Return whether the journal shows the result of a request."""
+    pairs = {(event_id.upper(), asked.vm) for event_id in asked.events}
+    return bool(pairs) and pairs <= approved
+
+
+def _sights(
+    fact: f.Seen,
+    course: TimelineData,
+    begun: Mapping[str, tuple[float, Maintenance]],
+    committed: float,
+) -> Iterator[_Moment]:
+    """Yield who saw what, at the time of the request: the journal is later."""
+    for sight in fact.sights:
+        if sight.event not in begun:
+            continue
+        since, maintenance = begun[sight.event]
+        times = (
+            request.at
+            for _, request in course.requests
+            if request.vm == sight.vm and request.at >= since and request.status == 200
+        )
+        what = f"{sight.vm} saw {short_name(maintenance, sight.event)}"
+        yield _Moment(at=next(times, committed), time=sight.at, what=what)
+
+
+# --- requests ----------------------------------------------------------------
+
+
+def _merged(
+    moments: Sequence[_Moment], course: TimelineData
+) -> Iterator[tuple[datetime, str]]:
+    """Group requests that nothing came between."""
+    for is_said, run in groupby(moments, lambda moment: isinstance(moment.what, str)):
+        if is_said:
+            yield from ((moment.time, str(moment.what)) for moment in run)
+            continue
+        alike: dict[tuple[datetime, str], list[_Moment]] = {}
+        for moment in run:
+            if isinstance(moment.what, RequestRecord):
+                alike.setdefault((moment.time, _asked(moment.what)), []).append(moment)
+        for (time, what), same in alike.items():
+            yield time, what.replace("{}", _how_often(same, course.at), 1)
+
+
+def _asked(asked: RequestRecord) -> str:
+    """Describe a request; `{}` stands for how often it was repeated."""
+    who = asked.vm or _UNKNOWN
+    if asked.events:
+        ids = join_names([event_id[:SHORT] for event_id in asked.events])
+        what = f"{who} wanted to approve {ids}{{}}"
+    elif asked.path.endswith(_DOCUMENT):
+        what = f"{who} asked{{}}"
+    else:
+        what = f"{who} sent {asked.method} {asked.path}{{}}"
+    parts = [what, *_remarks(asked)]
+    return ", ".join(parts)
+
+
+def _remarks(asked: RequestRecord) -> Iterator[str]:
+    """Yield remarks, the most important first, as long lines are cut."""
+    if asked.status not in (200, 304):
+        yield f"answered {asked.status}" if asked.status else "cut off"
+    if asked.fault is not None:
+        yield f"fault {asked.fault}"
+    if not asked.is_marked:
+        yield "without Metadata: true"
+    yield f"api-version {asked.version}" if asked.version else "no api-version"
+
+
+def _how_often(same: Sequence[_Moment], now: float) -> str:
+    last = same[-1].at
+    ago = f"last {now - last:.1f} s ago"
+    if len(same) == 1:
+        return f", {now - last:.1f} s ago"
+    return f" {len(same)} times in {last - same[0].at:.1f} s, {ago}"
+
+
+def journal_of(engine: Engine) -> Sequence[JournalEntry]:
+    """Return all journal entries so far."""
+    engine.write_notes()
+    entries: list[JournalEntry] = []
+    while page := engine.store.facts(entries[-1].position if entries else 0, _PAGE):
+        entries += page
+    return entries
+
+
+def timeline_of(engine: Engine, watching: RehearsalObserver) -> str:
+    """Format what has happened so far as a timeline."""
+    now = engine.clock.now()
+    at = watching.now()
+    return timeline(
+        TimelineData(
+            entries=[
+                (watching.committed_at(item.position), item)
+                for item in journal_of(engine)
+            ],
+            requests=[
+                (watching.time_at(item.at) or now, item) for item in watching.asked
+            ],
+            unanswered=watching.unanswered,
+            marks=[(watching.time_at(item.at) or now, item) for item in watching.marks],
+            at=at,
+            time=now,
+        )
+    )

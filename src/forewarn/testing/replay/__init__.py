@@ -1,0 +1,1 @@
+"""Replay of recordings over the metadata API."""

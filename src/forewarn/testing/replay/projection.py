@@ -1,0 +1,169 @@
+"""Projection of a recording: its lines, as the metadata plane replays them (pure)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from threading import Lock
+from uuid import NAMESPACE_OID, uuid5
+
+from forewarn.core.fleet import VM, Audience, Group, GroupKind, Listening
+from forewarn.engine.readers.documents import AudienceView
+from forewarn.errors import UnknownEvent
+from forewarn.protocol.codec import decode
+from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
+from forewarn.protocol.versions import VERSIONS
+from forewarn.recordings.format import RecordedDocument, Recording, shifted
+
+_GROUP = Group(name="tape", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
+_NOBODY = "vm-0"  # the client's VM, if the recording names none
+
+
+def vms_of(tape: Recording, named: str | None) -> Sequence[VM]:
+    """Return all VMs in `tape`: first `named`, or the VM that recorded it.
+
+    In documents of version 2017-03-01 a leading underscore marks VMs that are not role
+    instances.
+    """
+    is_marked = _is_marked(tape)
+    resources = [
+        name
+        for showing in tape.showings
+        if showing.document is not None
+        for event in _document(showing.document).events
+        for name in event.resources
+    ]
+    paas = {vm for vm in resources if is_marked and not vm.startswith("_")}
+    plain = [vm.removeprefix("_") if is_marked else vm for vm in resources]
+    first = [vm for vm in (named, tape.header.vm) if vm]
+    names = {vm.lower(): vm for vm in reversed([*first, *plain])}
+    ordered = dict.fromkeys(vm.lower() for vm in [*first, *plain])
+    in_order = [names[vm] for vm in ordered] or [_NOBODY]
+    return [VM(name=vm, group=_GROUP.name, paas=vm in paas) for vm in in_order]
+
+
+def project(
+    showing: RecordedDocument, tape: Recording, *, number: int, turn: int, by: timedelta
+) -> AudienceView:
+    """Show line `number` of `tape` in its `turn`, `by` later than it was recorded.
+
+    Clients that use the recording's API version get everything that was recorded, even
+    unknown fields. From the second turn on, events have new ids.
+    """
+    recorded = shifted(_renewed(showing.document or {}, turn), by)
+    document = _document(recorded)
+    if _is_marked(tape):
+        document = _unmarked(document)
+    return AudienceView(
+        audience=Audience(
+            name=_GROUP.name,
+            group=_GROUP.name,
+            epoch=f"{turn}-{number}",
+            incarnation=document.incarnation,
+        ),
+        group=_GROUP,
+        document=document,
+        bodies={tape.header.api_version: _body(recorded)},
+    )
+
+
+def _is_marked(tape: Recording) -> bool:
+    version = VERSIONS.get(tape.header.api_version)
+    return version is not None and version.underscore
+
+
+def _unmarked(document: Document) -> Document:
+    return replace(document, events=tuple(map(_unmarked_event, document.events)))
+
+
+def _unmarked_event(event: ScheduledEvent) -> ScheduledEvent:
+    names = event.resources
+    return replace(
+        event,
+        resources=tuple(name.removeprefix("_") for name in names),
+        paas=frozenset(name for name in names if not name.startswith("_")),
+    )
+
+
+def _renewed(document: Mapping[str, object], turn: int) -> Mapping[str, object]:
+    """Give events new ids in later turns, as those of the first turn are over."""
+    listed = document.get("Events")
+    if turn == 0 or not isinstance(listed, list):
+        return document
+    return {**document, "Events": [_with_new_id(event, turn) for event in listed]}
+
+
+def _with_new_id(event: object, turn: int) -> object:
+    if not isinstance(event, dict):
+        return event
+    new = uuid5(NAMESPACE_OID, f"{turn} {str(event.get('EventId')).upper()}")
+    return {**event, "EventId": str(new).upper()}
+
+
+def _document(plain: Mapping[str, object]) -> Document:
+    return decode(_body(plain))
+
+
+def _body(plain: Mapping[str, object]) -> bytes:
+    """Encode a document as real endpoints do; replace lone surrogates."""
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayApproval:
+    """An approval of an event of the recording."""
+
+    at: datetime  # on the replay's clock
+    vm: str
+    event: ScheduledEvent  # as last shown
+    is_in_time: bool  # whether it was Scheduled then
+
+
+class ReplayEvents:
+    """All events so far; thread-safe."""
+
+    def __init__(self) -> None:
+        """Start without any events."""
+        self._lock = Lock()
+        self._known: dict[str, ScheduledEvent] = {}
+        self._waiting: set[str] = set()
+        self._has_waited: dict[str, None] = {}  # in the order of their appearance
+        self._approved: set[str] = set()
+
+    def show(self, document: Document) -> None:
+        """Record the document that is shown from now on."""
+        with self._lock:
+            self._waiting = set()
+            for event in document.events:
+                self._known[event.id.upper()] = event
+                if event.status == EventStatus.SCHEDULED:
+                    self._waiting.add(event.id.upper())
+                    self._has_waited[event.id.upper()] = None
+
+    def approve(
+        self, vm: str, event_ids: Sequence[str], at: datetime
+    ) -> Sequence[ReplayApproval]:
+        """Approve events that have been shown: all of them or none."""
+        with self._lock:
+            for id_ in event_ids:
+                if id_ not in self._known:
+                    raise UnknownEvent(f"{id_} is not an event of this VM")
+            approvals = [
+                ReplayApproval(
+                    at=at,
+                    vm=vm,
+                    event=self._known[id_],
+                    is_in_time=id_ in self._waiting,
+                )
+                for id_ in event_ids
+            ]
+            self._approved |= self._waiting.intersection(event_ids)
+        return approvals
+
+    @property
+    def unapproved(self) -> Sequence[ScheduledEvent]:
+        """Events that were Scheduled and not approved in time."""
+        with self._lock:
+            ids = [id_ for id_ in self._has_waited if id_ not in self._approved]
+            return [self._known[id_] for id_ in ids]

@@ -1,0 +1,115 @@
+"""Replay schedule: when each line of a recording is shown, at some speed (pure).
+
+1. The recorded seconds between two lines, divided by the speed, pass between them. A
+   document or a failure stays for a minimum of real time, so that a polling program can
+   see it.
+2. The recording's time stands still while a line is kept for that minimum. So every
+   time in a document is still as far ahead as it was when recorded.
+"""
+
+import time
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from forewarn.clocks import END, SystemClock
+from forewarn.ports import Bell
+from forewarn.recordings.format import (
+    Line,
+    RecordedDocument,
+    RecordedFailure,
+    Recording,
+)
+
+_LONGEST_WAIT = 1.0  # seconds; a recording has no deadlines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayFrame:
+    """A line and when it is shown."""
+
+    line: Line
+    starts: float  # real seconds since the start of the turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaySchedule:
+    """All lines that are shown, in order."""
+
+    frames: Sequence[ReplayFrame]
+    speed: float
+    ends: float  # real seconds since the start of the turn
+
+    def position(self, elapsed: float) -> float:
+        """Convert elapsed real seconds to a position in recorded seconds."""
+        number = bisect_right(self.frames, elapsed, key=lambda shown: shown.starts) - 1
+        if number < 0:
+            return 0.0
+        frame = self.frames[number]
+        passed = frame.line.after + (elapsed - frame.starts) * self.speed
+        if number + 1 < len(self.frames):
+            return min(passed, self.frames[number + 1].line.after)
+        return passed
+
+
+def schedule_of(tape: Recording, *, speed: float, shown: float) -> ReplaySchedule:
+    """Schedule `tape`; visible lines stay for at least `shown` real seconds."""
+    lines = [candidate for candidate in tape.lines if _is_shown(candidate)]
+    frames: list[ReplayFrame] = []
+    now, after, least = 0.0, lines[0].after if lines else 0.0, 0.0
+    for line in lines:
+        now += max((line.after - after) / speed, least)
+        after, least = line.after, shown if _is_seen(line) else 0.0
+        frames.append(ReplayFrame(line=line, starts=now))
+    ends = now + max((tape.length - after) / speed, least)
+    return ReplaySchedule(frames=frames, speed=speed, ends=ends)
+
+
+def _is_shown(line: Line) -> bool:
+    """Return whether a line changes what is served; an empty body means no change."""
+    is_blank = isinstance(line, RecordedDocument) and line.document is None
+    return isinstance(line, RecordedDocument | RecordedFailure) and not is_blank
+
+
+def _is_seen(line: Line) -> bool:
+    """Return whether only a poll shows the line, unlike the end of a failure."""
+    return not (isinstance(line, RecordedFailure) and line.what is None)
+
+
+class ReplayClock:
+    """The system clock until the replay starts, then the recording's time."""
+
+    def __init__(self, reel: ReplaySchedule) -> None:
+        """Follow the schedule in `reel`."""
+        self.name = f"x{reel.speed:g}"
+        self.rate = reel.speed
+        self._reel = reel
+        self._turn: tuple[datetime, float] | None = None  # None before the first turn
+
+    def begin(self) -> datetime:
+        """Start a turn and return its start time, in whole seconds."""
+        now = self.now()
+        start = now.replace(microsecond=0)
+        if start < now:  # a clock never goes back
+            start += timedelta(seconds=1)
+        self._turn = start, time.monotonic()
+        return start
+
+    def now(self) -> datetime:
+        """Return the recording's position, counted from the start of this turn."""
+        if self._turn is None:
+            return SystemClock().now()
+        start = self._turn[0]
+        longest = (END - start).total_seconds()
+        position = min(self._reel.position(self.elapsed()), longest)
+        return start + timedelta(seconds=position)
+
+    def elapsed(self) -> float:
+        """Return how many real seconds this turn has lasted."""
+        return 0.0 if self._turn is None else time.monotonic() - self._turn[1]
+
+    def wait(self, bell: Bell, until: datetime | None) -> None:
+        """Wait for `bell`, for a limited time."""
+        del until
+        bell.wait(_LONGEST_WAIT)

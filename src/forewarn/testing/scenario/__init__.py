@@ -1,0 +1,1 @@
+"""Scenarios from TOML files: parser, player, expectations and results."""

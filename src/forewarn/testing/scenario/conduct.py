@@ -1,0 +1,168 @@
+"""Verdicts on what a program did, with the reasons (pure)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.testing.scenario.model import Throughout
+from forewarn.testing.scenario.results import StepResult, StepVerdict
+
+_SLACK = 0.25  # seconds; shared machines are sometimes late
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramApproval:
+    """An event that the program has approved."""
+
+    event: str
+    called: str | None  # its name in the scenario; None if it has none there
+    resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramConduct:
+    """What the program did from its start to the end of the rehearsal."""
+
+    vm: str
+    began: float  # monotonic, as are all times here
+    until: float  # end of the rehearsal or of the program
+    away: Sequence[tuple[float, float]] = ()  # outages: nothing can arrive
+    came: Sequence[float] = ()  # arrival times, even of requests without a response
+    asked: Sequence[RequestRecord] = ()
+    approvals: Sequence[ProgramApproval] = ()
+    has_ended: bool = False  # by itself
+    code: int | None = None  # exit code; None if it has not ended
+
+
+def judge_conduct(
+    throughout: Throughout, conduct: ProgramConduct
+) -> Iterator[StepResult]:
+    """Yield the verdict on each permanent expectation."""
+    if throughout.keeps_running:
+        yield _result("the program keeps running", _ended(conduct))
+    if throughout.polls_at_least_every is not None:
+        every = throughout.polls_at_least_every
+        what = f"{conduct.vm} asks at least every {every:g} s"
+        yield _result(what, _rarely(conduct, every))
+    if throughout.never_approves:
+        names = ", ".join(throughout.never_approves)
+        what = f"{conduct.vm} never approves {names}"
+        yield _result(what, _forbidden(conduct, throughout.never_approves))
+    if throughout.approves_nothing:
+        yield _result(f"{conduct.vm} approves nothing", _anything(conduct))
+    if throughout.approves_only_its_own:
+        what = f"{conduct.vm} approves only events that list it"
+        yield _result(what, _others(conduct))
+
+
+def _result(what: str, reason: str | None) -> StepResult:
+    verdict = StepVerdict.PASSED if reason is None else StepVerdict.FAILED
+    return StepResult(what=what, verdict=verdict, reason=reason)
+
+
+def _ended(conduct: ProgramConduct) -> str | None:
+    return f"the program {describe_exit(conduct.code)}" if conduct.has_ended else None
+
+
+def describe_exit(code: int | None) -> str:
+    """Describe how a program ended."""
+    if code is not None and code < 0:
+        return f"was killed by signal {-code}"
+    return f"ended with exit code {code}"
+
+
+def _rarely(conduct: ProgramConduct, every: float) -> str | None:
+    gap, since = max(_gaps(conduct), default=(0.0, 0.0))
+    if gap <= every + _SLACK:
+        return None
+    at = since - conduct.began
+    return (
+        f"{conduct.vm} did not ask for {gap:.1f} s, beginning {at:.1f} s after the"
+        " program's start"
+    )
+
+
+def _gaps(conduct: ProgramConduct) -> Iterator[tuple[float, float]]:
+    """Yield length and start of each gap without an open request or an outage."""
+    answered = {request.since: request.at for request in conduct.asked}
+    spans = [(at, answered.get(at, conduct.until)) for at in conduct.came]
+    spans += [*conduct.away, (conduct.until, conduct.until)]
+    last = conduct.began
+    for since, until in sorted(spans):
+        if since > last:
+            yield since - last, last
+        last = max(last, until)
+
+
+def _forbidden(conduct: ProgramConduct, names: Sequence[str]) -> str | None:
+    approved = [
+        approval.called for approval in conduct.approvals if approval.called in names
+    ]
+    return f"it approved {', '.join(map(str, approved))}" if approved else None
+
+
+def _anything(conduct: ProgramConduct) -> str | None:
+    names = [approval.called or approval.event for approval in conduct.approvals]
+    return f"it approved {', '.join(names)}" if names else None
+
+
+def _others(conduct: ProgramConduct) -> str | None:
+    for approval in conduct.approvals:
+        if conduct.vm.lower() not in {name.lower() for name in approval.resources}:
+            listed = ", ".join(approval.resources)
+            return (
+                f"it approved {approval.called or approval.event}, which lists {listed}"
+            )
+    return None
+
+
+def why_unapproved(
+    conduct: ProgramConduct, event: str, *, is_seen: bool, since: float
+) -> str:
+    """Explain why `event` was probably not approved, from requests after `since`."""
+    if conduct.has_ended:
+        return f"the program {describe_exit(conduct.code)} before it approved"
+    posts = [request for request in conduct.asked if request.method == "POST"]
+    refused = [
+        request for request in posts if request.at > since and request.status >= 400
+    ]
+    if refused:
+        last = refused[-1]
+        return f"its last approval was answered {last.status}{_header(last)}"
+    if not is_seen:
+        return why_unseen(conduct, since)
+    times = sum(at > since for at in conduct.came)
+    return (
+        f"{conduct.vm} was shown it and has asked {times} times since, but it posted"
+        " no approval"
+        + ("" if not posts else f" of {event}, only of {', '.join(posts[-1].events)}")
+    )
+
+
+def why_unseen(conduct: ProgramConduct, since: float) -> str:
+    """Explain why there was no successful poll after `since`."""
+    if conduct.has_ended:
+        return f"the program {describe_exit(conduct.code)}"
+    if not conduct.came:
+        return (
+            "the program has asked for nothing at all; does it use the address in"
+            " $FOREWARN_ENDPOINT?"
+        )
+    latest = [request for request in conduct.asked if request.at > since]
+    bad = [
+        request for request in latest if request.status >= 400 and request.fault is None
+    ]
+    if bad:
+        last = bad[-1]
+        return f"{last.method} {last.path} was answered {last.status}{_header(last)}"
+    silent = conduct.until - conduct.came[-1]
+    return (
+        f"{conduct.vm} asked last {silent:.1f} s ago; requests in all:"
+        f" {len(conduct.came)}"
+    )
+
+
+def _header(asked: RequestRecord) -> str:
+    if asked.is_marked:
+        return "" if asked.version else ": it gave no api-version"
+    return ": it sent no `Metadata: true` header"

@@ -1,0 +1,238 @@
+"""Keys of `expect`, `fault` and `throughout` in a scenario file, as tables."""
+
+from collections.abc import Sequence
+
+from forewarn.errors import InvalidInput
+from forewarn.server.metadata.faults.model import Fault, FaultKind, FaultOn, check_fault
+from forewarn.testing.scenario import model as s
+from forewarn.testing.scenario import values
+from forewarn.testing.scenario.model import Expectation
+from forewarn.testing.scenario.names import StepNames
+from forewarn.testing.scenario.values import StepForm, StepKey, StepTable
+
+# --- expect ------------------------------------------------------------------
+
+_EXPECT = {
+    Expectation.SEEN: "the program reads a document that shows the event",
+    Expectation.APPROVED: "the event is approved",
+    Expectation.NOT_APPROVED: "the event is not approved",
+    Expectation.POLLED: "the program asks for events, from now on",
+    Expectation.MARKED: "the program makes a mark",
+    Expectation.RUNNING: "the program has not ended",
+    Expectation.ENDED: "the program has ended",
+}
+EVENT = StepKey(
+    name="event", kind=values.EVENT, help="which event is meant", is_needed=True
+)
+WITHIN = StepKey(
+    name="within", kind=values.REAL, help="how long it may take; if absent, `patience`"
+)
+BY = StepKey(name="by", kind=values.VM, help="the VM that must have approved")
+AFTER_MARK = StepKey(
+    name="after_mark",
+    kind=values.TEXT,
+    help="the mark that must be made after the announcement and before the approval",
+)
+FOR = StepKey(
+    name="for", kind=values.REAL, help="how long it must stay so; if absent, 0s"
+)
+TIMES = StepKey(
+    name="times", kind=values.whole(1, 10_000), help="how often; if absent, once"
+)
+MARK = StepKey(name="mark", kind=values.TEXT, help="which mark", is_needed=True)
+CODE = StepKey(
+    name="code", kind=values.whole(0, 255), help="its exit code; if absent, any"
+)
+
+_OF_DEMAND: dict[Expectation, tuple[StepKey[object], ...]] = {
+    Expectation.SEEN: (EVENT, WITHIN),
+    Expectation.APPROVED: (EVENT, BY, AFTER_MARK, WITHIN),
+    Expectation.NOT_APPROVED: (EVENT, FOR),
+    Expectation.POLLED: (TIMES, WITHIN),
+    Expectation.MARKED: (MARK, WITHIN),
+    Expectation.RUNNING: (),
+    Expectation.ENDED: (CODE, WITHIN),
+}
+
+
+def expectations(patience: float) -> Sequence[StepForm]:
+    """Return the forms of `expect`; `patience` is the default wait in seconds."""
+    return [_expectation(demand, patience) for demand in Expectation]
+
+
+def _expectation(demand: Expectation, patience: float) -> StepForm:
+    verb = StepKey(
+        name="expect", kind=values.one_of(demand), help=_EXPECT[demand], is_needed=True
+    )
+
+    def make(row: StepTable, known: StepNames) -> s.Step:
+        event, by = row.get(EVENT), row.get(BY)
+        _check_sight(demand, event, by, known)
+        return s.ExpectStep(
+            demand=demand,
+            seconds=_seconds(demand, row, patience),
+            event=event,
+            by=by,
+            after_mark=row.get(AFTER_MARK),
+            mark=row.get(MARK),
+            times=row.get(TIMES) or 1,
+            code=row.get(CODE),
+        )
+
+    return StepForm(verb=verb, keys=_OF_DEMAND[demand], make=make)
+
+
+def _seconds(demand: Expectation, row: StepTable, patience: float) -> float:
+    if WITHIN not in _OF_DEMAND[demand]:
+        return row.get(FOR) or 0.0
+    within = row.get(WITHIN)
+    return patience if within is None else within
+
+
+def _check_sight(
+    demand: Expectation, event: str | None, by: str | None, known: StepNames
+) -> None:
+    """Reject expectations that can never be met."""
+    if event is None:
+        return
+    if demand is Expectation.SEEN and known.vm and not known.sees(known.vm, event):
+        raise InvalidInput(
+            f'the program speaks for {known.vm}, which does not see "{event}"'
+        )
+    if by is not None and not known.sees(by, event):
+        raise InvalidInput(f'{by} does not see "{event}", so it cannot approve it')
+
+
+# --- faults ------------------------------------------------------------------
+
+_SLOW = (FaultKind.SLOW_FIRST_CALL, FaultKind.SLOW)
+_ASKS_TO_WAIT = (FaultKind.TOO_MANY, FaultKind.UNAVAILABLE)
+_REFUSED = FaultKind.REFUSED
+_REST = tuple(
+    each for each in FaultKind if each not in (*_SLOW, *_ASKS_TO_WAIT, _REFUSED)
+)
+
+COUNT = StepKey(
+    name="count",
+    kind=values.whole(1, 1_000_000),
+    help="how many requests it befalls; if absent, all",
+)
+PROBABILITY = StepKey(
+    name="probability",
+    kind=values.SHARE,
+    help="with which it befalls a request; if absent, 1",
+)
+LASTS = StepKey(
+    name="for", kind=values.REAL, help="how long it lasts; if absent, until `clear`"
+)
+VMS = StepKey(
+    name="vms",
+    kind=values.VMS,
+    help="whose requests it befalls; if absent, everybody's",
+)
+ON = StepKey(
+    name="on",
+    kind=values.one_of(*FaultOn),
+    help="which requests it befalls; if absent, any",
+)
+DELAY = StepKey(
+    name="delay", kind=values.REAL, help="how late the answer is; if absent, 5s"
+)
+RETRY_AFTER = StepKey(
+    name="retry_after",
+    kind=values.whole(0, 86_400),
+    help="seconds that the answer asks to wait; if absent, 1",
+)
+
+
+#: Keys that choose the requests to which a fault applies.
+_CHOICE: tuple[StepKey[object], ...] = (COUNT, PROBABILITY, VMS, ON)
+
+
+def _fault(
+    words: tuple[FaultKind, ...], helps: str, *more: StepKey[object]
+) -> StepForm:
+    verb = StepKey(name="fault", kind=values.one_of(*words), help=helps, is_needed=True)
+    plain = Fault(kind=words[0])
+
+    def make(row: StepTable, _: StepNames) -> s.Step:
+        delay, retry_after = row.get(DELAY), row.get(RETRY_AFTER)
+        fault = Fault(
+            kind=row.must(verb),
+            on=row.get(ON) or FaultOn.ANY,
+            vms=row.get(VMS) or (),
+            count=row.get(COUNT),
+            probability=row.get(PROBABILITY) or plain.probability,
+            seconds=row.get(LASTS),
+            delay=plain.delay if delay is None else delay,
+            retry_after=plain.retry_after if retry_after is None else retry_after,
+        )
+        return s.SetFaultStep(fault=check_fault(fault))
+
+    return StepForm(verb=verb, keys=(*more, LASTS), make=make)
+
+
+CLEAR = StepKey(
+    name="clear",
+    kind=values.word("faults"),
+    help="let the service behave again",
+    is_needed=True,
+)
+
+FAULTS: tuple[StepForm, ...] = (
+    _fault(_SLOW, "let the service answer late", DELAY, *_CHOICE),
+    _fault(_ASKS_TO_WAIT, "let the service ask for patience", RETRY_AFTER, *_CHOICE),
+    _fault(_REST, "let the service misbehave", *_CHOICE),
+    _fault((_REFUSED,), "let nobody listen, whoever asks"),
+    StepForm(verb=CLEAR, make=lambda _row, _known: s.ClearFaultsStep()),
+)
+
+# --- expectations for the whole scenario -------------------------------------
+
+KEEPS_RUNNING = StepKey(
+    name="keeps_running",
+    kind=values.FLAG,
+    help='it does not end by itself; if absent, `true` unless a step expects "ended"',
+)
+POLLS_AT_LEAST_EVERY = StepKey(
+    name="polls_at_least_every",
+    kind=values.REAL,
+    help="the longest time between two of its requests",
+)
+NEVER_APPROVES = StepKey(
+    name="never_approves",
+    kind=values.several(values.EVENT, "a list of names given by `as`", least=0),
+    help="events that it must leave alone",
+)
+APPROVES_NOTHING = StepKey(
+    name="approves_nothing", kind=values.FLAG, help="it must leave all events alone"
+)
+APPROVES_ONLY_ITS_OWN = StepKey(
+    name="approves_only_its_own",
+    kind=values.FLAG,
+    help="it must leave alone what does not list the VM that it speaks for",
+)
+
+THROUGHOUT: tuple[StepKey[object], ...] = (
+    KEEPS_RUNNING,
+    POLLS_AT_LEAST_EVERY,
+    NEVER_APPROVES,
+    APPROVES_NOTHING,
+    APPROVES_ONLY_ITS_OWN,
+)
+
+
+def throughout(row: StepTable, *, ends: bool) -> s.Throughout:
+    """Read the permanent expectations; `ends`: a step expects the program to end."""
+    keeps = row.get(KEEPS_RUNNING)
+    if keeps and ends:
+        raise InvalidInput(
+            'a step expects the program to have "ended"; leave keeps_running out'
+        )
+    return s.Throughout(
+        keeps_running=not ends if keeps is None else keeps,
+        polls_at_least_every=row.get(POLLS_AT_LEAST_EVERY),
+        never_approves=row.get(NEVER_APPROVES) or (),
+        approves_nothing=row.get(APPROVES_NOTHING) or False,
+        approves_only_its_own=row.get(APPROVES_ONLY_ITS_OWN) or False,
+    )

@@ -1,0 +1,316 @@
+"""Scenario model: the steps that a program under test goes through.
+
+Durations of the service (notice, advance, outage) run on its clock. Those in which a
+program must do something are seconds of real time.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import TypeAlias
+
+from forewarn.core.fleet import Fleet
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.operations import VmOperation
+from forewarn.formats import exact_duration
+from forewarn.protocol.types import EventType
+from forewarn.server.metadata.faults.model import Fault
+
+# --- actions; `called` is the name for later steps, None if there is none ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnounceStep:
+    """Announce `order`."""
+
+    order: Order
+    called: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperateStep:
+    """Restart, redeploy, reimage, evict or delete `vm`."""
+
+    operation: VmOperation
+    vm: str
+    called: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainStep:
+    """Announce planned maintenance of `host`."""
+
+    host: str
+    type: EventType = EventType.FREEZE
+    called: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DegradeStep:
+    """Predict that `host` fails within `fails_by`; None for the service's default."""
+
+    host: str
+    fails_by: timedelta | None = None
+    called: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailStep:
+    """Report `host` as failed."""
+
+    host: str
+    called: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoverStep:
+    """Report `host` as recovered."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelStep:
+    """Cancel the maintenance operation named `event`."""
+
+    event: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteStep:
+    """Report the work of `event` as done."""
+
+    event: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproveStep:
+    """Approve `event` as another VM."""
+
+    event: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvanceStep:
+    """Advance the clock."""
+
+    by: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvanceToStep:
+    """Advance the clock until `event` starts or is over."""
+
+    event: str
+    is_end: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageStep:
+    """Simulate an outage: `lasts` on the service's clock, `seconds` of real time."""
+
+    lasts: timedelta
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFaultStep:
+    """Inject a fault into the metadata plane."""
+
+    fault: Fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearFaultsStep:
+    """Remove all faults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitStep:
+    """Wait in real time."""
+
+    seconds: float
+
+
+# --- expectations ------------------------------------------------------------
+
+
+class Expectation(StrEnum):
+    """What is expected of the program."""
+
+    SEEN = "seen"  #: it receives a document with the event
+    APPROVED = "approved"  #: the event is approved
+    NOT_APPROVED = "not-approved"  #: it is not approved now, nor within `seconds`
+    POLLED = "polled"  #: it polls `times` more times
+    MARKED = "marked"  #: it makes the mark
+    RUNNING = "running"  #: it has not ended
+    ENDED = "ended"  #: it has ended, with `code` if that is set
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectStep:
+    """Wait until an expectation is met, for at most `seconds` of real time."""
+
+    demand: Expectation
+    seconds: float
+    event: str | None = None  # for seen, approved, not-approved
+    by: str | None = None  # the VM that must approve; None for any
+    after_mark: str | None = None  # must precede the approval; None for no such mark
+    mark: str | None = None  # for marked
+    times: int = 1  # for polled
+    code: int | None = None  # for ended; None for any
+
+
+Step: TypeAlias = (
+    AnnounceStep
+    | OperateStep
+    | MaintainStep
+    | DegradeStep
+    | FailStep
+    | RecoverStep
+    | CancelStep
+    | CompleteStep
+    | ApproveStep
+    | AdvanceStep
+    | AdvanceToStep
+    | OutageStep
+    | SetFaultStep
+    | ClearFaultsStep
+    | WaitStep
+    | ExpectStep
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throughout:
+    """Permanent expectations, judged at the end."""
+
+    keeps_running: bool = True
+    polls_at_least_every: float | None = None  # seconds of real time; None for no limit
+    never_approves: tuple[str, ...] = ()  # names of events
+    approves_nothing: bool = False  # whatever its name
+    approves_only_its_own: bool = False  # only events that list the program's VM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A complete scenario."""
+
+    name: str
+    title: str
+    description: str = ""
+    fleet: Fleet
+    vm: str  # the VM whose requests the program sends
+    steps: tuple[Step, ...]
+    throughout: Throughout = Throughout()
+
+
+def describe_step(step: Step, vm: str) -> str:
+    """Describe `step`; an expectation is about the program of `vm`."""
+    match step:
+        case AnnounceStep():
+            return f"announce {_order(step.order)}{_called(step.called)}"
+        case OperateStep():
+            return f"{step.operation} {step.vm}{_called(step.called)}"
+        case MaintainStep():
+            return f"maintain {step.host}: {step.type}{_called(step.called)}"
+        case DegradeStep():
+            by = (
+                ""
+                if step.fails_by is None
+                else f", fails in {exact_duration(step.fails_by)}"
+            )
+            return f"{step.host} is degraded{by}{_called(step.called)}"
+        case FailStep():
+            return f"{step.host} fails{_called(step.called)}"
+        case ExpectStep():
+            return _DEMANDS[step.demand](step, vm) + _within(step)
+        case _:
+            return _tell_other(step)
+
+
+def _tell_other(step: Step) -> str:
+    match step:
+        case RecoverStep():
+            return f"{step.host} is well again"
+        case CancelStep() | CompleteStep():
+            return f"{type(step).__name__.lower()} {step.event}"
+        case ApproveStep():
+            return f"{step.by} approves {step.event}"
+        case AdvanceStep():
+            return f"advance the clock by {exact_duration(step.by)}"
+        case AdvanceToStep():
+            moment = "end" if step.is_end else "start"
+            return f"advance the clock to the {moment} of {step.event}"
+        case _:
+            return _tell_disturbance(step)
+
+
+def _tell_disturbance(step: Step) -> str:
+    match step:
+        case OutageStep():
+            return f"the service is away for {exact_duration(step.lasts)} of its time"
+        case SetFaultStep():
+            return f"fault: {_fault(step)}"
+        case ClearFaultsStep():
+            return "no faults any more"
+        case WaitStep():
+            return f"wait {_seconds(step.seconds)}"
+        case _:
+            raise TypeError(f"{type(step).__name__} is no step")
+
+
+def _order(order: Order) -> str:
+    target = order.host or order.group or ", ".join(order.vms)
+    notice = "" if order.notice is None else f" in {exact_duration(order.notice)}"
+    return f"{order.type} of {target}{notice}"
+
+
+def _called(name: str | None) -> str:
+    return "" if name is None else f" ({name})"
+
+
+def _fault(step: SetFaultStep) -> str:
+    fault = step.fault
+    parts = [
+        str(fault.kind),
+        "" if fault.count is None else f"{fault.count} times",
+        "" if fault.probability == 1 else f"with probability {fault.probability:g}",
+        "" if fault.seconds is None else f"for {_seconds(fault.seconds)}",
+        f"for {', '.join(fault.vms)}" if fault.vms else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+_DEMANDS: Mapping[Expectation, Callable[[ExpectStep, str], str]] = {
+    Expectation.SEEN: lambda step, vm: f"{vm} sees {step.event}",
+    Expectation.APPROVED: lambda step, vm: (
+        f"{step.event} is approved"
+        + ("" if step.by is None else f" by {step.by}")
+        + ("" if step.after_mark is None else f", after {step.after_mark!r}")
+    ),
+    Expectation.NOT_APPROVED: lambda step, vm: f"{step.event} is not approved",
+    Expectation.POLLED: lambda step, vm: (
+        f"{vm} asks again" + ("" if step.times == 1 else f" {step.times} times")
+    ),
+    Expectation.MARKED: lambda step, vm: f"the program marks {step.mark!r}",
+    Expectation.RUNNING: lambda step, vm: "the program is running",
+    Expectation.ENDED: lambda step, vm: (
+        "the program ends" + ("" if step.code is None else f" with {step.code}")
+    ),
+}
+
+_INSTANT = (Expectation.RUNNING,)
+
+
+def _within(step: ExpectStep) -> str:
+    if step.demand in _INSTANT or not step.seconds:
+        return ""
+    word = "for" if step.demand is Expectation.NOT_APPROVED else "within"
+    return f" {word} {_seconds(step.seconds)}"
+
+
+def _seconds(seconds: float) -> str:
+    return exact_duration(timedelta(seconds=seconds))

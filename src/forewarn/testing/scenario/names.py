@@ -1,0 +1,104 @@
+"""Names that the steps of a scenario can use: its fleet and earlier announcements."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from forewarn.configfile.diagnostics import suggestion
+from forewarn.core.fleet import Fleet, fold_name
+from forewarn.errors import InvalidInput
+
+_FEW = 12  # names that are listed; of more, only the nearest is suggested
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedEvent:
+    """An announcement's name: the step that set it, and the VMs affected."""
+
+    step: int
+    vms: frozenset[str] | None = None  # None if the step is faulty
+
+
+@dataclass(slots=True, kw_only=True)
+class StepNames:
+    """All names that a step can use; each announcement adds its own."""
+
+    fleet: Fleet | None = None  # None if unreadable; then any name is valid
+    vm: str = ""  # the VM whose requests the program sends
+    called: dict[str, NamedEvent] = field(default_factory=dict)
+
+    # --- the fleet -----------------------------------------------------------
+
+    def vm_called(self, name: str) -> str:
+        """Find a VM, ignoring case."""
+        return name if self.fleet is None else _found(name, self.fleet.vms, "VM")
+
+    def host_called(self, name: str) -> str:
+        """Find a host that has at least one VM."""
+        if self.fleet is None:
+            return name
+        host = _found(name, self.fleet.hosts, "host")
+        if not self.on_host(host):
+            raise InvalidInput(f"there is no VM on {host}, so nobody would be told")
+        return host
+
+    def group_called(self, name: str) -> str:
+        """Find a group that has at least one VM."""
+        if self.fleet is None:
+            return name
+        group = _found(name, self.fleet.groups, "group")
+        if not self.in_group(group):
+            raise InvalidInput(f"there is no VM in {group}, so nobody would be told")
+        return group
+
+    def is_spot(self, vm: str) -> bool:
+        """Return whether `vm` can be evicted; true if the fleet is unknown."""
+        return self.fleet is None or self.fleet.vms[vm].spot
+
+    def on_host(self, host: str) -> frozenset[str] | None:
+        """Return the VMs on `host`; None if the fleet is unknown."""
+        if self.fleet is None:
+            return None
+        vms = self.fleet.vms.values()
+        return frozenset(vm.name for vm in vms if vm.host == host)
+
+    def in_group(self, group: str) -> frozenset[str] | None:
+        """Return the VMs of `group`; None if the fleet is unknown."""
+        if self.fleet is None:
+            return None
+        vms = self.fleet.vms.values()
+        return frozenset(vm.name for vm in vms if vm.group == group)
+
+    # --- announcements -------------------------------------------------------
+
+    def event_called(self, name: str) -> str:
+        """Check that an earlier step has set this name, and return it."""
+        if name in self.called:
+            return name
+        near = suggestion(name, self.called)
+        instead = near or f"; {_listed(self.called)}"
+        raise InvalidInput(
+            f'no earlier step has announced anything as = "{name}"{instead}'
+        )
+
+    def sees(self, vm: str, event: str) -> bool:
+        """Return whether `vm` sees the event of that name; true if that is unknown."""
+        vms = self.called[event].vms
+        if self.fleet is None or vms is None:
+            return True
+        groups = {self.fleet.vms[name].group for name in vms}
+        own = self.fleet.vms[vm].group
+        return vm in vms or (own in groups and not self.fleet.groups[own].isolated)
+
+
+def _found(name: str, names: Iterable[str], noun: str) -> str:
+    by_key = {fold_name(own_name): own_name for own_name in names}
+    if fold_name(name) in by_key:
+        return by_key[fold_name(name)]
+    all_names = [*by_key.values()]
+    listed = f"; there are {', '.join(all_names)}"
+    instead = listed if len(all_names) <= _FEW else suggestion(name, all_names)
+    raise InvalidInput(f'there is no {noun} "{name}" in the fleet{instead}')
+
+
+def _listed(called: Mapping[str, object]) -> str:
+    return f"there are {', '.join(called)}" if called else "nothing has a name so far"

@@ -1,0 +1,177 @@
+"""Scenario player: plays a scenario against a program, as fast as the program allows.
+
+1. The service's clock stands still while the player waits for the program, so that
+   every rehearsal gives the same result, however fast the machine is.
+2. Only faults may come before the program's first request; every other step waits for
+   it.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
+from typing import Protocol
+
+from forewarn.errors import ForewarnError
+from forewarn.testing.rehearsal.program import Program
+from forewarn.testing.rehearsal.rehearsal import Rehearsal
+from forewarn.testing.scenario import model as s
+from forewarn.testing.scenario.conduct import judge_conduct, why_unseen
+from forewarn.testing.scenario.model import describe_step
+from forewarn.testing.scenario.results import (
+    ScenarioResult,
+    StepResult,
+    StepVerdict,
+    transcript,
+)
+from forewarn.testing.scenario.stage import ScenarioStage
+from forewarn.testing.scenario.steps import await_expectation, carry_out
+
+_FIRST_REQUEST = 30.0  # seconds of real time until a program's first request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioRun:
+    """How a scenario is played."""
+
+    command: Sequence[str]
+    seed: int | None = None
+    metadata: str = "127.0.0.1:0"
+    timeout: float = 300.0  # seconds of real time for the whole scenario
+    output: str | None = None  # file for the program's output; None to keep its end
+
+
+class ScenarioProgress(Protocol):
+    """Receives the progress of a scenario."""
+
+    def begin(self, number: int, what: str) -> None:
+        """Show that a step begins."""
+
+    def end(self, result: StepResult) -> None:
+        """Show the result of a step."""
+
+
+def play(
+    scenario: s.Scenario, production: ScenarioRun, progress: ScenarioProgress
+) -> ScenarioResult:
+    """Play `scenario` to the end, or until a step fails."""
+    began = time.monotonic()
+    with Rehearsal(
+        fleet=scenario.fleet,
+        vm=scenario.vm,
+        seed=production.seed,
+        metadata=production.metadata,
+    ) as rehearsal:
+        program = Program(
+            production.command,
+            rehearsal.environment,
+            output=production.output,
+            on_end=rehearsal.watching.ring,
+        )
+        start = rehearsal.now
+        stage = ScenarioStage(rehearsal, program)
+        player = _Player(stage, began + production.timeout, progress)
+        results = player.play(scenario)
+        stage.settle()
+        entries = rehearsal.journal()
+        timeline = rehearsal.timeline().splitlines()
+    return ScenarioResult(
+        scenario=scenario,
+        results=results,
+        seconds=time.monotonic() - began,
+        timeline=timeline,
+        output=program.written,
+        transcript=[
+            *transcript(scenario.name, production.seed, results, entries, start)
+        ],
+    )
+
+
+class _Player:
+    def __init__(
+        self, stage: ScenarioStage, deadline: float, progress: ScenarioProgress
+    ) -> None:
+        self._stage = stage
+        self._deadline = deadline
+        self._progress = progress
+        self._results: list[StepResult] = []
+        self._has_failed = False
+
+    def play(self, scenario: s.Scenario) -> Sequence[StepResult]:
+        steps = [*enumerate(scenario.steps, start=1)]
+        early = [*takewhile(lambda item: isinstance(item[1], s.SetFaultStep), steps)]
+        for number, step in early:
+            self._step(number, step)
+        with self._stage.program:
+            if not early:
+                what = f"{self._stage.vm} asks for the first time"
+                self._do(0, what, StepVerdict.PASSED, self._first_request)
+            for number, step in steps[len(early) :]:
+                self._step(number, step)
+            conduct = self._stage.conduct()
+        for item in judge_conduct(scenario.throughout, conduct):
+            self._end(self._as_far_as_it_went(item))
+        return [*self._results]
+
+    def _as_far_as_it_went(self, result: StepResult) -> StepResult:
+        """Turn passed into not reached, if the scenario has stopped early."""
+        if self._has_failed and result.verdict is StepVerdict.PASSED:
+            return replace(result, verdict=StepVerdict.NOT_REACHED)
+        return result
+
+    def _step(self, number: int, step: s.Step) -> None:
+        what = describe_step(step, self._stage.vm)
+        if isinstance(step, s.ExpectStep):
+            met = partial(await_expectation, self._stage, step, self._wait)
+            self._do(number, what, StepVerdict.PASSED, met)
+        else:
+            done = partial(carry_out, self._stage, step, self._pause)
+            self._do(number, what, StepVerdict.DONE, done)
+
+    def _do(
+        self, number: int, what: str, good: StepVerdict, work: Callable[[], str | None]
+    ) -> None:
+        if self._has_failed:
+            self._end(
+                StepResult(number=number, what=what, verdict=StepVerdict.NOT_REACHED)
+            )
+            return
+        self._progress.begin(number, what)
+        began = time.monotonic()
+        try:
+            reason = work()
+        except ForewarnError as error:
+            reason = str(error)
+        if time.monotonic() > self._deadline:
+            reason = f"there was no more time for the rehearsal; {reason or 'so far'}"
+        self._has_failed = reason is not None
+        self._end(
+            StepResult(
+                number=number,
+                what=what,
+                verdict=good if reason is None else StepVerdict.FAILED,
+                reason=reason,
+                seconds=time.monotonic() - began,
+            )
+        )
+
+    def _end(self, result: StepResult) -> None:
+        self._results.append(result)
+        self._progress.end(result)
+
+    def _first_request(self) -> str | None:
+        stage = self._stage
+
+        def is_so() -> bool:
+            return bool(stage.watching.came_at(stage.vm))
+
+        self._wait(lambda: is_so() or not stage.program.is_running, _FIRST_REQUEST)
+        return None if is_so() else why_unseen(stage.conduct(), stage.program.began)
+
+    def _wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
+        left = max(0.0, self._deadline - time.monotonic())
+        return self._stage.watching.wait(is_so, min(seconds, left))
+
+    def _pause(self, seconds: float) -> None:
+        self._wait(lambda: not self._stage.program.is_running, seconds)

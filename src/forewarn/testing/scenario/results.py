@@ -1,0 +1,219 @@
+"""Results of a rehearsal, step by step."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from enum import Enum, StrEnum
+from xml.etree import ElementTree as xml
+
+from forewarn.core.lifecycle.facts import JournalEntry, Seen
+from forewarn.testing.scenario.model import Scenario
+
+Json = dict[str, object]
+
+
+class StepVerdict(StrEnum):
+    """Result of one step."""
+
+    DONE = "done"  #: carried out; nothing was expected
+    PASSED = "passed"  #: the program did what was expected
+    FAILED = "failed"  #: it did not, or the step could not be carried out
+    NOT_REACHED = "not reached"  #: an earlier step failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """One row of the verdict table."""
+
+    what: str
+    verdict: StepVerdict
+    number: int | None = None  # of the step; None for a permanent expectation
+    reason: str | None = None  # why it failed; None if it did not
+    seconds: float = 0.0  # of real time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioResult:
+    """Result of a whole rehearsal."""
+
+    scenario: Scenario
+    results: Sequence[StepResult]
+    seconds: float  # of real time
+    timeline: Sequence[str] = ()  # what happened, to find the reason of a failure
+    output: str = ""  # the end of the program's output
+    transcript: Sequence[str] = ()  # JSON lines, identical for the same seed
+
+    @property
+    def expected(self) -> Sequence[StepResult]:
+        """Results of expectations, and of steps that failed."""
+        return [
+            result for result in self.results if result.verdict is not StepVerdict.DONE
+        ]
+
+    @property
+    def failed(self) -> Sequence[StepResult]:
+        """Results that failed."""
+        return [
+            result for result in self.results if result.verdict is StepVerdict.FAILED
+        ]
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether every step and expectation passed."""
+        return all(
+            result.verdict in (StepVerdict.DONE, StepVerdict.PASSED)
+            for result in self.results
+        )
+
+
+def junit_text(suite: xml.Element) -> str:
+    """Format an XML file with this one suite."""
+    whole = xml.Element("testsuites")
+    whole.append(suite)
+    xml.indent(whole)
+    text: str = xml.tostring(whole, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def xml_text(text: str) -> str:
+    """Remove characters that XML cannot contain."""
+    return "".join(char for char in text if char in "\n\t" or char.isprintable())
+
+
+def row(result: StepResult) -> Sequence[str]:
+    """Lay out one row of the verdict table."""
+    number = "" if result.number is None else str(result.number)
+    shown = result.verdict.value
+    if result.verdict is StepVerdict.FAILED:
+        shown = shown.upper()
+    reached = (
+        result.verdict is not StepVerdict.NOT_REACHED and result.number is not None
+    )
+    return (number, result.what, shown, f"{result.seconds:.1f} s" if reached else "")
+
+
+HEADER = ("step", "what", "verdict", "took")
+
+
+def summary(played: ScenarioResult) -> str:
+    """Sum up the rehearsal in one sentence."""
+    name, took = played.scenario.name, f"{played.seconds:.1f} s"
+    expected = len(played.expected)
+    if played.has_passed:
+        noun = "expectation" if expected == 1 else "expectations"
+        return f"PASSED {name}: {expected} {noun} met in {took}"
+    return f"FAILED {name} after {took}"
+
+
+def reasons(played: ScenarioResult) -> Iterator[str]:
+    """Yield where and why each expectation or step failed."""
+    for result in played.failed:
+        where = "throughout" if result.number is None else f"step {result.number}"
+        yield f"{where}: {result.what}: {result.reason}"
+
+
+def as_json(played: ScenarioResult) -> Json:
+    """Convert the result to JSON values."""
+    return {
+        "scenario": played.scenario.name,
+        "title": played.scenario.title,
+        "vm": played.scenario.vm,
+        "passed": played.has_passed,
+        "seconds": round(played.seconds, 3),
+        "results": [
+            {
+                "step": result.number,
+                "what": result.what,
+                "verdict": result.verdict.value,
+                "reason": result.reason,
+                "seconds": round(result.seconds, 3),
+            }
+            for result in played.results
+        ],
+        "timeline": [*played.timeline],
+        "output": played.output,
+    }
+
+
+def as_junit(played: ScenarioResult) -> str:
+    """Format the expectations as JUnit XML, which every CI can show."""
+    expected = played.expected
+    skipped = [
+        result for result in expected if result.verdict is StepVerdict.NOT_REACHED
+    ]
+    suite = xml.Element(
+        "testsuite",
+        name=_suite(played),
+        tests=str(len(expected)),
+        failures=str(len(played.failed)),
+        errors="0",
+        skipped=str(len(skipped)),
+        time=f"{played.seconds:.3f}",
+    )
+    for result in expected:
+        suite.append(_case(played, result))
+    if not played.has_passed:
+        output = xml.SubElement(suite, "system-out")
+        output.text = xml_text("\n".join([*played.timeline, "", played.output]))
+    return junit_text(suite)
+
+
+def _case(played: ScenarioResult, result: StepResult) -> xml.Element:
+    number = "throughout" if result.number is None else f"{result.number:02}"
+    case = xml.Element(
+        "testcase",
+        classname=_suite(played),
+        name=xml_text(f"{number} {result.what}"),
+        time=f"{result.seconds:.3f}",
+    )
+    if result.verdict is StepVerdict.FAILED:
+        reason = xml_text(result.reason or "")
+        xml.SubElement(case, "failure", message=reason).text = reason
+    elif result.verdict is StepVerdict.NOT_REACHED:
+        xml.SubElement(case, "skipped", message="an earlier step failed")
+    return case
+
+
+def _suite(played: ScenarioResult) -> str:
+    return xml_text(f"forewarn.{played.scenario.name}")
+
+
+def transcript(
+    name: str,
+    seed: int | None,
+    results: Sequence[StepResult],
+    entries: Sequence[JournalEntry],
+    began: datetime,
+) -> Iterator[str]:
+    """Yield the scenario, its results, and all journal entries except sightings."""
+    yield _line({"scenario": name, "seed": seed})
+    for item in results:
+        yield _line(
+            {"step": item.number, "what": item.what, "verdict": item.verdict.value}
+        )
+    for fact in (item.fact for item in entries if not isinstance(item.fact, Seen)):
+        plain = _plain(fact, began)
+        own = plain if isinstance(plain, dict) else {}
+        yield _line({"fact": type(fact).__name__, **own})
+
+
+def _line(plain: object) -> str:
+    return json.dumps(plain, ensure_ascii=False)
+
+
+def _plain(value: object, began: datetime) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return round((value - began).total_seconds(), 3)
+    if isinstance(value, tuple):
+        return [_plain(item, began) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(item, began) for name, item in value.items()}
+    if is_dataclass(value):
+        return {
+            item.name: _plain(getattr(value, item.name), began)
+            for item in fields(value)
+        }
+    return value

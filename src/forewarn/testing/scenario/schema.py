@@ -1,0 +1,152 @@
+"""JSON Schema of the fleet in a scenario file."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from forewarn.core.fleet import NAME, AutoApproval, GroupKind, Listening
+from forewarn.testing.scenario import expectations, parser
+from forewarn.testing.scenario.values import Schema, StepForm, StepKey
+
+_NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
+_TEXT: Schema = {"type": "string", "maxLength": 1000}
+_FLAG: Schema = {"type": "boolean"}
+_DOMAIN: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
+
+
+def _one_of(kind: type[StrEnum]) -> Schema:
+    return {"enum": [member.value for member in kind]}
+
+
+def _list_of(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _fleet_table(properties: dict[str, Schema], *needed: str) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*needed],
+        "additionalProperties": False,
+    }
+
+
+_HOST = _fleet_table({"name": _NAME}, "name")
+
+_GROUP = _fleet_table(
+    {
+        "name": _NAME,
+        "kind": _one_of(GroupKind),
+        "listening": _one_of(Listening),
+        "terminate_notice_seconds": {
+            "type": "integer",
+            "minimum": 300,
+            "maximum": 900,
+        },
+        "auto_approve": _list_of(_one_of(AutoApproval)),
+        "isolated": _FLAG,
+    },
+    "name",
+    "kind",
+)
+
+_VM = _fleet_table(
+    {
+        "name": _NAME,
+        "group": _NAME,
+        "host": _NAME,
+        "update_domain": _DOMAIN,
+        "fault_domain": _DOMAIN,
+        "zone": _TEXT,
+        "addresses": _list_of({"type": "string"}),
+        "spot": _FLAG,
+        "paas": _FLAG,
+        "tags": {"type": "object", "additionalProperties": _TEXT},
+        "size": _TEXT,
+        "location": _TEXT,
+        "resource_group": _TEXT,
+        "subscription": _TEXT,
+        "vm_id": _TEXT,
+    },
+    "name",
+)
+
+#: The same as in a fleet file.
+FLEET: Schema = {
+    **_fleet_table(
+        {"hosts": _list_of(_HOST), "groups": _list_of(_GROUP), "vms": _list_of(_VM)},
+        "vms",
+    ),
+    "description": "hosts, groups and VMs, as in a fleet file",
+}
+
+
+def schema() -> Mapping[str, object]:
+    """Return the JSON Schema (2020-12) of a scenario file."""
+    forms = {_name(step_form): step_form for step_form in _forms()}
+    parts: Mapping[str, Schema] = {
+        "fleet": {"anyOf": [{"type": "string", "pattern": r"\S"}, _ref("fleet")]},
+        "throughout": _table(expectations.THROUGHOUT),
+        "steps": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"oneOf": [_ref(name) for name in forms]},
+        },
+    }
+    top = {"properties": _properties(parser.TOP, parts), **_needed(parser.TOP)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A scenario of forewarn",
+        "description": "What happens to a program under test, and what it must do",
+        "type": "object",
+        **top,
+        "additionalProperties": False,
+        "$defs": {
+            "fleet": FLEET,
+            **{name: _form(form) for name, form in forms.items()},
+        },
+    }
+
+
+def _forms() -> Iterable[StepForm]:
+    for choices in parser.step_forms(0.0).values():
+        yield from choices
+
+
+def _name(form: StepForm) -> str:
+    """Name a form by its verb, with its first value if other forms share the verb."""
+    verb = form.verb.name
+    is_shared = len(parser.step_forms(0.0)[verb]) > 1
+    return f"{verb}-{form.verb.kind.words[0]}" if is_shared else verb
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _form(form: StepForm) -> Schema:
+    choice = [{"required": [key.name]} for key in form.one_of]
+    described = {"description": form.verb.help, **_table(form.all_keys)}
+    return {**described, "oneOf": choice} if choice else described
+
+
+def _table(keys: Sequence[StepKey[object]]) -> Schema:
+    return {
+        "type": "object",
+        "properties": _properties(keys, {}),
+        **_needed(keys),
+        "additionalProperties": False,
+    }
+
+
+def _properties(
+    keys: Sequence[StepKey[object]], parts: Mapping[str, Schema]
+) -> Mapping[str, Schema]:
+    return {
+        key.name: {"description": key.help, **parts.get(key.name, key.kind.schema)}
+        for key in keys
+    }
+
+
+def _needed(keys: Sequence[StepKey[object]]) -> Mapping[str, object]:
+    needed = [key.name for key in keys if key.is_needed]
+    return {"required": needed} if needed else {}

@@ -1,0 +1,104 @@
+"""Environment of a scenario: the service, the program, and the names of events."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from forewarn.core.lifecycle.facts import Approved
+from forewarn.core.lifecycle.model import Via
+from forewarn.testing.rehearsal.event import RehearsedEvent
+from forewarn.testing.rehearsal.program import Program
+from forewarn.testing.rehearsal.rehearsal import Rehearsal, seen_by
+from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
+
+
+class ScenarioStage:
+    """State that the steps of a scenario share."""
+
+    def __init__(self, rehearsal: Rehearsal, program: Program) -> None:
+        """Start without any named events."""
+        self.rehearsal = rehearsal
+        self.program = program
+        self.watching = rehearsal.watching
+        self.acted = time.monotonic()  # start of the last step that was no expectation
+        self.away: list[tuple[float, float]] = []
+        self._named: dict[str, Sequence[RehearsedEvent]] = {}
+        self._of_others: set[str] = set()  # ids of events approved by steps
+
+    @property
+    def vm(self) -> str:
+        """The VM whose requests the program sends."""
+        return self.rehearsal.vm
+
+    def settle(self) -> None:
+        """Finish everything that is due, so that the outcome is always the same."""
+        self.rehearsal.system.advance.to(self.rehearsal.now)
+
+    def call(self, name: str | None, events: Sequence[RehearsedEvent]) -> None:
+        """Store `events` under `name`."""
+        if name is not None:
+            self._named[name] = events
+
+    def event(self, name: str) -> RehearsedEvent:
+        """Return the event of that name that the program's VM sees."""
+        return seen_by(self.vm, self.rehearsal.fleet, self._named[name])
+
+    def approve(self, name: str, by: str) -> None:
+        """Approve as another VM, which may see a different event under that name."""
+        event = seen_by(by, self.rehearsal.fleet, self._named[name])
+        self._of_others.add(event.id)
+        event.approve(by)
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Name of each event, by id."""
+        return {e.id: name for name, events in self._named.items() for e in events}
+
+    def is_shown_the_present(self) -> bool:
+        """Return whether the program has received the current document.
+
+        While there are faults the result is true, as the program cannot help it.
+        """
+        if self.rehearsal.system.plane.is_faulty:
+            return True
+        for seat in self.rehearsal.system.plane.desk.directory.seats():
+            if seat.vm.name == self.vm:
+                return seat.seen_tag == seat.shelf.tag
+        return False
+
+    def conduct(self) -> ProgramConduct:
+        """Collect what the program has done so far."""
+        program = self.program
+        requests = [request for request in self.watching.asked if request.vm == self.vm]
+        return ProgramConduct(
+            vm=self.vm,
+            began=program.began,
+            until=program.ended or time.monotonic(),
+            away=self.away,
+            came=self.watching.came_at(self.vm),
+            asked=requests,
+            approvals=[*self._approvals()],
+            has_ended=not program.is_running,
+            code=program.code,
+        )
+
+    def _approvals(self) -> Sequence[ProgramApproval]:
+        names, approvals = self.names, []
+        for entry in self.rehearsal.journal():
+            fact = entry.fact
+            if not isinstance(fact, Approved) or fact.event in self._of_others:
+                continue
+            if fact.via is Via.METADATA and fact.by == self.vm:
+                approvals.append(
+                    ProgramApproval(
+                        event=fact.event,
+                        called=names.get(fact.event),
+                        resources=self._resources(fact),
+                    )
+                )
+        return approvals
+
+    def _resources(self, fact: Approved) -> tuple[str, ...]:
+        with self.rehearsal.system.engine.store.snapshot() as snapshot:
+            maintenance = snapshot.maintenance(fact.maintenance)
+        events = () if maintenance is None else maintenance.events
+        return next((e.resources for e in events if e.id == fact.event), ())

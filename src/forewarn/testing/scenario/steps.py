@@ -1,0 +1,218 @@
+"""Actions of a scenario: every step except expectations."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.model import Maintenance
+from forewarn.core.lifecycle.operations import order_for
+from forewarn.engine.operations import HostResult
+from forewarn.protocol.types import EventType
+from forewarn.server.metadata.faults.model import Fault, FaultKind
+from forewarn.testing.rehearsal.event import BY, too_early
+from forewarn.testing.rehearsal.rehearsal import events_of
+from forewarn.testing.scenario import conduct
+from forewarn.testing.scenario import model as s
+from forewarn.testing.scenario.model import Expectation, ExpectStep
+from forewarn.testing.scenario.stage import ScenarioStage
+
+#: Waits until a condition holds, for at most so many seconds of real time.
+Wait: TypeAlias = Callable[[Callable[[], bool], float], bool]
+
+
+def carry_out(
+    stage: ScenarioStage, step: s.Step, pause: Callable[[float], None]
+) -> None:
+    """Carry out `step`; `pause` waits a number of real seconds."""
+    stage.settle()
+    stage.acted = time.monotonic()
+    rehearsal = stage.rehearsal
+    match step:
+        case (
+            s.AnnounceStep()
+            | s.OperateStep()
+            | s.MaintainStep()
+            | s.DegradeStep()
+            | s.FailStep()
+        ):
+            maintenances = _announce(stage, step)
+            events = events_of(rehearsal.system, rehearsal.watching, maintenances)
+            stage.call(step.called, events)
+        case s.RecoverStep():
+            order = Order(type=EventType.REBOOT, host=step.host)
+            rehearsal.system.causes.recover(order, by=BY)
+        case s.CancelStep():
+            stage.event(step.event).cancel()
+        case s.CompleteStep():
+            stage.event(step.event).complete()
+        case s.ApproveStep():
+            stage.approve(step.event, step.by)
+        case s.AdvanceStep() | s.AdvanceToStep():
+            _advance(stage, step)
+        case _:
+            _disturb(stage, step, pause)
+
+
+def _announce(
+    stage: ScenarioStage,
+    step: s.AnnounceStep | s.OperateStep | s.MaintainStep | s.DegradeStep | s.FailStep,
+) -> Sequence[Maintenance]:
+    system = stage.rehearsal.system
+    outcome: HostResult
+    match step:
+        case s.AnnounceStep():
+            return system.engine.announce(step.order, by=BY)
+        case s.OperateStep():
+            order = order_for(step.operation, step.vm)
+            return system.causes.operate(step.operation, order, by=BY)
+        case s.MaintainStep():
+            order = Order(type=step.type, host=step.host)
+            outcome = system.causes.maintain(order, by=BY)
+        case s.DegradeStep():
+            order = Order(type=EventType.REDEPLOY, host=step.host)
+            fails_by = None
+            if step.fails_by is not None:
+                fails_by = stage.rehearsal.now + step.fails_by
+            outcome = system.causes.degrade(order, fails_by=fails_by, by=BY)
+        case s.FailStep():
+            order = Order(type=EventType.REBOOT, host=step.host)
+            outcome = system.causes.fail(order, by=BY)
+    return outcome.made
+
+
+def _advance(stage: ScenarioStage, step: s.AdvanceStep | s.AdvanceToStep) -> None:
+    rehearsal = stage.rehearsal
+    if isinstance(step, s.AdvanceStep):
+        rehearsal.advance(step.by)
+    elif step.is_end:
+        rehearsal.advance_to_end(stage.event(step.event))
+    else:
+        rehearsal.advance_to_start(stage.event(step.event))
+
+
+def _disturb(
+    stage: ScenarioStage, step: s.Step, pause: Callable[[float], None]
+) -> None:
+    rehearsal = stage.rehearsal
+    match step:
+        case s.OutageStep():
+            began = time.monotonic()
+            refused = rehearsal.set_fault(Fault(kind=FaultKind.REFUSED))
+            pause(step.seconds)
+            rehearsal.outage(step.lasts)
+            rehearsal.clear_faults(refused)
+            stage.away.append((began, time.monotonic()))
+        case s.SetFaultStep():
+            rehearsal.set_fault(step.fault)
+        case s.ClearFaultsStep():
+            rehearsal.clear_faults()
+        case s.WaitStep():
+            pause(step.seconds)
+        case _:
+            raise TypeError(f"{type(step).__name__} cannot be carried out")
+
+
+def await_expectation(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+    """Wait for what `step` expects; return why it failed, or None if it is met."""
+    return _DEMANDS[step.demand](stage, step, wait)
+
+
+def _until(stage: ScenarioStage, is_so: Callable[[], bool]) -> Callable[[], bool]:
+    """Stop waiting when the program has ended: nothing more will come."""
+    return lambda: is_so() or not stage.program.is_running
+
+
+def _seen(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+    event = stage.event(step.event or "")
+    since = stage.acted
+
+    def is_so() -> bool:
+        return stage.vm in event.seen_by
+
+    wait(_until(stage, is_so), step.seconds)
+    return None if is_so() else conduct.why_unseen(stage.conduct(), since)
+
+
+def _approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+    event = stage.event(step.event or "")
+    since = stage.acted
+    wait(_until(stage, lambda: event.is_approved), step.seconds)
+    if not event.is_approved:
+        is_seen = stage.vm in event.seen_by
+        return conduct.why_unapproved(
+            stage.conduct(), step.event or "", is_seen=is_seen, since=since
+        )
+    by = event.approved_by
+    if step.by is not None and (by or "").lower() != step.by.lower():
+        return f"{step.event} was approved by {by or 'nobody'}, not by {step.by}"
+    if step.after_mark is None:
+        return None
+    return too_early(
+        step.event or "",
+        stage.watching.marks,
+        step.after_mark,
+        event.announced_at(),
+        event.approved_at(),
+    )
+
+
+def _not_approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+    event = stage.event(step.event or "")
+    if wait(lambda: event.is_approved, step.seconds):
+        return f"{step.event} was approved by {event.approved_by or 'a rule'}"
+    return None
+
+
+def _polled(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+    since = stage.acted
+
+    def is_so() -> bool:
+        came = sum(at > since for at in stage.watching.came_at(stage.vm))
+        return came >= step.times and stage.is_shown_the_present()
+
+    wait(_until(stage, is_so), step.seconds)
+    return None if is_so() else conduct.why_unseen(stage.conduct(), since)
+
+
+def _marked(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+    def is_so() -> bool:
+        return any(mark.name == step.mark for mark in stage.watching.marks)
+
+    wait(_until(stage, is_so), step.seconds)
+    if is_so():
+        return None
+    names = ", ".join(repr(mark.name) for mark in stage.watching.marks)
+    return (
+        f"the program has marked {names}" if names else "the program has made no mark"
+    )
+
+
+def _running(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+    del step, wait
+    if stage.program.is_running:
+        return None
+    return f"the program {conduct.describe_exit(stage.program.code)}"
+
+
+def _ended(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+    if not wait(lambda: not stage.program.is_running, step.seconds):
+        return "the program is still running"
+    if step.code is None or stage.program.code == step.code:
+        return None
+    return (
+        f"the program {conduct.describe_exit(stage.program.code)}, not with {step.code}"
+    )
+
+
+_DEMANDS: Mapping[
+    Expectation, Callable[[ScenarioStage, ExpectStep, Wait], str | None]
+] = {
+    Expectation.SEEN: _seen,
+    Expectation.APPROVED: _approved,
+    Expectation.NOT_APPROVED: _not_approved,
+    Expectation.POLLED: _polled,
+    Expectation.MARKED: _marked,
+    Expectation.RUNNING: _running,
+    Expectation.ENDED: _ended,
+}

@@ -1,0 +1,313 @@
+"""Event stories and verdicts, from any audit log."""
+
+from collections.abc import Iterable
+
+import pytest
+from tests.agent.support.audit_records import (
+    A_REBOOT,
+    APPROVED,
+    CALLED_OFF,
+    DECIDED,
+    GONE,
+    OVER,
+    STARTED,
+    Line,
+    a_hook,
+    a_line,
+    a_sight,
+)
+from tests.agent.support.stored_states import ID, NOON, shown
+
+from forewarn.agent.audit.entries import RecordedEntry, listed, span
+from forewarn.agent.audit.sentences import EventStory, sentence, story_of_event
+from forewarn.agent.audit.summary import summarize
+from forewarn.agent.events.state import Impact
+
+
+def told(lines: Iterable[Line], event: str = ID) -> EventStory:
+    return story_of_event(event, map(RecordedEntry, lines))
+
+
+def verdict(*lines: Line) -> list[str]:
+    return [*told(lines).verdict]
+
+
+# --- line by line ------------------------------------------------------------
+
+
+def test_a_story_includes_the_event_and_what_happened_to_the_agent_meanwhile() -> None:
+    assert [entry.said for entry in told(A_REBOOT).entries] == [
+        "first seen: Scheduled, with 15 min of notice; it names this VM first",
+        'rule "reboots" matches: it is a Reboot; it names this VM; so: prepare by drain'
+        " and flush; recover by undrain; approve after-hooks",
+        "prepare: drain begins",
+        "prepare: drain succeeded after 2 min 2 s",
+        "approved; the service answered 200",
+        "it has started before its time",
+        "the agent was stopped",
+        "the agent was started, version 0.1.0",
+        "it is over",
+        "recover: undrain begins",
+        "recover: undrain succeeded after 5 s",
+        "nothing is left to be done: it took place",
+    ]
+
+
+def test_the_start_of_a_hook_includes_its_time_limit() -> None:
+    line = a_line("hook-began", step="prepare", hook="drain", seconds_left=895.0)
+    assert (
+        sentence(RecordedEntry(line))
+        == "prepare: drain begins, with 14 min 55 s to do it"
+    )
+
+
+def test_sending_an_approval_is_part_of_the_story() -> None:
+    assert sentence(RecordedEntry(a_line("approval-sent"))) == "the approval is sent"
+
+
+def test_entries_have_a_time_and_an_offset_from_first_sight() -> None:
+    story = told(A_REBOOT)
+    assert story.entries[0].at == NOON
+    assert [entry.after for entry in story.entries[:4]] == [0, 0, 0, 123]
+
+
+def test_a_story_includes_the_last_output_of_a_hook() -> None:
+    assert told(A_REBOOT).entries[3].output == ("evicting web", "node drained")
+
+
+def test_other_events_are_separate_stories() -> None:
+    lines = [a_sight("E1"), *A_REBOOT, a_line("over", event="E1", outcome="x")]
+    assert told(lines) == told(A_REBOOT)
+
+
+def test_agent_entries_before_and_after_the_event_are_omitted() -> None:
+    around = a_line("trouble", event=None, reason="disk")
+    assert told([around, *A_REBOOT, around]) == told(A_REBOOT)
+
+
+def test_ids_ignore_case() -> None:
+    assert len(told(A_REBOOT, ID.lower()).entries) == len(A_REBOOT)
+
+
+def test_an_unknown_event_has_no_story() -> None:
+    assert told(A_REBOOT, "E9").entries == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (a_line("seen"), "first seen: without a status; it does not name this VM"),
+        (a_line("decided", rule=None, why=["x"]), "no rule matches: x"),
+        (
+            a_line("hook-began", step="prepare", hook="drain", times=2),
+            "prepare: drain begins again (time 2): the agent had died",
+        ),
+        (
+            a_hook(outcome="failed", code=3, seconds=1.5),
+            "prepare: drain failed after 1.5 s: exit code 3",
+        ),
+        (
+            a_hook(outcome="cut", reason="its time was up", tries=3, seconds=60),
+            "prepare: drain was cut after 1 min, in 3 tries: its time was up",
+        ),
+        (
+            a_line("approval-failed", reason="410"),
+            "the approval was not taken: 410",
+        ),
+        (a_line("not-approved", reason="never"), "not approved: never"),
+        (
+            a_line("started", without_notice=True),
+            "it has started, without notice",
+        ),
+        (
+            a_line("started", early=True, approved_elsewhere=True),
+            "it has started before its time: somebody else has approved it",
+        ),
+        (a_line("started"), "it has started"),
+        (a_line("gone", canceled=True), "it is gone: it was called off"),
+        (a_line("came-back"), "announced again, under the same id"),
+        (
+            a_line("blind", seconds=30.2),
+            "the agent is blind: it could not read a document for 30 s",
+        ),
+        (a_line("sees-again"), "the agent sees again"),
+        (
+            a_line("name-mismatch", reason="web-9"),
+            "the agent may not know its own name: web-9",
+        ),
+        (
+            a_line("name-mismatch", reason=None),
+            "the agent knows its own name again",
+        ),
+        (a_line("trouble", reason="full"), "the agent is in trouble: full"),
+        (a_line("began", dry_run=True), "the agent was started, and only watches"),
+        (a_line("sung", key="C"), 'sung {"key": "C"}'),
+        (a_line("sung"), "sung"),
+        ({}, "?"),
+    ],
+)
+def test_every_entry_becomes_a_sentence(line: Line, said: str) -> None:
+    assert sentence(RecordedEntry(line)) == said
+
+
+# --- verdicts ----------------------------------------------------------------
+
+
+def test_a_verdict_includes_the_unused_notice() -> None:
+    assert verdict(*A_REBOOT) == [
+        "This agent approved it 2 min 3 s after first sight: 12 min 57 s of 15 min of"
+        " notice were left unused.",
+        "It was under way for 1 min.",
+        "All of its 2 hooks succeeded.",
+        "This VM was restarted once, and was down for 48 s; 9 s were announced: it took"
+        " 39 s longer.",
+    ]
+
+
+def test_a_verdict_explains_a_missing_approval_and_a_cancellation() -> None:
+    assert [*told(CALLED_OFF, "E2").verdict] == [
+        "There were 15 min of notice; this agent did not approve it: drain: exit code"
+        " 3.",
+        "It was called off 10 min after first sight.",
+        "Hook drain (prepare) failed: exit code 3.",
+    ]
+
+
+def test_a_later_success_hides_earlier_approval_failures() -> None:
+    lines = (a_sight(), a_line("approval-failed", reason="503"), APPROVED)
+    assert "503" not in " ".join(verdict(*lines))
+
+
+def test_a_verdict_mentions_approval_by_others() -> None:
+    started = a_line("started", 300, early=True, approved_elsewhere=True)
+    assert verdict(a_sight(), started) == [
+        "Somebody else approved it: it started 10 min before its time.",
+        "It is under way, as far as this record goes.",
+    ]
+
+
+def test_a_verdict_mentions_missing_notice() -> None:
+    started = a_line("started", without_notice=True)
+    assert verdict(a_sight(), started)[0] == "It started without notice."
+
+
+def test_a_log_may_end_before_the_event_does() -> None:
+    assert verdict(a_sight(), DECIDED)[1] == (
+        "It has not started, as far as this record goes."
+    )
+
+
+def test_an_event_may_take_place_unseen() -> None:
+    assert verdict(a_sight(), GONE)[1] == "It took place, and was not seen to start."
+
+
+@pytest.mark.parametrize(
+    ("impact", "said"),
+    [
+        ({}, "This VM was not seen to stand still; 9 s were announced."),
+        (
+            {"boots": 0, "seconds": 4.2, "total": 4.2},
+            "This VM stood still for 4.2 s; 9 s were announced.",
+        ),
+        (
+            {"boots": 0, "seconds": 12, "total": 15},
+            "This VM stood still for 12 s at most, 15 s in all; 9 s were announced: it"
+            " took 6 s longer.",
+        ),
+        (
+            {"boots": 2, "seconds": 5, "total": 8},
+            "This VM was restarted twice, and was down for 8 s; 9 s were announced.",
+        ),
+    ],
+)
+def test_impact_is_compared_with_the_announced_duration(
+    impact: dict[str, object], said: str
+) -> None:
+    gone = {**GONE, "impact": impact}
+    assert verdict(a_sight(), STARTED, gone)[-1] == said
+
+
+def test_impact_without_an_announced_duration_is_included() -> None:
+    event = shown(DurationInSeconds=-1)
+    sight = a_line("seen", event_as_shown=event, mine=True)
+    assert verdict(sight, STARTED, GONE)[-1].endswith(
+        "down for 48 s; how long it would take was not announced."
+    )
+
+
+def test_impact_of_events_of_others_is_omitted() -> None:
+    assert len(verdict({**a_sight(), "mine": False}, STARTED, GONE)) == 2
+
+
+# --- summaries ---------------------------------------------------------------
+
+
+def test_a_returned_event_is_summarized_in_its_current_state() -> None:
+    lines = (*A_REBOOT, a_line("came-back", 500), {**a_sight(), "at": None})
+    account = summarize(map(RecordedEntry, lines))[ID]
+    assert account.approved_at is None
+    assert account.ran is None
+    assert account.notice == 900
+
+
+def test_a_repeated_hook_counts_once_with_its_last_outcome() -> None:
+    lines = (a_sight(), a_hook(outcome="failed"), a_hook(200))
+    assert summarize(map(RecordedEntry, lines))[ID].failed == ()
+
+
+def test_a_summary_has_the_measurements() -> None:
+    account = summarize(map(RecordedEntry, A_REBOOT))[ID]
+    assert account.impact == Impact(boots=1, seconds=48.0, total=48.0)
+    assert (account.notice, account.used, account.left) == (900, 123, 777)
+    assert (account.rule, account.outcome) == ("reboots", "it took place")
+
+
+# --- odd entries -------------------------------------------------------------
+
+ODD: tuple[object, ...] = (
+    *(None, True, "", "x", "NaN", [], [[]], {}, {"x": 1}, {"prepare": 1}),
+    *(-1, 1e308, float("inf"), float("nan"), 10**400, "0001-01-01T00:00:00+14:00"),
+)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:12])
+def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
+    for line in (*A_REBOOT, *CALLED_OFF):
+        for name in line:
+            story = told([*A_REBOOT, {**line, name: odd}, OVER])
+            assert all(entry.said for entry in story.entries)
+            assert story.verdict
+
+
+@pytest.mark.parametrize("odd", [True, "3", float("nan"), float("inf"), 10**400])
+def test_an_invalid_number_is_none(odd: object) -> None:
+    assert RecordedEntry({"seconds": odd}).number("seconds") is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (-3, "0 s"),
+        (0, "0 s"),
+        (0.04, "0 s"),
+        (0.25, "0.2 s"),
+        (4.0, "4 s"),
+        (9.96, "10 s"),
+        (59.7, "1 min"),
+        (777, "12 min 57 s"),
+        (90_061, "1 d 1 h"),
+    ],
+)
+def test_a_duration_is_shown_in_its_two_largest_units(
+    seconds: float, said: str
+) -> None:
+    assert span(seconds) == said
+
+
+def test_names_are_joined_with_commas_and_and() -> None:
+    assert [listed([*"abc"[:n]]) for n in range(4)] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]

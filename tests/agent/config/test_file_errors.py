@@ -1,0 +1,379 @@
+"""Agent configuration errors: what is refused, and the messages."""
+
+import sys
+import zoneinfo
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.agent.support.agent_files import HOOK, RULE, USED, complaints, read
+
+from forewarn.agent.config.file import read_plan
+from forewarn.agent.config.plan import Window
+from forewarn.errors import CannotStart, FaultyFile
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        # unknown keys
+        (
+            "poll_second = 1\n",
+            'line 1: unknown key "poll_second"; did you mean "poll_seconds"?',
+        ),
+        (
+            f'{RULE}aprove = "never"\n',
+            'line 4: unknown key "aprove" in [[rules]] "r"; did you mean "approve"?',
+        ),
+        (
+            "[[rules]]\n[[rules]]\naprove = 1\n",
+            'line 3: unknown key "aprove" in [[rules]] number 2; did you mean'
+            ' "approve"?',
+        ),
+        (
+            '[hooks.drain]\ncommand = "x"\ntrys = 2\n',
+            'line 3: unknown key "trys" in [hooks.drain]; did you mean "tries"?',
+        ),
+        (
+            f"{RULE}[rules.window]\nzon = 1\n",
+            'line 5: unknown key "zon" in window in [[rules]] "r"; did you mean'
+            ' "zone"?',
+        ),
+        (
+            "[metrics]\nqqq = 1\n",
+            'line 2: unknown key "qqq" in [metrics]; known are listen, textfile',
+        ),
+        (
+            'approve = "never"\n',
+            'line 1: unknown key "approve"; it belongs in a [[rules]]',
+        ),
+        (
+            f'{HOOK}endpoint = "http://x"\n',
+            'line 3: unknown key "endpoint" in [hooks.drain]; it belongs at the top,'
+            " before the first table",
+        ),
+        (
+            '[hook.drain]\ncommand = "x"\n',
+            'line 1: unknown key "hook"; did you mean "hooks"?',
+        ),
+        # wrong types and values
+        (
+            'reserve_seconds = "5"\n',
+            "line 1: reserve_seconds: expected a number of seconds from 0 to 86400,"
+            ' not "5"',
+        ),
+        (
+            "poll_seconds = true\n",
+            "line 1: poll_seconds: expected a number of seconds from 0.01 to 86400,"
+            " not true",
+        ),
+        (
+            "poll_seconds = 0x1" + "0" * 4000 + "\n",
+            "line 1: poll_seconds: expected a number of seconds from 0.01 to 86400,"
+            " not an endless number",
+        ),
+        (
+            "poll_seconds = nan\n",
+            "line 1: poll_seconds: expected a number of seconds from 0.01 to 86400,"
+            " not nan",
+        ),
+        (
+            "[hooks.drain]\ntries = 1.5\n",
+            "line 2: tries in [hooks.drain]: expected a whole number of tries from 1"
+            " to 1000, not 1.5",
+        ),
+        ("name = 7\n", "line 1: name: expected text, not 7"),
+        ('name = " "\n', 'line 1: name: expected text, not " "'),
+        (
+            'endpoint = "169.254.169.254"\n',
+            "line 1: endpoint: '169.254.169.254' does not begin with http://; write it"
+            " like http://169.254.169.254",
+        ),
+        (
+            'api_version = "2021-01-01"\n',
+            'line 1: api_version: expected one of "2017-03-01", "2017-08-01",'
+            ' "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01",'
+            ' not "2021-01-01"; did you mean "2019-01-01"?',
+        ),
+        (
+            "[metrics]\nlisten = 9254\n",
+            "line 2: listen in [metrics]: expected an address to listen on such as"
+            ' "127.0.0.1:9254", not 9254',
+        ),
+        (
+            '[metrics]\nlisten = "9254"\n',
+            "line 2: listen in [metrics]: expected an address to listen on such as"
+            ' "127.0.0.1:9254", not "9254"',
+        ),
+        ("metrics = 1\n", "line 1: [metrics]: expected a table, not 1"),
+        # rules
+        (
+            "[rules]\nname = 1\n",
+            "line 1: rules are a list: write [[rules]], not [rules]",
+        ),
+        (
+            "rules = 1\n",
+            "line 1: rules: expected tables called [[rules]], not 1",
+        ),
+        ("rules = [1]\n", "line 1: [[rules]] number 1: expected a table, not 1"),
+        (
+            f'{RULE}types = ["Freeze",\n  "Rebot"]\n',
+            'line 5: types in [[rules]] "r": "Rebot" is no event type; did you mean'
+            ' "Reboot"?',
+        ),
+        (
+            f'{RULE}types = ["Quux"]\n',
+            'line 4: types in [[rules]] "r": "Quux" is no event type; known are'
+            " Freeze, Reboot, Redeploy, Preempt, Terminate",
+        ),
+        (
+            f'{RULE}types = "Reboot"\n',
+            'line 4: types in [[rules]] "r": expected a list of texts, not "Reboot";'
+            ' write ["Reboot"]',
+        ),
+        (
+            f"{RULE}types = []\n",
+            'line 4: types in [[rules]] "r": an empty list matches no event; leave'
+            " the key out",
+        ),
+        (
+            f"{RULE}sources = [3]\n",
+            'line 4: sources in [[rules]] "r": expected text, not 3',
+        ),
+        (
+            f'{RULE}sources = ["Users"]\n',
+            'line 4: sources in [[rules]] "r": "Users" is no event source; did you'
+            ' mean "User"?',
+        ),
+        (
+            f"{RULE}duration_seconds = {{min = 9, max = 1}}\n",
+            'line 4: duration_seconds in [[rules]] "r": min is 9, which is more than'
+            " max, 1",
+        ),
+        (
+            f"{RULE}notice_seconds = 9\n",
+            'line 4: notice_seconds in [[rules]] "r": expected a range such as'
+            " {min = 0, max = 9}, not 9",
+        ),
+        (
+            f'{RULE}window = "22:00-06:00"\n',
+            'line 4: window in [[rules]] "r": expected a window such as'
+            ' {from = "22:00", to = "06:00"}, not "22:00-06:00"',
+        ),
+        (
+            f"{RULE}notice_seconds = {{}}\n",
+            'line 4: notice_seconds in [[rules]] "r": it has neither min nor max;'
+            " leave the key out",
+        ),
+        (
+            f"{RULE}notice_seconds = {{max = -1}}\n",
+            'line 4: max in notice_seconds in [[rules]] "r": expected a number of'
+            " seconds from 0 to 31622400, not -1",
+        ),
+        (
+            f'{RULE}concerns = "other"\n',
+            'line 4: concerns in [[rules]] "r": expected one of "me", "others",'
+            ' "anyone", not "other"; did you mean "others"?',
+        ),
+        (
+            f'{RULE}parallel = "yes"\n',
+            'line 4: parallel in [[rules]] "r": expected true or false, not "yes"',
+        ),
+        (
+            f'{RULE}together = "when-ready"\n',
+            'line 4: together in [[rules]] "r": "when-ready" needs a key `ready`, the'
+            " hook that tells whether all are",
+        ),
+        (
+            f"{RULE}{RULE}",
+            'line 5: two rules are called "r"',
+        ),
+        # windows
+        (
+            f'{RULE}window = {{days = ["Mon", "Funday"]}}\n',
+            'line 4: days in window in [[rules]] "r": expected one of Mon, Tue, Wed,'
+            ' Thu, Fri, Sat, Sun, not "Funday"',
+        ),
+        (
+            f"{RULE}window = {{days = []}}\n",
+            'line 4: days in window in [[rules]] "r": an empty list is a window that'
+            " is never open",
+        ),
+        (
+            f'{RULE}window = {{from = "25:00"}}\n',
+            'line 4: from in window in [[rules]] "r": expected a time of the day such'
+            ' as "22:00", not "25:00"',
+        ),
+        (
+            f'{RULE}window = {{zone = "Europe/Berln"}}\n',
+            'line 4: zone in window in [[rules]] "r": "Europe/Berln" is no time zone;'
+            ' did you mean "Europe/Berlin"?',
+        ),
+        (
+            f'{RULE}window = {{zone = "../../etc/passwd"}}\n',
+            'line 4: zone in window in [[rules]] "r": "../../etc/passwd" is no time'
+            " zone",
+        ),
+        # hooks
+        (
+            f'{HOOK}{RULE}prepare = [\n"drian"]\n',
+            'line 7: prepare in [[rules]] "r": there is no hook "drian"; did you mean'
+            ' "drain"?',
+        ),
+        (
+            f'{HOOK}{RULE}together = "when-ready"\nready = "x"\n',
+            'line 7: ready in [[rules]] "r": there is no hook "x"',
+        ),
+        (
+            f'{HOOK}{RULE}prepare = ["/opt/drain"]\n',
+            'line 6: prepare in [[rules]] "r": there is no hook "/opt/drain"; write'
+            " [hooks.NAME] with this as its command, and NAME here",
+        ),
+        (
+            f'{HOOK}{RULE}undo = ["drain", "drain"]\n',
+            'line 6: undo in [[rules]] "r": "drain" stands here twice',
+        ),
+        (
+            f'{HOOK}python = "a:b"\n',
+            "line 3: python in [hooks.drain]: a hook has a command or a python, not"
+            " both",
+        ),
+        ("[hooks.x]\n", "line 1: [hooks.x]: a hook needs a command, or a python"),
+        (
+            '[hooks]\nx = "drain"\n',
+            'line 2: [hooks.x]: expected a table, not "drain"; what it runs is its'
+            " command",
+        ),
+        (
+            'hooks = "drain"\n',
+            'line 1: [hooks]: expected tables such as [hooks.drain], not "drain"',
+        ),
+        (
+            '[hooks."a b"]\ncommand = "x"\n',
+            "line 1: [hooks.a b]: a hook is called by at most 64 letters, digits,"
+            " dots, - and _",
+        ),
+        (
+            "[hooks.x]\ncommand = []\n",
+            "line 2: command in [hooks.x]: expected text for /bin/sh, or a list such"
+            ' as ["drain", "--now"], not a list',
+        ),
+        (
+            '[hooks.x]\ncommand = ["drain",\n 5]\n',
+            "line 3: command in [hooks.x]: expected text, not 5",
+        ),
+        (
+            '[hooks.x]\ncommand = ["", "a"]\n',
+            "line 2: command in [hooks.x]: the first word, which is to be run, is"
+            " empty",
+        ),
+        (
+            '[hooks.x]\ncommand = ["a", "b\\u0000"]\n',
+            "line 2: command in [hooks.x]: no command has a zero character in it",
+        ),
+        (
+            '[hooks.x]\npython = "our.drain"\n',
+            "line 2: python in [hooks.x]: expected a function such as"
+            ' "package.module:function", not "our.drain"',
+        ),
+    ],
+)
+def test_an_error_names_the_line_and_the_likely_intention(
+    file: Path, text: str, said: str
+) -> None:
+    assert said in complaints(file, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "line 1: there are no rules, so the agent would do nothing; add"),
+        ('name = "x"\nrules = []\n', "line 1: there are no rules"),
+        ('name = "x\n', "line 1, column 10: this is not TOML: Illegal character"),
+        ("a = 1\na = 2\n", "line 2, column 6: this is not TOML: Cannot overwrite"),
+        ("a = [1,\n\n", "line 3: this is not TOML: Invalid value"),
+        (f"a = {'[' * 3000}", "line 1: this is no configuration"),
+    ],
+)
+def test_an_unusable_file_is_refused(file: Path, text: str, said: str) -> None:
+    (message,) = complaints(file, text)
+    assert message.startswith(said)
+
+
+def test_a_file_that_is_not_utf_8_is_refused_with_its_line(file: Path) -> None:
+    file.write_bytes(b'name = "x"\nstate = "\xff"\n')
+    with pytest.raises(CannotStart, match=r"agent.toml, line 2: this is not UTF-8"):
+        read_plan(file)
+
+
+def test_an_unreadable_file_is_reported(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="no such file or directory; write it, or"):
+        read_plan(file)
+    with pytest.raises(CannotStart, match="cannot be read: is a directory"):
+        read_plan(tmp_path)
+
+
+def test_all_errors_are_reported_at_once_in_line_order(file: Path) -> None:
+    text = f'{HOOK}trys = 1\n{RULE}prepare = ["x"]\nwindow = 3\n'
+    messages = complaints(file, f'nam = "x"\n{text}')
+    lines = [int(message.split(":")[0].removeprefix("line ")) for message in messages]
+    assert lines == [1, 4, 8, 9]
+
+
+def test_a_faulty_file_has_its_own_error_class(file: Path) -> None:
+    with pytest.raises(FaultyFile):
+        read(file, "x = 1\n")
+
+
+def test_a_missing_time_zone_database_is_reported(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [
+        "tzdata",
+        *(module for module in sys.modules if module[:7] == "tzdata."),
+    ]:
+        monkeypatch.setitem(sys.modules, name, None)
+    zoneinfo.reset_tzpath(to=())
+    zoneinfo.ZoneInfo.clear_cache()
+    try:
+        (message,) = complaints(file, f'{RULE}window = {{zone = "Europe/Berlin"}}\n')
+        utc = read(file, f'{RULE}window = {{zone = "utc"}}\n').rules[0].window
+    finally:
+        zoneinfo.reset_tzpath()
+    assert "has no time zone database" in message
+    assert utc == Window(zone="UTC")
+
+
+SNIPPETS = st.sampled_from(
+    [
+        *USED.splitlines(),
+        "[metrics]",
+        "[rules.window]",
+        "[[hooks]]",
+        'zone = "x"',
+        "types = [1]",
+        "x.y = {z = [{}]}",
+        "command = 1",
+        "ready = 1",
+        'name = ["x"]',
+        "duration_seconds = {min = inf}",
+        'together = "when-ready"',
+        "\x00",
+    ]
+)
+
+
+@given(st.lists(SNIPPETS, max_size=12))
+@example(["[[hooks]]"])
+def test_any_file_gives_a_plan_or_a_list_of_errors(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.toml"
+    file.write_text("\n".join(lines))
+    try:
+        assert read_plan(file).rules
+    except CannotStart as error:
+        messages = str(error).splitlines()
+        assert messages
+        assert all(message.startswith(f"{file}, line ") for message in messages)

@@ -1,0 +1,218 @@
+"""Configuration check: whether this machine has everything a plan needs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forewarn.agent.config.plan import Hook, Plan
+from forewarn.agent.config.preflight import check_machine
+
+
+def a_script(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> str:
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def found(folder: Path, *command: str, python: str | None = None) -> list[str]:
+    hook = Hook(name="h", command=command, python=python)
+    problems = check_machine(Plan(state=folder, hooks={"h": hook}))
+    assert all(problem.startswith('hook "h": ') for problem in problems)
+    return [problem.removeprefix('hook "h": ') for problem in problems]
+
+
+# --- commands ----------------------------------------------------------------
+
+
+def test_a_runnable_command_is_fine(tmp_path: Path) -> None:
+    assert found(tmp_path, a_script(tmp_path / "drain"), "--now") == []
+    assert found(tmp_path, "sh", "-c", "true") == []
+
+
+def test_a_missing_command_is_reported(tmp_path: Path) -> None:
+    missing = str(tmp_path / "drain")
+    assert found(tmp_path, missing) == [f"{missing} does not exist"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("drain --now", 'in a list each word stands for itself: ["drain", "--now"]'),
+        ("~/drain", "only a shell knows ~ and $: write a text instead of a list"),
+        ("$HOME/drain", "only a shell knows ~ and $: write a text instead of a list"),
+    ],
+)
+def test_shell_syntax_in_a_list_is_reported(
+    tmp_path: Path, name: str, hint: str
+) -> None:
+    missing = f"{tmp_path}/{name}"
+    assert found(tmp_path, missing) == [f"{missing} does not exist; {hint}"]
+
+
+def test_the_command_after_env_is_checked(tmp_path: Path) -> None:
+    missing = str(tmp_path / "drain")
+    assert found(tmp_path, "env", "A=1", "B=/x", missing) == [
+        f"{missing} does not exist"
+    ]
+    assert found(tmp_path, "/usr/bin/env", "A=1", "sh", "-c", "true") == []
+    assert found(tmp_path, "env", "-i", missing) == []
+    assert found(tmp_path, "env", "A=1") == []
+
+
+def test_a_directory_as_command_is_reported(tmp_path: Path) -> None:
+    assert found(tmp_path, str(tmp_path)) == [f"{tmp_path} is a directory"]
+
+
+def test_a_command_that_is_not_executable_is_reported(tmp_path: Path) -> None:
+    script = a_script(tmp_path / "drain", mode=0o644)
+    (problem,) = found(tmp_path, script)
+    assert (
+        problem == f"{script} is not executable by this user; `chmod +x` may make it so"
+    )
+
+
+def test_a_bare_name_is_looked_up_in_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found(tmp_path, "drain-7") == ["drain-7 is not in $PATH"]
+    a_script(tmp_path / "drain-7")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert found(tmp_path, "drain-7") == []
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("#!/no/such/shell -e\n", "wants the interpreter /no/such/shell, which does"),
+        ("#! /no/such/shell\n", "wants the interpreter /no/such/shell, which does"),
+        ("#!/usr/bin/env no-such-python\n", "wants the interpreter no-such-python, "),
+        ("#!/bin/sh\r\n", "has lines that end as on Windows"),
+    ],
+)
+def test_a_script_with_a_missing_interpreter_is_reported(
+    tmp_path: Path, first: str, said: str
+) -> None:
+    script = a_script(tmp_path / "drain", first)
+    (problem,) = found(tmp_path, script)
+    assert problem.startswith(f"{script} {said}")
+
+
+@pytest.mark.parametrize(
+    "first", ["#!/usr/bin/env sh\n", "#!/usr/bin/env -S sh -e\n", "#!\n", "true\n", ""]
+)
+def test_other_first_lines_are_accepted(tmp_path: Path, first: str) -> None:
+    assert found(tmp_path, a_script(tmp_path / "drain", first)) == []
+
+
+# --- shell commands ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "true",
+        "  true && no-such-thing",
+        "if true; then no-such-thing; fi",
+        "cd /tmp && no-such-thing",
+        "A=1 no-such-thing",
+        "f() { no-such-thing; }; f",
+        '"no such thing"',
+        "$DRAIN --now",
+        "/bin/sh -c true",
+    ],
+)
+def test_a_plausible_shell_command_is_accepted(tmp_path: Path, text: str) -> None:
+    assert found(tmp_path, "/bin/sh", "-c", text) == []
+
+
+@pytest.mark.parametrize("text", ["drain-7 --now", "drain-7", "/no/drain-7; true"])
+def test_a_shell_command_with_an_unknown_first_word_is_reported(
+    tmp_path: Path, text: str
+) -> None:
+    (problem,) = found(tmp_path, "/bin/sh", "-c", text)
+    assert "drain-7 is not found by /bin/sh" in problem
+
+
+def test_a_shell_syntax_error_is_reported(tmp_path: Path) -> None:
+    (problem,) = found(tmp_path, "/bin/sh", "-c", "echo 'drain")
+    assert problem.startswith("/bin/sh cannot read it: ")
+
+
+def test_shell_commands_are_not_run(tmp_path: Path) -> None:
+    found(tmp_path, "/bin/sh", "-c", f"touch {tmp_path}/x; no-such-thing")
+    assert not (tmp_path / "x").exists()
+
+
+# --- functions ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("json:dumps", []),
+        ("json:JSONDecoder.decode", []),
+        ("no_such_module:f", ["ModuleNotFoundError: No module named 'no_such_module'"]),
+        ("json:no_such", ["AttributeError: module 'json' has no attribute 'no_such'"]),
+        ("json:__doc__", ["TypeError: json:__doc__ is not a function"]),
+    ],
+)
+def test_a_function_is_looked_up_as_when_it_is_called(
+    tmp_path: Path, target: str, said: list[str]
+) -> None:
+    problems = found(tmp_path, python=target)
+    assert problems == [f"{target} cannot be called: {reason}" for reason in said]
+
+
+def test_a_module_in_the_current_folder_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "our_drain.py").write_text("def f(event): ...\n")
+    monkeypatch.chdir(tmp_path)
+    assert len(found(tmp_path, python="our_drain:f")) == 1
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert found(tmp_path, python="our_drain:f") == []
+
+
+# --- folders and addresses ---------------------------------------------------
+
+
+def test_the_state_folder_may_be_created_later(tmp_path: Path) -> None:
+    assert check_machine(Plan(state=tmp_path / "a" / "b")) == []
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_file_as_state_folder_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("")
+    (problem,) = check_machine(Plan(state=tmp_path / "f"))
+    assert problem.startswith(f"state: {tmp_path}/f is not a folder")
+    (below,) = check_machine(Plan(state=tmp_path / "f" / "x"))
+    assert below == (
+        f"state: {tmp_path}/f/x cannot be made in {tmp_path}/f by this user; `state` in"
+        " the file names another folder"
+    )
+
+
+def test_an_unwritable_folder_is_reported() -> None:
+    (problem,) = check_machine(Plan(state=Path("/proc/self/x")))
+    assert problem.startswith("state: /proc/self/x cannot be made in /proc/self")
+
+
+def test_the_folder_of_the_textfile_must_exist(tmp_path: Path) -> None:
+    plan = Plan(state=tmp_path, textfile=tmp_path / "f.prom")
+    assert check_machine(plan) == []
+    (problem,) = check_machine(replace(plan, textfile=tmp_path / "no" / "f.prom"))
+    assert problem.startswith(f"textfile: {tmp_path}/no is not a folder")
+
+
+@pytest.mark.parametrize(
+    "address", ["9254", "x:y", "a b:1", "127.0.0.1:65536", ":1", "[x]:1", "1:2:3"]
+)
+def test_an_invalid_address_is_reported(tmp_path: Path, address: str) -> None:
+    (problem,) = check_machine(Plan(state=tmp_path, metrics=address))
+    assert problem.startswith(f"metrics: {address} is not an address")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:9254", "localhost:80"])
+def test_valid_addresses_are_accepted(tmp_path: Path, address: str) -> None:
+    assert check_machine(Plan(state=tmp_path, metrics=address)) == []

@@ -1,0 +1,36 @@
+"""Cuts: cancellation that wakes waiting threads."""
+
+import os
+from select import select
+
+from forewarn.agent.hooks.call import Cancellation
+
+
+def is_awake(file: int) -> bool:
+    return bool(select([file], [], [], 0)[0])
+
+
+def test_a_cut_wakes_all_waiters() -> None:
+    cut = Cancellation()
+    with cut.waking() as first, cut.waking() as second:
+        assert not is_awake(first)
+        cut.cut("the event is gone")
+        assert is_awake(first)
+        assert is_awake(second)
+
+
+def test_a_finished_waiter_is_not_woken_and_leaves_no_open_file() -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    cut = Cancellation()
+    with cut.waking():
+        pass
+    cut.cut("the event is gone")
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_the_first_reason_counts() -> None:
+    cut = Cancellation()
+    assert cut.reason is None
+    cut.cut("the event is gone")
+    cut.cut("the agent stops")
+    assert cut.reason == "the event is gone"

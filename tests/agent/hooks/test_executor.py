@@ -1,0 +1,172 @@
+"""Executor: hooks and approvals run in other threads and are reported."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+from tests.agent.support.agent_loop import Approver, going_on
+from tests.agent.support.events import MINUTE, NOON, a_life, a_run
+from tests.agent.support.hook_builders import LONG, Word, sh
+
+from forewarn.agent.config.plan import Plan
+from forewarn.agent.events.progress import BeginHook
+from forewarn.agent.events.state import HookOutcome
+from forewarn.agent.hooks.executor import (
+    ApprovalResult,
+    Executor,
+    HookEnded,
+    ReadyResult,
+    Report,
+)
+from forewarn.client.service_clock import ClockEstimate, ServiceClock
+from forewarn.errors import Refused
+
+
+class Grip:
+    """An executor and its reports."""
+
+    def __init__(self, text: str) -> None:
+        self.approver = Approver()
+        self._reports: SimpleQueue[Report] = SimpleQueue()
+        clock = ServiceClock()
+        clock.hear(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
+        plan = Plan(
+            state=Path(),
+            name="web-0",
+            endpoint="http://127.0.0.1:1",
+            hooks={"drain": sh(text)},
+        )
+        self.hands = Executor(plan, self.approver, clock, self._reports.put)
+
+    def begin(self, hook: str = "drain", times: int = 1) -> None:
+        run = a_run(hook, outcome=HookOutcome.RUNNING, times=times)
+        self.hands.begin(a_life(), BeginHook(run=run, deadline=NOON + MINUTE))
+
+    def ask(self) -> None:
+        run = a_run(outcome=HookOutcome.RUNNING)
+        self.hands.ask_ready(a_life(), BeginHook(run=run, deadline=NOON + MINUTE))
+
+    def report(self) -> Report:
+        return self._reports.get(timeout=LONG)
+
+
+def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
+    grip = Grip("echo drained; exit 3")
+    grip.begin()
+    assert grip.hands.running("e1") == {"run-0"}
+    assert grip.hands.running("E2") == frozenset()
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert (report.event, report.run.outcome, report.run.code, report.run.tries) == (
+        "E1",
+        HookOutcome.FAILED,
+        3,
+        1,
+    )
+    assert report.run.output.strip() == "drained"
+    assert report.run.ended_at == NOON
+    assert grip.hands.count == 1
+    grip.hands.forget("run-0")
+    assert grip.hands.count == 0
+
+
+def test_a_hook_receives_the_rule_the_name_and_the_time_left() -> None:
+    grip = Grip("echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT")
+    grip.begin()
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert report.run.output.split() == ["all", "web-0", "60"]
+
+
+def test_a_hook_receives_the_endpoint_and_whether_it_is_repeated() -> None:
+    grip = Grip("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
+    grip.begin(times=2)
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert report.run.output.split() == ["http://127.0.0.1:1", "1"]
+
+
+def test_a_hook_removed_from_the_file_fails() -> None:
+    grip = Grip("exit 0")
+    grip.begin("flush")
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert report.run.outcome is HookOutcome.FAILED
+    assert "there is no hook flush" in report.run.reason
+
+
+def test_a_hook_is_cut_with_a_reason(word: Word) -> None:
+    grip = Grip(going_on(word))
+    grip.begin()
+    word.hear()
+    grip.hands.cut("run-of-another", "not this one")
+    grip.hands.cut("run-0", "the event has started")
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert report.run.outcome is HookOutcome.CUT
+    assert "the event has started" in report.run.reason
+
+
+def test_stopping_ends_every_hook_and_waits_for_it(word: Word) -> None:
+    grip = Grip(going_on(word))
+    grip.begin()
+    word.hear()
+    grip.hands.stop()
+    report = grip.report()
+    assert isinstance(report, HookEnded)
+    assert "the agent is stopping" in report.run.reason
+
+
+def test_stopping_ends_a_readiness_check(word: Word) -> None:
+    grip = Grip(going_on(word))
+    grip.ask()
+    word.hear()
+    grip.hands.stop()
+    report = grip.report()
+    assert isinstance(report, ReadyResult)
+    assert (report.is_ready, report.why) == (False, "the agent is stopping")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_ready", "why"),
+    [("echo all drained", True, "all drained"), ("echo no; exit 1", False, "1")],
+)
+def test_a_readiness_check_does_not_count_as_a_hook(
+    text: str, is_ready: bool, why: str
+) -> None:
+    grip = Grip(text)
+    grip.ask()
+    assert grip.hands.count == 0
+    report = grip.report()
+    assert isinstance(report, ReadyResult)
+    assert (report.event, report.is_ready) == ("E1", is_ready)
+    assert why in report.why
+
+
+def test_an_accepted_approval_is_reported() -> None:
+    grip = Grip("exit 0")
+    grip.hands.post(a_life())
+    assert grip.report() == ApprovalResult(event="E1", error=None)
+    assert grip.approver.approved == ["E1"]
+
+
+def test_a_refused_approval_is_reported() -> None:
+    grip = Grip("exit 0")
+    refused = Refused("no such event", status=400)
+    grip.approver.refusals = [refused]
+    grip.hands.post(replace(a_life()))
+    assert grip.report() == ApprovalResult(event="E1", error=refused)
+
+
+def test_an_unexpected_error_is_reported_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    grip = Grip("exit 0")
+    grip.approver.refusals = [ZeroDivisionError("of all things")]
+    grip.hands.post(a_life())
+    report = grip.report()
+    assert isinstance(report, ApprovalResult)
+    assert str(report.error) == "of all things"
+    assert "this should not have happened" in caplog.text

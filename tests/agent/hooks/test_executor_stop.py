@@ -1,0 +1,124 @@
+"""Executor shutdown: pending approvals, readiness checks and missing threads."""
+
+import threading
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
+
+import pytest
+from tests.agent.support.events import MINUTE, NOON, a_life, a_run, an_event
+
+from forewarn.agent.config.plan import Hook, Plan
+from forewarn.agent.events.progress import BeginHook
+from forewarn.agent.events.state import UNTOUCHED, HookOutcome
+from forewarn.agent.hooks.executor import (
+    ApprovalResult,
+    Executor,
+    HookEnded,
+    ReadyResult,
+    Report,
+)
+from forewarn.agent.telemetry.impact import AliveFile, ClockReading, FreezeDetector
+from forewarn.client.service_clock import ServiceClock
+from forewarn.errors import Unreachable
+
+PLAN = Plan(
+    state=Path("unused"),
+    hooks={"sleep": Hook(name="sleep", command=("sleep", "60"))},
+)
+
+
+class Deaf:
+    """A service that does not respond until it is released."""
+
+    def __init__(self) -> None:
+        self.answers = Event()
+
+    def approve(self, *events: str) -> None:
+        self.answers.wait()
+
+
+@pytest.fixture
+def deaf() -> Iterator[Deaf]:
+    deaf = Deaf()
+    yield deaf
+    deaf.answers.set()
+
+
+@pytest.fixture
+def reports() -> SimpleQueue[Report]:
+    return SimpleQueue()
+
+
+@pytest.fixture
+def hands(deaf: Deaf, reports: SimpleQueue[Report]) -> Executor:
+    return Executor(PLAN, deaf, ServiceClock(), reports.put)
+
+
+def test_stopping_waits_no_longer_for_many_than_for_one(hands: Executor) -> None:
+    for number in range(10):
+        hands.post(a_life(event=an_event(f"E{number}")))
+    began = time.monotonic()
+    hands.stop(patience=0.1)
+    assert 0.1 <= time.monotonic() - began < 0.9
+
+
+@pytest.mark.parametrize("is_stop", [True, False])
+def test_a_readiness_check_is_ended(
+    hands: Executor, reports: SimpleQueue[Report], *, is_stop: bool
+) -> None:
+    question = BeginHook(run=a_run("sleep"), deadline=NOON.replace(year=2999) + MINUTE)
+    hands.ask_ready(a_life(), question)
+    if is_stop:
+        hands.stop()
+    else:
+        hands.ask_no_more("e1", "the event is gone")
+    report = reports.get(timeout=5)
+    assert isinstance(report, ReadyResult)
+    why = "the agent is stopping" if is_stop else "the event is gone"
+    assert (report.is_ready, report.why) == (False, why)
+
+
+@pytest.fixture
+def no_threads() -> Iterator[None]:
+    """Make threads request more memory than there is."""
+    before = threading.stack_size(2**46)
+    yield
+    threading.stack_size(before)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_work_fails_if_no_thread_can_be_started(
+    hands: Executor, reports: SimpleQueue[Report]
+) -> None:
+    order = BeginHook(run=a_run("sleep", outcome=HookOutcome.RUNNING), deadline=None)
+    hands.begin(a_life(), order)
+    ended = reports.get_nowait()
+    assert isinstance(ended, HookEnded)
+    assert (ended.run.outcome, ended.run.code) == (HookOutcome.FAILED, None)
+    assert ended.run.reason == "it cannot be run: can't start new thread"
+    hands.ask_ready(a_life(), order)
+    readiness = reports.get_nowait()
+    assert isinstance(readiness, ReadyResult)
+    assert not readiness.is_ready
+    hands.post(a_life())
+    answered = reports.get_nowait()
+    assert isinstance(answered, ApprovalResult)
+    assert isinstance(answered.error, Unreachable)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_without_a_thread_nothing_is_measured_and_nothing_breaks(
+    tmp_path: Path,
+) -> None:
+    hours = count(step=3600.0)
+    pulse = FreezeDetector(
+        AliveFile(tmp_path / "alive"),
+        lambda: ClockReading(monotonic=next(hours), boottime=0.0),
+    )
+    pulse.watch()
+    assert pulse.taken() == UNTOUCHED
+    pulse.rest()

@@ -1,0 +1,84 @@
+"""Serialization of event states."""
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from tests.agent.support.stored_states import DRAWN, NOON, a_life, lives, read, shown
+
+from forewarn.agent.events.state import EventState
+from forewarn.agent.storage import codec
+from forewarn.errors import Malformed
+from forewarn.protocol.types import EventStatus, EventType, ScheduledEvent
+
+
+@given(life=lives)
+def test_any_state_survives_a_round_trip(life: EventState) -> None:
+    back = codec.decode(codec.encode(life))
+    assert back == life
+    assert back.event.raw == life.event.raw
+
+
+@pytest.mark.parametrize("kind", DRAWN, ids=lambda kind: kind.__name__)
+def test_every_stored_field_is_drawn(kind: type[EventState]) -> None:
+    assert {item.name for item in fields(kind)} == DRAWN[kind]
+
+
+def test_unknown_fields_survive() -> None:
+    life = replace(a_life(), event=read(shown(Severity={"level": 3})))
+    back = codec.decode(codec.encode(life))
+    assert back.event.raw["Severity"] == {"level": 3}
+
+
+def test_an_event_without_raw_data_survives() -> None:
+    event = ScheduledEvent(
+        id="e0",
+        type=EventType.FREEZE,
+        status=EventStatus.STARTED,
+        resources=("web-0",),
+        not_before=NOON,
+        duration=9,
+    )
+    life = replace(a_life(), event=event)
+    assert codec.decode(codec.encode(life)) == life
+
+
+def test_an_event_changed_since_it_was_shown_stays_changed() -> None:
+    event = replace(read(shown(Severity=3)), status=EventStatus.STARTED)
+    back = codec.decode(codec.encode(replace(a_life(), event=event)))
+    assert back.event == event
+    assert back.event.raw["Severity"] == 3
+
+
+def test_deeply_nested_values_are_omitted_and_the_rest_is_kept() -> None:
+    deep: object = []
+    for _ in range(2_000):
+        deep = [deep]
+    event = replace(read(shown()), raw=shown(Deep=deep))
+    life = replace(a_life(), event=event)
+    assert codec.decode(codec.encode(life)) == life
+
+
+def test_a_field_missing_from_an_older_version_gets_its_default() -> None:
+    plain = json.loads(codec.encode(replace(a_life(), is_sudden=True)))
+    del plain["is_sudden"]
+    assert codec.decode(json.dumps(plain).encode()).is_sudden is False
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "it is not JSON"),
+        ("[]", "it is of version None, and 1 is understood"),
+        ('{"version": 2}', "it is of version 2, and 1 is understood"),
+        ('{"version": 1}', "it is not the life of an event"),
+        ('{"version": 1, "event": {}}', "it is not the life of an event"),
+        ('{"version": 1, "runs": 3}', "it is not the life of an event"),
+        ('{"version": 1, "seen": "once"}', "it is not the life of an event"),
+        ('{"version": 1, "wish": 1}', "it is not the life of an event"),
+    ],
+)
+def test_an_invalid_state_is_refused_with_a_reason(text: str, why: str) -> None:
+    with pytest.raises(Malformed, match=why):
+        codec.decode(text.encode())

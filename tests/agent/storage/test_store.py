@@ -1,0 +1,317 @@
+"""State storage: event states survive any damage to the disk."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from tests.agent.support.stored_states import ID, a_life
+
+from forewarn.agent.storage.store import Disk, StateStore
+from forewarn.errors import CannotStart, Unavailable
+
+FIRST, SECOND = a_life(boot="first"), a_life(boot="second")
+
+
+@pytest.fixture
+def keeping(tmp_path: Path) -> Iterator[StateStore]:
+    keeping = StateStore(tmp_path / "state")
+    keeping.open()
+    yield keeping
+    keeping.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "events" / f"{ID}.json"
+
+
+# --- save, load and delete ---------------------------------------------------
+
+
+def test_the_last_saved_state_is_loaded(keeping: StateStore) -> None:
+    keeping.save(FIRST)
+    keeping.save(SECOND)
+    loaded = keeping.load()
+    assert loaded.lives == {ID: SECOND}
+    assert loaded.complaints == ()
+
+
+def test_each_event_has_its_own_state(keeping: StateStore) -> None:
+    keeping.save(FIRST)
+    other = a_life(event_id="E1")
+    keeping.save(other)
+    assert keeping.load().lives == {ID: FIRST, "E1": other}
+
+
+def test_a_deleted_state_is_not_loaded_again(keeping: StateStore, file: Path) -> None:
+    keeping.save(FIRST)
+    keeping.save(SECOND)
+    keeping.forget(ID)
+    assert keeping.load().lives == {}
+    assert [*file.parent.iterdir()] == []
+
+
+def test_deleting_an_unknown_event_is_no_error(keeping: StateStore) -> None:
+    keeping.forget("E9")
+    assert keeping.load().complaints == ()
+
+
+def test_ids_that_differ_only_in_case_are_the_same(keeping: StateStore) -> None:
+    keeping.save(a_life(event_id="ab-1", boot="first"))
+    keeping.save(a_life(event_id="AB-1", boot="second"))
+    assert [life.boot for life in keeping.load().lives.values()] == ["second"]
+    keeping.forget("Ab-1")
+    assert keeping.load().lives == {}
+
+
+@pytest.mark.parametrize(
+    "event_id",
+    ["../../etc/passwd", "a/b", ".", "", "x" * 5_000, "a\0b", "ä", "\ud800", "a b"],
+    ids=range(9),
+)
+def test_an_id_that_is_no_file_name_is_stored_within_the_folder(
+    keeping: StateStore, file: Path, event_id: str
+) -> None:
+    life = a_life(event_id=event_id)
+    keeping.save(life)
+    assert [*keeping.load().lives.values()] == [life]
+    assert len([*file.parent.iterdir()]) == 1
+    keeping.forget(event_id)
+    assert [*file.parent.iterdir()] == []
+
+
+def test_only_the_owner_can_read_the_folder(keeping: StateStore, file: Path) -> None:
+    keeping.save(FIRST)
+    modes = [path.stat().st_mode & 0o777 for path in (file, *file.parents[:2])]
+    assert modes == [0o600, 0o700, 0o700]
+
+
+# --- one agent at a time -----------------------------------------------------
+
+
+def test_a_second_agent_is_refused_with_the_process_id(
+    keeping: StateStore, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        CannotStart, match=rf"in use by another agent, process {os.getpid()}$"
+    ):
+        StateStore(tmp_path / "state", patience=0).open()
+
+
+def test_a_closed_folder_can_be_opened_again(
+    keeping: StateStore, tmp_path: Path
+) -> None:
+    keeping.close()
+    keeping.close()
+    again = StateStore(tmp_path / "state")
+    again.open()
+    again.close()
+
+
+def test_a_child_process_does_not_hold_the_lock(
+    keeping: StateStore, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, close_fds=False) as child:
+        keeping.close()
+        again = StateStore(tmp_path / "state", patience=0)
+        again.open()
+        again.close()
+        child.communicate(b"\n", timeout=10)
+
+
+def test_a_folder_that_cannot_be_created_is_reported_in_a_sentence(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CannotStart, match=r"nothing can be kept in .*Not a directory"):
+        StateStore(tmp_path / "file" / "state").open()
+
+
+# --- damaged files -----------------------------------------------------------
+
+CUTS = [
+    pytest.param(lambda text: text[: len(text) // 2], "not whole", id="half"),
+    pytest.param(lambda text: text[:-1], "not whole", id="but for a byte"),
+    pytest.param(lambda text: text[:10], "not whole", id="within the checksum"),
+    pytest.param(lambda text: b"", "empty", id="empty"),
+    pytest.param(lambda text: b"\0" * len(text), "empty", id="zeros"),
+    pytest.param(
+        lambda text: text[:40] + b"\0" * 40 + text[80:], "not whole", id="a hole"
+    ),
+    pytest.param(
+        lambda text: text.replace(b"second", b"s3cond"), "not whole", id="a byte"
+    ),
+    pytest.param(lambda text: text + text, "not whole", id="twice"),
+]
+
+
+@pytest.mark.parametrize(("cut", "why"), CUTS)
+def test_the_older_copy_replaces_a_damaged_file_with_a_warning(
+    keeping: StateStore, file: Path, cut: Callable[[bytes], bytes], why: str
+) -> None:
+    keeping.save(FIRST)
+    keeping.save(SECOND)
+    file.write_bytes(cut(file.read_bytes()))
+    loaded = keeping.load()
+    assert loaded.lives == {ID: FIRST}
+    assert loaded.complaints == (
+        f"{file} cannot be used: it is {why}; the older copy is used",
+    )
+
+
+def test_the_warning_is_given_once(keeping: StateStore, file: Path) -> None:
+    keeping.save(FIRST)
+    keeping.save(SECOND)
+    file.write_bytes(b"")
+    keeping.load()
+    loaded = keeping.load()
+    assert loaded.lives == {ID: FIRST}
+    assert loaded.complaints == ()
+
+
+def test_saving_afterwards_keeps_the_copy_that_was_used(
+    keeping: StateStore, file: Path
+) -> None:
+    keeping.save(FIRST)
+    keeping.save(SECOND)
+    file.write_bytes(b"")
+    keeping.load()
+    keeping.save(a_life(boot="third"))
+    file.write_bytes(b"")
+    assert keeping.load().lives == {ID: FIRST}
+
+
+def test_two_damaged_copies_are_moved_aside_with_a_warning(
+    keeping: StateStore, file: Path
+) -> None:
+    keeping.save(FIRST)
+    keeping.save(SECOND)
+    file.write_bytes(b"first")
+    file.with_name(f"{file.name}.old").write_bytes(b"second")
+    loaded = keeping.load()
+    assert loaded.lives == {}
+    assert loaded.complaints == (
+        f"{file} cannot be used: it is not whole; nor can the older copy: it is not"
+        " whole; both are moved aside, and the event is new again",
+    )
+    assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == {
+        f"{file.name}.bad": b"first",
+        f"{file.name}.bad.old": b"second",
+    }
+    assert keeping.load().complaints == ()
+
+
+def test_a_damaged_file_does_not_affect_others(keeping: StateStore, file: Path) -> None:
+    keeping.save(FIRST)
+    keeping.save(a_life(event_id="E1"))
+    file.write_bytes(b"")
+    assert [*keeping.load().lives] == ["E1"]
+
+
+def test_the_older_copy_replaces_a_file_of_a_later_version(
+    keeping: StateStore, file: Path, tmp_path: Path
+) -> None:
+    keeping.save(FIRST)
+    keeping.save(SECOND)
+    later = file.read_bytes().partition(b"\n")[2].strip()
+    file.write_bytes(sealed(later.replace(b'"version":1', b'"version":2')))
+    loaded = keeping.load()
+    assert loaded.lives == {ID: FIRST}
+    assert "it is of version 2, and 1 is understood" in loaded.complaints[0]
+
+
+def sealed(text: bytes) -> bytes:
+    summed = subprocess.run(["sha256sum"], input=text, capture_output=True, check=True)
+    return b"sha256 " + summed.stdout.split()[0] + b"\n" + text + b"\n"
+
+
+def test_a_file_copied_under_another_name_is_refused(
+    keeping: StateStore, file: Path
+) -> None:
+    keeping.save(FIRST)
+    (file.parent / "E1.json").write_bytes(file.read_bytes())
+    loaded = keeping.load()
+    assert loaded.lives == {ID: FIRST}
+    assert f"it is about event {ID}" in loaded.complaints[0]
+
+
+def test_a_folder_instead_of_a_file_is_moved_aside(
+    keeping: StateStore, file: Path
+) -> None:
+    file.mkdir()
+    loaded = keeping.load()
+    assert loaded.lives == {}
+    assert "Is a directory" in loaded.complaints[0]
+    keeping.save(FIRST)
+    assert keeping.load().lives == {ID: FIRST}
+
+
+def test_foreign_files_are_left_alone(keeping: StateStore, file: Path) -> None:
+    notes = file.parent / "README"
+    notes.write_text("do not touch")
+    assert keeping.load().complaints == ()
+    assert notes.exists()
+
+
+def test_remains_of_an_interrupted_save_are_removed(
+    keeping: StateStore, file: Path
+) -> None:
+    left = file.with_name(f"{file.name}.new")
+    left.write_bytes(b"half")
+    loaded = keeping.load()
+    assert loaded.lives == {}
+    assert loaded.complaints == ()
+    assert not left.exists()
+
+
+# --- disk errors -------------------------------------------------------------
+
+CALLS = ["open", "write", "fsync", "close", "link", "replace", "unlink"]
+TROUBLES = [errno.ENOSPC, errno.EROFS, errno.EIO]
+
+
+@pytest.mark.parametrize("code", TROUBLES, ids=errno.errorcode.get)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_disk_error_keeps_the_previous_state_and_is_reported(
+    keeping: StateStore, tmp_path: Path, call: str, code: int
+) -> None:
+    def refuse(*args: object) -> NoReturn:
+        raise OSError(code, os.strerror(code))
+
+    keeping.save(FIRST)
+    keeping.save(FIRST)
+    refusing = StateStore(tmp_path / "state", replace(Disk(), **{call: refuse}))
+    with pytest.raises(Unavailable, match=f"cannot be written: {os.strerror(code)}"):
+        refusing.save(SECOND)
+    loaded = keeping.load()
+    assert loaded.lives == {ID: FIRST}
+    assert loaded.complaints == ()
+
+
+def test_partial_writes_are_completed(tmp_path: Path, keeping: StateStore) -> None:
+    def write(number: int, text: bytes) -> int:
+        return os.write(number, text[:7])
+
+    StateStore(tmp_path / "state", Disk(write=write)).save(FIRST)
+    assert keeping.load().lives == {ID: FIRST}
+
+
+def test_a_disk_without_links_keeps_an_older_copy(
+    tmp_path: Path, keeping: StateStore, file: Path
+) -> None:
+    def link(old: Path, new: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    plain = StateStore(tmp_path / "state", Disk(link=link))
+    keeping.save(FIRST)
+    plain.save(SECOND)
+    assert keeping.load().lives == {ID: SECOND}
+    file.write_bytes(b"")
+    assert keeping.load().lives == {ID: FIRST}

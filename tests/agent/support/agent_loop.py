@@ -1,0 +1,214 @@
+"""Agent under test: everything is real except the service and the clocks.
+
+The shell runs the hooks, and event states are on disk. `Stage.turn` waits for what a
+hook or an approval reports, never for time to pass.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from os import urandom
+from pathlib import Path
+from typing import TypeAlias
+
+from tests.agent.support.events import NOON, an_event
+from tests.agent.support.full_disk import Space
+from tests.agent.support.hook_builders import LONG, ON_AND_ON, Word
+
+from forewarn.agent.agent import Agent, Item
+from forewarn.agent.audit.log import AuditLog
+from forewarn.agent.config.plan import (
+    ApprovalPolicy,
+    Hook,
+    HookPoint,
+    Plan,
+    Rule,
+    SharedApproval,
+)
+from forewarn.agent.events.state import UNTOUCHED, EventState, Impact
+from forewarn.agent.hooks.executor import Executor
+from forewarn.agent.identity import LocalVm
+from forewarn.agent.poller import DocumentRead, ReadFailed
+from forewarn.agent.storage.memory import StateMemory
+from forewarn.agent.storage.store import Disk, StateStore
+from forewarn.agent.telemetry.impact import AliveFile, ClockReading, FreezeDetector
+from forewarn.agent.telemetry.logs import Conditions
+from forewarn.agent.telemetry.metrics import AgentMetrics
+from forewarn.agent.telemetry.recorder import AgentRecorder
+from forewarn.client.responses import Reading
+from forewarn.client.service_clock import ClockEstimate, ServiceClock
+from forewarn.errors import Unreachable
+from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
+
+HOOKS: Mapping[HookPoint, tuple[str, ...]] = {
+    HookPoint.PREPARE: ("drain",),
+    HookPoint.STARTED: ("tell",),
+    HookPoint.RECOVER: ("fill",),
+    HookPoint.UNDO: ("resume",),
+}
+
+
+def seeing(
+    *events: ScheduledEvent,
+    at: datetime = NOON,
+    rate: float = 0.0,
+    is_blank: bool = False,
+) -> DocumentRead:
+    """Build a document read at `at` by the service's clock, which stands still."""
+    return DocumentRead(
+        reading=Reading(
+            document=Document(incarnation=7, events=events),
+            tag='"7"',
+            is_held=False,
+            is_blank=is_blank,
+            reckoning=ClockEstimate(date=at, at=time.monotonic(), rate=rate),
+        )
+    )
+
+
+BLANK = seeing(is_blank=True)
+AWAY = ReadFailed(error=Unreachable("nobody is there"))
+STARTED = an_event(status=EventStatus.STARTED)
+
+
+def going_on(word: Word) -> str:
+    """Return a hook that reports that it is up and does not end on its own."""
+    return f"echo up > {word.path}; {ON_AND_ON}"
+
+
+class Approver:
+    """A service that records approvals, after raising everything in `refusals`."""
+
+    def __init__(self) -> None:
+        self.approved: list[str] = []
+        self.refusals: list[Exception] = []
+
+    def approve(self, *events: str) -> None:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.approved += events
+
+
+class Clocks:
+    """Both clocks of the machine, moved by the test."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def look(self) -> ClockReading:
+        return ClockReading(monotonic=self.seconds, boottime=self.seconds)
+
+    def wait(self, resting: threading.Event, _: float) -> bool:
+        return resting.wait()
+
+
+@dataclass(kw_only=True)
+class Stage:
+    """An agent and everything observable about it."""
+
+    folder: Path
+    hooks: Mapping[str, str] = field(default_factory=dict)  # shell commands
+    steps: Mapping[HookPoint, tuple[str, ...]] = field(default_factory=lambda: HOOKS)
+    approve: ApprovalPolicy = ApprovalPolicy.AFTER_HOOKS
+    together: SharedApproval = SharedApproval.LEADER
+    ready: str | None = None
+    is_dry: bool = False
+    boot: str = "boot-1"
+    felt: Impact = UNTOUCHED
+    name: str | None = "web-0"
+
+    def __post_init__(self) -> None:
+        self.space = Space()
+        self.approver = Approver()
+        self.clocks = Clocks()
+        self.metrics = AgentMetrics()
+        self.conditions = Conditions(logging.getLogger("tests.agent"))
+        self._keeping = StateStore(self.folder, Disk(write=self.space.write))
+        self._keeping.open()
+        clock = ServiceClock()
+        self._pulse = FreezeDetector(
+            AliveFile(self.folder / "alive"), self.clocks.look, self.clocks.wait
+        )
+        recording = AgentRecorder(
+            audit=AuditLog(self.folder / "audit.jsonl"),
+            metrics=self.metrics,
+            conditions=self.conditions,
+            clock=clock,
+            endpoint="http://127.0.0.1:1",
+            blind_after=30.0,
+        )
+        self.memory = StateMemory(self._keeping, recording.disk)
+        self.memory.recall()
+        self.agent = Agent(
+            self.plan,
+            myself=LocalVm(self.plan, clock, "web-0"),
+            clock=clock,
+            memory=self.memory,
+            recording=recording,
+            pulse=self._pulse,
+            beat=lambda: LONG,
+            boot=self.boot,
+            felt=self.felt,
+            token=lambda: urandom(12).hex(),
+            is_dry=self.is_dry,
+        )
+        self.hands = Executor(self.plan, self.approver, clock, self.agent.inbox.put)
+
+    @property
+    def plan(self) -> Plan:
+        """Return the agent's plan: one rule for all events of this VM."""
+        names = {*sum(self.steps.values(), ()), self.ready or "drain"}
+        texts = {name: self.hooks.get(name, "exit 0") for name in names}
+        return Plan(
+            state=self.folder,
+            name=self.name,
+            ready_every=0.0,
+            hooks={
+                name: Hook(name=name, command=("/bin/sh", "-c", text))
+                for name, text in texts.items()
+            },
+            rules=(
+                Rule(
+                    name="all",
+                    hooks=self.steps,
+                    approve=self.approve,
+                    together=self.together,
+                    ready=self.ready,
+                ),
+            ),
+        )
+
+    def turn(self, *items: Item) -> None:
+        """Run one turn of the agent, with `items` or with what is reported next."""
+        for item in items:
+            self.agent.inbox.put(item)
+        self.agent.turn(self.hands, 0.0 if items else LONG)
+
+    def life(self, event: str = "E1") -> EventState:
+        """Return the state of an event."""
+        life = self.memory.find(event)
+        assert life is not None
+        return life
+
+    def runs(self, event: str = "E1") -> Sequence[tuple[str, str, int]]:
+        """Return the hooks of an event: name, outcome and number of starts."""
+        return [(run.hook, run.outcome, run.times) for run in self.life(event).runs]
+
+    def lines(self, what: str) -> Sequence[Mapping[str, object]]:
+        """Return the audit entries of one kind."""
+        text = (self.folder / "audit.jsonl").read_text()
+        lines = [json.loads(line) for line in text.splitlines()]
+        return [line for line in lines if line["what"] == what]
+
+    def close(self) -> None:
+        """Stop everything, as if the agent had died."""
+        self._pulse.rest()
+        self.hands.stop()
+        self._keeping.close()
+
+
+Staging: TypeAlias = Callable[..., Stage]

@@ -1,0 +1,126 @@
+"""Builders for hooks and hook calls; every argument is optional."""
+
+import json
+import os
+import select
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from forewarn.agent.config.plan import Hook, HookPoint
+from forewarn.agent.hooks.call import Cancellation, HookCall
+from forewarn.agent.hooks.runner import HookResult, run_hook
+from forewarn.protocol.codec import decode
+from forewarn.protocol.types import ScheduledEvent
+
+LONG = 10.0  # seconds; only a failing test takes that long
+
+#: Runs longer than any test; TERM ends the shell while it waits.
+ON_AND_ON = "sleep 20 & wait"
+
+Left = Callable[[], float | None]
+
+SHOWN: Mapping[str, object] = {
+    "EventId": "7D4C0FBB-5A6E-4F9B-9A51-1D2C3B4A5968",
+    "EventStatus": "Scheduled",
+    "EventType": "Reboot",
+    "ResourceType": "VirtualMachine",
+    "Resources": ["web-0", "web-1"],
+    "NotBefore": "Mon, 19 Sep 2016 18:29:47 GMT",
+    "Description": "Host server is undergoing maintenance.",
+    "EventSource": "Platform",
+    "DurationInSeconds": 9,
+}
+
+
+def an_event(**shown: object) -> ScheduledEvent:
+    """Return an event as decoded from a document, with some keys changed."""
+    (event,) = decode(json.dumps({"Events": [{**SHOWN, **shown}]}).encode()).events
+    return event
+
+
+def a_call(
+    event: ScheduledEvent | None = None,
+    *,
+    token: str = "run-1",
+    times: int = 1,
+    deadline: datetime | None = None,
+    seconds_left: Left = lambda: None,
+    wait_left: Left = lambda: None,
+    rate: float = 1.0,
+    cut: Cancellation | None = None,
+) -> HookCall:
+    """Build a call in the step `prepare` on web-0."""
+    return HookCall(
+        event=event or an_event(),
+        step=HookPoint.PREPARE,
+        rule="reboots",
+        name="web-0",
+        endpoint="http://127.0.0.1:1",
+        token=token,
+        times=times,
+        deadline=deadline,
+        seconds_left=seconds_left,
+        wait_left=wait_left,
+        rate=rate,
+        cut=cut or Cancellation(),
+    )
+
+
+def sh(
+    text: str, *, timeout: float | None = None, tries: int = 1, retry_after: float = 0.0
+) -> Hook:
+    """Build a hook that the shell runs."""
+    return Hook(
+        name="drain",
+        command=("/bin/sh", "-c", text),
+        timeout=timeout,
+        tries=tries,
+        retry_after=retry_after,
+    )
+
+
+def ran(
+    hook: Hook | str, call: HookCall | None = None, kill_after: float = LONG
+) -> HookResult:
+    """Run a hook, or a shell command given as text."""
+    hook = sh(hook) if isinstance(hook, str) else hook
+    return run_hook(hook, call or a_call(), kill_after=kill_after)
+
+
+def until(moment: float) -> Left:
+    """Return a function that counts the seconds until a monotonic time."""
+    return lambda: moment - time.monotonic()
+
+
+class Word:
+    """A named pipe through which a hook reports that it is up."""
+
+    def __init__(self, folder: Path, name: str = "word") -> None:
+        self.path = folder / name
+        os.mkfifo(self.path)
+        self._file = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
+
+    def hear(self) -> str:
+        """Wait for one message and return it."""
+        with closing(select.epoll()) as poller:
+            poller.register(self._file, select.EPOLLIN)
+            assert poller.poll(LONG), "nothing was said"
+        return os.read(self._file, 4096).decode().strip()
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def is_gone(pid: int) -> bool:
+    """Return whether a process ends within 2 seconds, even if nobody has reaped it."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([pidfd], [], [], 2.0)[0])
+    finally:
+        os.close(pidfd)

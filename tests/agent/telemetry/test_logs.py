@@ -1,0 +1,141 @@
+"""Agent logging: the format of log lines, and how often a condition is logged."""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from forewarn.agent.telemetry.logs import Conditions
+
+LINES = """\
+import logging, os, sys
+from forewarn.agent.telemetry.logs import log_to_stderr
+if sys.argv[2] == "journal":
+    about = os.fstat(2)
+    os.environ["JOURNAL_STREAM"] = f"{about.st_dev}:{about.st_ino}"
+log_to_stderr(sys.argv[1])
+log = logging.getLogger("forewarn.agent")
+log.debug("a detail")
+log.info("web-0 listens\\n<0>to evil")
+log.warning("it is dark", extra={"condition": "blind"})
+"""
+
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+def logged(shape: str, where: str = "", **environment: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", LINES, shape, where],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stderr.splitlines()
+
+
+def test_a_text_line_has_a_time_and_a_level_and_is_one_line() -> None:
+    first, second = logged("text")
+    assert re.fullmatch(TIME + r" info    web-0 listens <0>to evil", first)
+    assert re.fullmatch(TIME + r" warning it is dark", second)
+
+
+def test_times_are_in_utc() -> None:
+    first, _ = logged("text", TZ="UTC")
+    second, _ = logged("text", TZ="ABC-12")
+    passed = _moment(second) - _moment(first)
+    assert timedelta() <= passed < timedelta(minutes=1)
+
+
+def _moment(line: str) -> datetime:
+    return datetime.fromisoformat(line.split()[0])
+
+
+def test_a_json_line_is_an_object() -> None:
+    first, second = map(json.loads, logged("json"))
+    assert first.keys() == {"at", "level", "logger", "message"}
+    assert first["message"] == "web-0 listens\n<0>to evil"
+    assert (second["level"], second["condition"]) == ("warning", "blind")
+
+
+def test_journal_lines_have_a_priority_and_no_time() -> None:
+    assert logged("text", "journal") == [
+        "<6>info    web-0 listens <0>to evil",
+        "<4>warning it is dark",
+    ]
+
+
+def test_a_journal_that_is_not_stderr_changes_nothing(tmp_path: Path) -> None:
+    about = tmp_path.stat()
+    elsewhere = f"{about.st_dev}:{about.st_ino}"
+    first, _ = logged("text", JOURNAL_STREAM=elsewhere)
+    assert re.match(TIME, first)
+
+
+# --- conditions --------------------------------------------------------------
+
+
+@pytest.fixture
+def conditions(caplog: pytest.LogCaptureFixture) -> Conditions:
+    caplog.set_level(logging.INFO)
+    return Conditions(logging.getLogger("forewarn.agent"))
+
+
+def test_a_condition_is_logged_when_it_begins_and_ends(
+    conditions: Conditions, caplog: pytest.LogCaptureFixture
+) -> None:
+    news = [
+        conditions.say("blind", is_there, sentence)
+        for is_there, sentence in (
+            (False, "all is well"),
+            (True, "blind for 30 s"),
+            (True, "blind for 31 s"),
+            (False, "sees again"),
+            (False, "sees again"),
+            (True, "blind for 30 s"),
+        )
+    ]
+    assert news == [False, True, False, True, False, True]
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("WARNING", "blind for 30 s"),
+        ("INFO", "sees again"),
+        ("WARNING", "blind for 30 s"),
+    ]
+
+
+def test_a_condition_of_another_kind_is_logged(
+    conditions: Conditions, caplog: pytest.LogCaptureFixture
+) -> None:
+    for kind in ("html", "html", "silence", "html"):
+        conditions.say("unreadable", True, f"it answers {kind}", kind=kind)
+    assert [record.message for record in caplog.records] == [
+        "it answers html",
+        "it answers silence",
+        "it answers html",
+    ]
+
+
+def test_conditions_are_independent(conditions: Conditions) -> None:
+    assert conditions.say("blind", True, "sees nothing")
+    assert conditions.say("state-unwritable", True, "no room")
+    assert conditions.say("blind", False, "sees again")
+    assert conditions.are_there() == {"state-unwritable": "no room"}
+
+
+def test_the_last_message_of_a_condition_is_kept(conditions: Conditions) -> None:
+    conditions.say("blind", True, "blind for 30 s")
+    conditions.say("blind", True, "blind for 31 s")
+    assert conditions.are_there() == {"blind": "blind for 31 s"}
+
+
+def test_a_percent_sign_is_not_a_placeholder(
+    conditions: Conditions, caplog: pytest.LogCaptureFixture
+) -> None:
+    conditions.say("full", True, "the disk is 100 %s full")
+    assert [record.message for record in caplog.records] == ["the disk is 100 %s full"]

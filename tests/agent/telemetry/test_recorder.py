@@ -1,0 +1,213 @@
+"""Agent recorder: log lines, metrics and audit entries."""
+
+import json
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.agent.support.agent_loop import Clocks
+from tests.agent.support.events import NOON, a_life, an_event
+
+from forewarn.agent.audit.entries import event_entry
+from forewarn.agent.audit.log import AuditLog
+from forewarn.agent.telemetry.logs import Conditions
+from forewarn.agent.telemetry.metrics import AgentMetrics
+from forewarn.agent.telemetry.recorder import AgentRecorder
+from forewarn.client.responses import Reading
+from forewarn.client.service_clock import ClockEstimate, ServiceClock
+from forewarn.errors import Misunderstood, Refused, Unavailable, Unreachable
+from forewarn.protocol.types import Document
+
+Log = pytest.LogCaptureFixture
+
+AWAY = Unreachable("nobody is there")
+READ = Reading(document=Document(incarnation=7), tag=None, is_held=False)
+
+
+@dataclass(kw_only=True)
+class Told:
+    """A recorder, and the places it writes to."""
+
+    recording: AgentRecorder
+    metrics: AgentMetrics
+    record: Path
+    clocks: Clocks
+
+    def whats(self) -> list[str]:
+        """Return the kind of each audit entry."""
+        lines = self.record.read_text().splitlines() if self.record.exists() else []
+        return [json.loads(line)["what"] for line in lines]
+
+
+def telling(folder: Path) -> Told:
+    metrics, clock, clocks = AgentMetrics(), ServiceClock(), Clocks()
+    clock.hear(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
+    record = folder / "audit.jsonl"
+    recording = AgentRecorder(
+        audit=AuditLog(record),
+        metrics=metrics,
+        conditions=Conditions(logging.getLogger("forewarn.agent")),
+        clock=clock,
+        endpoint="http://127.0.0.1:1",
+        blind_after=30.0,
+        monotonic=lambda: clocks.seconds,
+    )
+    return Told(recording=recording, metrics=metrics, record=record, clocks=clocks)
+
+
+def warnings(log: Log) -> list[str]:
+    return [
+        record.getMessage() for record in log.records if record.levelname == "WARNING"
+    ]
+
+
+# --- blindness ---------------------------------------------------------------
+
+
+def test_being_blind_is_reported_once_until_a_document_is_read(
+    tmp_path: Path, caplog: Log
+) -> None:
+    outputs = telling(tmp_path)
+    outputs.recording.saw(READ)
+    outputs.clocks.seconds += 30
+    assert outputs.recording.look_out() == 30
+    outputs.clocks.seconds += 30
+    outputs.recording.look_out()
+    assert outputs.metrics.value("blind") == 1
+    assert outputs.metrics.value("blind_seconds") == 60
+    (warning,) = warnings(caplog)
+    assert "no document could be read for 30 s" in warning
+    outputs.recording.saw(READ)
+    assert outputs.metrics.value("blind") == 0
+    assert outputs.metrics.value("blind_seconds") == 0
+    assert outputs.whats() == ["blind", "sees-again"]
+
+
+def test_the_alarm_is_not_raised_early(tmp_path: Path) -> None:
+    outputs = telling(tmp_path)
+    outputs.clocks.seconds += 10
+    outputs.recording.saw(READ)
+    outputs.recording.lost(AWAY)
+    outputs.clocks.seconds += 29
+    assert outputs.recording.look_out() == 1
+    assert outputs.metrics.value("blind") == 0
+
+
+def test_the_first_response_may_take_two_minutes(tmp_path: Path) -> None:
+    outputs = telling(tmp_path)
+    outputs.clocks.seconds += 120
+    assert outputs.recording.look_out() == 10
+    assert outputs.metrics.value("blind") == 0
+    outputs.clocks.seconds += 10
+    outputs.recording.look_out()
+    assert outputs.metrics.value("blind") == 1
+
+
+def test_a_failure_at_the_start_ends_the_two_minutes(tmp_path: Path) -> None:
+    outputs = telling(tmp_path)
+    outputs.recording.lost(AWAY)
+    outputs.clocks.seconds += 30
+    outputs.recording.look_out()
+    assert outputs.metrics.value("blind") == 1
+
+
+# --- reading -----------------------------------------------------------------
+
+
+def test_each_kind_of_read_failure_is_logged_once(tmp_path: Path, caplog: Log) -> None:
+    outputs = telling(tmp_path)
+    for error in (
+        AWAY,
+        AWAY,
+        Refused("busy", status=429),
+        Refused("down", status=503),
+        Refused("down", status=503),
+        Misunderstood("that is HTML"),
+    ):
+        outputs.recording.lost(error)
+    assert warnings(caplog) == [
+        "no document: nobody is there",
+        "no document: busy",
+        "no document: down",
+        "no document: that is HTML",
+    ]
+    assert outputs.metrics.value("readings_total", result="failed") == 6
+
+
+def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
+    caplog.set_level(logging.INFO)
+    outputs = telling(tmp_path)
+    same = Reading(document=None, tag='"7"', is_held=False)
+    blank = Reading(
+        document=Document(incarnation=0), tag=None, is_held=False, is_blank=True
+    )
+    for reading in (READ, same, same, blank):
+        outputs.recording.saw(reading)
+    count = {
+        result: outputs.metrics.value("readings_total", result=result)
+        for result in ("document", "unchanged", "blank", "failed")
+    }
+    assert count == {"document": 1, "unchanged": 2, "blank": 1, "failed": 0}
+    assert outputs.metrics.value("last_document_timestamp_seconds") == NOON.timestamp()
+    assert caplog.text.count("documents are read from http://127.0.0.1:1") == 1
+
+
+def test_the_incarnation_is_exported(tmp_path: Path) -> None:
+    outputs = telling(tmp_path)
+    outputs.recording.saw(READ)
+    assert outputs.metrics.value("document_incarnation") == 7
+
+
+# --- writing -----------------------------------------------------------------
+
+
+def test_an_unwritable_audit_log_is_reported_once(tmp_path: Path, caplog: Log) -> None:
+    caplog.set_level(logging.INFO)
+    outputs = telling(tmp_path)
+    life = a_life()
+    outputs.record.mkdir()
+    for _ in range(2):
+        outputs.recording.write([event_entry("came-back", life, NOON)], lambda _: life)
+    assert outputs.metrics.value("state_errors_total") == 2
+    assert len(warnings(caplog)) == 1
+    outputs.record.rmdir()
+    outputs.recording.write([event_entry("came-back", life, NOON)], lambda _: life)
+    assert outputs.whats() == ["came-back"]
+    assert "the audit record is written again" in caplog.text
+
+
+def test_a_disk_failure_and_its_end_are_logged_once(
+    tmp_path: Path, caplog: Log
+) -> None:
+    caplog.set_level(logging.INFO)
+    outputs = telling(tmp_path)
+    for _ in range(2):
+        outputs.recording.disk(Unavailable("no space left"))
+    outputs.recording.disk(None)
+    assert warnings(caplog) == ["no space left"]
+    assert caplog.messages[-1] == "what the agent knows can be kept again"
+    assert outputs.metrics.value("state_errors_total") == 2
+
+
+def test_a_name_mismatch_is_logged_and_recorded_once(
+    tmp_path: Path, caplog: Log
+) -> None:
+    outputs = telling(tmp_path)
+    for trouble in (None, "it is called db-0", "it is called db-0", None):
+        outputs.recording.name_fits(trouble)
+    assert warnings(caplog) == ["it is called db-0"]
+    assert outputs.whats() == ["name-mismatch", "name-mismatch"]
+    assert outputs.metrics.value("name_mismatch") == 0
+
+
+def test_the_log_has_the_full_id_of_an_event_once(tmp_path: Path, caplog: Log) -> None:
+    caplog.set_level(logging.INFO)
+    outputs = telling(tmp_path)
+    life = a_life(event=an_event("459FFF1B-A750-4667"))
+    notes = [event_entry("seen", life, NOON), event_entry("came-back", life, NOON)]
+    outputs.recording.write(notes, lambda _: life)
+    first, second = caplog.messages
+    assert first.startswith("Reboot 459FFF1B-A750-4667: ")
+    assert second.startswith("Reboot 459FFF1B: ")

@@ -1,0 +1,88 @@
+"""VM identity, and the decision of its rules about an event."""
+
+import time
+from pathlib import Path
+
+from tests.agent.support.events import NOON, an_event
+
+from forewarn.agent.config.plan import (
+    ApprovalPolicy,
+    HookPoint,
+    Plan,
+    Rule,
+    RuleScope,
+    SharedApproval,
+)
+from forewarn.agent.identity import LocalVm
+from forewarn.client.service_clock import ClockEstimate, ServiceClock
+from forewarn.protocol.types import Document
+
+RULE = Rule(
+    name="mine",
+    hooks={HookPoint.PREPARE: ("drain",)},
+    parallel=True,
+    approve=ApprovalPolicy.AT_ONCE,
+    together=SharedApproval.WHEN_READY,
+    ready="all",
+)
+
+
+def me(*, name: str | None = None, rules: tuple[Rule, ...] = (RULE,)) -> LocalVm:
+    clock = ServiceClock()
+    clock.hear(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
+    return LocalVm(Plan(state=Path(), name=name, rules=rules), clock, "host-0")
+
+
+def test_the_configured_name_wins_over_the_learned_and_the_host_name() -> None:
+    assert me().name == "host-0"
+    assert me().learn("web-0") == "web-0"
+    assert me(name="db-0").learn("web-0") == "db-0"
+
+
+def test_a_learned_name_is_kept() -> None:
+    myself = me()
+    myself.learn("web-0")
+    assert myself.learn(None) == "web-0"
+
+
+def test_the_position_is_that_of_the_name_in_use() -> None:
+    myself = me()
+    myself.learn("web-0")
+    assert myself.position(["web-1", "WEB-0"]) == 1
+    assert myself.position(["host-0"]) is None
+
+
+def test_a_matching_rule_becomes_the_course_of_an_event() -> None:
+    decision = me().judge(an_event(), True, 900.0)
+    course = decision.course
+    assert course is not None
+    assert (course.rule, course.hooks, course.parallel) == ("mine", RULE.hooks, True)
+    assert (course.approve, course.together, course.ready) == (
+        ApprovalPolicy.AT_ONCE,
+        SharedApproval.WHEN_READY,
+        "all",
+    )
+    assert decision.why == ("it names this VM",)
+
+
+def test_without_a_matching_rule_there_is_no_course() -> None:
+    others = Rule(name="others", concerns=RuleScope.OTHERS)
+    decision = me(rules=(others,)).judge(an_event(), True, 900.0)
+    assert decision.course is None
+    assert decision.why == ("rule others does not match: it names this VM",)
+
+
+def test_a_name_mismatch_is_explained() -> None:
+    myself = me()
+    assert "does not tell" in (myself.mismatch(None) or "")
+    myself.learn("web-0")
+    assert myself.mismatch(None) is None
+    named = Document(incarnation=1, events=(an_event(resources=["host-0"]),))
+    assert "host name" in (myself.mismatch(named) or "")
+    assert "the name given is db-0" in (_given("db-0").mismatch(None) or "")
+
+
+def _given(name: str) -> LocalVm:
+    myself = me(name=name)
+    myself.learn("web-0")
+    return myself

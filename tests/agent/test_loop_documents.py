@@ -1,0 +1,193 @@
+"""Agent loop, turn by turn: documents, impact and names."""
+
+import json
+
+import pytest
+from tests.agent.support.agent_loop import (
+    AWAY,
+    BLANK,
+    STARTED,
+    Staging,
+    going_on,
+    seeing,
+)
+from tests.agent.support.events import MINUTE, NOON, SECOND, an_event
+from tests.agent.support.hook_builders import Word
+
+from forewarn.agent.config.plan import ApprovalPolicy
+from forewarn.agent.events.state import Impact, LastStatus
+from forewarn.agent.poller import NameLearned
+from forewarn.protocol.codec import decode
+
+
+def test_only_the_third_empty_response_ends_an_event(stage: Staging) -> None:
+    agent = stage()
+    agent.turn(seeing(an_event()), BLANK, BLANK)
+    assert agent.life().seen is LastStatus.SCHEDULED
+    assert agent.metrics.value("readings_total", result="blank") == 2
+    agent.turn(BLANK)
+    assert agent.life().seen is LastStatus.GONE
+
+
+def test_empty_responses_are_counted_since_the_last_document(
+    stage: Staging,
+) -> None:
+    agent = stage()
+    agent.turn(seeing(an_event()), BLANK, BLANK, seeing(an_event()), BLANK, BLANK)
+    assert agent.life().seen is LastStatus.SCHEDULED
+
+
+def test_an_empty_response_means_no_events_after_a_restart(
+    stage: Staging, word: Word
+) -> None:
+    before = stage(hooks={"resume": going_on(word)})
+    before.turn(seeing(an_event()))
+    before.turn()
+    before.turn(seeing(at=NOON + MINUTE))
+    word.hear()
+    agent = stage()
+    agent.turn(BLANK)
+    agent.turn()
+    assert agent.runs() == [("drain", "done", 1), ("resume", "done", 2)]
+
+
+def test_a_reboot_that_disappears_in_plain_sight_did_not_take_place(
+    stage: Staging,
+) -> None:
+    agent = stage()
+    event = an_event(not_before=NOON + MINUTE)
+    agent.turn(seeing(event))
+    agent.turn(seeing(at=NOON + 2 * MINUTE))
+    assert agent.life().started_at is None
+
+
+def test_a_reboot_that_disappears_while_nothing_could_be_read_may_have_taken_place(
+    stage: Staging,
+) -> None:
+    agent = stage()
+    event = an_event(not_before=NOON + MINUTE)
+    agent.turn(seeing(event))
+    agent.turn(AWAY, seeing(at=NOON + 2 * MINUTE))
+    assert agent.life().started_at is not None
+    assert agent.metrics.value("readings_total", result="failed") == 1
+
+
+def test_an_outage_ends_with_the_next_document(stage: Staging) -> None:
+    agent = stage()
+    event = an_event(not_before=NOON + MINUTE)
+    agent.turn(AWAY, seeing(event))
+    agent.turn(seeing(at=NOON + 2 * MINUTE))
+    assert agent.life().started_at is None
+
+
+def test_a_measured_impact_is_recorded_for_the_event_once(stage: Staging) -> None:
+    agent = stage()
+    agent.turn(seeing(an_event()))  # it is near: from here on, the clocks are watched
+    agent.clocks.seconds += 9.25
+    agent.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
+    agent.turn(seeing(at=NOON + 16 * MINUTE))
+    assert agent.life().impact == Impact(seconds=9.0, total=9.0)
+    assert agent.lines("gone")[0]["impact"] == {"boots": 0, "seconds": 9, "total": 9}
+    assert "forewarn_agent_impact_seconds_sum" in agent.metrics.render()
+
+
+def test_impact_is_scaled_to_the_service_s_clock(stage: Staging) -> None:
+    agent = stage()
+    agent.turn(seeing(an_event(), rate=60.0))
+    agent.clocks.seconds += 9.25
+    agent.turn(seeing(an_event(), at=NOON + MINUTE, rate=60.0))
+    assert agent.life().impact.seconds == 540.0
+
+
+def test_a_service_clock_that_is_ahead_means_this_vm_stood_still(
+    stage: Staging,
+) -> None:
+    agent = stage()
+    for _ in range(3):
+        agent.turn(seeing(an_event(), rate=1.0))
+    agent.turn(seeing(an_event(), at=NOON + MINUTE, rate=1.0))
+    assert agent.life().impact.seconds == pytest.approx(60, abs=5)
+
+
+def test_nothing_is_measured_far_from_every_event(stage: Staging) -> None:
+    agent = stage()
+    far = an_event(not_before=NOON + 60 * MINUTE)
+    agent.turn(seeing(far))
+    agent.clocks.seconds += 9.25
+    agent.turn(seeing(far, at=NOON + SECOND))
+    assert agent.life().impact == Impact()
+
+
+def test_a_restart_of_the_vm_counts_as_impact(stage: Staging) -> None:
+    stage().turn(seeing(an_event()))
+    agent = stage(boot="boot-2", felt=Impact(seconds=30.0, total=30.0))
+    agent.turn(seeing(at=NOON + 16 * MINUTE))
+    assert agent.life().impact == Impact(boots=1, seconds=30.0, total=30.0)
+    assert agent.metrics.value("boots_total") == 1
+
+
+def test_metrics_show_the_events_of_the_document(stage: Staging) -> None:
+    agent = stage()
+    agent.turn(seeing(an_event(), an_event("E2", resources=["web-1"])))
+    common = {"type": "Reboot", "status": "Scheduled"}
+    assert agent.metrics.value("events", **common, mine="1") == 1
+    assert agent.metrics.value("events", **common, mine="0") == 1
+    due = (NOON + 15 * MINUTE).timestamp()
+    labels = {"event": "E1", "type": "Reboot"}
+    assert agent.metrics.value("not_before_timestamp_seconds", **labels) == due
+    agent.turn(seeing())
+    assert agent.metrics.value("events", **common, mine="1") is None
+
+
+def test_a_learned_name_is_compared_with_events(
+    stage: Staging,
+) -> None:
+    agent = stage(name=None)
+    agent.turn(NameLearned(name="db-0"), seeing(an_event(resources=["db-0"])))
+    assert agent.life().is_mine
+    assert agent.hands.name == "db-0"
+
+
+def test_a_name_mismatch_is_an_alarm(stage: Staging) -> None:
+    agent = stage()
+    agent.turn(NameLearned(name="db-0"))
+    assert agent.metrics.value("name_mismatch") == 1
+    assert "name-mismatch" in agent.conditions.are_there()
+    assert len(agent.lines("name-mismatch")) == 1
+
+
+def test_names_are_compared_again_with_every_document(stage: Staging) -> None:
+    agent = stage(name=None)
+    agent.turn(NameLearned(name="db-0"))
+    assert agent.metrics.value("name_mismatch") == 0
+    agent.turn(seeing(an_event(resources=["web-0"])))
+    assert agent.metrics.value("name_mismatch") == 1
+
+
+@pytest.mark.parametrize(
+    "not_before",
+    [
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59Z",
+        "9999-12-31T23:59:59-14:00",
+        "Mon, 01 Jan 0001 00:00:00 GMT",
+    ],
+)
+def test_extreme_not_before_values_are_handled(stage: Staging, not_before: str) -> None:
+    agent = stage(approve=ApprovalPolicy.NEVER)
+    shown = {
+        "EventId": "E1",
+        "EventType": "Reboot",
+        "EventStatus": "Scheduled",
+        "Resources": ["web-0"],
+        "NotBefore": not_before,
+    }
+    (event,) = decode(json.dumps({"Events": [shown]}).encode()).events
+    agent.turn(seeing(event))
+    agent.turn()
+    agent.turn(seeing(STARTED, at=NOON + MINUTE))
+    agent.turn()
+    agent.turn(seeing(at=NOON + 2 * MINUTE))
+    agent.turn()
+    assert agent.life().over_at is not None

@@ -1,0 +1,199 @@
+"""Agent loop, turn by turn: stopping, restarting and finishing an event."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.agent.support.agent_loop import AWAY, STARTED, Staging, going_on, seeing
+from tests.agent.support.events import MINUTE, NOON, an_event
+from tests.agent.support.hook_builders import Word
+
+from forewarn.agent.agent import Stop
+from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
+from forewarn.agent.events.state import HookOutcome, LastStatus
+from forewarn.agent.hooks.executor import HookEnded
+from forewarn.agent.poller import NameLearned
+from forewarn.errors import Refused
+
+
+def test_a_hook_cut_by_stopping_is_run_again(stage: Staging, word: Word) -> None:
+    before = stage(hooks={"drain": going_on(word)})
+    before.turn(seeing(an_event()))
+    word.hear()
+    before.turn(Stop())
+    before.hands.stop()
+    before.turn()
+    assert before.runs() == [("drain", "running", 1)]
+    agent = stage()
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    assert agent.runs() == [("drain", "done", 2)]
+
+
+@pytest.mark.parametrize(
+    ("ended", "kept"), [(HookOutcome.DONE, "done"), (HookOutcome.FAILED, "running")]
+)
+def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
+    stage: Staging, word: Word, ended: HookOutcome, kept: str
+) -> None:
+    agent = stage(hooks={"drain": going_on(word)})
+    agent.turn(seeing(an_event()))
+    word.hear()
+    run = replace(agent.life().runs[0], outcome=ended, ended_at=NOON)
+    agent.turn(Stop())
+    agent.hands.stop()
+    agent.turn(HookEnded(event="E1", run=run))
+    assert agent.runs() == [("drain", kept, 1)]
+    assert agent.approver.approved == []
+
+
+def test_preparation_continues_even_if_no_document_can_be_read(
+    stage: Staging, word: Word
+) -> None:
+    before = stage(hooks={"drain": going_on(word)})
+    before.turn(seeing(an_event(not_before=NOON.replace(year=9000))))
+    word.hear()
+    agent = stage()
+    agent.turn(AWAY)
+    agent.turn()
+    assert agent.runs() == [("drain", "done", 2)]
+
+
+def test_nothing_starts_before_the_service_s_clock_is_known(
+    stage: Staging, word: Word
+) -> None:
+    before = stage(hooks={"drain": going_on(word)})
+    before.turn(seeing(an_event()))
+    word.hear()
+    agent = stage()  # its own clock is months ahead of the service's
+    agent.turn(NameLearned(name="web-0"))
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    assert agent.runs() == [("drain", "done", 2)]
+
+
+def test_after_a_reboot_of_the_vm_it_waits_for_a_document(
+    stage: Staging, word: Word
+) -> None:
+    before = stage(hooks={"drain": going_on(word)})
+    before.turn(seeing(an_event()))
+    word.hear()
+    agent = stage(boot="boot-2")
+    agent.turn(AWAY)
+    assert agent.runs() == [("drain", "running", 1)]
+    agent.turn(seeing(at=NOON + 16 * MINUTE))
+    while agent.life().over_at is None:
+        agent.turn()
+    assert agent.runs() == [("drain", "cut", 1), ("fill", "done", 1)]
+
+
+def test_for_a_started_event_it_waits_for_a_document_after_a_restart(
+    stage: Staging, word: Word
+) -> None:
+    before = stage(hooks={"tell": going_on(word)})
+    before.turn(seeing(an_event()))
+    before.turn()
+    before.turn()
+    before.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
+    word.hear()
+    agent = stage()
+    agent.turn(AWAY)
+    assert agent.runs() == [("drain", "done", 1), ("tell", "running", 1)]
+
+
+def test_a_readiness_check_cut_by_stopping_records_nothing(
+    stage: Staging, word: Word
+) -> None:
+    agent = stage(
+        together=SharedApproval.WHEN_READY, ready="all", hooks={"all": going_on(word)}
+    )
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    word.hear()
+    agent.turn(Stop())
+    agent.hands.stop()
+    agent.turn()
+    assert agent.lines("not-approved") == []
+
+
+def test_a_start_cuts_the_preparation_and_runs_its_own_hook(
+    stage: Staging, word: Word
+) -> None:
+    agent = stage(hooks={"drain": going_on(word)})
+    agent.turn(seeing(an_event()))
+    word.hear()
+    agent.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
+    agent.turn()
+    agent.turn()
+    assert agent.runs() == [("drain", "cut", 1), ("tell", "done", 1)]
+
+
+def test_an_event_is_over_when_its_last_hook_has_ended(stage: Staging) -> None:
+    agent = stage(steps={HookPoint.UNDO: ("resume",)}, approve=ApprovalPolicy.NEVER)
+    agent.turn(seeing(an_event()))
+    agent.turn(seeing(at=NOON + MINUTE))
+    assert agent.life().over_at is None
+    agent.turn()
+    assert agent.life().over_at is not None
+    assert [line["outcome"] for line in agent.lines("over")] == ["it was called off"]
+
+
+def test_an_event_announced_again_is_prepared_and_approved_again(
+    stage: Staging,
+) -> None:
+    agent = stage()
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    agent.turn()
+    agent.turn(seeing(at=NOON + MINUTE))
+    while agent.life().over_at is None:
+        agent.turn()
+    agent.turn(seeing(an_event(), at=NOON + 2 * MINUTE))
+    agent.turn()
+    agent.turn()
+    assert agent.approver.approved == ["E1", "E1"]
+    assert len(agent.lines("came-back")) == 1
+
+
+def test_an_event_announced_again_does_not_wait_for_the_earlier_approval(
+    stage: Staging, word: Word
+) -> None:
+    agent = stage(hooks={"resume": going_on(word)})
+    agent.approver.refusals = [Refused("no such event", status=400)]
+    agent.turn(seeing(an_event()))
+    agent.turn()
+    agent.turn()
+    agent.turn(seeing(at=NOON + MINUTE))
+    word.hear()
+    agent.turn(seeing(an_event(), at=NOON + 2 * MINUTE))  # resume is cut
+    agent.turn()
+    agent.turn()
+    agent.turn()
+    assert agent.approver.approved == ["E1"]
+
+
+def test_an_event_announced_again_that_fails_again_is_recorded_again(
+    stage: Staging,
+) -> None:
+    agent = stage(hooks={"drain": "exit 3"}, steps={HookPoint.PREPARE: ("drain",)})
+    for minute in (0, 2):
+        agent.turn(seeing(an_event(), at=NOON + minute * MINUTE))
+        agent.turn()
+        agent.turn(seeing(at=NOON + (minute + 1) * MINUTE))
+    assert len(agent.lines("not-approved")) == 2
+
+
+def test_an_event_finished_a_week_ago_is_forgotten(stage: Staging) -> None:
+    agent = stage(steps={}, approve=ApprovalPolicy.NEVER)
+    agent.turn(seeing(an_event()))
+    agent.turn(seeing())
+    agent.turn(seeing(at=NOON + timedelta(days=8)))
+    assert agent.memory.find("E1") is None
+
+
+def test_run_ends_after_a_stop(stage: Staging) -> None:
+    running = stage()
+    running.agent.inbox.put(seeing(an_event()))
+    running.agent.inbox.put(Stop())
+    running.agent.run(running.hands)
+    assert running.life().seen is LastStatus.SCHEDULED

@@ -1,0 +1,296 @@
+"""Tests of `forewarn agent report`, which summarizes the agent's audit record.
+
+It also works on a copy of the agent's state folder.
+"""
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from tests.agent.support.audit_records import (
+    A_REBOOT,
+    CALLED_OFF,
+    Line,
+    a_line,
+    a_sight,
+)
+from tests.agent.support.stored_states import ID
+
+from forewarn.agent.audit.log import AuditLog
+from forewarn.agent.storage.store import StateStore
+from forewarn.cli import options
+from forewarn.cli.guest import agent_report
+from forewarn.errors import CannotStart, NotFound, Unavailable
+
+Report = Callable[..., str]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    folder = tmp_path / "agent"
+    folder.mkdir()
+    return folder
+
+
+def write(state: Path, lines: Iterable[Line]) -> None:
+    audit = AuditLog(state / "audit.jsonl")
+    for line in lines:
+        audit.write(line)
+
+
+@pytest.fixture
+def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
+    def run(*words: str, where: tuple[str, ...] = ("--state", str(state))) -> str:
+        parser = argparse.ArgumentParser()
+        agent_report.register(parser.add_subparsers())
+        args = parser.parse_args(["report", *words, *where])
+        options.settle(args)
+        assert args.run(args) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+# --- all events ----------------------------------------------------------------
+
+
+LIST = """\
+EVENT     TYPE    FIRST SEEN            NOTICE  USED       HOOKS   OUTCOME
+0A4B7C1E  Reboot  2026-11-15 12:00:00Z  15 min  2 min 3 s  2 of 2  approved,
+                                                                   took place,
+                                                                   restarted,
+                                                                   down 48 s
+E2        Reboot  2026-11-15 12:00:00Z  15 min             0 of 1  called off
+"""
+
+
+def test_all_events_are_listed_on_80_columns(report: Report, state: Path) -> None:
+    write(state, [*A_REBOOT, *CALLED_OFF])
+    assert report() == LIST
+
+
+@pytest.mark.parametrize(
+    ("more", "outcome"),
+    [
+        ([], "not started yet"),
+        ([a_line("started")], "under way"),
+        (
+            [a_line("started", early=True, approved_elsewhere=True)],
+            "approved by others, under way",
+        ),
+        (
+            [a_line("gone", impact={"boots": 0, "seconds": 3.0, "total": 4.0})],
+            "took place, still for 4 s",
+        ),
+    ],
+)
+def test_list_shows_the_progress_of_an_event(
+    report: Report, state: Path, more: list[Line], outcome: str
+) -> None:
+    write(state, [a_sight(), *more])
+    assert outcome in " ".join(report().split())
+
+
+def test_ids_are_shortened_no_further_than_they_differ(
+    report: Report, state: Path
+) -> None:
+    write(state, [a_sight(f"{ID[:12]}-{end}") for end in "EF"])
+    listing = report()
+    assert f"\n{ID[:12]}-E  " in listing
+    assert f"\n{ID[:12]}-F  " in listing
+
+
+def test_list_fits_80_columns_with_long_ids(report: Report, state: Path) -> None:
+    write(state, [a_sight(f"{ID[:-1]}{end}") for end in "EF"])
+    assert max(map(len, report().splitlines())) <= 80
+
+
+def test_report_without_events(report: Report, state: Path) -> None:
+    write(state, [a_line("began", event=None)])
+    assert report() == "No events so far.\n"
+    assert json.loads(report("--json")) == []
+
+
+# --- one event -----------------------------------------------------------------
+
+
+def test_story_of_an_event_is_printed(report: Report, state: Path) -> None:
+    write(state, A_REBOOT)
+    story = report(ID)
+    assert story.startswith(f"Reboot of web-0\n\n  event        {ID}\n")
+    assert "  not before   2026-11-15 12:15:00Z\n  duration     9 s\n" in story
+    assert (
+        "  12:02:03  prepare: drain succeeded after 2 min 2 s (+2 min 3 s)\n"
+        "            | evicting web\n"
+        "            | node drained\n"
+        "  12:02:03  approved; the service answered 200 (+2 min 3 s)\n"
+    ) in story
+    assert (
+        "This agent approved it 2 min 3 s after first sight: 12 min 57 s of 15 min of\n"
+        "  notice were left unused.\n"
+    ) in story
+    assert max(map(len, story.splitlines())) <= 80
+
+
+def test_post_mortem_page_shows_the_real_output(report: Report, state: Path) -> None:
+    write(state, A_REBOOT)
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "write-a-post-mortem.md"
+    text = page.read_text()
+    assert f"# forewarn agent report\n{report()}```" in text
+    assert f"# forewarn agent report 0a4b\n{report('0a4b')}```" in text
+
+
+@pytest.mark.parametrize("short", ["0A4B7C1E", "0a4b", "0", ID.lower()])
+def test_id_may_be_shortened_and_in_any_case(
+    report: Report, state: Path, short: str
+) -> None:
+    write(state, [*A_REBOOT, *CALLED_OFF])
+    assert f"event        {ID}\n" in report(short)
+
+
+def test_exact_id_wins_over_a_longer_one(report: Report, state: Path) -> None:
+    write(state, [a_sight("E2"), a_sight("E22")])
+    assert "event        E2\n" in report("E2")
+
+
+def test_ambiguous_id_is_refused(report: Report, state: Path) -> None:
+    write(state, [a_sight("E21"), a_sight("E22")])
+    with pytest.raises(NotFound, match="several events begin with E2: E21, E22"):
+        report("E2")
+
+
+@pytest.mark.parametrize("unknown", ["FFFF", f"{ID}0"])
+def test_an_unknown_id_is_refused(report: Report, state: Path, unknown: str) -> None:
+    write(state, A_REBOOT)
+    with pytest.raises(NotFound, match=f"knows no event {unknown}"):
+        report(unknown)
+
+
+def test_empty_id_matches_no_event(report: Report, state: Path) -> None:
+    write(state, A_REBOOT)
+    with pytest.raises(NotFound):
+        report("")
+
+
+def test_hook_output_cannot_move_the_cursor(report: Report, state: Path) -> None:
+    write(state, [a_sight(), a_line("hook-ended", output="a\x1b[2Jb\x07")])
+    assert "\x1b" not in report(ID)
+
+
+@pytest.mark.parametrize("odd", [None, "", "x", [], {}, -1, "0001-01-01T00:00+14:00"])
+def test_odd_line_is_still_shown(report: Report, state: Path, odd: object) -> None:
+    shown = a_sight()["event_as_shown"]
+    assert isinstance(shown, dict)
+    for name in ("at", "notice_seconds", "event_as_shown"):
+        write(state, [{**a_sight(), name: odd}])
+    for name in shown:
+        write(state, [{**a_sight(), "event_as_shown": {**shown, name: odd}}])
+        assert report()
+        assert report(ID)
+        assert report(ID, "--json")
+
+
+# --- JSON ----------------------------------------------------------------------
+
+
+def test_event_as_json_has_numbers_story_and_lines(report: Report, state: Path) -> None:
+    write(state, [*A_REBOOT, *CALLED_OFF])
+    report_of_event = json.loads(report(ID, "--json"))
+    assert report_of_event["id"] == ID
+    assert report_of_event["notice_seconds_used"] == 123
+    assert report_of_event["impact"] == {"boots": 1, "seconds": 48.0, "total": 48.0}
+    assert report_of_event["hooks"][0]["outcome"] == "done"
+    assert report_of_event["verdict"][1] == "It was under way for 1 min."
+    assert report_of_event["story"][3] == {
+        "at": "2026-11-15T12:02:03Z",
+        "after_seconds": 123.0,
+        "said": "prepare: drain succeeded after 2 min 2 s",
+    }
+    own = [json.loads(json.dumps(line)) for line in A_REBOOT if line["event"] == ID]
+    assert report_of_event["lines"] == own
+
+
+def test_all_events_as_json(report: Report, state: Path) -> None:
+    write(state, [*A_REBOOT, *CALLED_OFF])
+    assert [event["id"] for event in json.loads(report("--json"))] == [ID, "E2"]
+
+
+# --- location of the state folder ----------------------------------------------
+
+
+def test_report_works_while_the_agent_runs(report: Report, state: Path) -> None:
+    keeping = StateStore(state)
+    keeping.open()
+    write(state, A_REBOOT)
+    assert "0A4B7C1E" in report()
+    keeping.close()
+
+
+def test_report_works_on_a_copy(report: Report, state: Path, tmp_path: Path) -> None:
+    write(state, A_REBOOT)
+    copy = shutil.copytree(state, tmp_path / "copy")
+    copy.chmod(0o500)
+    assert "0A4B7C1E" in report(where=("--state", str(copy)))
+
+
+def test_state_folder_comes_from_the_agent_file(
+    report: Report, state: Path, tmp_path: Path
+) -> None:
+    write(state, A_REBOOT)
+    file = tmp_path / "agent.toml"
+    for named in (str(state), state.name):
+        file.write_text(f"state = {json.dumps(named)}\n")
+        assert "0A4B7C1E" in report(where=("--config", str(file)))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "cannot be read"), ("x", "is not TOML"), ("\xff", "TOML")]
+)
+def test_unreadable_agent_file_is_an_error_message(
+    report: Report, tmp_path: Path, text: str | None, why: str
+) -> None:
+    file = tmp_path / "agent.toml"
+    if text is not None:
+        file.write_text(text, encoding="latin-1")
+    with pytest.raises(CannotStart, match=why):
+        report(where=("--config", str(file)))
+
+
+def test_state_folder_comes_from_the_environment(
+    report: Report, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(state, A_REBOOT)
+    monkeypatch.setenv("FOREWARN_AGENT_STATE", str(state))
+    assert "0A4B7C1E" in report(where=())
+
+
+def test_folder_without_a_record_is_an_error_message(
+    report: Report, tmp_path: Path
+) -> None:
+    for where in ("none", "agent"):
+        with pytest.raises(NotFound, match="no agent has written anything in"):
+            report(where=("--state", str(tmp_path / where)))
+
+
+def test_unreadable_record_is_an_error_message(report: Report, state: Path) -> None:
+    (state / "audit.jsonl").mkdir()
+    with pytest.raises(Unavailable, match="cannot be read: Is a directory"):
+        report()
+
+
+def test_broken_lines_are_skipped_with_a_warning(
+    report: Report, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (state / "audit.jsonl").write_text('{"at": "2026\n')
+    write(state, A_REBOOT)
+    parser = argparse.ArgumentParser()
+    agent_report.register(parser.add_subparsers())
+    args = parser.parse_args(["report", "--state", str(state)])
+    options.settle(args)
+    assert args.run(args) == 0
+    captured = capsys.readouterr()
+    assert "0A4B7C1E" in captured.out
+    assert captured.err == "forewarn: 1 line of the record could not be read\n"

@@ -1,0 +1,177 @@
+"""Tests of `forewarn watch` and `forewarn approve`, which run in a VM."""
+
+import json
+
+import pytest
+from tests.client.support.service import EMPTY, a_service, hangs_up, says
+
+from forewarn.cli import main
+
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+
+NOON = "Sat, 31 Jan 2026 12:00:00 GMT"
+
+
+def an_event(id: str = "E0", status: str = "Scheduled") -> dict[str, object]:
+    return {
+        "EventId": id,
+        "EventStatus": status,
+        "EventType": "Reboot",
+        "ResourceType": "VirtualMachine",
+        "Resources": ["web-0"],
+        "NotBefore": "Sat, 31 Jan 2026 12:15:00 GMT" if status == "Scheduled" else "",
+        "Description": "Host server is undergoing maintenance.",
+        "EventSource": "Platform",
+        "DurationInSeconds": -1,
+    }
+
+
+def a_document(*events: dict[str, object]) -> dict[str, object]:
+    return {"DocumentIncarnation": 3, "Events": [*events]}
+
+
+# --- watch -------------------------------------------------------------------
+
+
+def test_events_are_shown_with_the_time_left(capsys: Capture) -> None:
+    act = says(a_document(an_event()), Date=NOON, Forewarn_Clock="manual")
+    with a_service(act) as service:
+        assert main.main(["watch", "--once", "--endpoint", service.url]) == 0
+    assert capsys.readouterr().out == (
+        "2026-01-31 12:00:00Z  appeared   E0  Reboot     Scheduled  web-0"
+        "  not before 2026-01-31 12:15:00Z (in 15m)"
+        "  Host server is undergoing maintenance.\n"
+    )
+
+
+def test_a_service_cannot_move_the_cursor(capsys: Capture) -> None:
+    event = {**an_event(), "Description": "\x1b[2J\r\nx"}
+    with a_service(says(a_document(event))) as service:
+        assert main.main(["watch", "--once", "--endpoint", service.url]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith("  [2J x\n")
+    assert out.count("\n") == 1
+
+
+def test_no_events_are_reported_as_such(capsys: Capture, monkeypatch: Patch) -> None:
+    with a_service(says(EMPTY, Date=NOON, Forewarn_Clock="manual")) as service:
+        monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
+        assert main.main(["watch", "--once"]) == 0
+    assert capsys.readouterr().out == "2026-01-31 12:00:00Z  nothing is coming\n"
+
+
+def test_changes_are_shown_until_a_permanent_refusal(capsys: Capture) -> None:
+    acts = [
+        says(EMPTY),
+        says(a_document(an_event())),
+        says(a_document(an_event(status="Started"))),
+        says(EMPTY),
+        says({"error": "enough"}, 400),
+    ]
+    with a_service(*acts) as service:
+        words = ["watch", "--poll", "0.01", "--endpoint", service.url]
+        assert main.main(words) == 1
+    captured = capsys.readouterr()
+    shown = [line.split("  ")[1].strip() for line in captured.out.splitlines()]
+    assert shown == ["nothing is coming", "appeared", "started", "completed"]
+    assert "enough" in captured.err
+
+
+def test_event_that_is_already_started_is_shown_once(capsys: Capture) -> None:
+    with a_service(says(a_document(an_event(status="Started")))) as service:
+        assert main.main(["watch", "--once", "--endpoint", service.url]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_change_as_json_is_one_line_with_raw_events(capsys: Capture) -> None:
+    act = says(a_document(an_event()), Date=NOON, Forewarn_Clock="manual")
+    with a_service(act) as service:
+        assert main.main(["watch", "--once", "--json", "--endpoint", service.url]) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    plain = json.loads(line)
+    assert plain["appeared"] == plain["events"] == [an_event()]
+    assert (plain["incarnation"], plain["seconds_left"]) == (3, {"E0": 900.0})
+    assert plain["at"] == "2026-01-31T12:00:00+00:00"
+    assert plain["completed"] == []
+
+
+def test_unreachable_service_at_the_start_ends_the_command(capsys: Capture) -> None:
+    assert main.main(["watch", "--endpoint", "http://127.0.0.1:1"]) == 1
+    assert "nothing answers at http://127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--endpoint", "https://x"], "plain HTTP"),
+        (["--poll", "0"], "above 0"),
+        (["--poll", "nan"], "above 0"),
+        (["--poll", "x"], "above 0"),
+    ],
+)
+def test_invalid_options_are_wrong_usage(
+    words: list[str], why: str, capsys: Capture
+) -> None:
+    assert main.main(["watch", *words]) == 2
+    assert why in capsys.readouterr().err
+
+
+# --- approve -----------------------------------------------------------------
+
+
+def test_named_events_are_approved(capsys: Capture) -> None:
+    with a_service(says(b"")) as service:
+        assert main.main(["approve", "E0", "E1", "--endpoint", service.url]) == 0
+        assert service.body() == (
+            b'{"StartRequests":[{"EventId":"E0"},{"EventId":"E1"}]}'
+        )
+    assert capsys.readouterr().out == "approved E0\napproved E1\n"
+
+
+def test_only_events_that_wait_are_approved(capsys: Capture) -> None:
+    listed = a_document(an_event("E0"), an_event("E1", "Started"), an_event("E2"))
+    with a_service(says(listed), says(b"")) as service:
+        words = ["approve", "--all", "--json", "--endpoint", service.url]
+        assert main.main(words) == 0
+        assert b"E1" not in service.body()
+    assert json.loads(capsys.readouterr().out) == {"approved": ["E0", "E2"]}
+
+
+def test_no_waiting_events_are_reported_as_such(capsys: Capture) -> None:
+    with a_service(says(EMPTY)) as service:
+        assert main.main(["approve", "--all", "--endpoint", service.url]) == 0
+        assert len(service.asked) == 1
+    assert capsys.readouterr().out == "nothing waits for approval\n"
+
+
+def test_refusal_of_the_service_is_shown(capsys: Capture) -> None:
+    with a_service(says({"error": "no event E9"}, 400)) as service:
+        assert main.main(["approve", "E9", "--endpoint", service.url]) == 1
+    assert "no event E9" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["E0", "--all"]])
+def test_either_ids_or_all_are_required(words: list[str], capsys: Capture) -> None:
+    assert main.main(["approve", *words]) == 2
+    assert "--all" in capsys.readouterr().err
+
+
+def test_variable_for_listing_everything_approves_nothing(monkeypatch: Patch) -> None:
+    monkeypatch.setenv("FOREWARN_ALL", "yes")
+    assert main.main(["approve"]) == 2
+
+
+def test_all_waiting_events_are_approved_through_its_own_variable(
+    monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("FOREWARN_APPROVE_ALL", "yes")
+    with a_service(says(EMPTY)) as service:
+        assert main.main(["approve", "--endpoint", service.url]) == 0
+    assert capsys.readouterr().out == "nothing waits for approval\n"
+
+
+def test_closed_connection_is_an_error(capsys: Capture) -> None:
+    with a_service(hangs_up) as service:
+        assert main.main(["approve", "E0", "--endpoint", service.url]) == 1
+    assert service.url in capsys.readouterr().err

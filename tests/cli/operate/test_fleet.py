@@ -1,0 +1,241 @@
+"""Tests of `forewarn fleet`."""
+
+import io
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.cli.support.samples import Json, a_group, a_vm, page
+from tests.cli.support.service import Service
+
+from forewarn.cli import main
+from forewarn.core.fleet_file import read_fleet
+
+Capture = pytest.CaptureFixture[str]
+
+FLEET = """\
+[[hosts]]
+name = "host-a"
+
+[[vms]]
+name = "web-0"
+host = "host-a"
+"""
+
+
+SHOWN = """\
+HOST    VMS
+host-a  1
+host-b  0
+
+GROUP  KIND              SETTINGS                   LISTENING                VMS
+db-0   standalone                                   always                   1
+lone   standalone                                   silent                   1
+web    availability-set  terminate notice 300 s,    listening, asked 3m ago  2
+                         approves user-reboot,
+                         isolated
+
+VM     GROUP  HOST    UPDATE DOMAIN  ADDRESSES          SETTINGS
+db-0   db-0   host-a
+lone   lone
+web-0  web            0                                 spot
+web-1  web            1              10.0.0.1, fe80::1
+"""
+
+
+def a_difference(**changed: object) -> Json:
+    nothing: Json = {"hosts": [], "groups": [], "vms": []}
+    difference: Json = {
+        "added": nothing,
+        "changed": nothing,
+        "removed": nothing,
+        "warnings": [],
+    }
+    return {**difference, **changed}
+
+
+def a_file(directory: Path, text: str) -> str:
+    path = directory / "fleet.toml"
+    path.write_text(text)
+    return str(path)
+
+
+# --- apply -------------------------------------------------------------------
+
+
+def test_a_fleet_file_is_sent_as_json(
+    service: Service, tmp_path: Path, capsys: Capture
+) -> None:
+    names = [f"web-{number}" for number in range(8)]
+    added = {"hosts": ["host-a"], "groups": [], "vms": names}
+    removed = {"hosts": [], "groups": ["old"], "vms": []}
+    warnings = ["host-a defeats the update domains"]
+    answer = a_difference(added=added, removed=removed, warnings=warnings)
+    service.answers("PUT", "/v1/fleet", answer)
+    assert main.main(["fleet", "apply", a_file(tmp_path, FLEET)]) == 0
+    assert service.only("PUT").query == []
+    assert service.only("PUT").body == {
+        "hosts": [{"name": "host-a"}],
+        "vms": [{"name": "web-0", "host": "host-a"}],
+    }
+    captured = capsys.readouterr()
+    assert captured.out == (
+        "added: 1 host (host-a), 8 VMs (web-0, web-1, web-2, web-3, web-4 and 3 more)\n"
+        "removed: 1 group (old)\n"
+    )
+    assert captured.err == "forewarn: warning: host-a defeats the update domains\n"
+
+
+def test_unchanged_fleet_changes_nothing(
+    service: Service, tmp_path: Path, capsys: Capture
+) -> None:
+    service.answers("PUT", "/v1/fleet", a_difference())
+    assert main.main(["fleet", "apply", a_file(tmp_path, FLEET)]) == 0
+    assert capsys.readouterr().out == "nothing has changed\n"
+
+
+def test_many_vms_are_removed_only_on_request(service: Service, tmp_path: Path) -> None:
+    service.answers("PUT", "/v1/fleet", a_difference())
+    assert main.main(["fleet", "apply", a_file(tmp_path, FLEET), "--remove"]) == 0
+    assert service.only("PUT").query == [("remove", "true")]
+
+
+def test_a_fleet_can_come_from_standard_input(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.answers("PUT", "/v1/fleet", a_difference())
+    stdin = io.TextIOWrapper(io.BytesIO(b'[[hosts]]\nname = "host-a"\n'))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert main.main(["fleet", "apply", "-"]) == 0
+    assert service.only("PUT").body == {"hosts": [{"name": "host-a"}]}
+
+
+def test_a_refusal_names_the_file(
+    service: Service, tmp_path: Path, capsys: Capture
+) -> None:
+    detail = "fleet: [[vms]] 2 (web-1).zone: expected text, not 1"
+    service.refuses("PUT", "/v1/fleet", 422, detail)
+    file = a_file(tmp_path, FLEET)
+    assert main.main(["fleet", "apply", file]) == 1
+    message = capsys.readouterr().err
+    assert (
+        message == f"forewarn: {file}: [[vms]] 2 (web-1).zone: expected text, not 1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[hosts]]\nname = host-a\n", "Invalid value (at line 2, column 8)"),
+        ("[[hosts]]\nname =", "(at line 2, the end of the file)"),
+        ('[[vms]]\nname = "a"\nzone = 2026-01-01\n', "2026-01-01 is a time; text is"),
+    ],
+)
+def test_invalid_fleet_file_is_wrong_usage_with_file_and_line(
+    service: Service, text: str, said: str, tmp_path: Path, capsys: Capture
+) -> None:
+    file = a_file(tmp_path, text)
+    assert main.main(["fleet", "apply", file]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"forewarn: {file}: ")
+    assert said in err
+    assert service.asked == []
+
+
+def test_bytes_that_are_not_utf8_are_reported_by_line(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b'[[vms]]\nname = "caf\xe9"\n')
+    assert main.main(["fleet", "apply", str(path)]) == 2
+    assert capsys.readouterr().err == f"forewarn: {path}: line 2 is not UTF-8\n"
+
+
+def test_missing_fleet_file_is_wrong_usage(capsys: Capture) -> None:
+    assert main.main(["fleet", "apply", "/no/such/file"]) == 2
+    assert "/no/such/file cannot be read: No such file" in capsys.readouterr().err
+
+
+# --- show and export ---------------------------------------------------------
+
+
+def serve_fleet(service: Service) -> None:
+    awkward = {"a b": 'say "hi"\\', "é": "tab\t, del\x7f, line\nend 😀"}
+    web = a_group(
+        "web",
+        kind="availability-set",
+        terminate_notice_seconds=300,
+        auto_approve=["user-reboot"],
+        isolated=True,
+        listening_since="2026-01-01T11:00:00Z",
+        last_request="2026-01-01T11:57:00Z",
+    )
+    vms = [
+        a_vm("db-0", host="host-a"),
+        a_vm("lone", zone="1"),
+        a_vm("web-0", group="web", update_domain=0, spot=True, tags=awkward),
+        a_vm("web-1", group="web", update_domain=1, addresses=["10.0.0.1", "fe80::1"]),
+    ]
+    groups = [a_group("db-0", listening="always"), a_group("lone"), web]
+    service.answers("GET", "/v1/hosts", page({"name": "host-a"}, {"name": "host-b"}))
+    service.answers("GET", "/v1/groups", page(*groups))
+    service.answers("GET", "/v1/vms", page(*vms))
+    service.is_at("2026-01-01T12:00:00Z")
+
+
+def test_a_fleet_is_shown_in_tables(service: Service, capsys: Capture) -> None:
+    serve_fleet(service)
+    assert main.main(["fleet", "show"]) == 0
+    assert capsys.readouterr().out == SHOWN
+
+
+def test_empty_fleet_shows_how_to_fill_it(service: Service, capsys: Capture) -> None:
+    for noun in ("hosts", "groups", "vms"):
+        service.answers("GET", f"/v1/{noun}", page())
+    service.is_at("2026-01-01T12:00:00Z")
+    assert main.main(["fleet", "show"]) == 0
+    assert "forewarn fleet apply FILE" in capsys.readouterr().out
+
+
+def test_export_omits_defaults(service: Service, capsys: Capture) -> None:
+    serve_fleet(service)
+    assert main.main(["fleet", "export"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith('[[hosts]]\nname = "host-a"\n\n[[hosts]]\n')
+    assert '[[vms]]\nname = "lone"\nzone = "1"\n' in text
+    groups = [group["name"] for group in tomllib.loads(text)["groups"]]
+    assert groups == ["db-0", "web"]
+
+
+def test_export_describes_the_same_fleet(service: Service, capsys: Capture) -> None:
+    serve_fleet(service)
+    assert main.main(["fleet", "show", "--json"]) == 0
+    shown = read_fleet(json.loads(capsys.readouterr().out))
+    assert main.main(["fleet", "export"]) == 0
+    exported = read_fleet(tomllib.loads(capsys.readouterr().out))
+    assert exported.vms == shown.vms
+    assert exported.hosts == shown.hosts
+    assert {name: group.kind for name, group in exported.groups.items()} == {
+        name: group.kind for name, group in shown.groups.items()
+    }
+    assert exported.groups["web"] == shown.groups["web"]
+
+
+def test_json_export_is_accepted_by_the_api(service: Service, capsys: Capture) -> None:
+    serve_fleet(service)
+    assert main.main(["fleet", "export"]) == 0
+    toml = tomllib.loads(capsys.readouterr().out)
+    assert main.main(["fleet", "export", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == toml
+
+
+def test_standalone_group_without_its_vm_is_exported(
+    service: Service, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/hosts", page())
+    service.answers("GET", "/v1/groups", page(a_group("waiting")))
+    service.answers("GET", "/v1/vms", page())
+    assert main.main(["fleet", "export"]) == 0
+    out = capsys.readouterr().out
+    assert out == '[[groups]]\nname = "waiting"\nkind = "standalone"\n'

@@ -1,0 +1,207 @@
+"""Tests of `forewarn host`."""
+
+import json
+
+import pytest
+from tests.cli.support.samples import M1, Json, a_maintenance
+from tests.cli.support.service import Service
+
+from forewarn.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def answers_with(
+    service: Service, command: str, *found: Json, status: int = 200
+) -> Json:
+    """Make the service respond about host-a at noon; status 201 if `found` are new."""
+    service.is_at("2026-01-01T12:00:00Z")
+    answer: Json = {"maintenances": [*found]}
+    service.answers("POST", f"/v1/hosts/host-a/{command}", answer, status)
+    return answer
+
+
+def of_host(**changed: object) -> Json:
+    return a_maintenance(**{"host": "host-a", "vms": ["web-0"], **changed})
+
+
+def out_of(capsys: Capture) -> str:
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    return " ".join(" ".join(lines).split())
+
+
+def test_planned_maintenance_is_printed_as_an_announcement(
+    service: Service, capsys: Capture
+) -> None:
+    answers_with(service, "maintain", of_host(), status=201)
+    assert main.main(["host", "maintain", "host-a", "--type", "reboot"]) == 0
+    out = out_of(capsys)
+    assert out.startswith(f"announced: Reboot of host-a (web-0) id {M1} starts when")
+    assert f"forewarn events cancel {M1}" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "phase"), [("degraded", "SCHEDULED"), ("failed", "STARTED")]
+)
+def test_host_trouble_suggests_recovery_as_the_next_command(
+    service: Service, command: str, phase: str, capsys: Capture
+) -> None:
+    cause = {"degraded": "degraded", "failed": "host-failure"}[command]
+    maintenance = of_host(cause=cause, phase=phase)
+    answers_with(service, command, maintenance, status=201)
+    assert main.main(["host", command, "host-a"]) == 0
+    out = out_of(capsys)
+    assert "next:" in out
+    assert "forewarn host recovered host-a" in out
+    assert "cancel" not in out
+    assert "complete" not in out
+
+
+@pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
+def test_empty_host_notifies_nobody(
+    service: Service, command: str, capsys: Capture
+) -> None:
+    answers_with(service, command)
+    assert main.main(["host", command, "host-a"]) == 0
+    assert capsys.readouterr().out == "host-a has no VMs; nobody was told\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "found", "said"),
+    [
+        (
+            "degraded",
+            of_host(),
+            "nothing new: Reboot of host-a (web-0) is SCHEDULED already,"
+            f" not before 2026-01-01 12:15:00Z (in 15m) ({M1})",
+        ),
+        (
+            "failed",
+            of_host(phase="STARTED", started_at="2026-01-01T11:50:00Z"),
+            "nothing new: Reboot of host-a (web-0) is STARTED since"
+            f" 2026-01-01 11:50:00Z (10m ago) ({M1})",
+        ),
+        (
+            "failed",
+            of_host(phase="CANCELED"),
+            f"canceled: Reboot of host-a (web-0) ({M1})",
+        ),
+        (
+            "recovered",
+            of_host(phase="CANCELED", cause="degraded"),
+            f"canceled: Reboot of host-a (web-0) ({M1})",
+        ),
+        (
+            "recovered",
+            of_host(phase="COMPLETED", cause="host-failure"),
+            f"completed: Reboot of host-a (web-0) ({M1})",
+        ),
+        (
+            "recovered",
+            of_host(phase="STARTED", cause="host-failure"),
+            "ending: Reboot of host-a (web-0), once it has been shown long enough"
+            f" ({M1})",
+        ),
+        (
+            "recovered",
+            of_host(phase="STARTED", cause="platform"),
+            f"started: Reboot of host-a (web-0) ({M1})",
+        ),
+    ],
+)
+def test_command_without_announcements_reports_existing_maintenance(
+    service: Service, command: str, found: Json, said: str, capsys: Capture
+) -> None:
+    answers_with(service, command, found)
+    assert main.main(["host", command, "host-a"]) == 0
+    assert out_of(capsys) == said
+
+
+def test_recovery_of_a_healthy_host_does_nothing(
+    service: Service, capsys: Capture
+) -> None:
+    answers_with(service, "recovered")
+    assert main.main(["host", "recovered", "host-a"]) == 0
+    message = "nothing to do: host-a is neither degraded nor failed\n"
+    assert capsys.readouterr().out == message
+
+
+def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> None:
+    answers_with(service, "maintain", status=201)
+    words = (
+        "host maintain host-a --type Redeploy --notice 5m --duration 1h"
+        " --description text --reason why --emergency --ignore-gates --json"
+    )
+    assert main.main(words.split()) == 0
+    assert service.only("POST").body == {
+        "type": "Redeploy",
+        "notice_seconds": 300,
+        "duration_seconds": 3600,
+        "description": "text",
+        "reason": "why",
+        "emergency": True,
+        "ignore_gates": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "body"),
+    [
+        ("failed host-a --duration 1h", {"duration_seconds": 3600}),
+        ("failed host-a --description text", {"description": "text"}),
+        ("recovered host-a --reason why", {"reason": "why"}),
+        ("degraded host-a --description text --reason why",
+         {"description": "text", "reason": "why"}),
+        ("degraded host-a --fails-by 2026-01-02T01:00:00+01:00",
+         {"fails_by": "2026-01-02T00:00:00+00:00"}),
+        ("degraded host-a --fails-by 3d",
+         {"fails_by": "2026-01-04T12:00:00+00:00"}),
+    ],
+)  # fmt: skip
+def test_details_of_a_host_reach_the_service(
+    service: Service, words: str, body: Json
+) -> None:
+    answers_with(service, words.split()[0])
+    assert main.main(["host", *words.split()]) == 0
+    assert service.only("POST").body == body
+
+
+def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
+    answer = answers_with(service, "recovered", of_host(phase="CANCELED"))
+    assert main.main(["host", "recovered", "host-a", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == answer
+
+
+def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
+    service.refuses("POST", "/v1/hosts/host-a/failed", 404, "there is no host host-a")
+    assert main.main(["host", "failed", "host-a"]) == 1
+    assert capsys.readouterr().err == "forewarn: there is no host host-a\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("maintain", "required: NAME"),
+        ("maintain host-a --type preempt", "one of Freeze, Reboot, Redeploy"),
+        ("maintain host-a --emergency", "needs a --reason"),
+        ("maintain host-a --ignore-gates", "only possible with --emergency"),
+        ("maintain host-a --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
+        ("degraded host-a --fails-by tomorrow", "not a duration"),
+        ("degraded host-a --fails-by 2026-01-02T00:00", "has no zone"),
+        ("recovered host-a --duration 5m", "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage_sends_no_request(
+    service: Service, words: str, said: str, capsys: Capture
+) -> None:
+    assert main.main(["host", *words.split()]) == 2
+    assert said in capsys.readouterr().err
+    assert service.asked == []
+
+
+def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
+    service.is_at("2026-01-01T12:00:00Z")
+    words = ["host", "degraded", "host-a", "--fails-by", "999999999d"]
+    assert main.main(words) == 2
+    assert "too far away" in capsys.readouterr().err

@@ -1,0 +1,145 @@
+"""Tests of `forewarn journal` with search options."""
+
+import json
+
+import pytest
+from tests.cli.support.samples import M1, an_entry, page
+from tests.cli.support.service import Service, sending, streaming
+
+from forewarn.cli import main
+from forewarn.core.queries.search import KINDS
+
+Capture = pytest.CaptureFixture[str]
+
+
+def asked(service: Service, *words: str) -> list[tuple[str, str]]:
+    """Return the query that `forewarn journal` sends, without its paging parameters."""
+    service.is_at("2026-01-31T12:00:00Z")
+    service.answers("GET", "/v1/journal", page(an_entry(1, "Started")))
+    assert main.main(["journal", *words]) == 0
+    query = service.asked[-1].query
+    return [pair for pair in query if pair[0] not in ("limit", "after")]
+
+
+def positions(capsys: Capture) -> list[int]:
+    lines = capsys.readouterr().out.splitlines()
+    return [int(json.loads(line)["position"]) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("words", "query"),
+    [
+        (["--group", "web"], [("group", "web")]),
+        (["--group", "web", "db"], [("group", "web"), ("group", "db")]),
+        (["--vm", "a", "--vm", "b"], [("vm", "a"), ("vm", "b")]),
+        (["--by", "ops"], [("by", "ops")]),
+        (["--who", "ops", "--by", "web-0"], [("by", "web-0"), ("by", "ops")]),
+        (["--fact", "started"], [("fact", "Started")]),
+        (["--maintenance", M1.lower()], [("maintenance", M1.lower())]),
+        (["--since", "2026-01-01"], [("since", "2026-01-01T00:00:00+00:00")]),
+        (
+            ["--since", "2026-01-01T02:00:00+02:00", "--until", "2026-01-02"],
+            [
+                ("since", "2026-01-01T00:00:00+00:00"),
+                ("until", "2026-01-02T00:00:00+00:00"),
+            ],
+        ),
+        (["--since", "2h"], [("since", "2026-01-31T10:00:00+00:00")]),
+        (["--since", "30d"], [("since", "2026-01-01T12:00:00+00:00")]),
+        (
+            ["--since", "2026-01-01", "--until", "1h"],
+            [
+                ("since", "2026-01-01T00:00:00+00:00"),
+                ("until", "2026-01-31T11:00:00+00:00"),
+            ],
+        ),
+    ],
+)
+def test_search_options_become_query_parameters(
+    service: Service, words: list[str], query: list[tuple[str, str]]
+) -> None:
+    assert asked(service, *words) == query
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--fact", "Begun"], f"known are {', '.join(KINDS)}"),
+        (
+            ["--since", "yesterday"],
+            "is no time; write 2026-01-31T12:15:00Z, 2026-01-31",
+        ),
+        (["--since", "2026-13-01"], "is not a time"),
+        (["--since", "2026-01-01T00:00"], "has no zone"),
+        (["--last", "3", "--after", "3"], "--last and --after exclude each other"),
+        (["--follow", "--until", "2h"], "--follow goes on for ever"),
+    ],
+)
+def test_contradictory_options_are_wrong_usage(
+    service: Service, words: list[str], sentence: str, capsys: Capture
+) -> None:
+    service.is_at("2026-01-31T12:00:00Z")
+    assert main.main(["journal", *words]) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
+    service.is_at("2026-01-31T12:00:00Z")
+    assert main.main(["journal", "--since", "999999999999"]) == 2
+    assert "longer ago than there was time" in capsys.readouterr().err
+
+
+def test_last_entries_are_shown_in_order(service: Service, capsys: Capture) -> None:
+    third, second, first = (an_entry(number, "Started") for number in (3, 2, 1))
+    service.answers("GET", "/v1/journal", page(third, second, following="2"))
+    service.answers("GET", "/v1/journal", page(first))
+    assert main.main(["journal", "--json", "--last", "2", "--vm", "a"]) == 0
+    assert positions(capsys) == [2, 3]
+    [request] = service.asked
+    assert request.query == [("vm", "a"), ("order", "newest"), ("limit", "2")]
+
+
+def test_last_entries_are_searched_page_by_page(
+    service: Service, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/journal", page(an_entry(9, "Started"), following="7"))
+    service.answers("GET", "/v1/journal", page(following="4"))
+    service.answers("GET", "/v1/journal", page(an_entry(2, "Started")))
+    assert main.main(["journal", "--json", "--last", "5", "--group", "web"]) == 0
+    assert positions(capsys) == [2, 9]
+
+
+def test_empty_pages_are_skipped(service: Service, capsys: Capture) -> None:
+    service.answers("GET", "/v1/journal", page(following="5000"))
+    service.answers("GET", "/v1/journal", page(an_entry(7000, "Started")))
+    assert main.main(["journal", "--json", "--group", "web"]) == 0
+    assert positions(capsys) == [7000]
+
+
+def test_follow_continues_with_the_same_search(
+    service: Service, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/journal", page(an_entry(80, "Seen")))
+    service.answers("GET", "/v1/journal", page(an_entry(7, "Started")))
+    entry = an_entry(95, "Started")
+    text = f"id: 90\n\nid: 95\nevent: Started\ndata: {json.dumps(entry)}\n\nid: 99\n\n"
+    service.does("GET", "/v1/stream", streaming(text))
+    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    words = ["journal", "--json", "--follow", "--since", "2026-01-01", "--fact"]
+    assert main.main([*words, "started"]) == 1
+    assert positions(capsys) == [7, 95]
+    streams = [stream for stream in service.asked if stream.path == "/v1/stream"]
+    assert [stream.headers["Last-Event-Id"] for stream in streams] == ["80", "99"]
+    assert [stream.query for stream in streams] == [[("fact", "Started")]] * 2
+
+
+def test_follow_shows_nothing_before_a_future_position(
+    service: Service, capsys: Capture
+) -> None:
+    service.answers("GET", "/v1/journal", page(an_entry(80, "Seen")))
+    service.answers("GET", "/v1/journal", page())
+    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    assert main.main(["journal", "--json", "--follow", "--after", "90"]) == 1
+    assert positions(capsys) == []
+    [stream] = [request for request in service.asked if request.path == "/v1/stream"]
+    assert stream.headers["Last-Event-Id"] == "90"

@@ -1,0 +1,221 @@
+"""Tests of `forewarn report`."""
+
+import json
+
+import pytest
+from tests.cli.support.samples import E1, M1, Json
+from tests.cli.support.service import Service
+
+from forewarn.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def spread(least: int, median: int, longest: int) -> Json:
+    return {
+        "least_seconds": least,
+        "median_seconds": median,
+        "longest_seconds": longest,
+    }
+
+
+def a_row(**changed: object) -> Json:
+    row: Json = {
+        "type": "Reboot",
+        "cause": "platform",
+        "announced": 12,
+        "started": 11,
+        "completed": 10,
+        "canceled": 1,
+        "failed": 1,
+        "withdrawn": 2,
+    }
+    return {**row, **changed}
+
+
+def a_report(**changed: object) -> Json:
+    report: Json = {
+        "month": "2026-01",
+        "since": "2026-01-01T00:00:00Z",
+        "until": "2026-02-01T00:00:00Z",
+        "made_at": "2026-02-03T12:00:00Z",
+        "group": None,
+        "maintenances": [a_row(), a_row(cause="host-failure")],
+        "starts": {
+            "total": 11,
+            "kept": 11,
+            "whole_notice": 6,
+            "approved_early": 4,
+            "without_notice": 1,
+            "broken": 0,
+        },
+        "notice": {
+            "promised": spread(30, 900, 900),
+            "given": spread(30, 900, 86_400),
+            "used": spread(0, 60, 5400),
+        },
+        "saved_seconds": {"total": 9000, "by_type": {"Reboot": 5400, "Freeze": 3600}},
+        "approvals": {
+            "total": 5,
+            "by_via": {"metadata": 4, "policy": 1},
+            "by_whom": [
+                {"by": "web-0", "via": "metadata", "approvals": 4},
+                {"by": None, "via": "policy", "approvals": 1},
+            ],
+        },
+        "never_shown": {"total": 0, "events": []},
+        "stuck": {"maintenances": 0, "seconds": 0},
+        "outages": {"total": 0, "seconds": 0},
+        "broken_promises": [],
+    }
+    return {**report, **changed}
+
+
+BROKEN: Json = {
+    "maintenance": M1,
+    "type": "Reboot",
+    "groups": ["web", "db"],
+    "started_at": "2026-01-05T12:14:00Z",
+    "too_soon_seconds": 60.25,
+}
+
+PAGE = """\
+Maintenance in January 2026, all groups
+
+Every promise of notice was kept. 11 maintenances started: 6 after the whole
+notice, 4 sooner, everybody having approved, 1 without notice, as announced.
+
+MAINTENANCES          ANNOUNCED  STARTED  COMPLETED  CANCELED  FAILED  WITHDRAWN
+Reboot, platform      12         11       10         1         1       2
+Reboot, host-failure  12         11       10         1         1       2
+
+NOTICE    LEAST  MEDIAN  LONGEST
+promised  30s    15m     15m
+given     30s    15m     1d
+used      0s     1m      1h 30m
+
+Saved by early approval: 2h 30m (Reboot 1h 30m, Freeze 1h).
+
+APPROVED BY             VIA       APPROVALS
+web-0                   metadata  4
+a setting of the group  policy    1
+
+5 approvals in all: 4 via metadata, 1 via policy.
+
+Nothing was stuck.
+The service was never away.
+"""
+
+
+def told(service: Service, capsys: Capture, *words: str, **changed: object) -> str:
+    """Return the output of `forewarn report` for a report without broken promises."""
+    service.answers("GET", "/v1/report", a_report(**changed))
+    assert main.main(["report", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_month_is_printed_on_one_page(service: Service, capsys: Capture) -> None:
+    page = told(service, capsys)
+    assert page.splitlines() == PAGE.splitlines()
+
+
+def test_no_line_is_wider_than_a_terminal(service: Service, capsys: Capture) -> None:
+    assert max(map(len, told(service, capsys).splitlines())) <= 80
+
+
+def test_month_and_group_are_requested(service: Service, capsys: Capture) -> None:
+    told(service, capsys, "--month", "2026-01", "--group", "web")
+    assert service.only("GET").query == [("month", "2026-01"), ("group", "web")]
+
+
+def test_current_month_is_reported_so_far(service: Service, capsys: Capture) -> None:
+    page = told(service, capsys, made_at="2026-01-09T08:00:00Z", group="web")
+    assert page.startswith(
+        "Maintenance in January 2026, group web, so far: until 2026-01-09 08:00:00Z\n"
+    )
+
+
+def test_future_month_is_reported_as_not_begun(
+    service: Service, capsys: Capture
+) -> None:
+    early = a_report(made_at="2025-12-31T23:59:59Z")
+    service.answers("GET", "/v1/report", early)
+    main.main(["report", "--month", "2026-01"])
+    title = capsys.readouterr().out.splitlines()[0]
+    assert title == "Maintenance in January 2026, all groups, which has not begun"
+
+
+def test_broken_promise_is_reported_and_exits_with_1(
+    service: Service, capsys: Capture
+) -> None:
+    starts = {"total": 2, "kept": 1, "whole_notice": 1, "broken": 1}
+    broken = a_report(starts=starts, broken_promises=[BROKEN])
+    service.answers("GET", "/v1/report", broken)
+    assert main.main(["report"]) == 1
+    page = " ".join(capsys.readouterr().out.split())
+    assert "ONE PROMISE OF NOTICE WAS BROKEN" in page
+    assert "2 maintenances started: 1 after the whole notice, 1 too soon." in page
+    assert (
+        f"{M1}: Reboot, started 2026-01-05 12:14:00Z, 1m too soon for web, db" in page
+    )
+
+
+def test_broken_promise_in_json_exits_with_1(service: Service, capsys: Capture) -> None:
+    broken = a_report(broken_promises=[BROKEN])
+    service.answers("GET", "/v1/report", broken)
+    assert main.main(["report", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == broken
+
+
+def test_json_has_everything(service: Service, capsys: Capture) -> None:
+    assert json.loads(told(service, capsys, "--json")) == a_report()
+
+
+def test_groups_that_never_saw_an_event_are_named(
+    service: Service, capsys: Capture
+) -> None:
+    event = {
+        "event": E1,
+        "maintenance": M1,
+        "type": "Reboot",
+        "group": "web",
+        "started_at": "2026-01-05T12:15:00Z",
+    }
+    page = told(service, capsys, never_shown={"total": 25, "events": [event] * 25})
+    assert "25 events started before any VM had been shown it" in page
+    assert page.count("  2026-01-05 12:15:00Z  Reboot of group web\n") == 20
+    assert "  and 5 more\n" in page
+
+
+def test_stuck_maintenance_and_outages_are_reported(
+    service: Service, capsys: Capture
+) -> None:
+    page = told(
+        service,
+        capsys,
+        stuck={"maintenances": 1, "seconds": 7200},
+        outages={"total": 2, "seconds": 90},
+    )
+    assert "Stuck: 1 maintenance, for 2h in all.\n" in page
+    assert "The service was away 2 times, for 1m 30s in all.\n" in page
+
+
+def test_month_without_maintenance_is_short(service: Service, capsys: Capture) -> None:
+    nothing: Json = {
+        "maintenances": [],
+        "starts": {"total": 0},
+        "notice": None,
+        "approvals": {"total": 0},
+    }
+    page = told(service, capsys, **nothing)
+    assert "Nothing started, so no promise was broken." in page
+    assert "APPROVED BY" not in page
+
+
+@pytest.mark.parametrize("month", ["2026-13", "2026", "now", "0000-01", "9999-12"])
+def test_invalid_month_is_wrong_usage(
+    service: Service, month: str, capsys: Capture
+) -> None:
+    assert main.main(["report", "--month", month]) == 2
+    assert "is not a month" in capsys.readouterr().err
+    assert service.asked == []

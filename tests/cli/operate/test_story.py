@@ -1,0 +1,160 @@
+"""Tests of `forewarn events explain`, and of the story in `forewarn events show`."""
+
+import json
+
+import pytest
+from tests.cli.support.samples import E1, M1, Json, a_maintenance, an_event
+from tests.cli.support.service import Service
+
+from forewarn.cli import main
+
+Capture = pytest.CaptureFixture[str]
+PATH = f"/v1/maintenances/{M1}"
+
+
+def an_explanation(*sentences: str) -> Json:
+    return {
+        "phase": "SCHEDULED",
+        "due": False,
+        "waits": [],
+        "starts_at_latest": "2026-01-01T12:15:00Z",
+        "sentences": [*sentences],
+    }
+
+
+def a_story(*entries: tuple[str, str], sentences: tuple[str, ...] = ()) -> Json:
+    return {
+        "notice_given_seconds": 900,
+        "notice_used_seconds": None,
+        "entries": [{"at": at, "what": what} for at, what in entries],
+        "sentences": [*sentences],
+    }
+
+
+def test_explanation_is_printed_sentence_by_sentence(
+    service: Service, capsys: Capture
+) -> None:
+    long = "It waits for an approval: group web has not approved event"
+    explanation = an_explanation(
+        "Reboot of web-0 is SCHEDULED.", f"{long} {E1} (web-0)."
+    )
+    service.answers("GET", f"{PATH}/explain", explanation)
+    assert main.main(["events", "explain", M1]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Reboot of web-0 is SCHEDULED.",
+        long,
+        f"  {E1} (web-0).",
+    ]
+
+
+def test_no_line_breaks_within_a_command(service: Service, capsys: Capture) -> None:
+    command = f"`forewarn events approve {E1}`"
+    explanation = an_explanation(f"Opened by any VM of group web, or {command}.")
+    service.answers("GET", f"{PATH}/explain", explanation)
+    assert main.main(["events", "explain", M1]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Opened by any VM of group web, or",
+        f"  {command}.",
+    ]
+
+
+def test_an_explanation_is_as_wide_as_the_terminal(
+    service: Service, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    sentence = "word " * 20 + "end."
+    service.answers("GET", f"{PATH}/explain", an_explanation(sentence))
+    assert main.main(["events", "explain", M1]) == 0
+    assert capsys.readouterr().out == f"{sentence}\n"
+
+
+def test_json_of_an_explanation_is_the_response_of_the_service(
+    service: Service, capsys: Capture
+) -> None:
+    explanation = an_explanation("It waits.")
+    service.answers("GET", f"{PATH}/explain", explanation)
+    assert main.main(["events", "explain", M1, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == explanation
+
+
+def test_unknown_maintenance_cannot_be_explained(
+    service: Service, capsys: Capture
+) -> None:
+    service.refuses("GET", f"{PATH}/explain", 404, "there is no maintenance")
+    assert main.main(["events", "explain", M1]) == 1
+    assert capsys.readouterr().err == "forewarn: there is no maintenance\n"
+
+
+def test_story_shows_times_and_names_each_day(
+    service: Service, capsys: Capture
+) -> None:
+    service.is_at("2026-01-01T12:05:00Z")
+    service.answers("GET", PATH, a_maintenance())
+    story = a_story(
+        ("2026-01-01T23:59:58.500000Z", "announced by ops"),
+        ("2026-01-02T00:00:00Z", "left, and not touched any more:" + " web-0" * 8),
+        ("2026-01-02T02:00:01+01:00", "started"),
+        sentences=("Notice given: 15 min.", "Never approved by web."),
+    )
+    service.answers("GET", f"{PATH}/story", story)
+    assert main.main(["events", "show", M1]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Reboot of web-0, web-1, SCHEDULED\n")
+    assert out[out.index("story") :].splitlines() == [
+        "story of 2026-01-01, in UTC",
+        "  23:59:58  announced by ops",
+        "story of 2026-01-02, in UTC",
+        "  00:00:00  left, and not touched any more: web-0 web-0 web-0 web-0 web-0"
+        " web-0",
+        "            web-0 web-0",
+        "  01:00:01  started",
+        "Notice given: 15 min.",
+        "Never approved by web.",
+    ]
+
+
+def test_service_without_stories_is_shown_without_one(
+    service: Service, capsys: Capture
+) -> None:
+    service.is_at("2026-01-01T12:05:00Z")
+    service.answers("GET", PATH, a_maintenance())
+    service.refuses("GET", f"{PATH}/story", 404, "there is nothing here")
+    assert main.main(["events", "show", M1]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.endswith("  seen by    nobody yet\n")
+    assert captured.err == ""
+
+
+def test_story_that_fails_is_an_error(service: Service, capsys: Capture) -> None:
+    service.is_at("2026-01-01T12:05:00Z")
+    service.answers("GET", PATH, a_maintenance())
+    service.refuses("GET", f"{PATH}/story", 503, "the store is away")
+    assert main.main(["events", "show", M1]) == 1
+    assert capsys.readouterr().err == "forewarn: the store is away\n"
+
+
+def test_json_of_show_is_only_the_maintenance(
+    service: Service, capsys: Capture
+) -> None:
+    service.answers("GET", PATH, a_maintenance())
+    assert main.main(["events", "show", M1, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == a_maintenance()
+    assert [request.path for request in service.asked] == [PATH]
+
+
+@pytest.mark.parametrize(
+    ("phase", "said"),
+    [
+        ("SCHEDULED", "  status     withdrawn: its VMs have left\n"),
+        ("STARTED", "  approved   not needed\n"),
+        ("CANCELED", "  status     gone\n"),
+    ],
+)
+def test_event_without_status_is_withdrawn_while_its_maintenance_lives(
+    service: Service, phase: str, said: str, capsys: Capture
+) -> None:
+    service.is_at("2026-01-01T12:05:00Z")
+    maintenance = a_maintenance(phase=phase, events=[an_event(status=None)])
+    service.answers("GET", PATH, maintenance)
+    assert main.main(["events", "show", M1]) == 0
+    assert said in capsys.readouterr().out

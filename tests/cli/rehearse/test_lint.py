@@ -1,0 +1,66 @@
+"""Tests of `forewarn rehearse --lint`, with programs that end quickly."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from forewarn.cli.rehearse.lint import lint
+from forewarn.errors import WrongUsage
+
+ROOT = Path(__file__).parents[3]
+MODULE = "tests.testing.bad_clients.ends_while_quiet"
+ENDS = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", MODULE]
+
+
+def options(**given: object) -> argparse.Namespace:
+    usual = {
+        "metadata": "127.0.0.1:0",
+        "timeout": 300,
+        "output": None,
+        "strict": None,
+        "ignore": None,
+        "junit": None,
+        "json": None,
+        "quiet": None,
+    }
+    return argparse.Namespace(**{**usual, **given})
+
+
+def test_harmful_program_fails_with_a_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert lint(options(), ENDS) == 1
+    captured = capsys.readouterr()
+    assert [line for line in captured.out.splitlines() if len(line) > 80] == []
+    assert "ends-while-quiet" in captured.out
+    assert "ERROR" in captured.out
+    assert "Do: Let it run as long as the VM does" in captured.out
+    assert "FAILED in 0 s: 1 error, 0 warnings, 0 pieces of advice" in captured.out
+    assert "step 1 of 10: done: nothing is announced" in captured.err
+
+
+def test_ignored_rule_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint(options(ignore=["ends-while-quiet"], quiet=True), ENDS) == 0
+    captured = capsys.readouterr()
+    assert "ends-while-quiet" not in captured.out
+    assert captured.out.startswith("PASSED")
+    assert captured.err == ""
+
+
+def test_lint_writes_json_and_junit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junit = tmp_path / "lint.xml"
+    assert lint(options(json=True, junit=str(junit), quiet=True), ENDS) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["passed"] is False
+    assert ElementTree.parse(junit).getroot()[0].get("failures") == "1"
+
+
+def test_unknown_rule_cannot_be_ignored() -> None:
+    with pytest.raises(WrongUsage, match="there is no rule no-hat; there are never-"):
+        lint(options(ignore=["no-hat"]), ENDS)

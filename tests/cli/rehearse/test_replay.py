@@ -1,0 +1,114 @@
+"""Tests of `forewarn replay`: output and exit codes."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.recordings.recordings import (
+    GUID,
+    a_raw_event,
+    a_showing,
+    a_tape,
+    a_trouble,
+    written,
+)
+
+from forewarn.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+ALL = ("--at-once", "--once", "--metadata", "127.0.0.1:0", "--shown", "0")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "tape.jsonl"
+    tape = a_tape(
+        a_showing(),
+        a_showing(a_raw_event(), after=60.0, incarnation=2),
+        a_trouble(after=120.0),
+        a_trouble(None, after=121.0),
+        a_showing(after=180.0, incarnation=3),
+    )
+    path.write_text(written(tape))
+    return path
+
+
+def test_recording_is_printed_line_by_line(path: Path, capsys: Capture) -> None:
+    assert main.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
+    where, what, *lines, last = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"metadata  http://127\.0\.0\.1:\d+", where)
+    assert what == f"{path}: 3 documents in 3m, which takes 0s at speed 6000"
+    assert [line[22:] for line in lines] == [
+        "document 1  nothing is coming",
+        "document 2  Reboot Scheduled web-0",
+        "trouble: 503",
+        "the trouble is over",
+        "document 3  nothing is coming",
+    ]
+    assert last == "the tape is over"
+
+
+def test_replay_prints_json(path: Path, capsys: Capture) -> None:
+    assert main.main(["replay", str(path), "--speed", "6000", "--json", *ALL]) == 0
+    first, *lines, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["documents"] == 3
+    assert first["metadata"][0].startswith("http://127.0.0.1:")
+    assert [*lines[0]] == ["at", "document"]
+    assert lines[2]["trouble"] == "503"
+    assert last == {"over": True}
+
+
+def test_unapproved_event_is_named_if_approval_was_expected(
+    path: Path, capsys: Capture
+) -> None:
+    words = ["replay", str(path), "--speed", "6000", "--expect-approval", *ALL]
+    assert main.main(words) == 1
+    message = capsys.readouterr().err
+    assert message == (
+        f"forewarn: Reboot {GUID} of web-0 was not approved while it was Scheduled\n"
+    )
+
+
+def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -> None:
+    path.write_text(path.read_text()[:-5])
+    assert main.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
+    captured = capsys.readouterr()
+    assert "breaks off" in captured.err
+    assert "document 3" not in captured.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["{tape}", "--speed", "0"], 2, "'0' is not a speed"),
+        (["{tape}", "--speed", "nan"], 2, "'nan' is not a speed"),
+        (["{tape}", "--once", "--loop"], 2, "not allowed with"),
+        (["{tape}", "--expect-approval", "--loop"], 2, "one run of the tape"),
+        (["{tape}", "--metadata", "here"], 2, "an address such as 127.0.0.1:8254"),
+        (["{tape}", "--metadata", "192.0.2.1:1"], 1, "cannot be listened on"),
+        (["no.jsonl"], 1, "no.jsonl cannot be read: No such file"),
+        (["/dev/null"], 1, "/dev/null:1: this is not a line of JSON"),
+    ],
+)
+def test_invalid_replay_is_refused(
+    path: Path, words: list[str], code: int, sentence: str, capsys: Capture
+) -> None:
+    arguments = [word.format(tape=path) for word in words]
+    assert main.main(["replay", *arguments]) == code
+    assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "record-and-replay.md"
+TYPED = re.findall(r"^forewarn (re.+?)(?: &)?$", PAGE.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_commands_of_the_page_are_known_to_the_program(
+    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main.main(shlex.split(typed)) == 1
+    assert "tape.jsonl cannot be read: No such file" in capsys.readouterr().err

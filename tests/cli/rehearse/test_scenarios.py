@@ -1,0 +1,108 @@
+"""Tests of `forewarn rehearse --check`, `--list`, `--show` and `--schema`."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from forewarn.cli.main import main
+from forewarn.testing.scenario import parser
+
+GOOD = 'title = "t"\n[[steps]]\nrestart = "web-0"\n[[steps]]\nexpect = "polled"\n'
+BAD = 'title = "t"\n[[steps]]\nrestart = "web-9"\n[[steps]]\nexpect = "poled"\n'
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a good and a bad scenario file into the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("good.toml").write_text(GOOD)
+    Path("bad.toml").write_text(BAD)
+
+
+def test_a_good_file_is_ok(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rehearse", "--check", "good.toml"]) == 0
+    # It polls at all, one expectation in a step, and it keeps running.
+    assert capsys.readouterr().out == "good.toml: ok, 2 steps, 3 expectations\n"
+
+
+def test_no_first_poll_is_expected_after_a_fault(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fault = '[[steps]]\nfault = "503"\n[[steps]]'
+    Path("good.toml").write_text(GOOD.replace("[[steps]]", fault, 1))
+    assert main(["rehearse", "--check", "good.toml"]) == 0
+    assert capsys.readouterr().out == "good.toml: ok, 3 steps, 2 expectations\n"
+
+
+def test_all_errors_of_all_files_are_reported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["rehearse", "--check", "bad.toml", "good.toml", "gone.toml"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [
+        "bad.toml, line 3",
+        "bad.toml, line 5",
+        "good.toml",
+        "gone.toml cannot be read",
+    ]
+
+
+def test_check_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rehearse", "--check", "bad.toml", "good.toml", "--json"]) == 1
+    bad, good = json.loads(capsys.readouterr().out)["files"]
+    assert (bad["file"], bad["ok"], len(bad["wrong"])) == ("bad.toml", False, 2)
+    assert good == {
+        "file": "good.toml",
+        "ok": True,
+        "wrong": [],
+        "name": "good",
+        "title": "t",
+        "steps": 2,
+        "expectations": 3,
+    }
+
+
+def test_unknown_name_is_reported_and_the_rest_is_checked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["rehearse", "--check", "user-rebot", "good.toml"]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == 'there is no scenario user-rebot; did you mean "user-reboot"?'
+    assert second.startswith("good.toml: ok")
+
+
+def test_all_bundled_scenarios_are_listed_in_80_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["rehearse", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["scenario", *parser.bundled_names()]
+    assert max(map(len, lines)) <= 80
+
+
+def test_list_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rehearse", "--list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["scenarios"]
+    assert [scenario["name"] for scenario in listed] == [*parser.bundled_names()]
+
+
+@pytest.mark.parametrize("name", parser.bundled_names())
+def test_shown_scenario_can_be_checked(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rehearse", "--show", name]) == 0
+    Path("mine.toml").write_text(capsys.readouterr().out)
+    assert main(["rehearse", "--check", "mine.toml"]) == 0
+    assert tomllib.loads(Path("mine.toml").read_text())["title"]
+
+
+def test_only_bundled_scenarios_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rehearse", "--show", "good.toml"]) == 1
+    assert "there is no scenario good.toml" in capsys.readouterr().err
+
+
+def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rehearse", "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["$schema"].endswith("2020-12/schema")

@@ -1,0 +1,41 @@
+"""Tests of `forewarn portal`."""
+
+import json
+
+import pytest
+from tests.cli.support.service import Service
+
+from forewarn.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+OPS: dict[str, object] = {"name": "ops", "role": "operator", "group": None, "may": []}
+
+
+def test_portal_url_and_token_are_printed(service: Service, capsys: Capture) -> None:
+    service.answers("GET", "/v1/session", OPS)
+    assert main.main(["portal"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["portal", f"{service.url}/portal/"],
+        ["token", "secret"],
+        ["of", "ops,", "operator"],
+    ]
+
+
+def test_portal_prints_json(service: Service, capsys: Capture) -> None:
+    service.answers("GET", "/v1/session", OPS)
+    assert main.main(["portal", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "portal": f"{service.url}/portal/",
+        "token": "secret",
+        "name": "ops",
+        "role": "operator",
+    }
+
+
+def test_rejected_token_is_not_printed(service: Service, capsys: Capture) -> None:
+    service.refuses("GET", "/v1/session", 401, "the token is not known")
+    assert main.main(["portal"]) == 1
+    captured = capsys.readouterr()
+    assert "secret" not in captured.out + captured.err
+    assert "the token is not known" in captured.err

@@ -1,0 +1,107 @@
+"""Plain-text tables and times."""
+
+import json
+import tomllib
+from datetime import UTC, datetime, timedelta
+from io import BytesIO, TextIOWrapper
+
+import pytest
+from tests.cli.support.samples import M1
+
+from forewarn.cli import output
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_table_is_only_as_wide_as_needed() -> None:
+    text = output.table(("A", "NAME"), [("1", "web-0"), ("10", "x")])
+    assert text.splitlines() == ["A   NAME", "1   web-0", "10  x"]
+
+
+def test_a_wide_table_fits_80_columns_and_breaks_no_id() -> None:
+    vms = ", ".join(f"web-{number}" for number in range(40))
+    when = output.when(NOON + timedelta(minutes=15), NOON) or ""
+    text = output.table(("ID", "EVENT", "WHEN", "VMS"), [(M1, "Reboot", when, vms)])
+    assert max(map(len, text.splitlines())) <= 80
+    assert M1 in text
+    assert "(in 15m)" in text
+
+
+def test_word_is_broken_as_a_last_resort_but_never_the_id() -> None:
+    text = output.table(("ID", "VM"), [(M1, "v" * 100)])
+    assert max(map(len, text.splitlines())) <= 80
+    assert M1 in text
+    assert text.count("v") == 100
+
+
+def test_a_wide_terminal_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = output.table(("A", "B"), [("a " * 45, "b " * 40)])
+    assert len(text.splitlines()) == 2
+
+
+def test_empty_column_is_omitted() -> None:
+    text = output.table(("VM", "ZONE", "HOST"), [("a", "", "h"), ("b", "", "h")])
+    assert text.splitlines() == ["VM  HOST", "a   h", "b   h"]
+
+
+def test_control_characters_are_removed() -> None:
+    text = output.table(("A",), [("x\x1b[2J\ny",)])
+    assert text.splitlines() == ["A", "x [2J y"]
+
+
+def test_fields_are_aligned_and_wrapped() -> None:
+    text = output.fields([("id", "1"), ("gone", None), ("told", "word " * 20)])
+    first, second, *rest = text.splitlines()
+    assert first == "  id    1"
+    assert second.startswith("  told  word")
+    assert all(line.startswith("        word") for line in rest)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_time_is_shown_in_utc_with_its_distance() -> None:
+    moment = datetime.fromisoformat("2026-01-01T14:14:00+02:00")
+    text = output.fields([("at", output.when(moment, NOON))])
+    assert text == "  at  2026-01-01 12:14:00Z (in 14m)"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "now"),
+        (45, "in 45s"),
+        (-180, "3m ago"),
+        (570, "in 9m 30s"),
+        (899, "in 15m"),
+        (7_500, "in 2h 5m"),
+        (-90_000, "1d 1h ago"),
+    ],
+)
+def test_distances(seconds: int, shown: str) -> None:
+    assert output.distance(NOON + timedelta(seconds=seconds), NOON) == shown
+
+
+def test_a_long_list_is_cut() -> None:
+    assert output.some(list("abcdef")) == "a, b, c, d, e, f"
+    assert output.some(list("abcdefg")) == "a, b, c, d, e and 2 more"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_json_is_valid_in_every_encoding(
+    monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    out = TextIOWrapper(BytesIO(), encoding)
+    monkeypatch.setattr("sys.stdout", out)
+    output.write_json({"reason": "caf\xe9 \u20ac \U0001f600"}, indent=None)
+    out.seek(0)
+    assert json.loads(out.read()) == {"reason": "caf\xe9 \u20ac \U0001f600"}
+
+
+def test_unencodable_characters_are_escaped_as_in_toml(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = TextIOWrapper(BytesIO(), "ascii")
+    monkeypatch.setattr("sys.stdout", out)
+    output.write('name = "caf\xe9 \U0001f600"')
+    out.seek(0)
+    assert tomllib.loads(out.read()) == {"name": "caf\xe9 \U0001f600"}

@@ -1,0 +1,113 @@
+"""TLS certificates: which are trusted, and the error messages for the others."""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.cli.support.service import Service, a_service
+from tests.server.support.certificates import FUTURE, PAST, Authority, Pair
+
+from forewarn.cli import main
+
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+SHOW = ["clock", "show"]
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@contextmanager
+def a_service_with(pair: Pair) -> Iterator[Service]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.cert, pair.key)
+    with a_service(context) as service:
+        service.is_at("2026-01-01T12:00:00Z")
+        yield service
+
+
+def test_private_authority_is_given_as_an_option(authority: Authority) -> None:
+    with a_service_with(authority.sign("127.0.0.1")) as service:
+        assert main.main([*SHOW, "--url", service.url, "--ca", authority.file]) == 0
+
+
+def test_private_authority_is_given_in_the_environment(
+    authority: Authority, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("FOREWARN_CA", authority.file)
+    with a_service_with(authority.sign("127.0.0.1")) as service:
+        assert main.main([*SHOW, "--url", service.url]) == 0
+
+
+def complaint_about(url: str, ca: str | None, capsys: Capture) -> str:
+    options = [] if ca is None else ["--ca", ca]
+    assert main.main([*SHOW, "--url", url, *options]) == 1
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    return message
+
+
+def test_unknown_authority_is_reported_with_a_remedy(
+    authority: Authority, capsys: Capture
+) -> None:
+    with a_service_with(authority.sign("127.0.0.1")) as service:
+        message = complaint_about(service.url, None, capsys)
+    assert "authority that is not known here" in message
+    assert "--ca FILE" in message
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.2"])
+def test_a_certificate_for_another_name_is_refused(
+    authority: Authority, capsys: Capture, name: str
+) -> None:
+    with a_service_with(authority.sign(name)) as service:
+        message = complaint_about(service.url, authority.file, capsys)
+    assert "is for another name" in message
+
+
+def test_an_expired_certificate_is_refused(
+    authority: Authority, capsys: Capture
+) -> None:
+    with a_service_with(authority.sign("127.0.0.1", ends=PAST)) as service:
+        message = complaint_about(service.url, authority.file, capsys)
+    assert "has expired; the service needs a new one" in message
+
+
+def test_certificate_that_is_not_valid_yet_is_refused(
+    authority: Authority, capsys: Capture
+) -> None:
+    with a_service_with(authority.sign("127.0.0.1", begins=FUTURE)) as service:
+        message = complaint_about(service.url, authority.file, capsys)
+    assert "is not valid yet; are the clocks" in message
+
+
+def test_https_without_tls_is_reported(service: Service, capsys: Capture) -> None:
+    url = service.url.replace("http:", "https:")
+    message = complaint_about(url, None, capsys)
+    assert f"if the service has no certificate, write {service.url}" in message
+
+
+def test_http_with_tls_is_reported(authority: Authority, capsys: Capture) -> None:
+    with a_service_with(authority.sign("127.0.0.1")) as service:
+        plain = service.url.replace("https:", "http:")
+        message = complaint_about(plain, None, capsys)
+    assert f"if it has a certificate, write {service.url}" in message
+
+
+def test_unreadable_authority_is_wrong_usage(capsys: Capture) -> None:
+    words = [*SHOW, "--url", "https://127.0.0.1:1", "--ca"]
+    assert main.main([*words, "gone.pem"]) == 2
+    assert "--ca: gone.pem cannot be read" in capsys.readouterr().err
+
+
+def test_file_without_a_certificate_is_wrong_usage(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "text").write_text("text")
+    words = [*SHOW, "--url", "https://127.0.0.1:1", "--ca"]
+    assert main.main([*words, str(tmp_path / "text")]) == 2
+    assert "there is no certificate in PEM" in capsys.readouterr().err

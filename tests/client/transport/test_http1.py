@@ -1,0 +1,54 @@
+"""HTTP response parser, fed with arbitrary bytes."""
+
+from collections.abc import Sequence
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from forewarn.client.transport.http1 import HttpResponse, ResponseParser, request
+from forewarn.errors import Lost, Misunderstood
+
+LINES = st.sampled_from(
+    [
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 304 Not Modified\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"Content-Length: 3\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Connection: close\r\n",
+        b"\r\n",
+        b"3\r\n",
+        b"abc",
+        b"0\r\n\r\n",
+    ]
+)
+STREAMS = st.one_of(st.binary(max_size=60), st.lists(LINES, max_size=9).map(b"".join))
+
+
+def read(pieces: Sequence[bytes]) -> HttpResponse | str:
+    """Feed pieces until the response is complete or the stream has ended."""
+    incoming = ResponseParser()
+    try:
+        for piece in (*pieces, b""):
+            if not incoming.is_complete:
+                incoming.feed(piece)
+    except (Lost, Misunderstood) as error:
+        return type(error).__name__
+    return incoming.answer(0.0)
+
+
+@given(STREAMS, st.integers(1, 9))
+@example(
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 1
+)
+def test_any_bytes_give_a_response_or_an_error_regardless_of_fragments(
+    stream: bytes, size: int
+) -> None:
+    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+    assert read(pieces) == read([stream] if stream else [])
+
+
+def test_a_request_with_a_body_has_a_content_length() -> None:
+    assert request("POST", "/x", {"Host": "h"}, b"{}") == (
+        b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}"
+    )

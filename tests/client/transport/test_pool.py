@@ -1,0 +1,152 @@
+"""Keep-alive connections: what may happen to them between two requests."""
+
+import asyncio
+import gc
+import multiprocessing
+import socket
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from tests.client.support.service import EMPTY, Act, a_service, says
+
+from forewarn.client import Client, aio
+from forewarn.errors import ClientClosed, Refused
+
+needs_fork = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"
+)
+
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
+
+
+def says_and_adds(more: bytes, when: Event, done: Event) -> Act:
+    """Respond well, and send unsolicited bytes later."""
+    answer = says(EMPTY)
+
+    def act(connection: socket.socket) -> bool:
+        answer(connection)
+        assert when.wait(10)
+        connection.sendall(more)
+        done.set()
+        return False
+
+    return act
+
+
+def test_unsolicited_bytes_are_not_taken_for_a_response() -> None:
+    when, done = Event(), Event()
+    acts = says_and_adds(TOO_SLOW, when, done), says(EMPTY)
+    with a_service(*acts) as service, Client(service.url, patience=0) as client:
+        client.document()
+        when.set()
+        assert done.wait(10)
+        client.document()
+    assert service.connections == 2
+
+
+def test_the_async_client_ignores_unsolicited_bytes() -> None:
+    async def ask_twice(url: str, when: Event, done: Event) -> None:
+        async with aio.Client(url, patience=0) as client:
+            await client.document()
+            when.set()
+            assert await asyncio.to_thread(done.wait, 10)
+            await client.document()
+
+    when, done = Event(), Event()
+    with a_service(says_and_adds(TOO_SLOW, when, done), says(EMPTY)) as service:
+        asyncio.run(ask_twice(service.url, when, done))
+    assert service.connections == 2
+
+
+@needs_fork
+def test_a_forked_process_opens_its_own_connections() -> None:
+    acts = [says(EMPTY)] * 3
+    with a_service(*acts) as service, Client(service.url, patience=0) as client:
+        client.document()
+        child = multiprocessing.get_context("fork").Process(target=client.document)
+        child.start()
+        child.join()
+        client.document()
+    assert child.exitcode == 0
+    assert service.connections == 2
+
+
+@needs_fork
+def test_a_forked_process_does_not_close_its_parent_s_connections() -> None:
+    answer = Event()
+
+    def act(connection: socket.socket) -> bool:
+        assert answer.wait(10)
+        return says(EMPTY)(connection)
+
+    with (
+        a_service(act) as service,
+        Client(service.url, patience=0) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        pending = pool.submit(client.document)
+        service.wait()
+        child = multiprocessing.get_context("fork").Process(target=client.close)
+        child.start()
+        child.join()
+        answer.set()
+        assert pending.result(10).events == ()
+
+
+def test_an_async_client_works_in_several_event_loops() -> None:
+    async def two_changes(client: aio.Client) -> None:
+        changes = client.watch(0.001)
+        await anext(changes)
+        await anext(changes)
+
+    document = {"DocumentIncarnation": 1, "Events": [{"EventId": "A"}]}
+    acts = [says(EMPTY), says(document)] * 2
+    with a_service(*acts) as service, warnings.catch_warnings():
+        # Python warns that the connection of the first loop is dropped with its loop.
+        warnings.simplefilter("ignore", ResourceWarning)
+        client = aio.Client(service.url, patience=0)
+        asyncio.run(two_changes(client))
+        asyncio.run(two_changes(client))
+        asyncio.run(client.close())
+        gc.collect()
+    assert service.connections == 2
+
+
+def test_closing_the_client_does_not_end_a_response_without_length() -> None:
+    begun, closed = Event(), Event()
+
+    def act(connection: socket.socket) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        begun.set()
+        return not closed.wait(10)
+
+    with (
+        a_service(act) as service,
+        Client(service.url, patience=0) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        pending = pool.submit(client.document)
+        assert begun.wait(10)
+        client.close()
+        with pytest.raises(ClientClosed):
+            pending.result(10)
+        closed.set()
+
+
+def test_a_response_sent_before_the_whole_request_is_read() -> None:
+    def refuse(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(b"HTTP/1.1 413 Too Much\r\nContent-Length: 0\r\n\r\n")
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        pool.submit(refuse, listener)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with Client(url, patience=0) as client, pytest.raises(Refused, match="413"):
+            client.approve("E" * 10_000_000)

@@ -1,0 +1,400 @@
+"""User operations, evictions, deletions and host failures."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+import pytest
+from tests.core.support.builders import (
+    HOUR,
+    MINUTE,
+    NOON,
+    RULES,
+    SECOND,
+    a_group,
+    a_maintenance,
+    a_slice,
+    a_vm,
+    an_event,
+    counting,
+)
+
+from forewarn.core.fleet import Group, GroupKind, Listening
+from forewarn.core.lifecycle import announcements, commands, operations
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
+from forewarn.core.lifecycle.operations import VmOperation
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import Step
+from forewarn.errors import Conflict
+from forewarn.protocol.types import EventSource, EventType
+
+DAY = timedelta(days=1)
+VM_0 = a_vm("vm0", host="host-a")
+VM_1 = a_vm("vm1", group="group1", host="host-a")
+SLICE = a_slice(vms=[VM_0, VM_1])
+
+
+def operate(
+    operation: VmOperation,
+    group: Group | None = None,
+    *,
+    spot: bool = False,
+    slice_: Slice | None = None,
+    rules: Rules = RULES,
+    scheduled: int = 0,
+) -> Maintenance:
+    """Run `operation` on vm0 and return the maintenance it announces."""
+    vm = a_vm("vm0", spot=spot)
+    slice_ = slice_ or a_slice(groups=[group or a_group()], vms=[vm])
+    step = operations.operate(
+        slice_,
+        operation,
+        operations.order_for(operation, "vm0"),
+        [vm],
+        by="ops",
+        new_id=counting(),
+        now=NOON,
+        rules=rules,
+        scheduled=scheduled,
+    )
+    return step.slice.maintenances["ID1"]
+
+
+# --- VMs ---------------------------------------------------------------------
+
+
+def on_both(slice_: Slice, operation: VmOperation, *, rules: Rules = RULES) -> Step:
+    return operations.operate(
+        slice_,
+        operation,
+        operations.order_for(operation, "vm0"),
+        [VM_0, VM_1],
+        by="ops",
+        new_id=counting(),
+        now=NOON,
+        rules=rules,
+    )
+
+
+def test_several_vms_get_one_maintenance_each() -> None:
+    maintenances = on_both(SLICE, VmOperation.RESTART).slice.maintenances.values()
+    assert [maintenance.vms for maintenance in maintenances] == [("vm0",), ("vm1",)]
+
+
+def test_an_operation_on_several_vms_is_all_or_nothing() -> None:
+    with pytest.raises(Conflict, match="vm1 is not a spot VM"):
+        operations.operate(
+            SLICE,
+            VmOperation.EVICT,
+            operations.order_for(VmOperation.EVICT, "vm0"),
+            [replace(VM_0, spot=True), VM_1],
+            by="ops",
+            new_id=counting(),
+            now=NOON,
+            rules=RULES,
+        )
+
+
+def test_several_vms_count_together_against_the_user_operation_limit() -> None:
+    with pytest.raises(Conflict, match="no more than 1"):
+        on_both(
+            a_slice(
+                groups=[a_group(), a_group("group1")],
+                vms=[VM_0, VM_1],
+            ),
+            VmOperation.RESTART,
+            rules=replace(RULES, user_operations=1),
+        )
+
+
+def test_a_vm_named_twice_is_not_deleted_twice() -> None:
+    with pytest.raises(Conflict, match="being deleted already"):
+        operations.operate(
+            SLICE,
+            VmOperation.DELETE,
+            operations.order_for(VmOperation.DELETE, "vm0"),
+            [VM_0, VM_0],
+            by="ops",
+            new_id=counting(),
+            now=NOON,
+            rules=RULES,
+        )
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("restart", (EventType.REBOOT, EventSource.USER, Cause.USER_RESTART, 900)),
+        ("redeploy", (EventType.REDEPLOY, EventSource.USER, Cause.USER_REDEPLOY, 600)),
+        ("reimage", (EventType.REBOOT, EventSource.USER, Cause.REIMAGE, 900)),
+    ],
+)
+def test_user_operations_give_notice_to_an_enabled_group(
+    operation: str, expected: tuple[EventType, EventSource, Cause, int]
+) -> None:
+    maintenance = operate(VmOperation(operation))
+    type_, source, cause, seconds = expected
+    assert (maintenance.type, maintenance.source, maintenance.cause) == (
+        type_,
+        source,
+        cause,
+    )
+    assert maintenance.not_before == NOON + seconds * SECOND
+    assert maintenance.phase is Phase.SCHEDULED
+
+
+@pytest.mark.parametrize("operation", ["restart", "redeploy", "reimage"])
+def test_user_operations_start_immediately_in_a_disabled_group(operation: str) -> None:
+    maintenance = operate(
+        VmOperation(operation), a_group(listening=Listening.ON_DEMAND)
+    )
+    assert maintenance.phase is Phase.STARTED
+    assert maintenance.at_once
+    assert maintenance.events[0].silent
+
+
+def test_a_reimage_by_the_platform_is_planned() -> None:
+    order = operations.order_for(VmOperation.REIMAGE, "vm0")
+    step = announcements.announce(
+        a_slice(groups=[a_group(listening=Listening.ON_DEMAND)], vms=[a_vm()]),
+        replace(order, source=EventSource.PLATFORM),
+        [a_vm()],
+        by="ops",
+        new_id=counting(),
+        now=NOON,
+        rules=RULES,
+    )
+    assert step.slice.maintenances["ID1"].phase is Phase.SCHEDULED
+
+
+def test_a_spot_vm_is_evicted_with_thirty_seconds_notice() -> None:
+    maintenance = operate(VmOperation.EVICT, spot=True)
+    assert (maintenance.type, maintenance.source) == (
+        EventType.PREEMPT,
+        EventSource.PLATFORM,
+    )
+    assert maintenance.not_before == NOON + 30 * SECOND
+    assert not maintenance.removes
+
+
+def test_only_spot_vms_are_evicted() -> None:
+    with pytest.raises(Conflict, match="vm0 is not a spot VM"):
+        operate(VmOperation.EVICT)
+
+
+def test_a_scale_set_gives_its_terminate_notice() -> None:
+    group = a_group(kind=GroupKind.SCALE_SET, terminate_notice=420)
+    maintenance = operate(VmOperation.DELETE, group)
+    assert maintenance.not_before == NOON + 420 * SECOND
+    assert maintenance.phase is Phase.SCHEDULED
+    assert maintenance.removes
+
+
+@pytest.mark.parametrize(
+    ("group", "spot"),
+    [
+        (a_group(kind=GroupKind.SCALE_SET), False),
+        (a_group(kind=GroupKind.SCALE_SET, terminate_notice=420), True),
+        (a_group(terminate_notice=420), False),
+    ],
+    ids=["no notice is set", "a spot VM", "no scale set"],
+)
+def test_other_vms_are_deleted_immediately(group: Group, spot: bool) -> None:
+    maintenance = operate(VmOperation.DELETE, group, spot=spot)
+    assert maintenance.at_once
+    assert maintenance.phase is Phase.STARTED
+    assert maintenance.removes
+
+
+def test_a_vm_being_deleted_cannot_be_deleted_again() -> None:
+    deleting = replace(
+        a_maintenance("del", type_=EventType.TERMINATE, phase=Phase.STARTED),
+        removes=True,
+    )
+    with pytest.raises(Conflict, match="by del"):
+        operate(VmOperation.DELETE, slice_=a_slice(maintenances=[deleting]))
+
+
+# --- the limit of user operations --------------------------------------------
+
+
+def test_scheduled_user_operations_are_limited() -> None:
+    rules = Rules(user_operations=10)
+    maintenance = operate(VmOperation.RESTART, rules=rules, scheduled=9)
+    assert maintenance.phase is Phase.SCHEDULED
+    with pytest.raises(Conflict, match="no more than 10"):
+        operate(VmOperation.RESTART, rules=rules, scheduled=10)
+
+
+def test_immediate_user_operations_are_not_limited() -> None:
+    silent = a_group(listening=Listening.ON_DEMAND)
+    rules = Rules(user_operations=0)
+    assert operate(VmOperation.RESTART, silent, rules=rules).phase is Phase.STARTED
+
+
+def test_deletions_are_not_limited() -> None:
+    group = a_group(kind=GroupKind.SCALE_SET, terminate_notice=420)
+    maintenance = operate(VmOperation.DELETE, group, rules=Rules(user_operations=0))
+    assert maintenance.phase is Phase.SCHEDULED
+
+
+# --- hosts -------------------------------------------------------------------
+
+
+def befall(
+    command: Callable[..., Step],
+    slice_: Slice = SLICE,
+    *,
+    now: datetime = NOON,
+    rules: Rules = RULES,
+    duration: int | None = None,
+) -> Step:
+    """Run a host command on host-a."""
+    return command(
+        slice_,
+        replace(operations.order_for_host("host-a"), duration=duration),
+        [VM_0, VM_1],
+        by="ops",
+        new_id=counting() if slice_ is SLICE else counting_from(slice_),
+        now=now,
+        rules=rules,
+    )
+
+
+def counting_from(slice_: Slice) -> Callable[[], str]:
+    new_id = counting()
+    return lambda: f"{len(slice_.maintenances)}-{new_id()}"
+
+
+def announced(step: Step) -> list[Maintenance]:
+    """Return what `step` announces, as it was announced."""
+    return [fact.announced for fact in step.facts if isinstance(fact, f.Announced)]
+
+
+def degrade(fails_by: datetime | None = None) -> Callable[..., Step]:
+    return partial(operations.degrade, fails_by=fails_by)
+
+
+@pytest.mark.parametrize(
+    ("fails_by", "not_before"),
+    [
+        (None, NOON + 7 * DAY),
+        (NOON + 30 * DAY, NOON + 7 * DAY),
+        (NOON + 3 * DAY, NOON + 3 * DAY),
+        (NOON + MINUTE, NOON + 10 * MINUTE),
+        (NOON - DAY, NOON + 10 * MINUTE),
+    ],
+)
+def test_vms_leave_a_degraded_host_within_a_week_or_before_it_fails(
+    fails_by: datetime | None, not_before: datetime
+) -> None:
+    maintenance = befall(degrade(fails_by)).slice.maintenances["ID1"]
+    assert maintenance.not_before == not_before
+    assert (maintenance.type, maintenance.cause) == (EventType.REDEPLOY, Cause.DEGRADED)
+    assert maintenance.groups == ("group0", "group1")
+
+
+@pytest.mark.parametrize("fails_by", [None, NOON + 3 * DAY, NOON + 4 * DAY])
+def test_a_prediction_that_is_no_worse_changes_nothing(
+    fails_by: datetime | None,
+) -> None:
+    first = befall(degrade(NOON + 3 * DAY)).slice
+    assert befall(degrade(fails_by), first, now=NOON + HOUR).facts == ()
+
+
+def test_a_prediction_with_a_fraction_of_a_second_is_recognized() -> None:
+    fails_by = NOON + 3 * DAY + timedelta(microseconds=1)
+    first = befall(degrade(fails_by)).slice
+    assert befall(degrade(fails_by), first, now=NOON + HOUR).facts == ()
+
+
+def test_a_worse_prediction_is_announced_again() -> None:
+    first = befall(degrade()).slice
+    step = befall(degrade(NOON + DAY), first)
+    phases = {
+        maintenance.phase: maintenance
+        for maintenance in step.slice.maintenances.values()
+    }
+    assert phases[Phase.CANCELED].id == "ID1"
+    assert phases[Phase.SCHEDULED].not_before == NOON + DAY
+
+
+def test_a_host_failure_is_announced_as_started() -> None:
+    maintenance = befall(operations.fail).slice.maintenances["ID1"]
+    assert (maintenance.type, maintenance.cause) == (
+        EventType.REBOOT,
+        Cause.HOST_FAILURE,
+    )
+    assert maintenance.phase is Phase.STARTED
+    assert maintenance.at_once
+
+
+def test_the_event_type_of_a_host_failure_is_configurable() -> None:
+    rules = Rules(host_failure=EventType.REDEPLOY)
+    maintenance = befall(operations.fail, rules=rules).slice.maintenances["ID1"]
+    assert maintenance.type is EventType.REDEPLOY
+
+
+def test_a_host_failure_cancels_only_the_host_s_own_schedule() -> None:
+    mine = a_maintenance("mine", host="host-a", events=[an_event("e1")])
+    other = a_maintenance("other", events=[an_event("e2")])
+    step = befall(
+        operations.fail, a_slice(vms=[VM_0, VM_1], maintenances=[mine, other])
+    )
+    assert step.slice.maintenances["mine"].phase is Phase.CANCELED
+    assert step.slice.maintenances["other"].phase is Phase.SCHEDULED
+
+
+def test_a_host_failure_skips_vms_already_being_worked_on() -> None:
+    mine = a_maintenance("mine", host="host-a", phase=Phase.STARTED)
+    step = befall(operations.fail, a_slice(vms=[VM_0, VM_1], maintenances=[mine]))
+    (maintenance,) = announced(step)
+    assert maintenance.vms == ("vm1",)
+
+
+def test_a_host_failure_notifies_vms_that_left_the_running_work() -> None:
+    mine = a_maintenance("mine", host="host-a", phase=Phase.STARTED)
+    slice_ = a_slice(vms=[VM_0, VM_1], maintenances=[replace(mine, left=("vm0",))])
+    (maintenance,) = announced(befall(operations.fail, slice_))
+    assert maintenance.vms == ("vm0", "vm1")
+
+
+def test_a_second_failure_right_after_recovery_is_announced_again() -> None:
+    recovered = befall(operations.recover, befall(operations.fail).slice).slice
+    assert recovered.maintenances["ID1"].phase is Phase.STARTED  # still shown
+    step = befall(operations.fail, recovered, now=NOON + SECOND)
+    (maintenance,) = announced(step)
+    later = commands.tick(step.slice, NOON + HOUR, RULES).slice
+    assert later.maintenances["ID1"].phase is Phase.COMPLETED
+    assert later.maintenances[maintenance.id].phase is Phase.STARTED
+
+
+def test_a_failure_has_no_driver_and_does_not_end_on_its_own() -> None:
+    slice_ = befall(operations.fail).slice
+    maintenance = slice_.maintenances["ID1"]
+    assert not commands.is_work_open(maintenance, NOON + HOUR, RULES)
+    assert commands.tick(slice_, NOON + 30 * DAY, RULES).facts == ()
+
+
+def test_a_failure_ends_after_its_duration_if_it_has_one() -> None:
+    slice_ = befall(operations.fail, duration=60).slice
+    assert commands.tick(slice_, NOON + 59 * SECOND, RULES).facts == ()
+    step = commands.tick(slice_, NOON + 60 * SECOND, RULES)
+    assert step.slice.maintenances["ID1"].phase is Phase.COMPLETED
+
+
+def test_recovery_ends_the_failure_and_cancels_the_degradation() -> None:
+    degraded = befall(degrade()).slice
+    failed = befall(operations.fail, SLICE).slice.maintenances["ID1"]
+    slice_ = degraded.with_maintenance(replace(failed, id="failed"))
+    step = befall(operations.recover, slice_, now=NOON + HOUR)
+    assert step.slice.maintenances["ID1"].phase is Phase.CANCELED
+    assert step.slice.maintenances["failed"].phase is Phase.COMPLETED
+
+
+def test_recovery_keeps_other_maintenance_of_the_host() -> None:
+    mine = a_maintenance("mine", host="host-a")
+    slice_ = a_slice(vms=[VM_0, VM_1], maintenances=[mine])
+    assert befall(operations.recover, slice_).facts == ()

@@ -1,0 +1,356 @@
+"""Property tests: any history of commands keeps the lifecycle invariants.
+
+The state machine plays the engine over one slice that holds everything. It checks the
+hand-written rules of `tests.core.model`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+from tests.core.support import model, order_model
+from tests.core.support.builders import HOUR, NOON, SECOND
+from tests.core.support.history import Course
+from tests.core.support.report_model import check_report
+from tests.core.support.strategies import (
+    FLEET,
+    group_names,
+    host_names,
+    numbers,
+    orders,
+    vm_names,
+)
+
+from forewarn.core.fleet import VM
+from forewarn.core.lifecycle import announcements, commands, operations, transitions
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.commands import possible_commands
+from forewarn.core.lifecycle.facts import Announced, ListeningBegan
+from forewarn.core.lifecycle.model import Maintenance, Phase, Via
+from forewarn.core.lifecycle.operations import VmOperation
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import Step
+from forewarn.errors import Conflict, TooLate
+from forewarn.protocol.types import EventType
+
+#: The phase a command acts in, and the one it leaves alone; otherwise it is too late.
+DOES: Mapping[str, tuple[Phase, Phase | None]] = {
+    "cancel": (Phase.SCHEDULED, Phase.CANCELED),
+    "complete": (Phase.STARTED, Phase.COMPLETED),
+    "retry": (Phase.STARTED, None),
+    "close": (Phase.STARTED, None),
+}
+
+
+class Machine(Course):
+    """A fleet, a manual clock, and arbitrary commands in any order."""
+
+    @initialize(lead=st.integers(0, 9), microseconds=st.integers(0, 999_999))
+    def begin(self, lead: int, microseconds: int) -> None:
+        self.policy = Rules(lead=lead * SECOND)
+        self.now = NOON + timedelta(microseconds=microseconds)
+        self.change_to(FLEET)
+
+    # --- commands ------------------------------------------------------------
+
+    @rule(order=orders())
+    def announce(self, order: Order) -> None:
+        vms = self.vms_of(order)
+        if not vms:
+            return
+        before = self.slice
+        step = announcements.announce(
+            before,
+            order,
+            vms,
+            by="ops",
+            new_id=self.new_id,
+            now=self.now,
+            rules=self.policy,
+        )
+        maintenances = [
+            fact.announced for fact in step.facts if isinstance(fact, Announced)
+        ]
+        order_model.check_announced(
+            order, maintenances, vms, before, self.now, self.memory
+        )
+        self.take_announced(step)
+
+    @rule(operation=st.sampled_from(VmOperation), name=vm_names)
+    def operate(self, operation: VmOperation, name: str) -> None:
+        vm = self.slice.vms.get(name)
+        if vm is None:
+            return
+        order = operations.order_for(operation, name)
+        deleted = any(
+            maintenance.phase.is_live
+            and maintenance.removes
+            and name in maintenance.vms
+            for maintenance in self.slice.maintenances.values()
+        )
+        refused = (operation == "evict" and not vm.spot) or (
+            operation == "delete" and deleted
+        )
+        try:
+            step = operations.operate(
+                self.slice,
+                operation,
+                order,
+                [vm],
+                by="ops",
+                new_id=self.new_id,
+                now=self.now,
+                rules=self.policy,
+            )
+        except Conflict:
+            assert refused
+            return
+        assert not refused
+        self.take_announced(step)
+
+    @rule(
+        host=host_names,
+        what=st.sampled_from([operations.degrade, operations.fail, operations.recover]),
+        hours=st.none() | st.integers(0, 200),
+    )
+    def befall(self, host: str, what: Callable[..., Step], hours: int | None) -> None:
+        vms = [vm for vm in self.slice.vms.values() if vm.host == host]
+        order = operations.order_for_host(host)
+        if what is operations.degrade:
+            fails_by = None if hours is None else self.now + hours * HOUR
+            what = partial(operations.degrade, fails_by=fails_by)
+        before = self.slice
+        step = what(
+            before,
+            order,
+            vms,
+            by="ops",
+            new_id=self.new_id,
+            now=self.now,
+            rules=self.policy,
+        )
+        order_model.check_befallen(before, step.slice, host, what is operations.fail)
+        self.take_announced(step)
+
+    def take_announced(self, step: Step) -> None:
+        maintenances = [
+            fact.announced for fact in step.facts if isinstance(fact, Announced)
+        ]
+        self.memory.announced |= {
+            maintenance.id: self.memory.there for maintenance in maintenances
+        }
+        self.take(step)
+
+    def vms_of(self, order: Order) -> list[VM]:
+        return [
+            vm
+            for vm in self.slice.vms.values()
+            if vm.name in order.vms
+            or vm.group == order.group
+            or (vm.host == order.host and order.host is not None)
+        ]
+
+    @precondition(Course.has_maintenances)
+    @rule(number=numbers, part=st.slices(3))
+    def approve(self, number: int, part: slice) -> None:
+        ids = [event.id for event in self.pick(number).events[part]]
+        self.approve_events(ids)
+
+    @rule(group=group_names, part=st.slices(5))
+    def approve_what_a_group_sees(self, group: str, part: slice) -> None:
+        live = self.slice.live_in(group)
+        self.approve_events(
+            [event.id for maintenance in live[part] for event in maintenance.events]
+        )
+
+    def approve_events(self, ids: list[str]) -> None:
+        for maintenance in self.slice.maintenances.values():
+            if maintenance.phase is Phase.SCHEDULED:
+                self.remember_approvals(maintenance, ids)
+        self.take(
+            commands.approve(
+                self.slice,
+                ids,
+                by="somebody",
+                via=Via.METADATA,
+                now=self.now,
+                rules=self.policy,
+            )
+        )
+
+    def remember_approvals(self, maintenance: Maintenance, ids: list[str]) -> None:
+        for event in maintenance.events:
+            if event.id in ids and event.id not in self.memory.approved:
+                self.memory.approved.add(event.id)
+                self.memory.waits_for[maintenance.id] = {
+                    other.id
+                    for other in self.slice.live_in(event.group)
+                    if other.type is EventType.TERMINATE
+                    and other.phase is Phase.SCHEDULED
+                    and other.events[0].id not in self.memory.approved
+                }
+
+    @precondition(Course.has_maintenances)
+    @rule(number=numbers, what=st.sampled_from(sorted(DOES)))
+    def command(self, number: int, what: str) -> None:
+        maintenance = self.pick(number)
+        acts_in, leaves_alone = DOES[what]
+        possible = maintenance.phase in (acts_in, leaves_alone)
+        if what in ("retry", "close"):
+            possible = possible and maintenance.stuck_since is not None
+        try:
+            step = self.commanded(what, maintenance.id)
+        except TooLate:
+            assert not possible
+            return
+        assert possible
+        if maintenance.phase is leaves_alone:
+            assert step.slice.maintenance(maintenance.id) == maintenance
+        self.take(step)
+
+    def commanded(self, what: str, maintenance_id: str) -> Step:
+        slice_, now, rules = self.slice, self.now, self.policy
+        does: Mapping[str, Callable[[], Step]] = {
+            "approve": lambda: commands.approve(
+                slice_,
+                [event.id for event in slice_.maintenance(maintenance_id).events],
+                by="ops",
+                via=Via.CONTROL,
+                now=now,
+                rules=rules,
+            ),
+            "cancel": lambda: commands.cancel(
+                slice_, maintenance_id, by="ops", reason=None, now=now, rules=rules
+            ),
+            "complete": lambda: commands.complete(
+                slice_, maintenance_id, by="ops", now=now, rules=rules
+            ),
+            "retry": lambda: commands.retry(
+                slice_, maintenance_id, by="ops", now=now, rules=rules
+            ),
+            "close": lambda: commands.close(
+                slice_, maintenance_id, by="ops", reason=None, now=now, rules=rules
+            ),
+        }
+        return does[what]()
+
+    @precondition(Course.has_maintenances)
+    @rule(number=numbers)
+    def look_what_can_be_asked(self, number: int) -> None:
+        """Check that exactly the available commands have an effect."""
+        maintenance = self.pick(number)
+        idle = commands.tick(self.slice, self.now, self.policy)
+        for what in ("approve", *DOES):
+            try:
+                step = self.commanded(what, maintenance.id)
+            except TooLate:
+                assert what not in possible_commands(maintenance)
+                continue
+            assert (step != idle) == (what in possible_commands(maintenance))
+
+    @precondition(Course.has_maintenances)
+    @rule(number=numbers, part=st.integers(1, 3), fails=st.booleans())
+    def work(self, number: int, part: int, fails: bool) -> None:
+        maintenance = self.pick(number)
+        is_open = commands.is_work_open(maintenance, self.now, self.policy)
+        step = commands.begin_work(
+            self.slice, maintenance.id, now=self.now, rules=self.policy
+        )
+        self.take(step)
+        if is_open:
+            self.report(maintenance, maintenance.to_do[:part], fails)
+
+    def report(self, one: Maintenance, vms: tuple[str, ...], fails: bool) -> None:
+        self.take(
+            commands.report_work(
+                self.slice,
+                one.id,
+                vms=vms,
+                failed=fails,
+                now=self.now,
+                rules=self.policy,
+            )
+        )
+
+    @rule(groups=st.lists(group_names, max_size=2, unique=True))
+    def listen(self, groups: list[str]) -> None:
+        groups = [name for name in groups if name in self.slice.groups]
+        silent = [
+            name for name in groups if self.memory.is_silent(self.slice.groups[name])
+        ]
+        step = commands.listen(
+            self.slice, groups, epoch=self.new_id(), now=self.now, rules=self.policy
+        )
+        began = [fact.group for fact in step.facts if isinstance(fact, ListeningBegan)]
+        assert began == silent
+        self.memory.asked |= dict.fromkeys(silent, self.memory.there)
+        self.take(step)
+
+    @rule(group=group_names)
+    def ask(self, group: str) -> None:
+        """Record a poll by an enabled group; this is not a command."""
+        current = self.slice.groups.get(group)
+        if current is not None and not self.memory.is_silent(current):
+            self.memory.asked[group] = self.memory.there
+            updated = replace(current, last_request=self.now)
+            groups = {**self.slice.groups, group: updated}
+            self.slice = replace(self.slice, groups=groups)
+
+    # --- invariants ----------------------------------------------------------
+
+    @invariant()
+    def the_state_keeps_the_rules(self) -> None:
+        model.check_state(self.slice)
+        model.check_audiences(self.slice)
+        model.check_withdrawn(self.slice, self.memory)
+
+    def teardown(self) -> None:
+        """Run the clock and the driver until everything has ended."""
+        if not self.is_sound:
+            return
+        for _ in range(10 * len(self.slice.maintenances) + 10):
+            self.tick()
+            if not any(
+                maintenance.phase.is_live
+                for maintenance in self.slice.maintenances.values()
+            ):
+                break
+            self.next_moment()
+            self.do_all_work()
+        phases = {maintenance.phase for maintenance in self.slice.maintenances.values()}
+        assert phases <= {Phase.COMPLETED, Phase.CANCELED, Phase.FAILED}
+        assert model.same_state(transitions.replay(self.facts), self.slice)
+        check_report(self.slice, self.facts, NOON, self.now + SECOND)
+
+    def do_all_work(self) -> None:
+        for maintenance in list(self.slice.maintenances.values()):
+            if (
+                maintenance.phase is Phase.STARTED
+                and maintenance.cause == "host-failure"
+            ):
+                self.take(self.commanded("complete", maintenance.id))
+            if maintenance.stuck_since is not None:
+                self.take(self.commanded("retry", maintenance.id))
+            if commands.is_work_open(
+                self.slice.maintenance(maintenance.id), self.now, self.policy
+            ):
+                self.report(maintenance, maintenance.to_do, fails=False)
+
+
+TestAnyHistory = Machine.TestCase
+TestAnyHistory.settings = settings(
+    max_examples=200,
+    stateful_step_count=30,
+    deadline=None,
+    print_blob=True,
+    derandomize=False,
+)

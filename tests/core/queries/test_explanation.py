@@ -1,0 +1,249 @@
+"""Explanations: what a maintenance waits for, since when, and what unblocks it."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from tests.core.support.builders import (
+    MINUTE,
+    NOON,
+    RULES,
+    SECOND,
+    a_maintenance,
+    a_slice,
+    an_event,
+    an_outage,
+)
+
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.outages import Outage
+from forewarn.core.queries.explanation import Explanation, WaitReason, explain
+from forewarn.protocol.types import EventType
+
+MINE = an_event("e-mine", group="web", resources=("web-0", "web-1"))
+THEIRS = an_event("e-theirs", group="db", resources=("db-0",))
+
+
+def explained(
+    one: Maintenance,
+    *others: Maintenance,
+    now: datetime = NOON,
+    rules: Rules = RULES,
+    outage: Outage | None = None,
+) -> Explanation:
+    """Explain `one` among `others`."""
+    outages = [] if outage is None else [outage]
+    slice_ = a_slice(maintenances=[one, *others], outages=outages)
+    return explain(slice_, one, now, rules)
+
+
+def the_wait(explanation: Explanation, kind: str) -> WaitReason:
+    (wait,) = [
+        candidate for candidate in explanation.waits if candidate.kind.value == kind
+    ]
+    return wait
+
+
+def text(explanation: Explanation) -> str:
+    return "\n".join(explanation.sentences)
+
+
+# --- before it has started ---------------------------------------------------
+
+
+def test_it_waits_for_each_missing_approval_or_for_its_time() -> None:
+    maintenance = a_maintenance(host="host-a", events=[MINE, THEIRS])
+    explanation = explained(maintenance, now=NOON + MINUTE)
+    assert not explanation.due
+    assert [wait.kind.value for wait in explanation.waits] == [
+        "approval",
+        "approval",
+        "time",
+    ]
+    assert {wait.opens_at for wait in explanation.waits} == {NOON + 15 * MINUTE}
+    assert {wait.since for wait in explanation.waits} == {NOON}
+    assert explanation.starts_at_latest == NOON + 15 * MINUTE
+    for name in ("group web", "e-mine", "web-0, web-1", "group db", "e-theirs"):
+        assert name in text(explanation)
+    assert "host host-a" in text(explanation)
+    assert "(in 14 min)" in text(explanation)
+
+
+def test_a_group_that_has_approved_is_not_waited_for() -> None:
+    maintenance = a_maintenance(events=[replace(MINE, approved_at=NOON), THEIRS])
+    explanation = explained(maintenance)
+    assert the_wait(explanation, "approval").what.startswith(
+        "group db has not approved"
+    )
+    assert "group web has not" not in text(explanation)
+
+
+def test_a_withdrawn_event_is_not_waited_for() -> None:
+    maintenance = a_maintenance(events=[replace(MINE, withdrawn_at=NOON), THEIRS])
+    assert "group db" in the_wait(explained(maintenance), "approval").what
+
+
+def test_a_long_queue_is_cut_to_the_requested_length() -> None:
+    waiting = [
+        a_maintenance(f"M{number}", events=[an_event(f"e{number}", group="web")])
+        for number in range(9)
+    ]
+    slice_ = a_slice(maintenances=[running(), *waiting])
+    now = NOON + 15 * MINUTE
+    for maintenance in waiting:
+        whole = explain(slice_, maintenance, now, RULES)
+        shortened = explain(slice_, maintenance, now, RULES, most=3)
+        assert shortened.waits == whole.waits[:3]
+        assert (shortened.due, shortened.starts_at_latest) == (
+            True,
+            whole.starts_at_latest,
+        )
+
+
+def test_waits_that_determine_the_latest_start_are_never_cut() -> None:
+    maintenance = a_maintenance(host="host-a", events=[MINE, THEIRS])
+    held_by = running(done=("web-9",))
+    slice_ = a_slice(maintenances=[held_by, maintenance])
+    whole = explain(slice_, maintenance, NOON, RULES)
+    assert len(whole.waits) == 4
+    assert explain(slice_, maintenance, NOON, RULES, most=1) == whole
+
+
+def running(**changes: object) -> Maintenance:
+    event = an_event("e-run", group="web", resources=("web-9",), update_domain=9)
+    maintenance = a_maintenance("RUN", phase=Phase.STARTED, events=[event])
+    return replace(maintenance, **changes)  # type: ignore[arg-type]  # fields by name
+
+
+def due() -> Maintenance:
+    return a_maintenance("DUE", events=[MINE], not_before=NOON)
+
+
+def test_a_gate_names_its_blocker() -> None:
+    explanation = explained(due(), running())
+    wait = the_wait(explanation, "gate")
+    assert explanation.due
+    for name in ("group web", "maintenance RUN", "web-9"):
+        assert name in wait.what
+    assert wait.opened_by == "maintenance RUN, when it is over"
+    assert (wait.since, wait.opens_at) == (NOON, None)
+    assert explanation.starts_at_latest is None
+    assert "No longer waited for: group web has not approved" in text(explanation)
+
+
+def test_a_gate_opens_when_its_blocker_was_shown_long_enough() -> None:
+    explanation = explained(due(), running(done=("web-9",)))
+    assert the_wait(explanation, "gate").opens_at == NOON + 5 * SECOND
+    assert explanation.starts_at_latest == NOON + 5 * SECOND
+
+
+def test_a_gate_with_a_stuck_blocker_says_what_to_do() -> None:
+    wait = the_wait(explained(due(), running(stuck_since=NOON)), "gate")
+    assert "stuck since" in wait.what
+    assert "forewarn events retry RUN" in (wait.opened_by or "")
+
+
+def test_a_gate_is_named_before_the_maintenance_is_due() -> None:
+    maintenance = a_maintenance("LATER", events=[MINE])
+    explanation = explained(maintenance, running())
+    assert not explanation.due
+    assert "A gate is shut, too" in text(explanation)
+
+
+def test_the_older_goes_first_even_while_blocked() -> None:
+    both = [MINE, THEIRS]
+    older = a_maintenance("OLDER", events=both, not_before=NOON - MINUTE)
+    younger = a_maintenance("DUE", events=[THEIRS], not_before=NOON)
+    explanation = explained(younger, older, running())
+    wait = the_wait(explanation, "gate")
+    assert "in group db the older comes first" in wait.what
+    assert "maintenance OLDER" in wait.what
+
+
+def test_the_older_does_not_wait_for_the_younger() -> None:
+    older = a_maintenance("OLDER", events=[MINE], not_before=NOON - MINUTE)
+    younger = a_maintenance("YOUNGER", events=[MINE], not_before=NOON)
+    reasons = [wait.what for wait in explained(older, younger, running()).waits]
+    assert all("YOUNGER" not in reason for reason in reasons)
+
+
+def test_deletions_are_coupled() -> None:
+    approved = replace(MINE, approved_at=NOON)
+    first = a_maintenance(
+        "ONE", type_=EventType.TERMINATE, events=[approved], coupled=("TWO",)
+    )
+    second = an_event("e2", group="web", resources=("web-2",))
+    other = a_maintenance(
+        "TWO",
+        type_=EventType.TERMINATE,
+        events=[second],
+        not_before=NOON + 5 * MINUTE,
+    )
+    explanation = explained(first, other)
+    wait = the_wait(explanation, "gate")
+    assert "maintenance TWO" in wait.what
+    assert "web-2" in wait.what
+    assert wait.opens_at == NOON + 5 * MINUTE
+    assert "forewarn events approve TWO" in (wait.opened_by or "")
+    assert explanation.starts_at_latest == NOON + 5 * MINUTE
+
+
+def test_downtime_does_not_count_as_notice() -> None:
+    maintenance = a_maintenance(events=[MINE], promised=900)
+    explanation = explained(
+        maintenance, now=NOON + 30 * MINUTE, outage=an_outage(1, 30)
+    )
+    wait = the_wait(explanation, "gate")
+    assert "away for 29 min" in wait.what
+    assert wait.opens_at == NOON + 44 * MINUTE
+    assert explanation.starts_at_latest == NOON + 44 * MINUTE
+
+
+# --- after it has started ----------------------------------------------------
+
+
+def test_the_lead_time_comes_before_the_work() -> None:
+    rules = Rules(lead=timedelta(seconds=2))
+    explanation = explained(running(), now=NOON + SECOND, rules=rules)
+    assert the_wait(explanation, "lead").opens_at == NOON + 2 * SECOND
+    assert explanation.starts_at_latest is None
+
+
+def test_it_waits_for_the_driver() -> None:
+    explanation = explained(running(), now=NOON + MINUTE)
+    wait = the_wait(explanation, "work")
+    assert "has not reported web-9 done" in wait.what
+    assert [reason.kind.value for reason in explanation.waits] == ["work"]
+
+
+def test_a_stuck_one_waits_for_an_operator() -> None:
+    wait = the_wait(explained(running(stuck_since=NOON + SECOND)), "work")
+    assert wait.since == NOON + SECOND
+    assert wait.opened_by == "`forewarn events retry RUN`, `complete` or `close`"
+
+
+def test_automatic_retries_are_mentioned() -> None:
+    stuck = running(stuck_since=NOON, tries=1)
+    wait = the_wait(explained(stuck, rules=Rules(retries=1)), "work")
+    assert (wait.opened_by or "").startswith("the driver is called again by itself")
+
+
+def test_it_waits_for_its_minimum_display_time() -> None:
+    explanation = explained(running(done=("web-9",)), now=NOON + SECOND)
+    assert the_wait(explanation, "time").opens_at == NOON + 5 * SECOND
+
+
+def test_a_failure_lasts_until_the_host_recovers() -> None:
+    failed = running(cause=Cause.HOST_FAILURE, host="host-a")
+    wait = the_wait(explained(failed), "work")
+    assert "forewarn host recovered host-a" in (wait.opened_by or "")
+
+
+def test_finished_maintenance_waits_for_nothing() -> None:
+    explanation = explained(a_maintenance(phase=Phase.COMPLETED, events=[MINE]))
+    assert (explanation.due, explanation.waits, explanation.starts_at_latest) == (
+        False,
+        (),
+        None,
+    )
+    assert "COMPLETED since 2026-01-05 12:00:00 UTC" in text(explanation)

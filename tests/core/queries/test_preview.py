@@ -1,0 +1,162 @@
+"""Previews: what would happen to a maintenance before it is announced."""
+
+from collections.abc import Callable, Iterable
+
+from tests.core.support.builders import (
+    MINUTE,
+    NOON,
+    RULES,
+    a_group,
+    a_maintenance,
+    a_slice,
+    a_vm,
+    an_event,
+    an_order,
+)
+
+from forewarn.core.fleet import VM, Group
+from forewarn.core.lifecycle.announcements import announce
+from forewarn.core.lifecycle.facts import Announced
+from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.core.queries.explanation import Explanation, explain_preview
+from forewarn.core.queries.phrases import foreseen_ids
+from forewarn.protocol.types import EventType
+
+SOON = NOON + 5 * MINUTE
+WEB = [a_vm(f"web-{number}", group="web", update_domain=number) for number in range(3)]
+
+
+def foreseen(
+    vms: Iterable[VM] = WEB,
+    *others: Maintenance,
+    groups: Iterable[Group] = (),
+    new_id: Callable[[], str] | None = None,
+    **order: object,
+) -> list[Explanation]:
+    """Return the previews of an order for `vms`, next to other maintenance."""
+    chosen = [*vms]
+    slice_ = a_slice(vms=[*WEB, *chosen], maintenances=others, groups=groups)
+    names = tuple(vm.name for vm in chosen)
+    requested = an_order(vms=names, **order)  # type: ignore[arg-type]  # fields by name
+    step = announce(
+        slice_,
+        requested,
+        chosen,
+        by="ops",
+        new_id=new_id or foreseen_ids(),
+        now=NOON,
+        rules=RULES,
+    )
+    ids = [item.maintenance for item in step.facts if isinstance(item, Announced)]
+    return [
+        explain_preview(step.slice, step.slice.maintenance(item), NOON, RULES)
+        for item in ids
+    ]
+
+
+def text(explanation: Explanation) -> str:
+    sentences = [*explanation.sentences]
+    sentences += [f"{wait.what} {wait.opened_by}" for wait in explanation.waits]
+    return "\n".join(sentences)
+
+
+def gates(explanation: Explanation) -> list[str]:
+    return [wait.what for wait in explanation.waits if wait.kind == "gate"]
+
+
+def test_the_missing_approver_is_named_without_an_id() -> None:
+    (preview,) = foreseen(WEB[:1])
+    opening, approval, time, latest = preview.sentences
+    assert opening == "Reboot of web-0 would be announced for 2026-01-05 12:15:00 UTC."
+    assert approval == (
+        "It waits for an approval: group web has not approved its event (web-0)."
+        " Opened by any VM of group web, or an operator."
+    )
+    assert "its NotBefore" in time
+    assert "12:15:00 UTC at the latest" in latest
+    assert preview.starts_at_latest == NOON + 15 * MINUTE
+
+
+def test_maintenance_in_one_group_runs_in_sequence() -> None:
+    first, second, third = foreseen()
+    assert gates(first) == []
+    assert second.starts_at_latest is None
+    rule = "group web is touched in one update domain at a time, and the one before it"
+    assert gates(second) == [f"{rule}, Reboot of web-0, comes first"]
+    assert gates(third) == [f"{rule}, Reboot of web-1, comes first"]
+    assert second.sentences[-2:] == (
+        f"A gate will be shut: {rule}, Reboot of web-0, comes first."
+        " Opened by the one before it, when it is over.",
+        "When it starts at the latest depends on what comes first.",
+    )
+
+
+def test_maintenance_in_different_groups_runs_independently() -> None:
+    previews = foreseen([WEB[0], a_vm("db-0", group="db", update_domain=1)])
+    assert [gates(preview) for preview in previews] == [[], []]
+
+
+def test_already_announced_maintenance_goes_first_and_is_named() -> None:
+    event = an_event(group="web", resources=("web-2",), update_domain=2)
+    (preview,) = foreseen(
+        WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON)
+    )
+    (gate,) = gates(preview)
+    assert "maintenance OLD, Reboot of web-2, comes first" in gate
+
+
+def test_later_maintenance_does_not_block() -> None:
+    event = an_event(group="web", resources=("web-2",), update_domain=2)
+    later = a_maintenance("LATER", events=[event], not_before=NOON + 60 * MINUTE)
+    (preview,) = foreseen(WEB[:1], later)
+    assert gates(preview) == []
+
+
+def test_maintenance_in_the_same_update_domain_does_not_block() -> None:
+    event = an_event(group="web", resources=("web-9",), update_domain=0)
+    (preview,) = foreseen(
+        WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON)
+    )
+    assert gates(preview) == []
+
+
+def test_started_maintenance_blocks_already() -> None:
+    event = an_event(group="web", resources=("web-2",), update_domain=2)
+    running = a_maintenance("RUN", events=[event], phase=Phase.STARTED)
+    (preview,) = foreseen(WEB[:1], running)
+    (gate,) = gates(preview)
+    assert "maintenance RUN" in gate
+    assert "A gate is shut, too" in text(preview)
+
+
+def test_an_emergency_would_start_immediately_and_block_the_next() -> None:
+    first, second, _ = foreseen(emergency=True, reason="smoke")
+    assert first.sentences[0] == "Reboot of web-0 would start at once."
+    assert "Opened by the driver, or an operator." in text(first)
+    assert second.sentences[0] == (
+        "Reboot of web-1 would be due at once, but a gate is shut."
+    )
+    assert "at present by the one before it, Reboot of web-0, STARTED" in text(second)
+
+
+def test_deletions_do_not_block_each_other() -> None:
+    previews = foreseen(type_=EventType.TERMINATE, groups=[a_group("web")])
+    assert [gates(preview) for preview in previews] == [[], [], []]
+
+
+def test_an_immediate_start_names_each_blocker_once() -> None:
+    *_, third = foreseen(emergency=True, reason="smoke")
+    assert len(gates(third)) == len({*gates(third)}) == 2
+    assert "Reboot of web-1, SCHEDULED" in gates(third)[1]
+
+
+def test_sentences_contain_no_ids() -> None:
+    for preview in (*foreseen(), *foreseen(emergency=True, reason="smoke")):
+        assert "?" not in text(preview)
+        assert "`forewarn" not in text(preview)
+
+
+def test_announced_maintenance_is_called_by_its_id() -> None:
+    named = iter(f"ID{number}" for number in range(100))
+    _, second, _ = foreseen(new_id=lambda: next(named))
+    assert "maintenance ID0, Reboot of web-0" in text(second)

@@ -1,0 +1,190 @@
+"""Stories: the history of a maintenance in chronological order."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from tests.core.support.builders import (
+    MINUTE,
+    NOON,
+    SECOND,
+    a_maintenance,
+    an_event,
+    an_outage,
+)
+
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle.model import Maintenance, Phase, Via
+from forewarn.core.queries.story import Story, story_of
+
+EVENT = an_event("e0", group="web", resources=("web-0",))
+ONE = a_maintenance(host="host-a", events=[EVENT])
+
+
+def announced(one: Maintenance = ONE) -> f.Announced:
+    return f.Announced(at=NOON, by="ops", maintenance="m0", announced=one)
+
+
+def approved(via: Via = Via.METADATA) -> f.Approved:
+    return f.Approved(
+        at=NOON + 3 * MINUTE,
+        by=None if via is Via.POLICY else "web-0",
+        via=via,
+        maintenance="m0",
+        event="e0",
+        group="web",
+    )
+
+
+def told(*facts: f.Fact, one: Maintenance = ONE, sights: int = 0) -> Story:
+    seen = [f.Sight(event="e0", vm="web-0", at=NOON + MINUTE)] * sights
+    return story_of(one, facts, seen, [])
+
+
+def lines(story: Story) -> list[str]:
+    return [line.what for line in story.lines]
+
+
+def test_it_shows_who_announced_what_and_why() -> None:
+    maintenance = replace(ONE, reason="a new kernel")
+    assert lines(told(announced(maintenance), one=maintenance)) == [
+        "announced by ops: Reboot of host host-a (web-0), not before 2026-01-05"
+        " 12:15:00 UTC (Platform, platform); reason: a new kernel"
+    ]
+
+
+def test_it_shows_which_group_was_disabled() -> None:
+    maintenance = replace(ONE, events=(replace(EVENT, silent=True),))
+    assert lines(told(announced(maintenance), one=maintenance))[0].endswith(
+        "silent, not having asked for events in 24 h: web"
+    )
+
+
+def test_sightings_appear_in_chronological_order() -> None:
+    assert lines(told(announced(), approved(), sights=1))[1:] == [
+        "seen by web-0 of group web",
+        "approved for group web by web-0, at the metadata endpoint",
+    ]
+
+
+def test_it_shows_how_an_approval_arrived() -> None:
+    ways = [lines(told(approved(via)))[0] for via in Via]
+    assert len(set(ways)) == len(Via)
+    assert "approved beforehand, by the settings of group web" in ways
+
+
+def the_life(*, approved_at: object = None) -> Story:
+    event = replace(EVENT, approved_at=NOON + 3 * MINUTE if approved_at else None)
+    at = NOON + (3 * MINUTE if approved_at else 15 * MINUTE)
+    maintenance = replace(ONE, events=(event,), started_at=at, phase=Phase.STARTED)
+    return told(announced(), f.Started(at=at, maintenance="m0"), one=maintenance)
+
+
+def test_it_shows_how_much_notice_was_given_and_used() -> None:
+    story = the_life(approved_at=NOON)
+    assert lines(story)[-1] == "started after 3 min, everybody having approved"
+    assert (story.given, story.used) == (15 * MINUTE, 3 * MINUTE)
+    assert story.sentences == ("Notice given: 15 min; used: 3 min.",)
+
+
+def test_it_shows_who_never_approved() -> None:
+    story = the_life()
+    assert lines(story)[-1] == "started after 15 min, without the approval of web"
+    assert story.sentences[-1] == "Never approved by web."
+
+
+def test_maintenance_that_has_not_started_used_no_notice() -> None:
+    story = told(announced())
+    assert story.used is None
+    assert story.sentences == ("Notice given: 15 min.",)
+
+
+def test_an_immediate_start_had_no_notice() -> None:
+    maintenance = replace(ONE, at_once=True, not_before=NOON, started_at=NOON)
+    story = told(f.Started(at=NOON, maintenance="m0"), one=maintenance)
+    assert lines(story) == ["started, without notice"]
+    assert story.given == timedelta(0)
+    assert story.sentences == ("It was announced without notice.",)
+
+
+def test_it_shows_the_work() -> None:
+    story = told(
+        f.WorkBegan(at=NOON, maintenance="m0", attempt=1),
+        f.WorkDone(at=NOON, maintenance="m0", vms=("web-0",), detail=""),
+        f.WorkPrinted(at=NOON, maintenance="m0", attempt=1, output="a\nb b\n\n"),
+        f.WorkFailed(at=NOON, maintenance="m0", vms=("web-1",), detail="exit\ncode 3"),
+        f.WorkRetried(at=NOON, by=None, maintenance="m0"),
+        f.WorkRetried(at=NOON, by="ops", maintenance="m0"),
+        f.WorkEnded(at=NOON, by="ops", maintenance="m0"),
+        f.Completed(at=NOON, maintenance="m0"),
+    )
+    assert lines(story) == [
+        "the driver is called, attempt 1",
+        "done: web-0",
+        "the driver left 2 lines to read; the last: b b",
+        "the driver failed on web-1 (exit code 3); stuck",
+        "to be tried again, by itself",
+        "to be tried again, by ops",
+        "said to be done, by ops",
+        "completed; its events are gone",
+    ]
+
+
+def test_it_shows_departed_vms_and_cancellations() -> None:
+    story = told(
+        f.VmsLeft(at=NOON, maintenance="m0", vms=("web-0",)),
+        f.Withdrawn(at=NOON, maintenance="m0", event="e0", group="web"),
+        f.Canceled(at=NOON, by=None, maintenance="m0", reason="all its VMs have left"),
+        f.Closed(at=NOON, by="ops", maintenance="m0", reason="broken"),
+    )
+    assert lines(story) == [
+        "left, and not touched any more: web-0",
+        "withdrawn for group web: all its VMs have left",
+        "canceled, by itself (all its VMs have left)",
+        "given up, by ops (broken)",
+    ]
+
+
+def test_long_driver_output_is_cut() -> None:
+    story = told(
+        f.WorkFailed(at=NOON, maintenance="m0", vms=("web-0",), detail="x" * 9000)
+    )
+    assert len(lines(story)[0]) < 300
+
+
+def test_an_outage_is_shown_but_not_counted() -> None:
+    maintenance = replace(ONE, started_at=NOON + 44 * MINUTE, phase=Phase.STARTED)
+    story = story_of(
+        maintenance, [announced()], [], [an_outage(1, 30), an_outage(60, 90)]
+    )
+    assert lines(story)[1:] == [
+        "the service is back; it was away since 2026-01-05 12:01:00 UTC"
+    ]
+    assert (
+        "The service was away for 29 min of that, which is not counted."
+        in story.sentences
+    )
+
+
+def test_every_fact_about_a_maintenance_has_a_sentence() -> None:
+    second = NOON + SECOND
+    kinds = [kind for kind in f.Fact.__args__ if "maintenance" in kind.__slots__]
+    assert len(kinds) == 14
+    for kind in kinds:
+        values = {name: _VALUES[name] for name in kind.__slots__}
+        assert lines(told(kind(**{**values, "at": second})))[0]
+
+
+_VALUES = {
+    "at": NOON,
+    "by": "ops",
+    "via": Via.CONTROL,
+    "maintenance": "m0",
+    "event": "e0",
+    "group": "web",
+    "announced": ONE,
+    "vms": ("web-0",),
+    "attempt": 1,
+    "detail": "",
+    "output": "",
+    "reason": None,
+}

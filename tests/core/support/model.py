@@ -1,0 +1,335 @@
+"""Invariants that must hold after every step, written by hand.
+
+Nothing here calls the core. Each rule is stated a second time, in different terms, so
+that the code under test does not check itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from forewarn.core.fleet import Audience, Group
+from forewarn.core.lifecycle.facts import ListeningBegan
+from forewarn.core.lifecycle.model import Event, Maintenance, Slice
+from forewarn.core.lifecycle.settlement import Step
+
+DAY = timedelta(days=1)
+
+NOTICE = {"Freeze": 900, "Reboot": 900, "Redeploy": 600, "Preempt": 30}  # seconds
+
+MOVES = {
+    ("SCHEDULED", "STARTED"),
+    ("SCHEDULED", "CANCELED"),
+    ("STARTED", "COMPLETED"),
+    ("STARTED", "FAILED"),
+}
+
+LIVE = ("SCHEDULED", "STARTED")
+
+
+@dataclass
+class Memory:
+    """Commands that the model has seen so far.
+
+    Its clock stands still while the service is down.
+    """
+
+    there: timedelta = timedelta(0)  # total uptime of the service
+    announced: dict[str, timedelta] = field(default_factory=dict)  # uptime then
+    asked: dict[str, timedelta] = field(default_factory=dict)  # uptime at the last poll
+    approved: set[str] = field(default_factory=set)  # event ids
+    waits_for: dict[str, set[str]] = field(default_factory=dict)  # per Terminate
+    left: dict[str, set[str]] = field(default_factory=dict)  # VMs, per maintenance
+
+    def leave(self, slice_: Slice, vm: str, host: str | None = None) -> None:
+        """Record that `vm` leaves the fleet, or the host it was on."""
+        for maintenance in slice_.maintenances.values():
+            scheduled = maintenance.phase.value == "SCHEDULED"
+            concerned = scheduled and maintenance.host == host if host else True
+            if vm in maintenance.vms and maintenance.phase.value in LIVE and concerned:
+                self.left.setdefault(maintenance.id, set()).add(vm)
+
+    def is_silent(self, group: Group) -> bool:
+        """Return whether the group has not polled for a day of uptime."""
+        if group.listening.value == "always":
+            return False
+        last = self.asked.get(group.name)
+        return last is None or self.there - last >= DAY
+
+
+# --- one step ----------------------------------------------------------------
+
+
+def check_step(before: Slice, step: Step, now: datetime, memory: Memory) -> None:
+    """Check everything that one step may and may not do."""
+    assert bool(step.facts) == (step.slice != before)
+    assert all(fact.at == now for fact in step.facts)
+    check_constants(before, step.slice)
+    check_moves(before, step.slice)
+    check_starts(before, step.slice, now, memory)
+    check_ends(before, step.slice, now)
+    check_documents(before, step.slice)
+    check_epochs(before, step)
+
+
+def check_constants(before: Slice, after: Slice) -> None:
+    """Check that announced ids, times and resources stay, in their order."""
+    ids = list(before.maintenances)
+    assert list(after.maintenances)[: len(ids)] == ids
+    for old in before.maintenances.values():
+        assert promises(after.maintenances[old.id]) == promises(old)
+
+
+def promises(maintenance: Maintenance) -> object:
+    shares = [(event.id, event.group, event.resources) for event in maintenance.events]
+    return maintenance.id, maintenance.not_before, maintenance.vms, shares
+
+
+def check_moves(before: Slice, after: Slice) -> None:
+    """Check that each phase stays or makes one allowed move."""
+    for old in before.maintenances.values():
+        new = after.maintenances[old.id]
+        moved = (old.phase.value, new.phase.value)
+        assert old.phase is new.phase or moved in MOVES
+
+
+def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> None:
+    """Check that each start was due or approved, and that nothing blocked it."""
+    ran = [item for item in before.maintenances.values() if runs(item)]
+    still = [item for item in ran if runs(after.maintenances[item.id])]
+    for new in started(before, after):
+        approved = {item.id for item in there(new)} <= memory.approved
+        assert now >= new.not_before or approved
+        assert not is_short_of_notice(after, new, memory)
+        assert new.started_at == now
+        assert not is_coupled(after, new, now, memory)
+        if is_planned(new) and not new.ignore_gates:
+            assert not any(clash(new, other) for other in still)
+            assert not any(is_before(other, new) for other in left(after, now, memory))
+
+
+def check_ends(before: Slice, after: Slice, now: datetime) -> None:
+    """Check that each completion was shown for 5 s, with work and duration over."""
+    for old in before.maintenances.values():
+        if runs(old) and after.maintenances[old.id].phase.value == "COMPLETED":
+            new = after.maintenances[old.id]
+            assert old.started_at is not None
+            ended = new.completed_by is not None
+            seconds = 5 if ended else max(5, old.duration)
+            assert now >= old.started_at + timedelta(seconds=seconds)
+            if new.cause.value == "host-failure":
+                assert ended or new.duration >= 0
+            else:
+                assert ended or {*new.done, *new.left} == set(new.vms)
+
+
+def started(before: Slice, after: Slice) -> Iterator[Maintenance]:
+    for new in after.maintenances.values():
+        old = before.maintenances.get(new.id)
+        if runs(new) and (old is None or not runs(old)):
+            yield new
+
+
+def runs(maintenance: Maintenance) -> bool:
+    return maintenance.phase.value == "STARTED"
+
+
+def is_planned(maintenance: Maintenance) -> bool:
+    return (
+        maintenance.source.value == "Platform"
+        and maintenance.type.value in ("Freeze", "Reboot", "Redeploy")
+        and maintenance.cause.value != "host-failure"
+    )
+
+
+def clash(one: Maintenance, other: Maintenance) -> bool:
+    """Return whether two operations share a group beyond one common update domain."""
+    for group in {event.group for event in there(one) + there(other)}:
+        mine = {event.update_domain for event in there(one) if event.group == group}
+        theirs = {event.update_domain for event in there(other) if event.group == group}
+        same = mine == theirs and len(mine) == 1 and mine != {None}
+        if mine and theirs and not same:
+            return True
+    return False
+
+
+def check_documents(before: Slice, after: Slice) -> None:
+    """Check that an incarnation rises by one exactly when the visible events change."""
+    for name, audience in after.audiences.items():
+        old = before.audiences.get(name)
+        shown = seen(after, audience)
+        if old is None or old.epoch != audience.epoch:
+            assert audience.incarnation == (1 if shown else 0)
+        else:
+            risen = audience.incarnation - old.incarnation
+            assert risen == (1 if shown != seen(before, old) else 0)
+
+
+def check_epochs(before: Slice, step: Step) -> None:
+    """Check that an audience gets a new epoch only when its group becomes enabled."""
+    began = {fact.group for fact in step.facts if isinstance(fact, ListeningBegan)}
+    for name, audience in step.slice.audiences.items():
+        old = before.audiences.get(name)
+        if old is not None and old.epoch != audience.epoch:
+            assert audience.group in began
+
+
+def seen(slice_: Slice, audience: Audience) -> list[object]:
+    """Return everything that the wire shows to an audience."""
+    return [
+        (
+            event.id,
+            maintenance.phase.value,
+            maintenance.type.value,
+            event.resources,
+            "" if maintenance.at_once or runs(maintenance) else maintenance.not_before,
+            maintenance.description,
+            maintenance.source.value,
+            maintenance.duration,
+        )
+        for maintenance in slice_.maintenances.values()
+        if maintenance.phase.value in LIVE
+        for event in there(maintenance)
+        if event.group == audience.group
+        if audience.vm is None or audience.vm in event.resources
+    ]
+
+
+# --- the state ---------------------------------------------------------------
+
+
+def check_state(slice_: Slice) -> None:
+    """Check that planned operations never run in two update domains of a group."""
+    planned = [
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if runs(maintenance)
+        and is_planned(maintenance)
+        and not maintenance.ignore_gates
+    ]
+    for first in planned:
+        for second in planned:
+            assert first.id == second.id or not clash(first, second)
+
+
+def check_withdrawn(slice_: Slice, memory: Memory) -> None:
+    """Check that an event is withdrawn when all its VMs left before it started."""
+    for maintenance in slice_.maintenances.values():
+        left = memory.left.get(maintenance.id, set())
+        assert set(maintenance.left) == left
+        for event in maintenance.events:
+            assert event.withdrawn_at is None or set(event.resources) <= left
+        if maintenance.phase.value == "SCHEDULED":
+            assert there(maintenance)
+            assert all(not set(event.resources) <= left for event in there(maintenance))
+
+
+def there(maintenance: Maintenance) -> tuple[Event, ...]:
+    """Return the events that are not withdrawn."""
+    return tuple(event for event in maintenance.events if event.withdrawn_at is None)
+
+
+def check_audiences(slice_: Slice) -> None:
+    """Check that every VM shares exactly the document it should."""
+    expected: set[tuple[str, str | None]] = set()
+    for group in slice_.groups.values():
+        members = [vm.name for vm in slice_.vms.values() if vm.group == group.name]
+        if group.isolated:
+            expected |= {(group.name, name) for name in members}
+        else:
+            expected.add((group.name, None))
+    shared = [(audience.group, audience.vm) for audience in slice_.audiences.values()]
+    assert len(shared) == len(set(shared))
+    assert set(shared) == expected
+
+
+def check_nothing_is_left(slice_: Slice, now: datetime, memory: Memory) -> None:
+    """Check that, after a tick, everything due that has not started is blocked."""
+    for maintenance in left(slice_, now, memory):
+        held = is_held(slice_, maintenance, now, memory)
+        coupled = is_coupled(slice_, maintenance, now, memory)
+        short = is_short_of_notice(slice_, maintenance, memory)
+        assert held or coupled or short, f"{maintenance.id} is due and nothing holds it"
+
+
+def left(slice_: Slice, now: datetime, memory: Memory) -> list[Maintenance]:
+    """Return what is due and has not started, in starting order."""
+    due = [
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if is_due(maintenance, now, memory)
+    ]
+    return sorted(due, key=lambda maintenance: maintenance.not_before)
+
+
+def is_before(one: Maintenance, other: Maintenance) -> bool:
+    """Return whether `other` must queue after `one`, if `one` is due."""
+    shared = {event.group for event in there(one)} & {
+        event.group for event in there(other)
+    }
+    older = one.not_before < other.not_before
+    return is_planned(one) and not one.ignore_gates and older and bool(shared)
+
+
+def is_due(maintenance: Maintenance, now: datetime, memory: Memory) -> bool:
+    approved = {event.id for event in there(maintenance)} <= memory.approved
+    scheduled = maintenance.phase.value == "SCHEDULED"
+    return scheduled and (approved or now >= maintenance.not_before)
+
+
+def is_held(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> bool:
+    if not is_planned(one) or one.ignore_gates:
+        return False
+    running = [item for item in slice_.maintenances.values() if runs(item)]
+    due = left(slice_, now, memory)
+    queue = due[: [item.id for item in due].index(one.id)]
+    groups = {item.group for item in there(one)}
+    return any(clash(one, item) for item in running) or any(
+        is_planned(item)
+        and not item.ignore_gates
+        and groups & {event.group for event in there(item)}
+        for item in queue
+    )
+
+
+def is_coupled(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> bool:
+    if one.type.value != "Terminate" or one.ignore_gates or now >= one.not_before:
+        return False
+    others = [slice_.maintenances[item] for item in memory.waits_for.get(one.id, ())]
+    return any(
+        item.phase.value == "SCHEDULED" and not is_due(item, now, memory)
+        for item in others
+    )
+
+
+def is_short_of_notice(slice_: Slice, one: Maintenance, memory: Memory) -> bool:
+    """Return whether a group has neither approved nor had its full notice."""
+    if {event.id for event in there(one)} <= memory.approved:
+        return False
+    if one.at_once or one.emergency:
+        return False
+    groups = [slice_.groups[event.group] for event in there(one)]
+    shown = memory.there - memory.announced.get(one.id, memory.there)
+    return shown < promised(one, groups)
+
+
+def promised(one: Maintenance, groups: list[Group]) -> timedelta:
+    """Return the minimum notice that each of `groups` is promised."""
+    if one.type.value == "Terminate":
+        notices = [group.terminate_notice or 300 for group in groups]
+        return timedelta(seconds=max(notices))
+    return timedelta(seconds=NOTICE[one.type.value])
+
+
+def same_state(one: Slice, other: Slice) -> bool:
+    """Return whether two slices are equal, ignoring when groups last polled."""
+    return without_requests(one) == without_requests(other) and list(
+        one.maintenances
+    ) == list(other.maintenances)
+
+
+def without_requests(slice_: Slice) -> Slice:
+    groups = {
+        name: replace(group, last_request=None) for name, group in slice_.groups.items()
+    }
+    return replace(slice_, groups=groups)

@@ -1,0 +1,94 @@
+"""Invariants for orders, written by hand like `tests.core.model`."""
+
+from datetime import datetime, timedelta
+
+from tests.core.support.model import Memory, promised, runs
+
+from forewarn.core.fleet import VM, Group
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.model import Maintenance, Slice
+
+
+def check_befallen(before: Slice, after: Slice, host: str, has_failed: bool) -> None:
+    """Check that a failed host has nothing scheduled and notifies each VM once."""
+    existing = before.maintenances
+    new = [
+        maintenance
+        for maintenance in after.maintenances.values()
+        if maintenance.id not in existing
+    ]
+    assert len(new) <= 1
+    assert all(maintenance.host == host for maintenance in new)
+    if not has_failed:
+        return
+    on_host = [
+        maintenance
+        for maintenance in after.maintenances.values()
+        if maintenance.host == host
+    ]
+    assert all(maintenance.phase.value != "SCHEDULED" for maintenance in on_host)
+    ran = [
+        maintenance
+        for maintenance in existing.values()
+        if maintenance.host == host and runs(maintenance)
+    ]
+    notified = {
+        vm
+        for maintenance in ran
+        if maintenance.completed_by is None
+        for vm in maintenance.vms
+        if vm not in maintenance.left
+    }
+    there_now = {vm.name for vm in before.vms.values() if vm.host == host}
+    assert {vm for maintenance in new for vm in maintenance.vms} == there_now - notified
+
+
+def check_announced(
+    order: Order,
+    made: list[Maintenance],
+    vms: list[VM],
+    slice_: Slice,
+    now: datetime,
+    memory: Memory,
+) -> None:
+    """Check that each VM gets one event, of its own group and update domain."""
+    listed = [
+        name for item in made for event in item.events for name in event.resources
+    ]
+    assert sorted(listed) == sorted(vm.name for vm in vms)
+    vms_by_name = {vm.name: vm for vm in vms}
+    for maintenance in made:
+        for event in maintenance.events:
+            members = [vms_by_name[name] for name in event.resources]
+            assert {vm.group for vm in members} == {event.group}
+            assert {vm.update_domain for vm in members} == {event.update_domain}
+        groups = [slice_.groups[event.group] for event in maintenance.events]
+        at_once = starts_at_once(order, groups[0], memory)
+        assert maintenance.at_once is at_once
+        check_notice(order, maintenance, groups, now)
+    alone = order.source is not None and order.source.value == "User"
+    if alone or order.type.value in ("Preempt", "Terminate"):
+        assert all(len(item.vms) == 1 for item in made)
+    elif order.host is not None:
+        assert len(made) == 1
+
+
+def check_notice(
+    order: Order, made: Maintenance, groups: list[Group], now: datetime
+) -> None:
+    if made.at_once:
+        assert made.not_before == now
+        return
+    notice = promised(made, groups) if order.notice is None else order.notice
+    assert made.not_before.microsecond == 0
+    assert timedelta(0) <= made.not_before - (now + notice) < timedelta(seconds=1)
+
+
+def starts_at_once(order: Order, group: Group, memory: Memory) -> bool:
+    if order.emergency and order.notice is None:
+        return True
+    setting = {"Reboot": "user-reboot", "Redeploy": "user-redeploy"}
+    user = order.source is not None and order.source.value == "User"
+    if not user or order.type.value not in setting:
+        return False
+    return memory.is_silent(group) or setting[order.type.value] in group.auto_approve

@@ -1,0 +1,179 @@
+"""Output reader: separates reports from everything else that a script prints."""
+
+import json
+import tracemalloc
+
+import pytest
+
+from forewarn.drivers.script_supervisor import (
+    LONGEST_DETAIL,
+    LONGEST_LINE,
+    MOST_OUTPUT,
+    OutputReader,
+)
+
+DONE = b'{"vm": "web-0", "status": "done"}\n'
+FAILED = b'{"vm": "web-0", "status": "failed", "detail": "no disk"}\n'
+
+
+def an_ear() -> OutputReader:
+    return OutputReader(["web-0", "web-1"])
+
+
+def heard(*chunks: bytes) -> list[dict[str, object]]:
+    ear = an_ear()
+    reported = [report for chunk in chunks for report in ear.hear(chunk)]
+    return [*reported, *ear.end()]
+
+
+def kept(*chunks: bytes) -> str:
+    ear = an_ear()
+    for chunk in chunks:
+        assert not [*ear.hear(chunk)]
+    assert not [*ear.end()]
+    return ear.output
+
+
+# --- reports -----------------------------------------------------------------
+
+
+def test_json_line_about_a_vm_is_a_report() -> None:
+    assert heard(DONE) == [{"vm": "web-0", "failed": False, "detail": ""}]
+    assert heard(FAILED) == [{"vm": "web-0", "failed": True, "detail": "no disk"}]
+
+
+def test_report_is_not_kept_as_output() -> None:
+    ear = an_ear()
+    assert [*ear.hear(b"before\n" + DONE + b"after\n")]
+    assert ear.output == "before\nafter\n"
+
+
+def test_name_in_another_case_is_that_vm() -> None:
+    (report,) = heard(b'{"vm": "WEB-1", "status": "done"}\n')
+    assert report["vm"] == "web-1"
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_reports_are_found_however_the_bytes_arrive(size: int) -> None:
+    text = b"one\n" + DONE + b"two\n{" + b'\n  {"vm":"web-1","status":"failed"}  \r\n'
+    chunks = [text[i : i + size] for i in range(0, len(text), size)]
+    ear = an_ear()
+    reported = [report["vm"] for chunk in chunks for report in ear.hear(chunk)]
+    assert reported == ["web-0", "web-1"]
+    assert ear.output == "one\ntwo\n{\n"
+
+
+def test_last_line_needs_no_newline() -> None:
+    assert len(heard(DONE.rstrip())) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"vm": "web-9", "status": "done"}',
+        b'{"vm": "web-0", "status": "perhaps"}',
+        b'{"vm": "web-0"}',
+        b'{"status": "done"}',
+        b'{"vm": 1, "status": "done"}',
+        b'{"vm": "web-0", "status": ["done"]}',
+        b'{"vm": "web-0", "status": "done"',
+        b'[{"vm": "web-0", "status": "done"}]',
+        b'x {"vm": "web-0", "status": "done"}',
+        b"{" * 30_000,
+        b'{"a":' * 10_000,
+        b'{"vm": ' + b"9" * 10_000 + b"}",
+        b"{\xff\xfe}",
+        b"{}",
+        b"",
+    ],
+)
+def test_line_that_is_not_a_report_about_a_vm_of_the_work_is_output(
+    line: bytes,
+) -> None:
+    assert kept(line + b"\n") == line.decode(errors="replace") + "\n"
+
+
+def test_a_vm_that_is_done_stays_done() -> None:
+    ear = an_ear()
+    assert len([*ear.hear(DONE + FAILED + DONE)]) == 1
+    assert ear.output == (FAILED + DONE).decode()
+
+
+def test_failed_vm_may_still_become_done() -> None:
+    assert [report["failed"] for report in heard(FAILED + FAILED + DONE)] == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("detail", "text"),
+    [
+        (None, ""),
+        (3, "3"),
+        ("  two\nlines ", "two\nlines"),
+        ("a\x1b[2J\0b", "a\ufffd[2J\ufffdb"),
+        ("\ud800", "?"),
+        ("x" * 5000, "x" * LONGEST_DETAIL),
+    ],
+)
+def test_detail_is_plain_and_short(detail: object, text: str) -> None:
+    line = json.dumps({"vm": "web-0", "status": "failed", "detail": detail})
+    (report,) = heard(line.encode() + b"\n")
+    assert report["detail"] == text
+
+
+# --- output ------------------------------------------------------------------
+
+
+def test_only_the_end_of_the_output_is_kept() -> None:
+    lines = b"".join(b"line %d\n" % number for number in range(100_000))
+    assert kept(lines) == lines[-MOST_OUTPUT:].decode()
+
+
+def test_stderr_is_kept_in_the_order_it_arrived() -> None:
+    ear = an_ear()
+    assert not [*ear.hear(b"one\n")]
+    ear.overhear(b"two\n" + DONE)
+    assert not [*ear.hear(b"three\n")]
+    assert ear.output == "one\ntwo\n" + DONE.decode() + "three\n"
+
+
+def test_binary_output_becomes_text() -> None:
+    text = kept(bytes(range(256)) * 300)
+    assert text.isprintable() or set(text) - {"\n", "\t"}
+    assert "\0" not in text
+    assert "\x1b" not in text
+
+
+def test_line_that_is_too_long_is_not_a_report() -> None:
+    long = b'{"vm": "web-0", "status": "done", "detail": "%s"}\n' % (
+        b"x" * LONGEST_LINE
+    )
+    chunks = [long[i : i + 10_000] for i in range(0, len(long), 10_000)]
+    ear = an_ear()
+    assert not [report for chunk in chunks for report in ear.hear(chunk)]
+    assert len([*ear.hear(DONE)]) == 1
+
+
+def test_end_of_a_line_that_is_too_long_is_not_a_report() -> None:
+    ear = an_ear()
+    assert not [*ear.hear(b"x" * (LONGEST_LINE + 1))]
+    assert not [*ear.hear(DONE)]
+    assert len([*ear.hear(DONE)]) == 1
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [b"x" * 65536, b"y\n" * 32768, (b"{" + b"x" * 1022 + b"\n") * 64, b"\0" * 65536],
+    ids=["one line", "many lines", "nearly reports", "zeros"],
+)
+def test_memory_is_bounded_whatever_is_printed(chunk: bytes) -> None:
+    ear = an_ear()
+    tracemalloc.start()
+    for _ in range(100):
+        assert not [*ear.hear(chunk)]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
+    assert len(ear.output) <= MOST_OUTPUT

@@ -1,0 +1,36 @@
+"""Every shipped scenario catches a handler with a fault, and says what it saw."""
+
+import pytest
+from tests.testing.support.inner_pytest import a_handler, hurried, rehearse
+
+from forewarn.testing.scenario import parser
+
+#: Which fault a scenario is there to catch, and what is said of it.
+CAUGHT = {
+    "user-reboot": ("approves_everything", "neighbour was approved by web-0"),
+    "user-redeploy": ("remembers_types", "posted no approval of again"),
+    "live-migration": ("knows_only_reboots", "posted no approval"),
+    "host-maintenance": ("stops_after_approving", "web-0 asked last"),
+    "canceled-maintenance": ("waits_for_the_start", "ended with exit code 1"),
+    "degraded-hardware": ("remembers_types", "posted no approval of worse"),
+    "host-failure": ("reads_every_date", "ended with exit code 1"),
+    "spot-eviction": ("asks_once_a_minute", "batch_0 asked last"),
+    "scale-in": ("approves_everything", "another was approved by workers_0"),
+    "concurrent-events": ("looks_at_the_first_event", "posted no approval"),
+    "silence": ("trusts_the_incarnation", "posted no approval of after"),
+    "outage": ("ends_when_refused", "ended with exit code 1"),
+}
+
+
+def test_every_shipped_scenario_catches_something() -> None:
+    assert sorted(CAUGHT) == [*parser.bundled_names()]
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_handler_with_a_fault_fails(name: str) -> None:
+    fault, said = CAUGHT[name]
+    played = rehearse(
+        hurried(parser.load_scenario(name)), a_handler(f"bad_handlers.{fault}")
+    )
+    assert not played.has_passed
+    assert said in " ".join(each.reason or "" for each in played.failed)

@@ -1,0 +1,190 @@
+"""Whole lives of events, recorded by the real program and served again."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.client.support.service import DATE, EMPTY, a_service, says
+from tests.end_to_end.small_disk import a_small_disk
+from tests.recordings.recordings import (
+    GUID,
+    a_header,
+    a_raw_event,
+    a_showing,
+    a_tape,
+    written,
+)
+
+from forewarn.cli import main
+from forewarn.client import Client
+from forewarn.errors import Refused, Unavailable
+from forewarn.recordings.file import RecordingFile, read_recording
+from forewarn.recordings.format import RecordedFailure, Recording
+from forewarn.testing.rehearsal.rehearsal import Rehearsal
+from forewarn.testing.replay.server import Replay
+
+FOREWARN = (sys.executable, "-m", "forewarn")
+_LONG = 20.0  # seconds; nothing here takes as long
+
+
+class Running:
+    """A command, running, and what it prints."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+
+    def until(self, words: str) -> str:
+        """Read on until a line has `words`."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if words in line:
+                return line
+        raise AssertionError(f"it has ended without saying {words!r}")
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End it, and answer its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(_LONG)
+
+
+@contextmanager
+def running(*words: str | Path) -> Iterator[Running]:
+    """Run a command; it is gone when the block ends."""
+    command = [*FOREWARN, *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Running(process)
+        finally:
+            process.kill()
+
+
+def recording(path: Path, endpoint: str) -> list[str | Path]:
+    return ["record", "-o", path, "--append", "--endpoint", endpoint]
+
+
+def outline(document: Mapping[str, object]) -> tuple[object, ...]:
+    """Tell a document but for its times."""
+    events = json.loads(json.dumps(document["Events"]))
+    states = [(each["EventId"], each["EventStatus"]) for each in events]
+    return document["DocumentIncarnation"], *states
+
+
+def outlines(tape: Recording) -> list[tuple[object, ...]]:
+    return [outline(each.document) for each in tape.showings if each.document]
+
+
+def record_a_life(path: Path) -> None:
+    """Record a reboot, a freeze that is canceled, an outage, and a new beginning."""
+    with Rehearsal() as rehearsal, running(*recording(path, rehearsal.endpoint)) as it:
+        it.until("document 0")
+        reboot = rehearsal.reboot("web-0")
+        it.until("Reboot Scheduled")
+        with Client(rehearsal.endpoint) as client:
+            client.approve(reboot.id)
+        it.until("Reboot Started")
+        rehearsal.advance_to_end(reboot)
+        it.until("nothing is coming")
+        freeze = rehearsal.freeze("web-0")
+        it.until("Freeze Scheduled")
+        freeze.cancel()
+        it.until("document 5  nothing is coming")
+        where = rehearsal.base.removeprefix("http://")
+        rehearsal.system.close()
+        it.until("trouble: ")
+        with Rehearsal(metadata=where):
+            it.until("the trouble is over")
+            it.until("document 0  nothing is coming")
+            assert it.end() == 0
+
+
+def test_what_was_recorded_of_a_whole_life_is_replayed_in_the_same_order(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "tape.jsonl"
+    record_a_life(path)
+    tape = read_recording(path)
+    assert [each[0] for each in outlines(tape)] == [0, 1, 2, 3, 4, 5, 0]
+    troubles = [each for each in tape.lines if isinstance(each, RecordedFailure)]
+    assert troubles[-1].what is None
+    heard: list[tuple[object, ...]] = []
+    refused: set[int] = set()
+    with Replay(tape, speed=10_000, shown=0.2) as replay, Client(replay.base) as client:
+        tag: str | None = None
+        while not replay.is_over.wait(0.02):
+            try:
+                reading = client.read(tag=tag)
+            except Refused as refusal:
+                refused.add(refusal.status)
+                continue
+            if reading.document is not None and reading.answer is not None:
+                heard.append(outline(json.loads(reading.answer.body)))
+            tag = reading.tag
+    assert heard == outlines(tape)
+    assert refused == {503}  # while it was away
+
+
+def test_a_recording_that_is_killed_can_be_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    with Rehearsal() as rehearsal:
+        words = recording(path, rehearsal.endpoint)
+        with running(*words) as it:
+            it.until("document 0")
+            assert it.end(signal.SIGKILL) == -signal.SIGKILL
+        with path.open("a") as file:
+            file.write('{"after_seconds":1,"docum')
+        rehearsal.reboot("web-0")
+        with running(*words) as it:
+            it.until("recording goes on")
+            it.until("document 1  Reboot Scheduled")
+            assert it.end(signal.SIGINT) == 0
+    assert [each[0] for each in outlines(read_recording(path))] == [0, 1]
+
+
+def test_troubles_are_on_the_tape_and_the_recording_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    instance, busy = says({}), says({"error": "busy"}, 503)
+    acts = [says(EMPTY, Date=DATE), instance, busy, says(EMPTY, Date=DATE)]
+    with a_service(*acts, says({"error": "enough"}, 400)) as service:
+        words = ["record", "-o", str(path), "--endpoint", service.url]
+        assert main.main([*words, "--poll", "0.001"]) == 1
+    lines = [
+        each for each in read_recording(path).lines if isinstance(each, RecordedFailure)
+    ]
+    assert [each.what for each in lines] == ["503", None, "400"]
+
+
+def test_an_approval_of_a_replay_is_told_with_who_gave_it(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    path.write_text(written(a_tape(a_showing(a_raw_event()))))
+    words = ["--metadata", "127.0.0.1:0", "--expect-approval"]
+    with running("replay", path, *words) as it:
+        endpoint = it.until("metadata").split()[1]
+        with Client(endpoint) as client:
+            client.approve(*client.document().events)
+        assert f" web-0 approved Reboot {GUID} of web-0" in it.until("approved")
+        assert it.end() == 0
+
+
+def test_a_full_disk_keeps_what_was_recorded(tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with a_small_disk(folder) as disk:
+        path = disk.outside / "tape.jsonl"
+        long = a_showing(a_raw_event(Resources=["web"] * 2_000))  # many pages
+        with RecordingFile.make(path, a_header()) as tape:
+            tape.add(a_showing())
+            disk.fill()
+            with pytest.raises(Unavailable, match="No space left on device"):
+                tape.add(long)
+            with pytest.raises(Unavailable, match="No space left on device"):
+                RecordingFile.make(disk.outside / "other.jsonl", a_header())
+            assert not (disk.outside / "other.jsonl").exists()
+            assert read_recording(path).lines == [a_showing()]
+            disk.free()
+            tape.add(long)
+        assert read_recording(path).lines == [a_showing(), long]

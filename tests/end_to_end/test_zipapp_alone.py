@@ -1,0 +1,187 @@
+"""What works where nothing is installed but Python: the wheel alone, and one file."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.recordings.recordings import a_raw_event, a_showing, a_tape, written
+
+from forewarn.cli import main
+
+ROOT = Path(__file__).parents[2]
+SERVER_SIDE = tuple(
+    f"forewarn/{each}/" for each in ("compose", "server", "engine", "stores")
+)
+
+
+def run(*words: str | Path, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a command in an environment that knows nothing of this checkout."""
+    return subprocess.run(
+        [str(each) for each in words],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# --- the wheel ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an environment that holds the wheel, and nothing else."""
+    folder = tmp_path_factory.mktemp("bare")
+    hatch = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
+    built = run(*hatch, folder=ROOT)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    environment = folder / "venv"
+    made = run(
+        sys.executable, "-m", "venv", "--without-pip", environment, folder=folder
+    )
+    assert made.returncode == 0, made.stderr
+    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+    put = ("--python", environment / "bin/python", "install", "--no-index", wheel)
+    done = run(*pip, *put, folder=folder)  # --no-index: a dependency would be missed
+    assert done.returncode == 0, done.stderr
+    return environment
+
+
+def test_the_wheel_brings_nothing_with_it(installed: Path) -> None:
+    version = sysconfig.get_python_version()
+    site = installed / "lib" / f"python{version}" / "site-packages"
+    names = {each.name.partition("-")[0] for each in site.iterdir()}
+    assert names == {"forewarn"}
+
+
+def test_the_wheel_has_the_portal(installed: Path) -> None:
+    version = sysconfig.get_python_version()
+    site = installed / "lib" / f"python{version}" / "site-packages"
+    portal = Path("forewarn/server/portal")
+    there = {each.name for each in (site / portal).rglob("*") if each.is_file()}
+    ours = (ROOT / "src" / portal).rglob("*")
+    assert there == {each.name for each in ours if each.is_file()}
+    assert {"index.html", "preact.js", "LICENSE"} <= there
+
+
+def test_the_client_and_the_agent_are_there_with_the_standard_library_alone(
+    installed: Path, tmp_path: Path
+) -> None:
+    code = "import forewarn.client, forewarn.agent.main"
+    done = run(installed / "bin/python", "-c", code, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_is_there(installed: Path, tmp_path: Path) -> None:
+    done = run(installed / "bin/forewarn", "--help", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for command in main.COMMANDS:
+        assert f"\n    {command} " in done.stdout
+
+
+def test_the_agent_is_there(installed: Path, tmp_path: Path) -> None:
+    done = run(installed / "bin/forewarn", "agent", "--help", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: forewarn agent ")
+
+
+def test_scenarios_can_be_checked_without_the_service(
+    installed: Path, tmp_path: Path
+) -> None:
+    words = ("rehearse", "--check", "user-reboot")
+    done = run(installed / "bin/forewarn", *words, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("user-reboot: ok, ")
+
+
+def test_a_rehearsal_says_what_it_needs(installed: Path, tmp_path: Path) -> None:
+    words = ("rehearse", "user-reboot", "--", "true")
+    done = run(installed / "bin/forewarn", *words, folder=tmp_path)
+    assert done.returncode == 1
+    assert "pip install 'forewarn[server]'" in done.stderr
+
+
+# --- one file ----------------------------------------------------------------
+
+
+def build(path: Path) -> Path:
+    done = run(ROOT / "scripts/zipapp", path, folder=path.parent)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("one") / "forewarn.pyz")
+
+
+def alone(archive: Path, *words: str, python: Sequence[str] = ("-I", "-S")) -> str:
+    """Run the file by a Python that sees nothing else; answer what it writes."""
+    done = run(sys.executable, *python, archive, *words, folder=archive.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_one_file_has_every_command(archive: Path) -> None:
+    said = alone(archive, "--help")
+    for command in main.COMMANDS:
+        assert f"\n    {command} " in said
+
+
+def test_one_file_has_the_agent(archive: Path) -> None:
+    assert alone(archive, "agent", "--help").startswith("usage: forewarn agent ")
+
+
+def test_one_file_is_run_by_its_name(archive: Path) -> None:
+    done = run(archive, "--version", folder=archive.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert archive.stat().st_mode & 0o111 == 0o111
+
+
+def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
+    with zipfile.ZipFile(archive) as content:
+        names = content.namelist()
+    assert "forewarn/agent/plan.py" in names
+    assert "LICENSE" in names
+    assert not [name for name in names if name.startswith(SERVER_SIDE)]
+    for words in (("serve", "--store", "memory"), ("rehearse", "--list")):
+        command = (sys.executable, "-I", "-S", archive, *words)
+        done = run(*command, folder=archive.parent)
+        assert done.returncode == 1
+        assert "pip install 'forewarn[server]'" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_one_file_records_but_does_not_replay(archive: Path, tmp_path: Path) -> None:
+    tape = tmp_path / "tape.jsonl"
+    tape.write_text(written(a_tape(a_showing(a_raw_event()))))
+    scrubbed = tmp_path / "scrubbed.jsonl"
+    alone(archive, "record", "--scrub", "--tape", str(tape), "-o", str(scrubbed))
+    assert "web-0" not in scrubbed.read_text()
+    words = ("-I", "-S", archive, "replay", tape)
+    done = run(sys.executable, *words, folder=archive.parent)
+    assert done.returncode == 1
+    assert "replay needs the server extra" in done.stderr
+
+
+def test_the_same_sources_give_the_same_bytes(archive: Path, tmp_path: Path) -> None:
+    assert build(tmp_path / "again.pyz").read_bytes() == archive.read_bytes()
+    with zipfile.ZipFile(archive) as content:
+        inside = content.infolist()
+    assert {each.date_time for each in inside} == {(1980, 1, 1, 0, 0, 0)}
+    names = [each.filename for each in inside]
+    assert names == sorted(names)
+
+
+def test_the_unit_of_one_file_names_the_python_that_runs_it(archive: Path) -> None:
+    said = alone(archive, "agent", "install", "--print", "--json")
+    text = json.loads(said)["text"]
+    assert f"\nExecStart={sys.executable} {archive} agent --config /etc/" in text

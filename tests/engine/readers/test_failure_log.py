@@ -1,0 +1,93 @@
+"""Log throttling: a lasting failure is logged once, not once a second."""
+
+import logging
+from dataclasses import dataclass
+
+import pytest
+
+from forewarn.engine.readers.follower import FailureLog
+from forewarn.errors import Unavailable
+
+FULL = Unavailable("the disk is full")
+BROKEN = Unavailable("the disk is broken")
+LONG = 60.0  # seconds
+
+
+@dataclass(slots=True)
+class Watch:
+    """A stopwatch that the test moves."""
+
+    seconds: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture(autouse=True)
+def everything(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+def complaints(watch: Watch) -> FailureLog:
+    return FailureLog("timers", monotonic=watch)
+
+
+def test_a_repeated_failure_is_logged_once(
+    complaints: FailureLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(100):
+        complaints.about(FULL)
+    assert caplog.messages == ["timers: the disk is full; trying again"]
+
+
+def test_alternating_failures_are_logged_once_each(
+    complaints: FailureLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(100):
+        complaints.about(FULL)
+        complaints.about(BROKEN)
+    assert len(caplog.messages) == 2
+
+
+def test_the_end_of_a_failure_is_logged_once(
+    complaints: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+) -> None:
+    complaints.end()
+    complaints.about(FULL)
+    watch.seconds += LONG
+    complaints.end()
+    complaints.end()
+    assert caplog.messages[1:] == ["timers: works again"]
+
+
+def test_an_intermittent_failure_is_logged_once(
+    complaints: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(100):
+        complaints.about(FULL)
+        watch.seconds += 1
+        complaints.end()
+    assert len(caplog.messages) == 1
+
+
+def test_a_failure_that_returns_is_logged_again(
+    complaints: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        complaints.about(FULL)
+        watch.seconds += LONG
+        complaints.end()
+    assert len(caplog.messages) == 4
+
+
+def test_an_unexpected_failure_is_logged_with_its_traceback(
+    complaints: FailureLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    complaints.about(LookupError("no counter"))
+    assert "LookupError: no counter" in caplog.text

@@ -1,0 +1,239 @@
+"""Notification threads: no target delays another, or the shutdown."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Condition, Event
+
+import pytest
+from tests.engine.support.notified import Ear, Watch, a_target, end_of, kept
+from tests.engine.support.system import HOUR, MINUTE, System, a_reboot, an_emergency
+
+from forewarn.core.lifecycle.model import Phase
+from forewarn.engine.readers.notifications import (
+    Delivery,
+    DeliveryPace,
+    Notifications,
+    TargetState,
+)
+from forewarn.errors import Undelivered
+from forewarn.notifiers.targets import Target
+from forewarn.ports import Notice, Notifier
+
+LONG = 10.0  # seconds; only a broken thread takes that long
+
+
+class Listener:
+    """Notifier that records positions and can be waited for."""
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self._came = Condition()
+
+    def notify(self, notice: Notice) -> None:
+        with self._came:
+            self.positions.append(notice.position)
+            self._came.notify_all()
+
+    def wait_for(self, position: int) -> None:
+        with self._came:
+            assert self._came.wait_for(lambda: position in self.positions, LONG)
+
+
+class Hanging:
+    """Notifier that hangs until the test is over, or until `close` if `closes`."""
+
+    def __init__(self, *, closes: bool = False) -> None:
+        self.hangs = Event()
+        self.ends = Event()
+        if closes:
+            self.close = self.ends.set
+
+    def notify(self, notice: Notice) -> None:
+        self.hangs.set()
+        self.ends.wait(LONG)
+        raise Undelivered("it was cut off")
+
+
+class Refusing:
+    """Notifier that refuses everything."""
+
+    def __init__(self) -> None:
+        self.refused = Event()
+
+    def notify(self, notice: Notice) -> None:
+        self.refused.set()
+        raise Undelivered("no")
+
+
+def made_of(
+    system: System, *notifiers: Notifier, pace: DeliveryPace | None = None
+) -> Notifications:
+    deliveries = []
+    for number, notifier in enumerate(notifiers):
+        target = Target(
+            name=f"target-{number}",
+            kind="webhook",
+            url="https://me:hush@ops.example/hook?token=hush",
+            facts=a_target().facts,
+        )
+        delivery = Delivery(target, notifier, system.store, system.clock, pace)
+        delivery.open()
+        deliveries.append(delivery)
+    return Notifications(deliveries, system.store, system.clock)
+
+
+@contextmanager
+def telling(system: System, *notifiers: Notifier) -> Iterator[Notifications]:
+    notifying = made_of(system, *notifiers)
+    before = system.engine.after_commit
+
+    def after_commit(position: int) -> None:
+        before(position)
+        notifying.ring()
+
+    system.engine.after_commit = after_commit
+    notifying.start()
+    try:
+        yield notifying
+    finally:
+        notifying.stop()
+
+
+def test_a_hanging_target_delays_neither_others_nor_operators_nor_vms(
+    system: System,
+) -> None:
+    listener, hanging, refusing = Listener(), Hanging(), Refusing()
+    with telling(system, hanging, listener, refusing):
+        maintenance = system.announce(a_reboot("web-0"))
+        assert hanging.hangs.wait(LONG)
+        assert refusing.refused.wait(LONG)
+        system.engine.approve_as_vm("web-1", [maintenance.events[0].id])
+        assert system.phase(maintenance.id) is Phase.STARTED
+        listener.wait_for(end_of(system.store))
+    hanging.ends.set()
+
+
+def test_an_advance_does_not_wait_for_targets(system: System) -> None:
+    hanging = Hanging()
+    with telling(system, hanging):
+        maintenance = system.announce(a_reboot("web-0"))
+        assert hanging.hangs.wait(LONG)
+        system.advance.by(HOUR)
+        assert system.phase(maintenance.id) is Phase.COMPLETED
+    hanging.ends.set()
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_hanging_target_does_not_delay_the_shutdown(
+    system: System, closes: bool
+) -> None:
+    hanging = [Hanging(closes=closes) for _ in range(5)]
+    with telling(system, *hanging) as notifying:
+        system.announce(a_reboot("web-0"))
+        for target in hanging:
+            assert target.hangs.wait(LONG)
+        began = time.monotonic()
+        notifying.stop()
+        assert time.monotonic() - began < 1
+    assert all(target.ends.is_set() == closes for target in hanging)
+    for target in hanging:
+        target.ends.set()
+
+
+def test_a_target_waiting_to_retry_does_not_delay_the_shutdown(system: System) -> None:
+    refusing = Refusing()
+    with telling(system, refusing) as notifying:
+        system.announce(a_reboot("web-0"))
+        assert refusing.refused.wait(LONG)
+        began = time.monotonic()
+        notifying.stop()
+        assert time.monotonic() - began < 1
+
+
+def test_a_stop_stores_the_position_of_each_target(system: System) -> None:
+    listener, hanging, before = Listener(), Hanging(), end_of(system.store)
+    with telling(system, listener, hanging):
+        system.announce(a_reboot("web-0"))
+        listener.wait_for(end_of(system.store))
+        assert hanging.hangs.wait(LONG)
+    hanging.ends.set()
+    assert kept(system.store, "notify:target-0") == str(end_of(system.store))
+    assert kept(system.store, "notify:target-1") == str(before)
+
+
+def test_it_can_be_stopped_without_being_started(system: System) -> None:
+    made_of(system, Ear()).stop()
+
+
+# --- status ------------------------------------------------------------------
+
+
+def by_hand(
+    system: System, notifier: Notifier, watch: Watch
+) -> tuple[Notifications, Delivery]:
+    delivery = Delivery(a_target(), notifier, system.store, system.clock, watch.pace())
+    delivery.open()
+    return Notifications([delivery], system.store, system.clock), delivery
+
+
+def test_a_target_that_is_up_to_date_is_idle(system: System) -> None:
+    notifying, delivery = by_hand(system, Ear(), Watch())
+    system.announce(a_reboot("web-0"))
+    delivery.catch_up()
+    (target,) = notifying.targets()
+    assert (target.state, target.behind, target.lag_seconds) == (TargetState.IDLE, 0, 0)
+    assert target.position == end_of(system.store)
+    assert target.last_success == system.clock.now()
+    assert (target.failures, target.next_attempt) == (0, None)
+
+
+def test_a_target_that_failed_is_waiting(system: System) -> None:
+    watch = Watch()
+    notifying, delivery = by_hand(system, Ear(failures=1), watch)
+    before = end_of(system.store)
+    system.announce(a_reboot("web-0"))
+    delivery.catch_up()
+    system.clock.move_to(system.clock.now() + 10 * MINUTE)
+    (target,) = notifying.targets()
+    assert (target.state, target.failures) == (TargetState.WAITING, 1)
+    assert (target.position, target.lag_seconds) == (before, 600)
+    assert target.behind == end_of(system.store) - before
+    assert target.last_error == "the line is dead"
+    assert target.next_attempt is not None
+    assert (target.next_attempt - system.clock.now()).total_seconds() == 1
+
+
+def test_a_target_being_notified_is_delivering(system: System) -> None:
+    hanging = Hanging()
+    with telling(system, hanging) as notifying:
+        system.announce(a_reboot("web-0"))
+        assert hanging.hangs.wait(LONG)
+        (target,) = notifying.targets()
+        assert target.state is TargetState.DELIVERING
+    hanging.ends.set()
+
+
+def test_an_unread_selected_fact_counts_as_lag(system: System) -> None:
+    notifying, _ = by_hand(system, Ear(), Watch())
+    system.announce(a_reboot("web-0"))
+    system.clock.move_to(system.clock.now() + MINUTE)
+    (target,) = notifying.targets()
+    assert (target.state, target.lag_seconds) == (TargetState.DELIVERING, 60)
+
+
+def test_an_unselected_fact_is_behind_but_no_lag(system: System) -> None:
+    target = a_target(facts=frozenset({"Closed"}))
+    delivery = Delivery(target, Ear(), system.store, system.clock)
+    delivery.open()
+    system.announce(an_emergency("web-0"))
+    system.clock.move_to(system.clock.now() + MINUTE)
+    (status,) = Notifications([delivery], system.store, system.clock).targets()
+    assert status.behind > 0
+    assert status.lag_seconds == 0
+
+
+def test_the_url_is_shown_without_secrets(system: System) -> None:
+    shown: Sequence[object] = made_of(system, Ear()).targets()
+    assert "hush" not in repr(shown)
+    assert "https://ops.example/hook" in repr(shown)

@@ -1,0 +1,208 @@
+"""Service threads: journal followers and timers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from threading import Event, get_ident
+
+from tests.engine.support.system import (
+    FLEET,
+    HOUR,
+    MINUTE,
+    NOON,
+    OpenStore,
+    a_reboot,
+    counted,
+)
+
+from forewarn.clocks import FastClock, ManualClock
+from forewarn.core.lifecycle.model import Phase
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.heartbeat import HEARTBEAT
+from forewarn.engine.observations import PendingObservations
+from forewarn.engine.readers.follower import Follower
+from forewarn.engine.timers import Timers
+from forewarn.ports import Clock, Store
+
+LONG = 10.0  # seconds; only a broken thread takes that long
+
+
+@contextmanager
+def running(thread: Follower | Timers) -> Iterator[None]:
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.stop()
+
+
+def an_engine(store: Store, clock: Clock) -> Engine:
+    engine = Engine(
+        store, clock, rules=Rules(), notes=PendingObservations(), new_id=counted()
+    )
+    FleetCommands(engine).apply(FLEET, by="ops")
+    return engine
+
+
+def beat_of(store: Store) -> datetime | None:
+    with store.snapshot() as snapshot:
+        kept = snapshot.setting(HEARTBEAT)
+    return None if kept is None else datetime.fromisoformat(kept)
+
+
+# --- followers ---------------------------------------------------------------
+
+
+def test_a_follower_reads_when_it_starts() -> None:
+    read = Event()
+    with running(Follower("reader", read.set)):
+        assert read.wait(LONG)
+
+
+def test_a_follower_reads_in_its_own_thread_when_its_bell_rings() -> None:
+    threads: list[int] = []
+    reads = [Event(), Event()]
+
+    def catch_up() -> None:
+        threads.append(get_ident())
+        reads[min(len(threads), 2) - 1].set()
+
+    follower = Follower("reader", catch_up)
+    with running(follower):
+        assert reads[0].wait(LONG)
+        follower.ring()
+        assert reads[1].wait(LONG)
+    assert len(threads) == 2
+    assert len(set(threads)) == 1
+    assert get_ident() not in threads
+
+
+def test_a_ring_during_a_read_is_not_lost() -> None:
+    reads: list[Event] = [Event(), Event()]
+    go_on = Event()
+
+    def catch_up() -> None:
+        (reads[1] if reads[0].is_set() else reads[0]).set()
+        go_on.wait(LONG)
+
+    follower = Follower("reader", catch_up)
+    with running(follower):
+        assert reads[0].wait(LONG)
+        follower.ring()
+        go_on.set()
+        assert reads[1].wait(LONG)
+
+
+def test_a_failed_follower_retries() -> None:
+    failures = iter([ValueError("no")])
+    read = Event()
+
+    def catch_up() -> None:
+        for failure in failures:
+            raise failure
+        read.set()
+
+    follower = Follower("reader", catch_up)
+    with running(follower):
+        assert read.wait(LONG)
+
+
+def test_a_stopped_follower_does_not_read() -> None:
+    reads: list[None] = []
+    follower = Follower("reader", lambda: reads.append(None))
+    with running(follower):
+        pass
+    before = len(reads)
+    follower.ring()
+    assert len(reads) == before
+
+
+def test_a_follower_can_be_stopped_without_being_started() -> None:
+    Follower("reader", lambda: None).stop()
+
+
+# --- timers ------------------------------------------------------------------
+
+
+def until(is_so: Callable[[], bool], bell: Event) -> bool:
+    """Wait until `is_so`, checked whenever `bell` rings."""
+    while not is_so():
+        bell.clear()
+        if not (is_so() or bell.wait(LONG)):
+            return False
+    return True
+
+
+def test_timers_start_maintenance_when_it_is_due(open_store: OpenStore) -> None:
+    store, committed = open_store(), Event()
+    engine = an_engine(store, FastClock(36_000.0, NOON))  # an hour takes 0.1 s
+    timers = Timers(engine, lambda: None)
+
+    def after_commit(position: int) -> None:
+        timers.ring()
+        committed.set()
+
+    engine.after_commit = after_commit
+    with running(timers):
+        (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+
+        def has_started() -> bool:
+            with store.snapshot() as snapshot:
+                stored = snapshot.maintenance(maintenance.id)
+            return stored is not None and stored.phase is Phase.STARTED
+
+        assert until(has_started, committed)
+    with store.snapshot() as snapshot:
+        stored = snapshot.maintenance(maintenance.id)
+    assert stored is not None
+    assert stored.started_at is not None
+    assert stored.started_at >= maintenance.not_before
+
+
+def test_timers_report_each_tick(open_store: OpenStore) -> None:
+    ticked = Event()
+    with running(Timers(an_engine(open_store(), FastClock(60.0, NOON)), ticked.set)):
+        assert ticked.wait(LONG)
+
+
+class WatchedClock(ManualClock):
+    """Manual clock that signals when a thread waits."""
+
+    def __init__(self, start: datetime) -> None:
+        super().__init__(start)
+        self.is_waited_for = Event()
+
+    def wait(self, bell: Event, until: datetime | None) -> None:
+        self.is_waited_for.set()
+        bell.wait(LONG)
+
+
+def test_stopping_timers_writes_the_last_heartbeat(open_store: OpenStore) -> None:
+    store, clock = open_store(), WatchedClock(NOON)
+    with running(Timers(an_engine(store, clock), lambda: None)):
+        assert clock.is_waited_for.wait(LONG)
+        assert beat_of(store) == NOON
+        clock.move_to(NOON + MINUTE)
+    assert beat_of(store) == NOON + MINUTE
+
+
+def test_timers_do_not_act_on_a_manual_clock(
+    open_store: OpenStore,
+) -> None:
+    store, clock = open_store(), ManualClock(NOON)
+    engine = an_engine(store, clock)
+    (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+    timers = Timers(engine, lambda: None)
+    with running(timers):
+        clock.move_to(NOON + HOUR)
+        timers.ring()
+    with store.snapshot() as snapshot:
+        stored = snapshot.maintenance(maintenance.id)
+    assert stored is not None
+    assert stored.phase is Phase.SCHEDULED
+
+
+def test_timers_can_be_stopped_without_being_started(open_store: OpenStore) -> None:
+    Timers(an_engine(open_store(), ManualClock(NOON)), lambda: None).stop()

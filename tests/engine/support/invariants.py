@@ -1,0 +1,189 @@
+"""Invariants of a store, true at every moment whatever has happened."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from tests.engine.support.system import Plane, System
+
+from forewarn.core.fleet import Group
+from forewarn.core.lifecycle import facts as f
+from forewarn.core.lifecycle import transitions
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.outages import Outage
+from forewarn.engine.readers.documents import Documents
+from forewarn.ports import Work
+from forewarn.protocol.types import EventType
+
+#: Facts that a maintenance has at most once.
+ONCE_IN_A_LIFE = (
+    f.Announced,
+    f.Started,
+    f.WorkEnded,
+    f.Completed,
+    f.Canceled,
+    f.Closed,
+)
+
+#: The minimum notice in this fleet, where no group sets its own for Terminate.
+PROMISED = {
+    EventType.FREEZE: timedelta(minutes=15),
+    EventType.REBOOT: timedelta(minutes=15),
+    EventType.REDEPLOY: timedelta(minutes=10),
+    EventType.PREEMPT: timedelta(seconds=30),
+    EventType.TERMINATE: timedelta(minutes=5),
+}
+
+ZERO = timedelta(0)
+
+BySomebody = (
+    f.Announced | f.Approved | f.WorkEnded | f.Canceled | f.WorkRetried | f.Closed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Facts that a successful command must leave: `count` of a `kind`."""
+
+    kind: type[BySomebody]
+    by: str
+    count: int
+
+
+def check(
+    system: System, promises: Sequence[Promise], works: Sequence[Work], story: str
+) -> None:
+    """Assert every invariant; `story` is named in failures."""
+    entries = system.store.facts(0, 1_000_000)
+    facts = [entry.fact for entry in entries]
+    positions = [entry.position for entry in entries]
+    assert positions == [*range(1, len(entries) + 1)], f"{story}: gaps in {positions}"
+    check_state(system, facts, story)
+    check_moments(system, story)
+    check_documents(system, story)
+    check_lives(facts, story)
+    check_notice(facts, story)
+    for promise in promises:
+        kept = sum(
+            isinstance(fact, promise.kind) and fact.by == promise.by for fact in facts
+        )
+        assert kept == promise.count, f"{story}: {promise} is there {kept} times"
+    attempts = Counter((work.maintenance, work.attempt) for work in works)
+    assert set(attempts.values()) <= {1}, f"{story}: {attempts.most_common(1)}"
+
+
+def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
+    """Check that the replayed journal gives the stored state."""
+    replayed = transitions.replay(facts)
+    with system.store.snapshot() as snapshot:
+        fleet, live = snapshot.fleet(), snapshot.slice(None)
+        assert snapshot.position() == len(facts), f"{story}: the counter is wrong"
+    for what, expected, kept in (
+        ("hosts", replayed.hosts, fleet.hosts),
+        ("groups", _unasked(replayed.groups), _unasked(fleet.groups)),
+        ("VMs", replayed.vms, fleet.vms),
+        ("audiences", replayed.audiences, live.audiences),
+        (
+            "maintenances",
+            [*replayed.maintenances.values()],
+            system.maintenances(),
+        ),
+        ("outages", _that_matter(replayed.outages, live), live.outages),
+    ):
+        assert expected == kept, f"{story}: the journal tells of other {what}"
+
+
+def _unasked(groups: Mapping[str, Group]) -> Mapping[str, Group]:
+    """Return groups without their last request, which is not journaled."""
+    return {name: replace(group, last_request=None) for name, group in groups.items()}
+
+
+def _that_matter(outages: Sequence[Outage], live: Slice) -> Sequence[Outage]:
+    """Return the outages that a notice or an idle period of `live` reaches back to."""
+    reach = [item.announced_at for item in live.maintenances.values()]
+    reach += [item.last_request for item in live.groups.values() if item.last_request]
+    return tuple(item for item in outages if reach and item.until > min(reach))
+
+
+def check_moments(system: System, story: str) -> None:
+    """Check that all waiting maintenance is found when its time or notice has come."""
+    with system.store.snapshot() as snapshot:
+        now, live = system.engine.now(snapshot), snapshot.slice(None)
+        for maintenance in live.maintenances.values():
+            if maintenance.phase is not Phase.SCHEDULED or maintenance.is_approved:
+                continue
+            promised = PROMISED[maintenance.type] - served(
+                maintenance, now, live.outages
+            )
+            moment = max(
+                maintenance.not_before,
+                now + (ZERO if exempt(maintenance) else promised),
+            )
+            due_ids = {due.id for due in snapshot.due(moment)}
+            assert moment <= now or maintenance.id in due_ids, (
+                f"{story}: {maintenance.id} is forgotten"
+            )
+
+
+def check_documents(system: System, story: str) -> None:
+    """Check that current documents equal those of a new reader."""
+    plane = Plane()
+    Documents(system.store, plane.hand_over).open()
+    system.documents.catch_up()
+    assert system.plane.seen_by_all() == plane.seen_by_all(), f"{story}: documents"
+
+
+def check_lives(facts: Iterable[f.Fact], story: str) -> None:
+    """Check that unique facts are not repeated and that time never goes back."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    last = None
+    for fact in facts:
+        assert last is None or last <= fact.at, f"{story}: {fact} comes too late"
+        last = fact.at
+        if isinstance(fact, ONCE_IN_A_LIFE):
+            seen[type(fact), fact.maintenance] += 1
+        if isinstance(fact, f.Approved):
+            seen[f.Approved, fact.event] += 1
+        if isinstance(fact, f.Published):
+            seen[f.Published, fact.audience, fact.epoch, fact.incarnation] += 1
+        if isinstance(fact, f.Seen):
+            seen.update((sight.event, sight.vm) for sight in fact.sights)
+    twice = [what for what, count in seen.items() if count > 1]
+    assert not twice, f"{story}: {twice} happened twice"
+
+
+def check_notice(facts: Sequence[f.Fact], story: str) -> None:
+    """Check that unapproved maintenance was shown long enough before its start."""
+    replayed = transitions.replay(facts)
+    last = None
+    for outage in replayed.outages:
+        assert last is None or last.until <= outage.since, f"{story}: {outage} again"
+        last = outage
+    for maintenance in replayed.maintenances.values():
+        if (
+            maintenance.started_at is None
+            or maintenance.is_approved
+            or exempt(maintenance)
+        ):
+            continue
+        shown = served(maintenance, maintenance.started_at, replayed.outages)
+        assert shown >= PROMISED[maintenance.type], (
+            f"{story}: {maintenance.id} had {shown}"
+        )
+
+
+def exempt(maintenance: Maintenance) -> bool:
+    """Return whether no notice was promised."""
+    return maintenance.emergency or maintenance.at_once
+
+
+def served(
+    maintenance: Maintenance, until: datetime, outages: Iterable[Outage]
+) -> timedelta:
+    """Return how long it could be read before `until`."""
+    shown = until - maintenance.announced_at
+    for outage in outages:
+        start = max(outage.since, maintenance.announced_at)
+        shown -= max(min(outage.until, until) - start, ZERO)
+    return shown

@@ -1,0 +1,292 @@
+"""Announcements through the engine: results, refusals and previews."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from tests.engine.support.system import (
+    MINUTE,
+    NOON,
+    SECOND,
+    OpenStore,
+    System,
+    a_reboot,
+    a_system,
+    an_emergency,
+)
+
+from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.facts import Announced, Published
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
+from forewarn.engine.queries import preview
+from forewarn.errors import InvalidInput, NotFound, TooSoon
+from forewarn.protocol.types import EventSource, EventStatus, EventType
+
+MINIMUM = {
+    EventType.FREEZE: 15 * MINUTE,
+    EventType.REBOOT: 15 * MINUTE,
+    EventType.REDEPLOY: 10 * MINUTE,
+    EventType.PREEMPT: 30 * SECOND,
+    EventType.TERMINATE: 5 * MINUTE,
+}
+
+
+def test_an_announced_maintenance_is_stored(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    assert system.maintenance(maintenance.id) == maintenance
+    assert (maintenance.phase, maintenance.announced_at) == (Phase.SCHEDULED, NOON)
+    assert (maintenance.announced_by, maintenance.cause) == ("ops", Cause.PLATFORM)
+
+
+def test_an_announcement_is_journaled_once_and_published(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    assert [fact.announced for fact in system.facts(Announced)] == [maintenance]
+    assert [fact.audience for fact in system.facts(Published)] == ["web"]
+
+
+def test_every_vm_of_the_group_sees_it(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    for vm in ("web-0", "web-1", "web-2"):
+        (event,) = system.plane.document(vm).events
+        assert (event.id, event.resources) == (maintenance.events[0].id, ("web-0",))
+        assert event.status == EventStatus.SCHEDULED
+        assert event.not_before == NOON + 15 * MINUTE
+
+
+def test_no_other_group_sees_it(system: System) -> None:
+    system.announce(a_reboot("web-0"))
+    for vm in ("db-0", "iso-0", "lone"):
+        assert system.plane.document(vm).events == ()
+        assert system.plane.document(vm).incarnation == 0
+
+
+@pytest.mark.parametrize(("kind", "notice"), MINIMUM.items())
+def test_the_minimum_notice_depends_on_the_type(
+    system: System, kind: EventType, notice: timedelta
+) -> None:
+    maintenance = system.announce(Order(type=kind, vms=("lone",)))
+    assert maintenance.not_before == NOON + notice
+
+
+@pytest.mark.parametrize(("kind", "notice"), MINIMUM.items())
+def test_shorter_notice_is_refused_with_the_earliest_time(
+    system: System, kind: EventType, notice: timedelta
+) -> None:
+    with pytest.raises(TooSoon) as refused:
+        system.announce(Order(type=kind, vms=("lone",), notice=notice - SECOND))
+    assert refused.value.earliest == NOON + notice
+    assert not system.maintenances()
+
+
+def test_longer_notice_is_allowed(system: System) -> None:
+    at = NOON + 16 * MINUTE
+    maintenance = system.announce(
+        Order(type=EventType.REBOOT, vms=("lone",), not_before=at)
+    )
+    assert maintenance.not_before == at
+
+
+def test_not_before_is_rounded_up_to_a_whole_second(open_store: OpenStore) -> None:
+    system = a_system(open_store(), at=NOON + timedelta(microseconds=1))
+    maintenance = system.announce(a_reboot("web-0"))
+    assert maintenance.not_before == NOON + 15 * MINUTE + SECOND
+
+
+def test_a_host_gets_one_maintenance_with_one_event_per_group(
+    system: System,
+) -> None:
+    maintenance = system.announce(a_reboot(host="host-a"))
+    assert maintenance.host == "host-a"
+    assert [(event.group, event.resources) for event in maintenance.events] == [
+        ("db", ("db-0",)),
+        ("web", ("web-0",)),
+    ]
+
+
+def test_a_group_gets_one_maintenance_per_update_domain(system: System) -> None:
+    maintenances = system.engine.announce(
+        Order(type=EventType.REBOOT, group="web"), by="ops"
+    )
+    assert [maintenance.vms for maintenance in maintenances] == [
+        ("web-0",),
+        ("web-1",),
+        ("web-2",),
+    ]
+
+
+def test_names_match_in_any_case_and_are_returned_as_declared(
+    system: System,
+) -> None:
+    assert system.announce(a_reboot("WEB-0")).vms == ("web-0",)
+    assert system.announce(a_reboot(host="HOST-A")).host == "host-a"
+    (lone,) = system.engine.announce(
+        Order(type=EventType.REBOOT, group="LONE"), by="ops"
+    )
+    assert lone.vms == ("lone",)
+
+
+def test_a_vm_named_twice_counts_once(system: System) -> None:
+    assert system.announce(a_reboot("web-0", "WEB-0")).vms == ("web-0",)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        a_reboot("web-9"),
+        a_reboot("web-0", "web-9"),
+        a_reboot(host="host-9"),
+        Order(type=EventType.REBOOT, group="web-0"),
+    ],
+)
+def test_unknown_names_are_refused_and_nothing_is_announced(
+    system: System, order: Order
+) -> None:
+    with pytest.raises(NotFound):
+        system.engine.announce(order, by="ops")
+    assert not system.maintenances()
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Order(type=EventType.REBOOT),
+        Order(type=EventType.REBOOT, vms=("web-0",), host="host-a"),
+        Order(
+            type=EventType.REBOOT, vms=("lone",), notice=20 * MINUTE, not_before=NOON
+        ),
+        Order(type=EventType.FREEZE, vms=("web-0",), source=EventSource.USER),
+        Order(type=EventType.REBOOT, vms=("web-0",), emergency=True),
+        Order(type=EventType.REBOOT, vms=("web-0",), ignore_gates=True),
+    ],
+    ids=["nobody", "two targets", "two times", "user freeze", "no reason", "gates"],
+)
+def test_a_contradictory_order_is_refused(system: System, order: Order) -> None:
+    with pytest.raises(InvalidInput):
+        system.engine.announce(order, by="ops")
+    with pytest.raises(InvalidInput):
+        preview(system.engine, order, by="ops")
+
+
+def test_an_empty_host_is_refused(system: System) -> None:
+    system.fleets.put_vm(system.fleet().vms["lone"], by="ops")
+    for name in ("web-1", "db-1"):
+        system.fleets.remove_vm(name, by="ops")
+    with pytest.raises(InvalidInput, match="host-b has no VMs"):
+        system.announce(a_reboot(host="host-b"))
+
+
+def test_an_emergency_starts_immediately_with_a_blank_not_before(
+    system: System,
+) -> None:
+    maintenance = system.announce(an_emergency("web-0"))
+    (event,) = system.plane.document("web-0").events
+    assert maintenance.phase is Phase.STARTED
+    assert (event.status, event.not_before) == (EventStatus.STARTED, None)
+
+
+def test_an_emergency_waits_for_a_gate(system: System) -> None:
+    system.announce(an_emergency("web-0"))
+    assert system.announce(an_emergency("web-1")).phase is Phase.SCHEDULED
+
+
+def test_several_operations_are_returned_in_the_order_they_will_run(
+    system: System,
+) -> None:
+    order = Order(type=EventType.REBOOT, vms=("web-2", "db-1", "lone", "web-0"))
+    maintenances = system.engine.announce(order, by="ops")
+    system.advance.by(20 * MINUTE)
+    ended = sorted(maintenances, key=lambda maintenance: _ended(system, maintenance.id))
+    assert {maintenance.vms for maintenance in maintenances[:2]} <= {
+        ("db-1",),
+        ("lone",),
+        ("web-0",),
+    }
+    assert [
+        maintenance.id for maintenance in ended if maintenance.vms[0].startswith("web")
+    ] == [
+        maintenance.id
+        for maintenance in maintenances
+        if maintenance.vms[0].startswith("web")
+    ]
+
+
+def _ended(system: System, any_id: str) -> datetime:
+    at = system.maintenance(any_id).ended_at
+    assert at is not None
+    return at
+
+
+# --- preview -----------------------------------------------------------------
+
+
+def previewed(system: System, order: Order) -> list[Maintenance]:
+    return [
+        forecast.maintenance for forecast in preview(system.engine, order, by="ops")
+    ]
+
+
+def test_a_preview_shows_what_would_be_announced(system: System) -> None:
+    (seen,) = previewed(system, a_reboot(host="host-a"))
+    maintenance = system.announce(a_reboot(host="host-a"))
+    assert (seen.vms, seen.not_before, seen.phase) == (
+        maintenance.vms,
+        maintenance.not_before,
+        maintenance.phase,
+    )
+    assert [event.resources for event in seen.events] == [
+        event.resources for event in maintenance.events
+    ]
+
+
+def test_a_preview_changes_nothing(system: System) -> None:
+    before = system.journal()
+    for order in (a_reboot("web-0"), an_emergency("web-1"), a_reboot(host="host-a")):
+        preview(system.engine, order, by="ops")
+    assert system.journal() == before
+    assert not system.maintenances()
+    assert system.engine.next_moment() is None
+
+
+def test_a_preview_refuses_what_announce_refuses(system: System) -> None:
+    with pytest.raises(TooSoon):
+        preview(system.engine, a_reboot("web-0", minutes=1), by="ops")
+    with pytest.raises(NotFound):
+        preview(system.engine, a_reboot("web-9"), by="ops")
+
+
+def test_a_preview_shows_what_a_gate_blocks(system: System) -> None:
+    system.announce(an_emergency("web-0"))
+    (held,) = previewed(system, an_emergency("web-1"))
+    (free,) = previewed(system, an_emergency("db-0"))
+    assert (held.phase, free.phase) == (Phase.SCHEDULED, Phase.STARTED)
+
+
+def test_a_preview_considers_requests_not_yet_written(system: System) -> None:
+    order = Order(type=EventType.REBOOT, vms=("lone",), source=EventSource.USER)
+    system.notes.ask("lone", NOON)
+    (seen,) = previewed(system, order)
+    maintenance = system.announce(order)
+    assert (seen.phase, seen.at_once) == (maintenance.phase, maintenance.at_once)
+
+
+def test_a_preview_consumes_no_id(open_store: OpenStore) -> None:
+    previewing, other = a_system(open_store()), a_system(open_store())
+    previewed(previewing, a_reboot("web-0", "web-1"))
+    assert (
+        previewing.announce(a_reboot("lone")).id == other.announce(a_reboot("lone")).id
+    )
+
+
+def test_a_preview_explains_each_of_several_operations(system: System) -> None:
+    order = Order(type=EventType.REBOOT, group="web")
+    first, second, third = preview(system.engine, order, by="ops")
+    assert first.explanation.starts_at_latest == first.maintenance.not_before
+    assert second.explanation.starts_at_latest is None
+    (gate,) = [wait for wait in third.explanation.waits if wait.kind == "gate"]
+    assert "the one before it, Reboot of web-1, comes first" in gate.what
+
+
+def test_a_preview_names_a_blocker_from_elsewhere(system: System) -> None:
+    held = system.announce(an_emergency("web-1"))
+    (seen,) = preview(system.engine, a_reboot("web-0"), by="ops")
+    (gate,) = [wait for wait in seen.explanation.waits if wait.kind == "gate"]
+    assert f"maintenance {held.id}" in gate.what

@@ -1,0 +1,234 @@
+"""Approvals: by a VM, all or nothing; by the operator, one event."""
+
+import pytest
+from tests.engine.support.system import (
+    MINUTE,
+    NOON,
+    SECOND,
+    System,
+    a_reboot,
+    an_emergency,
+)
+
+from forewarn.core.lifecycle.facts import Approved, Started
+from forewarn.core.lifecycle.model import Phase, Via
+from forewarn.engine.operations import approve_each
+from forewarn.errors import NotFound, TooLate, UnknownEvent
+from forewarn.protocol.types import EventStatus
+
+
+def test_an_approved_maintenance_starts_in_the_same_transaction(
+    system: System,
+) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    system.engine.approve_as_vm("web-0", [maintenance.events[0].id])
+    assert system.maintenance(maintenance.id).started_at == NOON
+    (event,) = system.plane.document("web-2").events
+    assert (event.status, event.not_before) == (EventStatus.STARTED, None)
+
+
+def test_the_journal_records_who_approved_and_how(system: System) -> None:
+    first, second = (system.announce(a_reboot(vm)) for vm in ("web-0", "db-0"))
+    system.engine.approve_as_vm("web-1", [first.events[0].id])
+    system.engine.approve(second.events[0].id, by="ops")
+    assert [(fact.by, fact.via) for fact in system.facts(Approved)] == [
+        ("web-1", Via.METADATA),
+        ("ops", Via.CONTROL),
+    ]
+
+
+def test_any_vm_of_the_audience_may_approve(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    system.engine.approve_as_vm("WEB-2", [maintenance.events[0].id])
+    assert system.maintenance(maintenance.id).events[0].approved_by == "web-2"
+
+
+def test_a_shared_host_starts_only_when_both_groups_have_approved(
+    system: System,
+) -> None:
+    maintenance = system.announce(a_reboot(host="host-a"))
+    of = {event.group: event.id for event in maintenance.events}
+    system.engine.approve_as_vm("web-0", [of["web"]])
+    assert system.phase(maintenance.id) is Phase.SCHEDULED
+    system.engine.approve_as_vm("db-1", [of["db"]])
+    assert system.phase(maintenance.id) is Phase.STARTED
+    for vm in ("web-1", "db-0"):
+        (event,) = system.plane.document(vm).events
+        assert event.status == EventStatus.STARTED
+
+
+def test_all_ids_of_one_request_are_approved_in_one_transaction(
+    system: System,
+) -> None:
+    maintenances = [system.announce(a_reboot(vm)) for vm in ("web-0", "web-1")]
+    system.engine.approve_as_vm(
+        "web-0", [maintenance.events[0].id for maintenance in maintenances]
+    )
+    kinds = [type(fact) for fact in system.journal()[-4:]]
+    assert kinds[:3] == [Approved, Approved, Started]
+
+
+@pytest.mark.parametrize("wrong", ["unknown", "of another group", "of a maintenance"])
+def test_one_foreign_id_refuses_all(system: System, wrong: str) -> None:
+    mine, other = (system.announce(a_reboot(vm)) for vm in ("web-0", "db-0"))
+    ids = {
+        "unknown": "NO-SUCH-ID",
+        "of another group": other.events[0].id,
+        "of a maintenance": mine.id,
+    }
+    before = system.journal()
+    with pytest.raises(UnknownEvent):
+        system.engine.approve_as_vm("web-0", [mine.events[0].id, ids[wrong]])
+    assert system.journal() == before
+    assert system.phase(mine.id) is Phase.SCHEDULED
+
+
+def test_an_isolated_vm_approves_only_what_it_sees(system: System) -> None:
+    maintenance = system.announce(a_reboot("iso-0"))
+    with pytest.raises(UnknownEvent):
+        system.engine.approve_as_vm("iso-1", [maintenance.events[0].id])
+    system.engine.approve_as_vm("iso-0", [maintenance.events[0].id])
+    assert system.phase(maintenance.id) is Phase.STARTED
+
+
+def test_approving_a_started_event_has_no_effect(
+    system: System,
+) -> None:
+    maintenance = system.announce(an_emergency("web-0"))
+    before = system.journal()
+    system.engine.approve_as_vm("web-1", [maintenance.events[0].id])
+    assert system.journal() == before
+
+
+def test_finished_events_may_be_approved_along_with_others(system: System) -> None:
+    canceled, completed, live = (
+        system.announce(a_reboot(vm)) for vm in ("web-0", "web-1", "web-2")
+    )
+    system.engine.cancel(canceled.id, by="ops")
+    system.engine.approve(completed.events[0].id, by="ops")
+    system.advance.by(MINUTE)
+    system.engine.approve_as_vm(
+        "web-0",
+        [maintenance.events[0].id for maintenance in (canceled, completed, live)],
+    )
+    assert [
+        system.phase(maintenance.id) for maintenance in (canceled, completed, live)
+    ] == [
+        Phase.CANCELED,
+        Phase.COMPLETED,
+        Phase.STARTED,
+    ]
+
+
+def test_approving_twice_counts_once(system: System) -> None:
+    maintenance = system.announce(a_reboot(host="host-a"))
+    (of_web,) = (event.id for event in maintenance.events if event.group == "web")
+    for vm in ("web-0", "web-1"):
+        system.engine.approve_as_vm(vm, [of_web, of_web])
+    system.engine.approve(of_web, by="ops")
+    assert [fact.by for fact in system.facts(Approved)] == ["web-0"]
+
+
+def test_approving_nothing_changes_nothing(system: System) -> None:
+    before = system.journal()
+    system.engine.approve_as_vm("web-0", [])
+    assert system.journal() == before
+
+
+def test_an_unknown_vm_approves_nothing(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    with pytest.raises(NotFound):
+        system.engine.approve_as_vm("web-9", [maintenance.events[0].id])
+
+
+def test_a_blocked_approval_takes_effect_when_the_gate_opens(
+    system: System,
+) -> None:
+    system.announce(an_emergency("web-0"))
+    held = system.announce(a_reboot("web-1"))
+    system.engine.approve_as_vm("web-1", [held.events[0].id])
+    assert system.phase(held.id) is Phase.SCHEDULED
+    system.advance.by(MINUTE)
+    assert system.maintenance(held.id).started_at == NOON + 5 * SECOND
+
+
+# --- by the operator ---------------------------------------------------------
+
+
+def test_an_operator_s_approval_returns_the_maintenance(
+    system: System,
+) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    after = system.engine.approve(maintenance.events[0].id, by="ops")
+    assert after == system.maintenance(maintenance.id)
+    assert after.phase is Phase.STARTED
+
+
+def test_an_operator_may_write_an_id_in_any_case(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    after = system.engine.approve(maintenance.events[0].id.lower(), by="ops")
+    assert after.phase is Phase.STARTED
+
+
+def test_an_operator_approves_events_not_maintenance_ids(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    with pytest.raises(NotFound):
+        system.engine.approve(maintenance.id, by="ops")
+
+
+def test_an_operator_cannot_approve_a_finished_event(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    system.engine.cancel(maintenance.id, by="ops")
+    with pytest.raises(TooLate):
+        system.engine.approve(maintenance.events[0].id, by="ops")
+
+
+# --- several events individually ---------------------------------------------
+
+
+def test_approvable_events_are_approved_and_the_others_are_explained(
+    system: System,
+) -> None:
+    over, good, other = (
+        system.announce(a_reboot(vm)) for vm in ("web-0", "web-1", "db-0")
+    )
+    system.engine.cancel(over.id, by="ops")
+    ids = [item.events[0].id for item in (over, good, other)]
+    results = approve_each(
+        system.engine,
+        [*ids, "none"],
+        by="ops",
+        via=Via.ARM,
+        is_seen=lambda event: event.group == "web",
+    )
+    assert [type(item) for item in results.values()] == [
+        TooLate,
+        type(None),
+        NotFound,
+        NotFound,
+    ]
+    assert [(fact.event, fact.via) for fact in system.facts(Approved)] == [
+        (ids[1], Via.ARM)
+    ]
+
+
+def test_several_are_approved_in_one_transaction(system: System) -> None:
+    maintenances = [system.announce(a_reboot(vm)) for vm in ("web-0", "db-0")]
+    before = system.plane.document("web-0").incarnation
+    ids = [item.events[0].id.lower() for item in maintenances]
+    approve_each(system.engine, ids, by="ops", via=Via.ARM, is_seen=lambda event: True)
+    assert system.plane.document("web-0").incarnation == before + 1
+    assert [item.by for item in system.facts(Approved)] == ["ops", "ops"]
+
+
+def test_if_none_can_be_approved_nothing_is_written(system: System) -> None:
+    maintenance = system.announce(a_reboot("web-0"))
+    before = len(system.journal())
+    approve_each(
+        system.engine,
+        [maintenance.events[0].id, maintenance.id],
+        by="ops",
+        via=Via.ARM,
+        is_seen=lambda event: False,
+    )
+    assert len(system.journal()) == before

@@ -1,0 +1,142 @@
+"""Monthly reports, from the store."""
+
+from datetime import UTC, datetime
+
+import pytest
+from tests.engine.support.system import (
+    HOUR,
+    MINUTE,
+    NOON,
+    OpenStore,
+    RecordingDriver,
+    System,
+    a_reboot,
+    a_system,
+    fail,
+)
+
+from forewarn.core.lifecycle.facts import Sight
+from forewarn.core.lifecycle.model import Via
+from forewarn.core.queries.report import MonthlyReport, StartCounts, month_named
+from forewarn.engine.queries import report_on
+from forewarn.errors import NotFound
+
+JANUARY, FEBRUARY = month_named("2026-01"), month_named("2026-02")
+LATE = datetime(2026, 1, 31, 23, 50, tzinfo=UTC)
+
+
+def happened(made: MonthlyReport) -> tuple[int, int, int]:
+    return (
+        sum(row.announced for row in made.counts),
+        sum(row.started for row in made.counts),
+        sum(row.completed for row in made.counts),
+    )
+
+
+def both(system: System) -> tuple[MonthlyReport, MonthlyReport]:
+    return report_on(system.engine, JANUARY), report_on(system.engine, FEBRUARY)
+
+
+def test_the_current_month_is_the_default(system: System) -> None:
+    report = report_on(system.engine, None)
+    assert report.month == JANUARY
+    assert report.made_at == NOON
+    assert report.counts == ()
+
+
+def test_every_month_has_its_own_facts(open_store: OpenStore) -> None:
+    system = a_system(open_store(), at=LATE)
+    system.announce(a_reboot("web-0"))
+    system.announce(a_reboot("lone"))
+    system.advance.by(HOUR)
+    january, february = both(system)
+    assert happened(january) == (2, 0, 0)
+    assert happened(february) == (0, 2, 2)
+    assert (january.starts, february.starts) == (StartCounts(), StartCounts(whole=2))
+
+
+def test_a_month_without_facts_is_empty(
+    system: System,
+) -> None:
+    system.announce(a_reboot("web-0"))
+    system.advance.by(HOUR)
+    for name in ("2025-12", "2026-02"):
+        assert report_on(system.engine, month_named(name)).counts == ()
+
+
+def test_an_approval_counts_in_its_month_even_without_a_start(
+    open_store: OpenStore,
+) -> None:
+    system = a_system(open_store(), at=LATE)
+    maintenance = system.announce(a_reboot(host="host-a", minutes=60 * 48))
+    system.advance.by(HOUR)
+    system.engine.approve(maintenance.events[0].id, by="ops")
+    january, february = both(system)
+    assert (january.approvals, february.approvals) == ({}, {Via.CONTROL: 1})
+
+
+def test_maintenance_is_counted_once_across_pages(system: System) -> None:
+    long = system.announce(a_reboot("web-0"))
+    for _ in range(260):  # two facts each; a page has 500
+        other = system.announce(a_reboot("lone"))
+        system.engine.cancel(other.id, by="ops")
+    system.engine.approve(long.events[0].id, by="ops")
+    report = report_on(system.engine, None)
+    assert sum(row.canceled for row in report.counts) == 260
+    assert happened(report) == (261, 1, 0)
+    assert report.starts.total == 1
+
+
+def test_an_event_seen_in_time_is_not_unseen(system: System) -> None:
+    seen, unseen = (system.announce(a_reboot(vm)) for vm in ("web-0", "lone"))
+    system.notes.see(Sight(event=seen.events[0].id, vm="web-1", at=NOON))
+    system.advance.by(HOUR)
+    report = report_on(system.engine, None)
+    assert [event.maintenance for event in report.unseen] == [unseen.id]
+
+
+def test_pending_observations_count(system: System) -> None:
+    maintenance = system.announce(a_reboot("lone"))
+    system.advance.by(HOUR)
+    system.notes.see(Sight(event=maintenance.events[0].id, vm="lone", at=NOON))
+    assert report_on(system.engine, None).unseen == ()
+
+
+def test_stuck_time_ends_when_it_is_closed(system: System) -> None:
+    maintenance = system.stuck("lone")
+    system.advance.by(HOUR)
+    system.engine.close(maintenance.id, by="ops")
+    system.advance.by(HOUR)
+    report = report_on(system.engine, None)
+    assert (report.stuck_maintenances, report.stuck) == (1, HOUR)
+
+
+def test_stuck_time_continues_in_the_next_month(
+    open_store: OpenStore,
+) -> None:
+    system = a_system(open_store(), at=LATE, driver=RecordingDriver(fail))
+    system.stuck("lone")
+    system.advance.by(HOUR)
+    january, february = both(system)
+    assert (january.stuck, february.stuck) == (10 * MINUTE, 50 * MINUTE)
+    assert february.counts == ()
+
+
+def test_a_group_is_named_in_any_case(system: System) -> None:
+    system.announce(a_reboot(host="host-a"))
+    system.announce(a_reboot("lone"))
+    report = report_on(system.engine, None, "DB")
+    assert (report.group, happened(report)) == ("db", (1, 0, 0))
+
+
+def test_an_unknown_group_is_refused_by_name(system: System) -> None:
+    with pytest.raises(NotFound, match="nobody"):
+        report_on(system.engine, None, "nobody")
+
+
+def test_a_removed_group_keeps_its_report(system: System) -> None:
+    system.announce(a_reboot("lone"))
+    system.advance.by(HOUR)
+    system.fleets.remove_vm("lone", by="ops")
+    assert "lone" not in system.fleet().groups
+    assert happened(report_on(system.engine, None, "Lone")) == (1, 1, 1)

@@ -1,0 +1,133 @@
+"""Recording format: round trips, and the line number of every error."""
+
+import json
+from datetime import timedelta, timezone
+
+import pytest
+from tests.recordings.recordings import (
+    NOON,
+    a_header,
+    a_raw_event,
+    a_showing,
+    a_tape,
+    a_trouble,
+    written,
+)
+
+from forewarn.errors import FaultyFile
+from forewarn.recordings.format import (
+    RecordedDocument,
+    RecordingEnd,
+    RecordingResumed,
+    parse_recording,
+    write_line,
+)
+
+WHOLE = a_tape(
+    a_showing(after=0.25, incarnation=0),
+    a_trouble(after=3.0),
+    a_trouble(None, after=4.5),
+    a_showing(a_raw_event(), after=60.0),
+    RecordedDocument(after=61.0, document=None, headers={"server": "IMDS"}),
+    RecordingEnd(after=62.0),
+    RecordingResumed(after=90.0),
+    header=a_header(vm="web-0", endpoint="http://169.254.169.254"),
+)
+
+
+def test_a_recording_is_read_back_unchanged() -> None:
+    tape = parse_recording(written(WHOLE), "tape.jsonl")
+    assert tape.header == WHOLE.header
+    assert [*tape.lines] == [*WHOLE.lines]
+
+
+def test_every_line_is_json_with_relative_and_absolute_time() -> None:
+    header, first, *_ = map(json.loads, written(WHOLE).splitlines())
+    assert header["tape"] == 1
+    assert header["began"] == "2026-01-31T12:00:00Z"
+    assert first["after_seconds"] == 0.25
+    assert first["date"] == "2026-01-31T12:00:00.250Z"
+    assert first["document"] == {"DocumentIncarnation": 0, "Events": []}
+
+
+def test_unknown_header_values_are_omitted() -> None:
+    header = json.loads(written(a_tape()).splitlines()[0])
+    assert not {"endpoint", "vm"} & header.keys()
+
+
+def test_times_are_written_in_utc_with_milliseconds() -> None:
+    there = NOON.astimezone(timezone(timedelta(hours=2)))
+    line = json.loads(write_line(RecordingEnd(after=1.23456), there))
+    assert line["after_seconds"] == 1.235
+    assert line["date"] == "2026-01-31T12:00:01.234Z"
+
+
+def test_the_length_is_the_time_of_the_last_line() -> None:
+    assert (WHOLE.length, a_tape().length) == (90.0, 0.0)
+
+
+@pytest.mark.parametrize("missing", [2, 10, 40])
+def test_a_truncated_last_line_is_skipped(missing: int) -> None:
+    text = written(a_tape(a_showing(), a_showing(a_raw_event(), after=1.0)))
+    tape = parse_recording(text[:-missing], "tape.jsonl")
+    assert tape.is_cut
+    assert tape.lines == [a_showing()]
+
+
+def test_the_last_line_may_lack_its_newline() -> None:
+    tape = parse_recording(written(a_tape()).rstrip("\n"), "tape.jsonl")
+    assert not tape.is_cut
+    assert tape.lines == [a_showing()]
+
+
+def test_lone_surrogates_and_blank_lines_are_accepted() -> None:
+    odd = a_tape(a_showing(a_raw_event(Description="\ud800 half")))
+    assert parse_recording(written(odd) + "\n\n", "tape.jsonl").lines == [*odd.lines]
+
+
+def test_lines_and_keys_of_later_versions_are_skipped() -> None:
+    text = written(a_tape())
+    later = '{"after_seconds":5,"weather":"fine"}\n{"after_seconds":6,"end":1,"x":2}\n'
+    assert parse_recording(text + later, "t").lines == [
+        a_showing(),
+        RecordingEnd(after=6.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("nonsense", "not a line of JSON"),
+        ("[" * 100_000, "not a line of JSON"),
+        ("[]", "not a JSON object"),
+        ('{"after_seconds":-1,"end":true}', "after_seconds is not a number"),
+        ('{"after_seconds":NaN,"end":true}', "after_seconds is not a number"),
+        ('{"after_seconds":true,"end":true}', "after_seconds is not a number"),
+        ('{"after_seconds":1e99,"end":true}', "after_seconds is not a number"),
+        ('{"after_seconds":1,"end":true}', "goes back in time"),
+        ('{"after_seconds":9,"document":[]}', "neither an object nor null"),
+        ('{"after_seconds":9,"document":{"Events":[{}]}}', "has no EventId"),
+        ('{"after_seconds":9,"trouble":503}', "trouble is not text"),
+    ],
+)
+def test_an_invalid_line_is_named(line: str, sentence: str) -> None:
+    text = written(a_tape(a_showing(after=2.0)))
+    end = write_line(RecordingEnd(after=100.0), NOON)
+    with pytest.raises(FaultyFile, match=f"^tape.jsonl:3: .*{sentence}"):
+        parse_recording(f"{text}{line}\n{end}", "tape.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "not a line of JSON"),
+        ('{"Events":[]}\n', 'begins with {"tape": 1}'),
+        ('{"tape":2}\n', "of a version that this forewarn knows"),
+        ('{"tape":1}\n', "began is not a time"),
+        ('{"tape":1,"began":"2026-01-31T12:00:00"}\n', "began is not a time"),
+        ('{"tape":1,"began":"0001-01-01T00:00:00Z"}\n', "began is not a time"),
+    ],
+)
+def test_an_invalid_recording_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(FaultyFile, match=f"^x:1: .*{sentence}"):
+        parse_recording(text, "x")

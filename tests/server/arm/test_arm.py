@@ -1,0 +1,327 @@
+"""VMs and sets of VMs as Azure Resource Manager shows them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.core.support.builders import a_maintenance, a_vm
+from tests.server.conftest import Serve
+from tests.server.support.arm_client import (
+    COMPUTE,
+    SETS,
+    SUBSCRIPTION,
+    VERSION,
+    VMS,
+    a_fleet,
+    arm,
+    error_of,
+    event_of,
+    shown,
+)
+from tests.server.support.service import RunningService
+
+from forewarn.core.lifecycle.model import Phase
+from forewarn.server.arm.resources import under_way
+
+ID = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/RG/providers/Microsoft.Compute"
+
+
+@pytest.fixture
+def service(serve: Serve, tmp_path: Path) -> RunningService:
+    return serve(fleet=a_fleet(tmp_path))
+
+
+def codes(view: Any) -> list[str]:
+    return [each["code"] for each in view["statuses"]]
+
+
+# --- VMs ---------------------------------------------------------------------
+
+
+def test_a_vm_is_shown_with_all_that_the_fleet_knows(kept: RunningService) -> None:
+    assert shown(kept, f"{VMS}/web-0") == {
+        "id": f"{ID}/virtualMachines/web-0",
+        "name": "web-0",
+        "type": "Microsoft.Compute/virtualMachines",
+        "location": "westeurope",
+        "tags": {"role": "web"},
+        "zones": ["2"],
+        "properties": {
+            "vmId": "8d1c0ba2-5d16-4a20-b2d3-6f1c2b6f1e11",
+            "hardwareProfile": {"vmSize": "Standard_D2s_v5"},
+            "provisioningState": "Succeeded",
+            "availabilitySet": {"id": f"{ID}/availabilitySets/web"},
+            "priority": "Regular",
+        },
+    }
+
+
+def test_a_vm_of_which_little_is_known_is_where_it_was_looked_for(
+    kept: RunningService,
+) -> None:
+    path = "/subscriptions/any/resourceGroups/other/providers/Microsoft.Compute"
+    found = shown(kept, f"{path}/virtualMachines/lone")
+    assert found["id"] == f"{path}/virtualMachines/lone"
+    assert found["location"] == "global"
+    assert found["properties"] == {
+        "provisioningState": "Succeeded",
+        "priority": "Regular",
+        "scheduledEventsPolicy": {
+            "userInitiatedRedeploy": {"automaticallyApprove": False},
+            "userInitiatedReboot": {"automaticallyApprove": False},
+        },
+    }
+
+
+def test_a_vm_of_a_scale_set_is_a_vm_too(kept: RunningService) -> None:
+    properties = shown(kept, f"{VMS}/pool_1")["properties"]
+    assert properties == {
+        "provisioningState": "Succeeded",
+        "virtualMachineScaleSet": {"id": f"{ID}/virtualMachineScaleSets/pool"},
+        "priority": "Spot",
+        "evictionPolicy": "Delete",
+        "scheduledEventsProfile": {
+            "terminateNotificationProfile": {
+                "notBeforeTimeout": "PT5M30S",
+                "enable": True,
+            }
+        },
+    }
+
+
+def test_names_and_places_are_found_in_any_case(kept: RunningService) -> None:
+    assert shown(kept, f"{VMS}/web-0".upper())["name"] == "web-0"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{VMS}/nobody",
+        f"{VMS}/no%00body",
+        f"{VMS}/n%C3%B6",
+        VMS.replace("/rg/", "/other/") + "/web-0",
+        VMS.replace(SUBSCRIPTION, "other") + "/web-0",
+        f"{VMS}/nobody/instanceView",
+        f"{SETS}/nothing",
+        f"{SETS}/web",
+        SETS.replace("/rg/", "/other/") + "/pool",
+        f"{SETS}/nothing/virtualMachines",
+        f"{SETS}/pool/virtualMachines/7",
+        f"{SETS}/pool/virtualMachines/apart_0",
+        f"{SETS}/pool/virtualMachines/_1",
+        f"{COMPUTE}/availabilitySets/pool",
+        f"{COMPUTE}/availabilitySets/lone",
+    ],
+)
+def test_what_is_not_there_is_not_found(kept: RunningService, path: str) -> None:
+    assert error_of(arm(kept, "GET", path)) == (404, "ResourceNotFound")
+
+
+# --- lists -------------------------------------------------------------------
+
+
+def names(view: Any) -> list[str]:
+    return [each["name"] for each in view["value"]]
+
+
+def test_a_subscription_has_the_vms_that_are_in_it_or_say_nothing(
+    kept: RunningService,
+) -> None:
+    path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/virtualMachines"
+    found = shown(kept, path)
+    assert names(found) == [
+        "apart_0",
+        "apart_1",
+        "lone",
+        "pool_0",
+        "pool_1",
+        "web-0",
+        "web-1",
+    ]
+    assert "/resourceGroups/default/" in found["value"][0]["id"]
+
+
+def test_a_resource_group_has_the_vms_that_are_in_it_or_say_nothing(
+    kept: RunningService,
+) -> None:
+    other = shown(kept, VMS.replace("/rg/", "/other/"))
+    assert names(other) == ["apart_0", "apart_1", "lone"]
+
+
+def test_where_no_vm_can_be_there_is_no_list(service: RunningService) -> None:
+    for name in ("apart_0", "apart_1", "lone"):
+        assert service.ask("DELETE", f"/v1/vms/{name}").status == 204
+    other = arm(service, "GET", VMS.replace("/rg/", "/other/"))
+    assert error_of(other) == (404, "ResourceGroupNotFound")
+    path = "/subscriptions/other/providers/Microsoft.Compute/virtualMachines"
+    assert error_of(arm(service, "GET", path)) == (404, "SubscriptionNotFound")
+
+
+def test_a_fleet_without_vms_is_an_empty_list(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "empty.toml"
+    file.write_text("")
+    assert shown(serve(fleet=str(file)), VMS) == {"value": []}
+
+
+def test_a_long_list_comes_in_pages(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "many.toml"
+    file.write_text("".join(f'[[vms]]\nname = "v-{i:04}"\n' for i in range(1001)))
+    service = serve(fleet=str(file))
+    found, path = [], f"{VMS.replace('/rg/', '/r%20g/')}?{VERSION}"
+    for size in (500, 500, 1):
+        view = shown(service, path)
+        assert len(view["value"]) == size
+        found += names(view)
+        path = view.get("nextLink", "").removeprefix(service.control)
+    assert found == [f"v-{i:04}" for i in range(1001)]
+    assert not path
+
+
+# --- sets --------------------------------------------------------------------
+
+
+def test_an_availability_set_has_domains_vms_and_a_policy(kept: RunningService) -> None:
+    assert shown(kept, f"{COMPUTE}/availabilitySets/WEB") == {
+        "id": f"{ID}/availabilitySets/web",
+        "name": "web",
+        "type": "Microsoft.Compute/availabilitySets",
+        "location": "westeurope",
+        "sku": {"name": "Aligned"},
+        "properties": {
+            "platformUpdateDomainCount": 2,
+            "platformFaultDomainCount": 1,
+            "virtualMachines": [
+                {"id": f"{ID}/virtualMachines/web-0"},
+                {"id": f"{ID}/virtualMachines/web-1"},
+            ],
+            "scheduledEventsPolicy": {
+                "userInitiatedRedeploy": {"automaticallyApprove": True},
+                "userInitiatedReboot": {"automaticallyApprove": False},
+            },
+        },
+    }
+
+
+def test_a_scale_set_has_a_capacity_a_profile_and_a_policy(
+    kept: RunningService,
+) -> None:
+    assert shown(kept, f"{SETS}/pool") == {
+        "id": f"{ID}/virtualMachineScaleSets/pool",
+        "name": "pool",
+        "type": "Microsoft.Compute/virtualMachineScaleSets",
+        "location": "global",
+        "sku": {"name": "Standard_F4s_v2", "capacity": 2},
+        "zones": ["1"],
+        "properties": {
+            "provisioningState": "Succeeded",
+            "singlePlacementGroup": True,
+            "virtualMachineProfile": {
+                "priority": "Spot",
+                "scheduledEventsProfile": {
+                    "terminateNotificationProfile": {
+                        "notBeforeTimeout": "PT5M30S",
+                        "enable": True,
+                    }
+                },
+            },
+            "scheduledEventsPolicy": {
+                "userInitiatedRedeploy": {"automaticallyApprove": False},
+                "userInitiatedReboot": {"automaticallyApprove": False},
+            },
+        },
+    }
+
+
+def test_a_scale_set_without_vms_is_there(kept: RunningService) -> None:
+    assert shown(kept, f"{SETS}/empty")["sku"] == {"capacity": 0}
+    assert shown(kept, f"{SETS}/empty/virtualMachines") == {"value": []}
+
+
+@pytest.mark.parametrize("instance", ["1", "pool_1", "POOL_1"])
+def test_a_vm_of_a_scale_set_is_found_by_instance_or_name(
+    kept: RunningService, instance: str
+) -> None:
+    found = shown(kept, f"{SETS}/pool/virtualMachines/{instance}")
+    own = f"{ID}/virtualMachineScaleSets/pool/virtualMachines/1"
+    assert (found["id"], found["instanceId"]) == (own, "1")
+    assert found["type"] == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
+
+
+def test_the_vms_of_a_scale_set_are_listed(kept: RunningService) -> None:
+    found = shown(kept, f"{SETS}/pool/virtualMachines")
+    assert [each["instanceId"] for each in found["value"]] == ["0", "1"]
+
+
+# --- what they are doing -----------------------------------------------------
+
+
+def test_a_vm_with_which_nothing_is_done_is_running(kept: RunningService) -> None:
+    view = shown(kept, f"{VMS}/web-0/instanceView")
+    assert codes(view) == ["ProvisioningState/succeeded", "PowerState/running"]
+    assert (view["platformUpdateDomain"], view["platformFaultDomain"]) == (0, 1)
+    assert view["assignedHost"] == "host-a"
+
+
+@pytest.mark.parametrize("path", [f"{VMS}/web-0", f"{SETS}/pool/virtualMachines/0"])
+def test_the_instance_view_is_a_part_if_it_is_asked_for(
+    kept: RunningService, path: str
+) -> None:
+    whole = shown(kept, f"{path}?{VERSION}&$expand=instanceView")
+    assert whole["properties"]["instanceView"] == shown(kept, f"{path}/instanceView")
+    assert "instanceView" not in shown(kept, path)["properties"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "acted_on", "done"),
+    [
+        ("Freeze", "updating running", "updating running"),
+        ("Reboot", "updating starting", "updating running"),
+        ("Redeploy", "updating starting", "updating running"),
+        ("Preempt", "deleting stopping", "deleting stopped"),
+        ("Terminate", "deleting stopping", "deleting stopped"),
+    ],
+)
+def test_what_is_done_with_a_vm_is_told_while_it_is_done(
+    serve: Serve, tmp_path: Path, kind: str, acted_on: str, done: str
+) -> None:
+    service = serve(fleet=a_fleet(tmp_path), driver="operator", lead=0)
+
+    def doing() -> str:
+        view = shown(service, f"{VMS}/lone/instanceView")
+        return " ".join(each.partition("/")[2] for each in codes(view))
+
+    made = service.announce(type=kind, vms=["lone"], duration_seconds=60)
+    assert doing() == "succeeded running"
+    event = event_of(service, "lone")
+    assert service.ask("POST", f"/v1/events/{event}/approve").status == 200
+    assert doing() == acted_on
+    assert service.ask("POST", f"/v1/maintenances/{made['id']}/complete").status == 200
+    assert doing() == done
+    service.advance(60)
+    assert doing() == "succeeded running"
+
+
+def test_what_is_done_with_another_vm_is_not_told(service: RunningService) -> None:
+    service.announce(vms=["web-1"])
+    event = event_of(service, "web-0")
+    assert service.ask("POST", f"/v1/events/{event}/approve").status == 200
+    assert (
+        shown(service, f"{VMS}/web-1")["properties"]["provisioningState"] == "Updating"
+    )
+    assert (
+        shown(service, f"{VMS}/web-0")["properties"]["provisioningState"] == "Succeeded"
+    )
+
+
+def test_with_a_vm_that_has_left_nothing_is_done() -> None:
+    started = a_maintenance(phase=Phase.STARTED)
+    assert under_way(a_vm("vm0"), [started]) is started
+    assert under_way(a_vm("vm0"), [replace(started, left=("vm0",))]) is None
+
+
+def test_on_a_host_that_has_failed_nobody_knows(service: RunningService) -> None:
+    assert service.ask("POST", "/v1/hosts/host-a/failed").status == 201
+    view = shown(service, f"{VMS}/web-0/instanceView")
+    assert codes(view) == ["ProvisioningState/updating", "PowerState/unknown"]
+    assert view["statuses"][0]["time"]

@@ -1,0 +1,267 @@
+"""Waiting for what was asked for, as Azure Resource Manager lets one wait."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.core.support.builders import a_maintenance
+from tests.server.conftest import Serve
+from tests.server.support.arm_client import (
+    SETS,
+    SUBSCRIPTION,
+    VERSION,
+    VMS,
+    a_fleet,
+    arm,
+    error_of,
+    event_of,
+)
+from tests.server.support.service import Answer, RunningService, a_service
+
+from forewarn.clocks import FastClock, ManualClock, SystemClock
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.ports import Clock
+from forewarn.server.arm.async_operations import next_poll_at, seconds_to_wait
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def service(serve: Serve, tmp_path: Path) -> RunningService:
+    return serve(fleet=a_fleet(tmp_path))
+
+
+def begun(service: RunningService, path: str = f"{VMS}/web-0/restart") -> Answer:
+    answer = arm(service, "POST", path)
+    assert answer.status == 202, answer.body
+    return answer
+
+
+def followed(service: RunningService, begun: Answer, header: str) -> Answer:
+    """Ask where an answer says that one should ask."""
+    address = begun.headers[header]
+    assert address.startswith(f"{service.control}/subscriptions/{SUBSCRIPTION}/")
+    return service.ask("GET", address.removeprefix(service.control))
+
+
+def status_of(service: RunningService, begun: Answer) -> Any:
+    answer = followed(service, begun, "Azure-AsyncOperation")
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def last_id(service: RunningService) -> str:
+    return str(service.get("/v1/maintenances")["items"][-1]["id"])
+
+
+def test_an_operation_has_the_id_of_its_maintenance(service: RunningService) -> None:
+    answer = begun(service)
+    path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute"
+    own = f"{path}/locations/westeurope/operations/{last_id(service)}"
+    version = "api-version=2024-07-01"
+    assert answer.headers["Azure-AsyncOperation"] == f"{service.control}{own}?{version}"
+    assert answer.headers["Location"] == (
+        f"{service.control}{own}?monitor=true&{version}"
+    )
+    assert status_of(service, answer)["id"] == own
+
+
+def test_addresses_are_of_the_host_that_was_asked(service: RunningService) -> None:
+    answer = arm(service, "POST", f"{VMS}/web-0/restart", Host="localhost:8443")
+    assert answer.headers["Location"].startswith("http://localhost:8443/subscriptions")
+
+
+def test_an_operation_is_in_progress_until_the_event_is_over(
+    service: RunningService,
+) -> None:
+    answer = begun(service)
+    scheduled = status_of(service, answer)
+    assert (scheduled["name"], scheduled["status"]) == (last_id(service), "InProgress")
+    assert scheduled.keys() == {"id", "name", "startTime", "status"}
+    service.advance(15 * 60)
+    assert service.document("web-0")["Events"][0]["EventStatus"] == "Started"
+    assert status_of(service, answer)["status"] == "InProgress"
+    service.advance(5)
+    assert service.document("web-0")["Events"] == []
+    over = status_of(service, answer)
+    assert over["status"] == "Succeeded"
+    took = datetime.fromisoformat(over["endTime"]) - datetime.fromisoformat(
+        over["startTime"]
+    )
+    assert took == timedelta(minutes=15, seconds=5)
+    assert "error" not in over
+
+
+def test_the_location_answers_202_until_the_event_is_over(
+    service: RunningService,
+) -> None:
+    answer = begun(service)
+    waiting = followed(service, answer, "Location")
+    assert (waiting.status, waiting.body) == (202, b"")
+    assert waiting.headers["Location"] == answer.headers["Location"]
+    assert waiting.headers["Retry-After"] == "1"
+    service.advance(16 * 60)
+    over = followed(service, answer, "Location")
+    assert (over.status, over.body) == (200, b"")
+    assert "Retry-After" not in over.headers
+
+
+def test_an_operation_that_is_called_off_is_canceled(service: RunningService) -> None:
+    answer = begun(service)
+    cancel = f"/v1/maintenances/{last_id(service)}/cancel"
+    assert service.ask("POST", cancel, {"reason": "not today"}).status == 200
+    over = status_of(service, answer)
+    assert over["status"] == "Canceled"
+    assert over["error"] == {
+        "code": "OperationCanceled",
+        "message": "the Reboot of web-0 was called off before it started: not today",
+    }
+    monitored = followed(service, answer, "Location")
+    assert error_of(monitored) == (409, "OperationCanceled")
+
+
+def test_an_operation_that_is_given_up_has_failed(serve: Serve, tmp_path: Path) -> None:
+    service = serve(
+        fleet=a_fleet(tmp_path),
+        driver="script",
+        driver_command="false",
+        lead=0,
+    )
+    answer = begun(service)
+    service.advance(16 * 60)
+    assert status_of(service, answer)["status"] == "InProgress"
+    assert (
+        service.ask("POST", f"/v1/maintenances/{last_id(service)}/close").status == 200
+    )
+    over = status_of(service, answer)
+    assert (over["status"], over["error"]["code"]) == ("Failed", "OperationFailed")
+
+
+def test_a_deletion_can_be_waited_for_although_the_vm_is_gone(
+    service: RunningService,
+) -> None:
+    answer = arm(service, "DELETE", f"{SETS}/pool/virtualMachines/0")
+    assert status_of(service, answer)["status"] == "InProgress"
+    service.advance(360)
+    assert arm(service, "GET", f"{VMS}/pool_0").status == 404
+    assert status_of(service, answer)["status"] == "Succeeded"
+
+
+def test_an_operation_on_several_vms_is_over_when_all_are(
+    service: RunningService,
+) -> None:
+    answer = begun(service, f"{SETS}/pool/restart")
+    events = service.document("pool_0")["Events"]
+    assert service.approve_as("pool_0", events[0]["EventId"]).status == 200
+    service.advance(10)
+    assert len(service.document("pool_0")["Events"]) == 1
+    assert status_of(service, answer)["status"] == "InProgress"
+    assert "endTime" not in status_of(service, answer)
+    service.advance(16 * 60)
+    assert status_of(service, answer)["status"] == "Succeeded"
+
+
+def test_an_operation_on_several_vms_is_canceled_if_one_is(
+    service: RunningService,
+) -> None:
+    answer = begun(service, f"{SETS}/pool/restart")
+    assert (
+        service.ask("POST", f"/v1/maintenances/{last_id(service)}/cancel").status == 200
+    )
+    assert status_of(service, answer)["status"] == "InProgress"
+    service.advance(16 * 60)
+    assert status_of(service, answer)["status"] == "Canceled"
+
+
+@pytest.mark.parametrize("operation", ["none", "no%00ne", "{}.none", "{}.", "{}{}"])
+def test_what_nobody_asked_for_is_not_found(
+    service: RunningService, operation: str
+) -> None:
+    begun(service)
+    path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/l"
+    named = operation.replace("{}", last_id(service))
+    unknown = arm(service, "GET", f"{path}/operations/{named}")
+    assert error_of(unknown) == (404, "NotFound")
+
+
+def test_an_event_is_not_an_operation(service: RunningService) -> None:
+    begun(service)
+    path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/l"
+    event = event_of(service, "web-0")
+    assert arm(service, "GET", f"{path}/operations/{event}").status == 404
+
+
+def test_whoever_waits_may_go_on_after_a_restart_of_the_service(tmp_path: Path) -> None:
+    options = {"fleet": a_fleet(tmp_path), "store": f"sqlite:///{tmp_path / 'store'}"}
+    with a_service(tmp_path, **options) as service:
+        path = begun(service).headers["Location"].removeprefix(service.control)
+    with a_service(tmp_path, **options) as again:
+        assert again.ask("GET", path).status == 202
+        again.advance(16 * 60)
+        assert again.ask("GET", path).status == 200
+
+
+def test_any_case_of_an_operation_is_the_same(service: RunningService) -> None:
+    begun(service)
+    path = (
+        f"/SUBSCRIPTIONS/{SUBSCRIPTION}/PROVIDERS/MICROSOFT.COMPUTE/LOCATIONS/L"
+        f"/OPERATIONS/{last_id(service).lower()}"
+    )
+    assert arm(service, "GET", path).json["status"] == "InProgress"
+    assert arm(service, "GET", f"{path}?MONITOR=TRUE&{VERSION}").status == 202
+
+
+# --- when to ask again -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("clock", "seconds", "wait"),
+    [
+        (SystemClock(), 900, 15),
+        (SystemClock(), 15, 15),
+        (SystemClock(), 4.2, 5),
+        (SystemClock(), 0.1, 1),
+        (SystemClock(), -3, 1),
+        (SystemClock(), None, 15),
+        (ManualClock(NOON), 900, 1),
+        (ManualClock(NOON), None, 1),
+        (FastClock(60, NOON), 900, 1),
+    ],
+)
+def test_whoever_waits_is_told_when_it_is_worth_asking_again(
+    clock: Clock, seconds: float | None, wait: int
+) -> None:
+    until = None if seconds is None else NOON + timedelta(seconds=seconds)
+    assert seconds_to_wait(clock, until, NOON) == wait
+
+
+@pytest.mark.parametrize(
+    ("seconds", "made", "wait"),
+    [
+        (0, a_maintenance(), 15 * 60),
+        (15 * 60, a_maintenance(), None),  # a gate is shut
+        (1, a_maintenance(phase=Phase.STARTED), 4),
+        (1, a_maintenance(phase=Phase.STARTED, done=("vm0",)), 4),
+        (60, a_maintenance(phase=Phase.STARTED), 5),  # the driver takes its time
+        (1, a_maintenance(phase=Phase.STARTED, cause=Cause.HOST_FAILURE), None),
+        (1, a_maintenance(phase=Phase.COMPLETED), None),
+    ],
+)
+def test_it_is_worth_asking_when_something_may_have_changed(
+    seconds: int, made: Maintenance, wait: int | None
+) -> None:
+    now = made.announced_at + timedelta(seconds=seconds)
+    at = next_poll_at(made, now, Rules())
+    assert at == (None if wait is None else now + timedelta(seconds=wait))
+
+
+def test_a_clock_that_runs_like_ours_makes_one_wait_longer(
+    serve: Serve, tmp_path: Path
+) -> None:
+    service = serve(fleet=a_fleet(tmp_path), clock="system")
+    answer = begun(service)
+    assert answer.headers["Retry-After"] == "15"
+    waiting = followed(service, answer, "Azure-AsyncOperation")
+    assert waiting.headers["Retry-After"] == "15"

@@ -1,0 +1,189 @@
+"""What goes wrong below /subscriptions is said as Azure Resource Manager says it."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+from starlette.responses import Response
+from tests.server.support.arm_client import COMPUTE, SETS, VERSION, VMS, arm, error_of
+from tests.server.support.service import RunningService, ask
+
+from forewarn.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    TooSoon,
+    Unavailable,
+)
+from forewarn.server.arm.errors import ArmError, failed
+
+PATHS = [
+    f"{VMS}/web-0",
+    f"{VMS}/web-0".upper(),
+    "/" + f"{VMS}/web-0",
+    f"///Subscriptions/{VMS}",
+    "/subscriptions",
+    "/subscriptions/",
+    "/%73ubscriptions/s",
+    "/subscriptions/s/unknown?api-version=1",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("token", [None, "", "Bearer", "Bearer wrong", "Basic dDp0"])
+def test_nobody_gets_in_without_a_token(
+    kept: RunningService, path: str, token: str | None
+) -> None:
+    headers = {} if token is None else {"Authorization": token}
+    answer = ask("GET", kept.control + path, None, **headers)
+    assert error_of(answer) == (401, "AuthenticationFailed")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_a_path_with_more_slashes_is_the_same_path(kept: RunningService) -> None:
+    assert arm(kept, "GET", "/" + f"{VMS}//web-0/").json["name"] == "web-0"
+
+
+@pytest.mark.parametrize("query", ["x=1", "api-version=", "api-version=%20"])
+def test_a_request_without_a_version_is_refused(
+    kept: RunningService, query: str
+) -> None:
+    answer = arm(kept, "GET", f"{VMS}/web-0?{query}")
+    assert error_of(answer) == (400, "MissingApiVersionParameter")
+
+
+@pytest.mark.parametrize("query", ["api-version=2030-01-01", "API-Version=anything"])
+def test_any_version_will_do(kept: RunningService, query: str) -> None:
+    assert arm(kept, "GET", f"{VMS}/web-0?{query}").status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/subscriptions",
+        "/subscriptions/s",
+        "/subscriptions/s/resourceGroups/g",
+        f"{COMPUTE}/disks/d",
+        COMPUTE.replace("Compute", "Storage") + "/storageAccounts/a",
+    ],
+)
+def test_where_there_is_nothing_the_type_is_unknown(
+    kept: RunningService, path: str
+) -> None:
+    assert error_of(arm(kept, "GET", path)) == (404, "InvalidResourceType")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", f"{VMS}/web-0", "GET, DELETE"),
+        ("PATCH", f"{VMS}/web-0", "GET, DELETE"),
+        ("POST", VMS, "GET"),
+        ("GET", f"{VMS}/web-0/restart", "POST"),
+        ("DELETE", f"{SETS}/pool", "GET"),
+    ],
+)
+def test_other_methods_are_not_possible(
+    kept: RunningService, method: str, path: str, allowed: str
+) -> None:
+    answer = arm(kept, method, path)
+    assert error_of(answer) == (405, "MethodNotAllowed")
+    assert answer.headers["Allow"] == allowed
+
+
+def test_every_answer_has_an_id_of_its_own(kept: RunningService) -> None:
+    ids = {
+        arm(kept, "GET", path).headers["x-ms-request-id"]
+        for path in (f"{VMS}/web-0", f"{VMS}/web-0", f"{VMS}/nobody", "/subscriptions")
+    }
+    assert len(ids) == 4
+    assert all(
+        re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", i) for i in ids
+    )
+
+
+@pytest.mark.parametrize("path", [f"{VMS}/web-0", f"{VMS}/nobody"])
+def test_the_askers_own_id_is_given_back_if_he_wants_it(
+    kept: RunningService, path: str
+) -> None:
+    wanted = {"x_ms_return_client_request_id": "True"}
+    for more in ({}, wanted):
+        answer = arm(
+            kept, "GET", path, None, raw=None, x_ms_client_request_id="mine", **more
+        )
+        given_back = answer.headers["x-ms-client-request-id"]
+        assert given_back == ("mine" if more else None)
+
+
+def test_the_control_api_does_not_speak_of_it(kept: RunningService) -> None:
+    paths = kept.get("/openapi.json")["paths"]
+    assert not [each for each in paths if "subscriptions" in each.lower()]
+
+
+def test_elsewhere_errors_are_problems_still(kept: RunningService) -> None:
+    answer = kept.ask("GET", "/v1/subscriptions")
+    assert answer.detail
+
+
+@pytest.mark.parametrize("token", ["%00", "%C3%B6", "a" * 81])
+def test_a_list_goes_on_only_where_it_ended(kept: RunningService, token: str) -> None:
+    answer = arm(kept, "GET", f"{VMS}?{VERSION}&$skiptoken={token}")
+    assert error_of(answer) == (400, "InvalidParameter")
+
+
+def test_a_body_that_is_too_large_is_refused_as_arm_refuses(
+    kept: RunningService,
+) -> None:
+    for path in (f"{VMS}/web-0/restart", f"{VMS}/web-0/restart".upper()):
+        answer = arm(kept, "POST", path, raw=b" " * (1024 * 1024 + 1))
+        assert error_of(answer) == (413, "RequestEntityTooLarge")
+
+
+def test_whoever_asks_by_a_strange_name_is_refused_as_arm_refuses(
+    kept: RunningService,
+) -> None:
+    answer = arm(kept, "GET", f"{VMS}/web-0", Host="evil.example")
+    assert error_of(answer) == (421, "MisdirectedRequest")
+
+
+def test_nobody_on_the_way_keeps_an_answer(kept: RunningService) -> None:
+    for path in (f"{VMS}/web-0", f"{VMS}/web-0".upper(), f"/{VMS}/web-0"):
+        assert arm(kept, "GET", path).headers["Cache-Control"] == "no-store"
+
+
+# --- as answers --------------------------------------------------------------
+
+
+def told(response: Response) -> tuple[int, str]:
+    assert isinstance(response.body, bytes)
+    return response.status_code, json.loads(response.body)["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (InvalidInput("x"), (400, "BadRequest")),
+        (TooSoon("x", datetime(2026, 1, 1, tzinfo=UTC)), (400, "BadRequest")),
+        (Forbidden("x"), (403, "AuthorizationFailed")),
+        (NotFound("x"), (404, "ResourceNotFound")),
+        (Conflict("x"), (409, "OperationNotAllowed")),
+        (Unavailable("x"), (503, "ServiceUnavailable")),
+        (ArmError(404, "x", "Y"), (404, "Y")),
+        (ValueError("x"), (500, "InternalServerError")),
+    ],
+    ids=str,
+)
+def test_every_error_has_a_status_and_a_code(
+    error: Exception, answer: tuple[int, str]
+) -> None:
+    assert told(failed(error)) == answer
+
+
+def test_what_went_wrong_inside_is_not_told() -> None:
+    assert b"secret" not in bytes(failed(ValueError("secret")).body)
+
+
+def test_whoever_comes_at_a_bad_time_is_told_when_to_come_again() -> None:
+    assert failed(Unavailable("x")).headers["Retry-After"] == "5"

@@ -1,0 +1,249 @@
+"""Bodies: with a length, in chunks, too large, and those that are asked for."""
+
+import pytest
+from tests.server.support.dialogs import (
+    a_post,
+    a_request,
+    byte_by_byte,
+    in_chunks,
+    talk,
+)
+
+from forewarn.server.metadata.transport.http1 import ConnectionState
+from forewarn.server.metadata.transport.requests import MOST_BODY, MOST_HEAD
+
+
+def body_of(data: bytes) -> bytes:
+    """Read `data`, which must be one good request, and answer its body."""
+    asked = talk(data).echo.asked
+    assert len(asked) == 1, talk(data).said
+    return asked[0][1]
+
+
+def test_a_body_is_as_long_as_it_says() -> None:
+    assert body_of(a_post(b"abc") + b"\r\n") == b"abc"
+
+
+def test_a_body_may_hold_any_bytes() -> None:
+    every = bytes(range(256)) + b"\r\n\r\n"
+    assert body_of(a_post(every)) == every
+
+
+def test_a_get_may_have_a_body() -> None:
+    with_body = a_request("/a", "Content-Length: 3", body=b"abc")
+    assert talk(with_body + a_request("/b")).statuses == [200, 200]
+
+
+def test_a_head_is_answered_without_body_but_with_its_length() -> None:
+    said = talk(a_request(method="HEAD")).said[0]
+    assert said.body == b""
+    assert said.header(b"content-length") == str(len("HEAD /a ")).encode()
+
+
+def test_requests_go_on_after_a_head() -> None:
+    assert talk(a_request(method="HEAD") + a_request()).statuses == [200, 200]
+
+
+# --- too large ---------------------------------------------------------------
+
+
+def test_a_body_at_the_limit_is_read() -> None:
+    assert len(body_of(a_post(b"x" * MOST_BODY))) == MOST_BODY
+
+
+def test_a_body_over_the_limit_is_refused_before_it_arrives() -> None:
+    head = a_request("/a", f"Content-Length: {MOST_BODY + 1}", method="POST")
+    refused = talk(head)
+    assert refused.statuses == [413]
+    assert refused.echo.asked == []
+
+
+@pytest.mark.parametrize("length", ["9999999999999999999", "0000000000000065537"])
+def test_a_length_over_the_limit_is_refused_however_it_is_written(length: str) -> None:
+    head = a_request("/a", f"Content-Length: {length}", method="POST")
+    assert talk(head).statuses == [413]
+
+
+def test_a_length_may_begin_with_zeros() -> None:
+    length = f"Content-Length: {3:020}"
+    assert body_of(a_request("/a", length, method="POST", body=b"abc")) == b"abc"
+
+
+def test_a_body_over_the_limit_is_dropped_as_it_arrives() -> None:
+    large = talk(a_post(b"x" * 70_000), b"more", a_request())
+    assert large.statuses == [413]
+    assert large.connection.state is ConnectionState.DRAIN
+
+
+def test_a_large_body_of_a_head_is_refused_without_a_body() -> None:
+    length = f"Content-Length: {MOST_BODY + 1}"
+    refused = talk(a_request("/a", length, method="HEAD"))
+    assert refused.statuses == [413]
+    assert refused.said[0].body == b""
+
+
+@pytest.mark.parametrize("size", [MOST_BODY + 1, 0xFFFFFFFF, 2**64 + 3])
+def test_a_chunk_over_the_limit_is_refused_before_it_arrives(size: int) -> None:
+    assert talk(in_chunks(b"%x\r\n" % size)).statuses == [413]
+
+
+def test_chunks_that_are_too_large_together_are_refused() -> None:
+    half = b"8001\r\n" + b"x" * 0x8001 + b"\r\n"
+    assert talk(in_chunks(half + half)).statuses == [413]
+
+
+def test_chunks_that_fit_together_are_read() -> None:
+    half = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
+    assert len(body_of(in_chunks(half + half + b"0\r\n\r\n"))) == MOST_BODY
+
+
+# --- chunks ------------------------------------------------------------------
+
+CHUNKS = {
+    "one": b"3\r\nabc\r\n0\r\n\r\n",
+    "several": b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
+    "leading zeros": b"003\r\nabc\r\n000\r\n\r\n",
+    "an extension": b"3;a=b\r\nabc\r\n0;c\r\n\r\n",
+    "twenty digits": b"00000000000000000003\r\nabc\r\n0\r\n\r\n",
+    "several extensions": b"3;a;b=c;d\r\nabc\r\n0\r\n\r\n",
+    "a quoted extension": b'3;a="b; \\" \xe9"\r\nabc\r\n0\r\n\r\n',
+    "a trailer that is ignored": b"3\r\nabc\r\n0\r\nConnection: close\r\n\r\n",
+    "trailers": b"3\r\nabc\r\n0\r\nA: b\r\nC:\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS.keys())
+def test_chunks_make_a_body(chunks: bytes) -> None:
+    assert body_of(in_chunks(chunks)) == b"abc"
+
+
+def test_sizes_of_chunks_are_hexadecimal_in_any_case() -> None:
+    body = b"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n"
+    assert body_of(in_chunks(body)) == b"0123456789" * 2
+
+
+def test_no_chunks_make_an_empty_body() -> None:
+    assert body_of(in_chunks(b"0\r\n\r\n")) == b""
+
+
+def test_chunks_may_hold_what_looks_like_their_end() -> None:
+    assert body_of(in_chunks(b"5\r\n0\r\n\r\n\r\n0\r\n\r\n")) == b"0\r\n\r\n"
+
+
+def test_a_request_may_follow_chunks() -> None:
+    assert talk(in_chunks(CHUNKS["trailers"]) + a_request()).statuses == [200, 200]
+
+
+def test_the_name_of_the_coding_is_read_in_any_case() -> None:
+    coding = "Transfer-Encoding: Chunked"
+    data = a_request("/a", coding, method="POST", body=CHUNKS["one"])
+    assert body_of(data) == b"abc"
+
+
+BROKEN = {
+    "no size": b"\r\nabc\r\n0\r\n\r\n",
+    "a size that is no number": b"x\r\nabc\r\n0\r\n\r\n",
+    "a size with a sign": b"+3\r\nabc\r\n0\r\n\r\n",
+    "a negative size": b"-1\r\nabc\r\n0\r\n\r\n",
+    "a size with a prefix": b"0x3\r\nabc\r\n0\r\n\r\n",
+    "a size with an underscore": b"0_3\r\nabc\r\n0\r\n\r\n",
+    "a space before the size": b" 3\r\nabc\r\n0\r\n\r\n",
+    "more than twenty digits": b"000000000000000000003\r\nabc\r\n0\r\n\r\n",
+    "a space after the size": b"3 \r\nabc\r\n0\r\n\r\n",
+    "a space before an extension": b"3 ;a\r\nabc\r\n0\r\n\r\n",
+    "a space in an extension": b"3;a =b\r\nabc\r\n0\r\n\r\n",
+    "an extension without name": b"3;\r\nabc\r\n0\r\n\r\n",
+    "an extension with an empty value": b"3;a=\r\nabc\r\n0\r\n\r\n",
+    "an extension with two values": b"3;a=b=c\r\nabc\r\n0\r\n\r\n",
+    "an open quote": b'3;a="b\r\nabc\r\n0\r\n\r\n',
+    "something behind a quote": b'3;a="b"c\r\nabc\r\n0\r\n\r\n',
+    "a bare carriage return in an extension": b"3;a\rb\r\nabc\r\n0\r\n\r\n",
+    "more than its size": b"3\r\nabcd\r\n0\r\n\r\n",
+    "less than its size": b"4\r\nabc\r\n0\r\n\r\n",
+    "a bare line feed after the size": b"3\nabc\r\n0\r\n\r\n",
+    "a bare line feed after the chunk": b"3\r\nabc\n0\r\n\r\n",
+    "a bare line feed in an extension": b"3;a\nb\r\nabc\r\n0\r\n\r\n",
+    "a line that does not end": b"3;" + b"x" * 20_000,
+    "a trailer without colon": b"0\r\nA\r\n\r\n",
+    "a trailer with a space before the colon": b"0\r\nA : b\r\n\r\n",
+    "a trailer with a bare line feed": b"0\r\nA: b\nc: d\r\n\r\n",
+    "a folded trailer": b"0\r\nA: b\r\n c\r\n\r\n",
+    "a length in a trailer": b"0\r\nContent-Length: 5\r\n\r\n",
+    "a coding in a trailer": b"0\r\ntransfer-encoding: chunked\r\n\r\n",
+    "endless trailers": b"0\r\n" + b"A: b\r\n" * 5000,
+    "endless extensions": (b"1;" + b"x" * 1000 + b"\r\na\r\n") * 20,
+}
+
+
+@pytest.mark.parametrize("chunks", BROKEN.values(), ids=BROKEN.keys())
+def test_broken_chunks_are_refused(chunks: bytes) -> None:
+    broken = talk(in_chunks(chunks) + b"\r\n" * 8)
+    assert broken.statuses == [400]
+    assert broken.echo.asked == []
+    assert broken.connection.state is ConnectionState.DRAIN
+
+
+LINES = {
+    "a size": b"3;%s\r\nabc\r\n0\r\n\r\n",
+    "a trailer": b"3\r\nabc\r\n0\r\nA: %s\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES.keys())
+@pytest.mark.parametrize("length", [*range(MOST_HEAD - 6, MOST_HEAD + 20, 2), 20_000])
+def test_a_long_line_is_judged_alike_however_it_arrives(
+    line: bytes, length: int
+) -> None:
+    data = in_chunks(line % (b"x" * length))
+    assert talk(data[:-40], *byte_by_byte(data[-40:])).statuses == talk(data).statuses
+
+
+@pytest.mark.parametrize("chunks", [b"3\n", b"0\r\n\n", b"0\r\nA: b\n"])
+def test_a_bare_line_feed_among_chunks_is_refused_at_once(chunks: bytes) -> None:
+    assert talk(in_chunks(chunks)).statuses == [400]
+
+
+# --- asked for ---------------------------------------------------------------
+
+
+def test_a_client_that_waits_for_a_sign_gets_one() -> None:
+    head = a_request("/a", "Content-Length: 3", "Expect: 100-continue", method="POST")
+    assert talk(head).statuses == [100]
+    assert talk(head, b"abc").statuses == [100, 200]
+
+
+def test_a_client_with_chunks_that_waits_for_a_sign_gets_one() -> None:
+    assert talk(in_chunks(b"", "Expect: 100-continue")).statuses == [100]
+
+
+def test_a_client_that_does_not_wait_gets_only_the_answer() -> None:
+    assert talk(a_post(b"abc", "Expect: 100-continue")).statuses == [200]
+
+
+def test_a_client_that_waits_to_send_too_much_is_refused_at_once() -> None:
+    expect = "Expect: 100-continue"
+    length = f"Content-Length: {MOST_BODY + 1}"
+    assert talk(a_request("/a", length, expect, method="POST")).statuses == [413]
+
+
+def test_a_client_without_a_body_waits_for_nothing() -> None:
+    assert talk(a_post(b"", "Expect: 100-continue")).statuses == [200]
+
+
+def test_an_old_client_does_not_know_the_sign() -> None:
+    head = a_request(
+        "/a", "Content-Length: 3", "Expect: 100-continue", method="POST", version="1.0"
+    )
+    assert talk(head).statuses == []
+
+
+EXPECTING = ("Expect: 100-Continue", "Expect: x, 100-continue", "expect:100-continue,")
+
+
+@pytest.mark.parametrize("line", EXPECTING)
+def test_the_wish_for_a_sign_is_read_in_any_form(line: str) -> None:
+    assert talk(a_request("/a", line, "Content-Length: 3")).statuses == [100]
+
+
+def test_another_expectation_is_ignored() -> None:
+    assert talk(a_post(b"abc", "Expect: miracles")).statuses == [200]

@@ -1,0 +1,114 @@
+"""The clock over the API: what time it is, and moving it by hand."""
+
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import pytest
+from tests.server.conftest import Serve
+from tests.server.support.service import YEAR, RunningService
+
+
+def to(service: RunningService, moment: object) -> int:
+    return service.ask("POST", "/v1/clock/advance", {"to": moment}).status
+
+
+def test_the_clock_tells_its_name_and_the_time(service: RunningService) -> None:
+    shown = service.get("/v1/clock")
+    assert shown.keys() == {"clock", "now"}
+    assert shown["clock"] == "manual"
+    assert shown["now"].endswith("Z")
+
+
+def test_the_clock_stands_still(service: RunningService) -> None:
+    assert service.get("/v1/clock") == service.get("/v1/clock")
+
+
+def test_a_move_is_answered_with_the_clock(service: RunningService) -> None:
+    answer = service.ask("POST", "/v1/clock/advance", {"seconds": 60})
+    assert answer.status == 200
+    assert answer.json == service.get("/v1/clock")
+
+
+def test_the_clock_can_be_moved_to_a_time(service: RunningService) -> None:
+    assert to(service, f"{YEAR}-01-01T12:00:00Z") == 200
+    assert service.get("/v1/clock")["now"] == f"{YEAR}-01-01T12:00:00Z"
+
+
+def test_a_time_in_another_zone_is_shown_in_utc(service: RunningService) -> None:
+    assert to(service, f"{YEAR}-01-01T14:00:00+02:00") == 200
+    assert service.get("/v1/clock")["now"] == f"{YEAR}-01-01T12:00:00Z"
+
+
+def test_after_a_move_to_another_zone_all_times_are_in_utc(
+    service: RunningService,
+) -> None:
+    to(service, f"{YEAR}-01-01T14:00:00+02:00")
+    made = service.announce(vms=["web-0"])
+    assert made["announced_at"] == f"{YEAR}-01-01T12:00:00Z"
+    assert made["not_before"] == f"{YEAR}-01-01T12:15:00Z"
+
+
+def test_vms_are_told_the_time_of_the_clock(service: RunningService) -> None:
+    to(service, f"{YEAR}-01-01T12:00:00Z")
+    headers = service.as_vm("web-0").headers
+    noon = datetime(YEAR, 1, 1, 12, tzinfo=UTC)
+    assert headers["Date"] == format_datetime(noon, usegmt=True)
+    assert headers["Forewarn-Clock"] == "manual"
+
+
+def test_the_clock_may_be_moved_to_where_it_stands(service: RunningService) -> None:
+    assert to(service, service.get("/v1/clock")["now"]) == 200
+    assert service.ask("POST", "/v1/clock/advance", {"seconds": 0}).status == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"seconds": 1, "to": f"{YEAR}-01-01T12:00:00Z"},
+        {"seconds": "60"},
+        {"seconds": 1.5},
+        {"seconds": True},
+        {"seconds": -1},
+        {"seconds": 10**30},
+        {"seconds": 100 * 366 * 24 * 3600},
+        {"to": f"{YEAR}-01-01T12:00:00"},
+        {"to": f"{YEAR}-01-01"},
+        {"to": "noon"},
+        {"to": 1},
+        {"to": "1999-01-01T00:00:00Z"},
+        {"to": "9999-12-31T23:59:59Z"},
+        {"to": "9999-12-31T23:59:59-14:00"},
+        {"minutes": 1},
+    ],
+)
+def test_a_move_that_makes_no_sense_is_refused(
+    service: RunningService, body: dict[str, object]
+) -> None:
+    before = service.get("/v1/clock")
+    answer = service.ask("POST", "/v1/clock/advance", body)
+    assert answer.status == 422
+    assert answer.detail
+    assert service.get("/v1/clock") == before
+
+
+@pytest.mark.parametrize("clock", ["system", "x60"])
+def test_only_a_manual_clock_can_be_moved(serve: Serve, clock: str) -> None:
+    service = serve(clock=clock)
+    assert service.get("/v1/clock")["clock"] == clock
+    answer = service.ask("POST", "/v1/clock/advance", {"seconds": 60})
+    assert answer.status == 409
+    assert clock in answer.detail
+
+
+def test_one_long_move_leaves_the_journal_of_many_short_ones(serve: Serve) -> None:
+    journals = []
+    for steps in ([1200], [100] * 12):
+        service = serve()
+        to(service, f"{YEAR}-01-01T12:00:00Z")
+        service.ask("POST", "/v1/maintenances", {"type": "Reboot", "group": "web"})
+        for step in steps:
+            service.advance(step)
+        journals.append([(each["at"], each["fact"]) for each in service.facts()[3:]])
+    assert journals[0] == journals[1]
+    assert journals[0][-1][1] == "Published"

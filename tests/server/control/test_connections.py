@@ -1,0 +1,265 @@
+"""Connections to the control plane: how many, how large a head, how long it takes."""
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from email.parser import Parser
+
+import pytest
+from starlette.types import Receive, Scope, Send
+from tests.end_to_end.program import until
+from tests.server.control.test_security_headers import ALWAYS
+from tests.server.support.certificates import Authority
+
+from forewarn.server.control.http.connection import ConnectionTimeouts
+from forewarn.server.control.http.server import ControlPlane, tls_context
+from forewarn.server.control.routes.journal import JournalStreams
+
+Place = tuple[str, int]
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+OK = b"HTTP/1.1 200 OK"
+
+
+async def say_ok(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer without reading the body."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@contextmanager
+def a_plane(
+    *,
+    connections: int = 10,
+    tls: ssl.SSLContext | None = None,
+    patience: ConnectionTimeouts | None = None,
+) -> Iterator[Place]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        plane = ControlPlane(
+            [listening],
+            say_ok,
+            JournalStreams(),
+            connections=connections,
+            tls=tls,
+            patience=patience or ConnectionTimeouts(),
+        )
+        place: Place = listening.getsockname()
+        plane.start()
+        try:
+            yield place
+        finally:
+            plane.stop()
+
+
+def first_line(client: socket.socket) -> bytes:
+    """Read what comes; nothing if the connection is closed."""
+    try:
+        return client.recv(65536).split(b"\r\n")[0]
+    except ConnectionResetError:
+        return b""
+
+
+def ask(place: Place, sent: bytes = GET) -> bytes:
+    with socket.create_connection(place, 5) as client:
+        client.sendall(sent)
+        return first_line(client)
+
+
+def all_of(client: socket.socket) -> bytes:
+    """Read to the end of the connection."""
+    parts = []
+    while part := client.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+# --- how many ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def tls(authority: Authority) -> ssl.SSLContext:
+    pair = authority.sign("127.0.0.1")
+    return tls_context(pair.cert, pair.key)
+
+
+def ask_secretly(place: Place, authority: Authority) -> bytes:
+    context = ssl.create_default_context(cafile=authority.file)
+    try:
+        with (
+            socket.create_connection(place, 5) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as client,
+        ):
+            client.sendall(GET)
+            return first_line(client)
+    except OSError:
+        return b""
+
+
+def test_those_who_shake_no_hands_count_as_connections(
+    tls: ssl.SSLContext, authority: Authority
+) -> None:
+    with a_plane(connections=2, tls=tls) as place, ExitStack() as stack:
+        assert ask_secretly(place, authority) == OK
+        for _ in range(2):
+            stack.enter_context(socket.create_connection(place, 5))
+        assert ask_secretly(place, authority) == b""
+        stack.close()
+        until(lambda: ask_secretly(place, authority) == OK)
+
+
+def test_those_who_fail_to_shake_hands_give_their_place_back(
+    tls: ssl.SSLContext, authority: Authority
+) -> None:
+    with a_plane(connections=2, tls=tls) as place:
+        for _ in range(5):
+            assert OK not in ask(place)  # no TLS
+        until(lambda: ask_secretly(place, authority) == OK)
+
+
+def test_who_shakes_no_hands_for_long_is_let_go(tls: ssl.SSLContext) -> None:
+    with (
+        a_plane(tls=tls, patience=ConnectionTimeouts(handshake=0.2)) as place,
+        socket.create_connection(place, 5) as client,
+    ):
+        assert first_line(client) == b""
+
+
+def test_a_plane_with_tls_stops_while_hands_are_shaken(tls: ssl.SSLContext) -> None:
+    with ExitStack() as stack:
+        with a_plane(tls=tls) as place:
+            client = stack.enter_context(socket.create_connection(place, 5))
+        assert first_line(client) == b""
+
+
+# --- heads -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /" + b"a" * 1_000_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"a" * 1_000_000,
+        b"GET / HTTP/1.1\r\n" + b"X-Many: a\r\n" * 100_000,
+        b"\r\n" * 1_000_000,
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+        + b"X-Trailer: a\r\n" * 100_000,
+    ],
+    ids=["target", "header", "headers", "nothing", "trailers"],
+)
+def test_what_is_before_or_behind_a_body_is_small(sent: bytes) -> None:
+    with (
+        a_plane(patience=ConnectionTimeouts(linger=0.2)) as place,
+        socket.create_connection(place, 5) as client,
+    ):
+        client.sendall(sent)
+        said = all_of(client)
+    assert said.startswith((b"HTTP/1.1 431 Request Header Fields Too Large", OK))
+    assert len(said) < 1000
+
+
+def test_a_large_head_is_refused_by_a_problem() -> None:
+    with a_plane() as place, socket.create_connection(place, 5) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 500_000)
+        head, _, body = client.recv(65536).partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json" in head
+    assert json.loads(body)["detail"] == "a request's head has 65536 bytes at most"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        GET[:-2] + b"X-Long: " + b"a" * 66_000 + b"\r\n\r\n",
+        GET[:-2] + b"X-Short: a\r\n" * 6_200 + b"\r\n",
+        b"GET /" + b"a" * 66_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+    ids=["header", "headers", "target"],
+)
+def test_a_head_that_comes_at_once_may_be_no_larger(sent: bytes) -> None:
+    with a_plane() as place:
+        said = ask(place, sent)
+    assert said == b"HTTP/1.1 431 Request Header Fields Too Large"
+
+
+def test_a_head_of_60_kilobytes_is_fine() -> None:
+    with a_plane() as place:
+        assert ask(place, GET[:-2] + b"X-Long: " + b"a" * 60_000 + b"\r\n\r\n") == OK
+
+
+def test_a_slow_head_is_refused() -> None:
+    with a_plane(patience=ConnectionTimeouts(head=0.2)) as place:
+        assert ask(place, GET[:-2]) == b"HTTP/1.1 408 Request Timeout"
+
+
+def test_a_slow_second_head_is_refused() -> None:
+    with (
+        a_plane(patience=ConnectionTimeouts(head=0.2, linger=0.1)) as place,
+        socket.create_connection(place, 5) as client,
+    ):
+        client.sendall(GET + GET[:-2])
+        assert b"HTTP/1.1 408 Request Timeout" in all_of(client)
+
+
+def test_what_is_not_http_is_refused_by_a_problem() -> None:
+    with a_plane() as place, socket.create_connection(place, 5) as client:
+        client.sendall(b"nonsense\r\n\r\n")
+        said = client.recv(65536)
+    assert said.startswith(b"HTTP/1.1 400 Bad Request")
+    assert b"not HTTP/1.1" in said
+
+
+def test_what_is_not_http_is_refused_safely_for_browsers() -> None:
+    with a_plane() as place, socket.create_connection(place, 5) as client:
+        client.sendall(b"nonsense\r\n\r\n")
+        said = client.recv(65536)
+    headers = Parser().parsestr(said.partition(b"\r\n")[2].decode())
+    assert {name: headers[name] for name in ALWAYS} == ALWAYS
+    assert headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("rest", "code"),
+    [
+        (b"no header\r\n\r\n", "BadRequest"),
+        (b"X-Long: " + b"a" * 66_000, "RequestHeaderFieldsTooLarge"),
+    ],
+)
+def test_below_subscriptions_it_is_refused_as_arm_refuses(
+    rest: bytes, code: str
+) -> None:
+    with a_plane() as place, socket.create_connection(place, 5) as client:
+        client.sendall(b"GET /%73ubscriptions/x?y HTTP/1.1\r\n" + rest)
+        head, _, body = client.recv(65536).partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head
+    assert json.loads(body)["error"]["code"] == code
+
+
+# --- bodies that nobody wants ------------------------------------------------
+
+
+def test_who_was_answered_is_not_read_for_ever() -> None:
+    with (
+        a_plane(patience=ConnectionTimeouts(linger=0.2)) as place,
+        socket.create_connection(place, 5) as client,
+    ):
+        client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\nslow")
+        assert all_of(client).startswith(OK)
+
+
+def test_a_body_that_nobody_wants_does_not_hide_the_answer() -> None:
+    with a_plane() as place, socket.create_connection(place, 5) as client:
+        client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n")
+        client.sendall(b"a" * 5_000_000)
+        assert first_line(client) == OK
+
+
+def test_a_connection_is_used_again_after_a_body_that_nobody_wants() -> None:
+    with a_plane() as place, socket.create_connection(place, 5) as client:
+        for _ in range(3):
+            client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
+            assert first_line(client) == OK

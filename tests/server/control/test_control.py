@@ -1,0 +1,265 @@
+"""The control plane as a whole: who may ask, how it refuses, what it says of itself."""
+
+import re
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+from tests.server.support.service import RunningService, ask
+
+#: Every path of the API, with what can be done there.
+PATHS = {
+    "/v1/vms": {"get"},
+    "/v1/vms/{name}": {"get", "put", "delete"},
+    "/v1/vms/{name}/restart": {"post"},
+    "/v1/vms/{name}/redeploy": {"post"},
+    "/v1/vms/{name}/reimage": {"post"},
+    "/v1/vms/{name}/evict": {"post"},
+    "/v1/vms/{name}/delete": {"post"},
+    "/v1/groups": {"get"},
+    "/v1/groups/{name}": {"get", "put", "delete"},
+    "/v1/hosts": {"get"},
+    "/v1/hosts/{name}": {"get", "put", "delete"},
+    "/v1/hosts/{name}/maintain": {"post"},
+    "/v1/hosts/{name}/degraded": {"post"},
+    "/v1/hosts/{name}/failed": {"post"},
+    "/v1/hosts/{name}/recovered": {"post"},
+    "/v1/fleet": {"put"},
+    "/v1/fleet/map": {"get"},
+    "/v1/maintenances": {"get", "post"},
+    "/v1/maintenances/preview": {"post"},
+    "/v1/maintenances/{id}": {"get"},
+    "/v1/maintenances/{id}/explain": {"get"},
+    "/v1/maintenances/{id}/story": {"get"},
+    "/v1/maintenances/{id}/cancel": {"post"},
+    "/v1/maintenances/{id}/complete": {"post"},
+    "/v1/maintenances/{id}/retry": {"post"},
+    "/v1/maintenances/{id}/close": {"post"},
+    "/v1/events": {"get"},
+    "/v1/events/{id}": {"get"},
+    "/v1/events/{id}/approve": {"post"},
+    "/v1/overview": {"get"},
+    "/v1/journal": {"get"},
+    "/v1/stream": {"get"},
+    "/v1/report": {"get"},
+    "/v1/clock": {"get"},
+    "/v1/clock/advance": {"post"},
+    "/v1/faults": {"get", "post", "delete"},
+    "/v1/faults/{id}": {"delete"},
+    "/v1/notifiers": {"get"},
+    "/v1/tokens": {"get", "post"},
+    "/v1/tokens/{name}": {"delete"},
+    "/v1/session": {"get", "post", "delete"},
+    "/healthz": {"get"},
+    "/readyz": {"get"},
+    "/metrics": {"get"},
+}
+GUARDED = [
+    (method.upper(), path)
+    for path, methods in PATHS.items()
+    for method in sorted(methods)
+    if path.startswith(("/v1/", "/metrics"))
+]
+
+
+# --- who may ask -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "path"), GUARDED)
+def test_without_a_token_nothing_is_shown(
+    shared: RunningService, method: str, path: str
+) -> None:
+    body = None if method == "GET" else b"{}"
+    answer = ask(method, shared.control + path, body)
+    assert answer.status == 401
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert "token" in answer.detail
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//v1/vms",
+        "/V1/vms",
+        "/v1/../v1/vms",
+        "/v1%2Fvms",
+        "/%76%31/vms",
+        "/v1/vms%0A",
+        "/metrics%0A",
+        "/METRICS",
+        "//metrics/",
+        "/%0Ametrics",
+        "/subscriptions%0A",
+    ],
+)
+def test_no_way_to_write_a_path_leads_past_the_guard(
+    shared: RunningService, path: str
+) -> None:
+    assert ask("GET", shared.control + path).status == 401
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["Bearer wrong", "Bearer", "Bearer ", "Basic t", "t", "Bearer tt", "Bearer \xff"],
+)
+def test_a_wrong_token_is_as_none(shared: RunningService, authorization: str) -> None:
+    url = f"{shared.control}/v1/vms"
+    assert ask("GET", url, Authorization=authorization).status == 401
+
+
+def test_the_word_bearer_is_read_in_any_case(shared: RunningService) -> None:
+    url = f"{shared.control}/v1/vms"
+    assert ask("GET", url, Authorization="bearer t").status == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_needs_no_token(shared: RunningService, path: str) -> None:
+    assert ask("GET", shared.control + path).status == 200
+
+
+def test_without_a_token_a_body_is_not_looked_at(shared: RunningService) -> None:
+    url = f"{shared.control}/v1/maintenances"
+    assert ask("POST", url, b"nonsense", Content_Type="application/json").status == 401
+
+
+def test_a_token_behind_the_body_is_none(shared: RunningService) -> None:
+    where = urlsplit(shared.control)
+    request = (
+        b"POST /v1/maintenances/preview HTTP/1.1\r\nHost: localhost\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+        b"2\r\n{}\r\n0\r\nAuthorization: Bearer t\r\n\r\n"
+    )
+    with socket.create_connection((where.hostname, where.port or 0), 5) as client:
+        client.sendall(request)
+        assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
+
+
+# --- how it refuses ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v2/vms", "/v1/nothing", "/metadata"])
+def test_an_unknown_path_is_a_problem_that_names_it(
+    shared: RunningService, path: str
+) -> None:
+    answer = shared.ask("GET", path)
+    assert answer.status == 404
+    assert path in answer.detail
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/v1/vms"), ("DELETE", "/v1/fleet"), ("PATCH", "/v1/vms/web-0")],
+)
+def test_a_method_that_is_not_possible_is_a_problem(
+    shared: RunningService, method: str, path: str
+) -> None:
+    answer = shared.ask(method, path, {})
+    assert answer.status == 405
+    assert method in answer.detail
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v1/vms/web-0", "DELETE, GET, PUT"),
+        ("/v1/maintenances", "GET, POST"),
+        ("/v1/maintenances/preview", "POST"),
+        ("/v1/fleet", "PUT"),
+        ("/docs", "GET"),
+    ],
+)
+def test_what_is_possible_instead_is_said(
+    shared: RunningService, path: str, allowed: str
+) -> None:
+    answer = shared.ask("PATCH", path, {})
+    assert answer.headers["Allow"] == allowed
+    assert allowed in answer.detail
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/vms/nobody",
+        "/v1/groups/nobody",
+        "/v1/hosts/nobody",
+        "/v1/maintenances/nobody",
+        "/v1/events/nobody",
+    ],
+)
+def test_a_thing_that_is_not_there_is_named(shared: RunningService, path: str) -> None:
+    answer = shared.ask("GET", path)
+    assert answer.status == 404
+    assert "nobody" in answer.detail
+
+
+@pytest.mark.parametrize("command", ["cancel", "complete", "retry", "close"])
+def test_a_command_for_a_maintenance_that_is_not_there_is_refused(
+    shared: RunningService, command: str
+) -> None:
+    assert shared.ask("POST", f"/v1/maintenances/nobody/{command}").status == 404
+
+
+def test_an_approval_of_an_event_that_is_not_there_is_refused(
+    shared: RunningService,
+) -> None:
+    assert shared.ask("POST", "/v1/events/nobody/approve").status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/maintenances"),
+        ("POST", "/v1/maintenances/preview"),
+        ("POST", "/v1/clock/advance"),
+        ("PUT", "/v1/fleet"),
+        ("PUT", "/v1/vms/web-0"),
+    ],
+)
+@pytest.mark.parametrize(
+    "body", [b"{", b"nonsense", b"\xff", b"[" * 100_000, b"9" * 10_000]
+)
+def test_a_body_that_is_not_json_is_refused(
+    shared: RunningService, method: str, path: str, body: bytes
+) -> None:
+    answer = shared.ask(method, path, raw=body)
+    assert answer.status in (400, 422)
+    assert answer.detail
+
+
+@pytest.mark.parametrize("body", [b"null", b"[]", b'"text"', b"1"])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/v1/maintenances"), ("PUT", "/v1/fleet")]
+)
+def test_a_body_that_is_no_object_is_refused(
+    shared: RunningService, method: str, path: str, body: bytes
+) -> None:
+    answer = shared.ask(method, path, raw=body)
+    assert answer.status == 422
+    assert answer.detail
+
+
+# --- what it says of itself --------------------------------------------------
+
+
+def test_the_description_lists_every_path(shared: RunningService) -> None:
+    listed = shared.get("/openapi.json")["paths"]
+    assert {path: set(methods) for path, methods in listed.items()} == PATHS
+
+
+def test_the_page_for_people_lists_every_path(shared: RunningService) -> None:
+    page = shared.ask("GET", "/docs")
+    assert page.headers.get_content_type() == "text/html"
+    assert all(path in page.body.decode() for path in PATHS)
+
+
+def test_the_page_for_people_fetches_nothing_from_elsewhere(
+    shared: RunningService,
+) -> None:
+    page = shared.ask("GET", "/docs").body.decode()
+    assert re.findall(r"""(?:https?:)?//[^\s"'<>]+""", page) == []
+    assert re.findall(r"@import|<script|<iframe|url\(", page) == []
+
+
+def test_a_healthy_service_is_alive_and_ready(shared: RunningService) -> None:
+    assert shared.get("/healthz") == {"status": "ok"}
+    assert shared.get("/readyz") == {"status": "ready"}

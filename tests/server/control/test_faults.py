@@ -1,0 +1,216 @@
+"""Faults over the API: set, listed, cleared, and what the service says of them."""
+
+import http.client
+import logging
+from urllib.parse import urlsplit
+
+import pytest
+from tests.server.support.service import Answer, RunningService, ask
+
+FAULTS = "/v1/faults"
+
+
+def set_fault(service: RunningService, **body: object) -> Answer:
+    return service.ask("POST", FAULTS, body)
+
+
+def made(service: RunningService, **body: object) -> str:
+    answer = set_fault(service, **body)
+    assert answer.status == 201, answer.body
+    return str(answer.json["id"])
+
+
+def as_role(service: RunningService, role: str) -> RunningService:
+    body: dict[str, object] = {"name": f"a-{role}", "role": role}
+    if role == "group":
+        body["group"] = "web"
+    token = service.ask("POST", "/v1/tokens", body).json["token"]
+    return RunningService(
+        metadata=service.metadata, control=service.control, token=token
+    )
+
+
+def test_a_service_behaves_until_it_is_told_otherwise(shared: RunningService) -> None:
+    assert shared.get(FAULTS) == {"items": [], "next": None}
+    assert ask("GET", f"{shared.control}/readyz").json == {"status": "ready"}
+    assert shared.as_vm("web-0").headers["Forewarn-Faults"] is None
+
+
+def test_a_fault_is_shown_with_all_that_it_is(service: RunningService) -> None:
+    answer = set_fault(
+        service,
+        kind="429",
+        on="read",
+        vms=["WEB-0"],
+        count=3,
+        probability=0.5,
+        for_seconds=60,
+        retry_after_seconds=7,
+    )
+    shown = answer.json
+    assert answer.status == 201
+    assert 0 < shown.pop("left_seconds") <= 60
+    assert shown == {
+        "id": "f1",
+        "kind": "429",
+        "on": "read",
+        "vms": ["web-0"],
+        "count": 3,
+        "left": 3,
+        "probability": 0.5,
+        "for_seconds": 60,
+        "delay_seconds": None,
+        "retry_after_seconds": 7,
+        "set_by": "admin",
+        "set_at": service.get("/v1/clock")["now"],
+    }
+    (listed,) = service.get(FAULTS)["items"]
+    assert listed["id"] == "f1"
+
+
+def test_a_fault_befalls_the_vms_until_it_is_cleared(service: RunningService) -> None:
+    id_ = made(service, kind="503")
+    assert service.as_vm("web-0").status == 503
+    assert service.ask("DELETE", f"{FAULTS}/{id_}").status == 204
+    assert service.as_vm("web-0").status == 200
+    assert service.get(FAULTS)["items"] == []
+
+
+def test_all_faults_are_cleared_at_once(service: RunningService) -> None:
+    made(service, kind="503")
+    made(service, kind="slow", delay_seconds=60)
+    assert service.ask("DELETE", FAULTS).status == 204
+    assert service.as_vm("web-0").status == 200
+
+
+def test_while_there_are_faults_the_service_says_so(service: RunningService) -> None:
+    made(service, kind="503", on="approve")
+    made(service, kind="stale")
+    ready = ask("GET", f"{service.control}/readyz")
+    assert ready.status == 200
+    assert ready.json == {"status": "ready", "faults": ["503", "stale"]}
+    assert service.as_vm("web-0").headers["Forewarn-Faults"] == "503, stale"
+
+
+def test_how_many_are_left_is_shown(service: RunningService) -> None:
+    made(service, kind="500", count=2)
+    service.as_vm("web-0")
+    (listed,) = service.get(FAULTS)["items"]
+    assert (listed["count"], listed["left"]) == (2, 1)
+    service.as_vm("web-0")
+    assert service.as_vm("web-0").status == 200
+    assert service.get(FAULTS)["items"] == []
+
+
+def test_faults_are_counted(service: RunningService) -> None:
+    made(service, kind="500", count=2)
+    for _ in range(3):
+        service.as_vm("web-0")
+    text = service.ask("GET", "/metrics").body.decode()
+    assert 'forewarn_faults_total{kind="500"} 2.0' in text
+    assert 'forewarn_faults_total{kind="503"} 0.0' in text
+
+
+def test_the_log_says_who_has_set_and_cleared_what(
+    service: RunningService, caplog: pytest.LogCaptureFixture
+) -> None:
+    id_ = made(service, kind="503")
+    service.ask("DELETE", f"{FAULTS}/{id_}")
+    service.ask("DELETE", FAULTS)
+    own = [each for each in caplog.records if each.name.endswith("control.faults")]
+    assert [each.levelno for each in own] == [logging.WARNING] * 3
+    first, second, third = (each.getMessage() for each in own)
+    assert first.startswith("admin has set the fault f1, 503")
+    assert second == "admin has cleared the fault f1"
+    assert third == "admin has cleared all faults"
+
+
+def test_the_journal_does_not_tell_of_faults(service: RunningService) -> None:
+    before = service.facts()
+    made(service, kind="503")
+    assert service.facts() == before
+
+
+# --- how it refuses ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({}, "kind"),
+        ({"kind": "404"}, "kind is one of"),
+        ({"kind": 503}, "kind"),
+        ({"kind": "503", "on": "write"}, "on is one of any, read, approve"),
+        ({"kind": "503", "count": 0}, "give 1 or more"),
+        ({"kind": "503", "probability": 2}, "at most 1"),
+        ({"kind": "503", "for_seconds": -1}, "at most a day"),
+        ({"kind": "503", "delay_seconds": 1}, "only slow and slow-first-call do"),
+        ({"kind": "500", "retry_after_seconds": 1}, "only 429 and 503 do"),
+        ({"kind": "503", "times": 3}, "times"),
+        ({"kind": "refused", "count": 1}, "give only how long it lasts"),
+        ({"kind": "refused", "vms": ["web-0"]}, "give only how long it lasts"),
+        ({"kind": "stale", "on": "approve"}, "`stale` befall reads"),
+    ],
+)
+def test_a_fault_that_cannot_be_is_refused(
+    shared: RunningService, body: object, sentence: str
+) -> None:
+    answer = shared.ask("POST", FAULTS, body)
+    assert answer.status == 422
+    assert sentence in answer.detail
+    assert shared.get(FAULTS)["items"] == []
+
+
+def test_a_vm_that_there_is_not_is_refused(shared: RunningService) -> None:
+    answer = set_fault(shared, kind="503", vms=["web-9"])
+    assert answer.status == 404
+    assert "web-9" in answer.detail
+
+
+def test_a_fault_that_there_is_not_cannot_be_cleared(shared: RunningService) -> None:
+    answer = shared.ask("DELETE", f"{FAULTS}/f9")
+    assert answer.status == 404
+    assert "f9" in answer.detail
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_only_an_admin_changes_faults_but_all_see_them(
+    service: RunningService, role: str
+) -> None:
+    other = as_role(service, role)
+    assert set_fault(other, kind="503").status == 403
+    assert other.ask("DELETE", FAULTS).status == 403
+    assert other.ask("DELETE", f"{FAULTS}/f1").status == 403
+    assert other.ask("GET", FAULTS).status == 200
+
+
+def test_a_groups_token_sees_no_faults(service: RunningService) -> None:
+    assert as_role(service, "group").ask("GET", FAULTS).status == 403
+
+
+# --- refused connections -----------------------------------------------------
+
+
+def test_refused_connections_are_taken_again_on_the_same_port(
+    service: RunningService,
+) -> None:
+    where = urlsplit(service.metadata)
+    kept = http.client.HTTPConnection(where.hostname or "", where.port, timeout=5)
+    kept.connect()
+    for _ in range(3):
+        made(service, kind="refused")
+        with pytest.raises(OSError, match="Connection refused"):
+            service.as_vm("web-0")
+        assert service.get(FAULTS)["items"][0]["kind"] == "refused"
+        assert service.ask("DELETE", FAULTS).status == 204
+        assert service.as_vm("web-0").status == 200
+    with pytest.raises(OSError, match="reset"):
+        kept.sock.recv(1)
+    kept.close()
+
+
+def test_a_service_that_refuses_connections_can_be_stopped(
+    service: RunningService,
+) -> None:
+    made(service, kind="refused")
+    assert ask("GET", f"{service.control}/readyz").json["faults"] == ["refused"]

@@ -1,0 +1,376 @@
+"""The fleet over the API: one thing at a time, and as a whole."""
+
+import tomllib
+from typing import Any
+
+import pytest
+from tests.server.support.service import FLEET, RunningService, ask
+
+VM = {
+    "name",
+    "group",
+    "host",
+    "update_domain",
+    "fault_domain",
+    "zone",
+    "addresses",
+    "spot",
+    "paas",
+    "tags",
+    "size",
+    "location",
+    "resource_group",
+    "subscription",
+    "vm_id",
+}
+GROUP = {
+    "name",
+    "kind",
+    "listening",
+    "terminate_notice_seconds",
+    "auto_approve",
+    "isolated",
+    "listening_since",
+    "last_request",
+}
+THINGS = ("/v1/vms/lone", "/v1/vms/web-0", "/v1/groups/web", "/v1/hosts/host-a")
+
+
+def the_fleet() -> dict[str, Any]:
+    """The whole fleet, as a body of PUT /v1/fleet."""
+    return tomllib.loads(FLEET)
+
+
+def everything(service: RunningService) -> list[Any]:
+    """The whole fleet, as it is shown."""
+    return [service.get(f"/v1/{name}")["items"] for name in ("hosts", "groups", "vms")]
+
+
+# --- reading -----------------------------------------------------------------
+
+
+def test_a_vm_has_the_keys_of_the_fleet_file(shared: RunningService) -> None:
+    vm = shared.get("/v1/vms/lone")
+    assert vm.keys() == VM
+    assert (vm["addresses"], vm["tags"]) == (["10.0.0.9"], {"role": "spare"})
+    assert (vm["group"], vm["host"], vm["spot"]) == ("lone", None, False)
+
+
+def test_a_group_also_tells_whether_it_listens(shared: RunningService) -> None:
+    group = shared.get("/v1/groups/web")
+    assert group.keys() == GROUP
+    assert group["kind"] == "availability-set"
+
+
+def test_a_host_has_a_name(shared: RunningService) -> None:
+    assert shared.get("/v1/hosts/HOST-A") == {"name": "host-a"}
+
+
+def test_a_vm_without_a_group_is_in_a_group_of_its_name(shared: RunningService) -> None:
+    assert shared.get("/v1/groups/lone")["kind"] == "standalone"
+
+
+def test_a_name_is_found_in_any_case(shared: RunningService) -> None:
+    assert shared.get("/v1/vms/WEB-0")["name"] == "web-0"
+    assert shared.get("/v1/groups/Web")["name"] == "web"
+
+
+def test_a_group_that_asks_is_listening(service: RunningService) -> None:
+    service.document("lone")
+    now = service.get("/v1/clock")["now"]
+    group = service.get("/v1/groups/lone")
+    assert (group["listening_since"], group["last_request"]) == (now, now)
+
+
+# --- one thing at a time -----------------------------------------------------
+
+
+@pytest.mark.parametrize("path", THINGS)
+def test_what_was_read_can_be_written_back(service: RunningService, path: str) -> None:
+    service.document("lone")
+    before = service.get(path)
+    answer = service.ask("PUT", path, before)
+    assert (answer.status, answer.json) == (200, before)
+    assert [
+        fact for fact in service.facts("FleetChanged") if fact["by"] == "admin"
+    ] == []
+
+
+def test_a_vm_can_be_added(service: RunningService) -> None:
+    body = {"group": "web", "host": "host-b", "update_domain": 3}
+    answer = service.ask("PUT", "/v1/vms/web-3", body)
+    assert answer.status == 200
+    assert service.get("/v1/vms/web-3") == answer.json
+    assert (answer.json["name"], answer.json["host"]) == ("web-3", "host-b")
+
+
+def test_a_new_vm_is_answered_at_once(service: RunningService) -> None:
+    assert service.as_vm("new").status == 404
+    service.ask("PUT", "/v1/vms/new", {})
+    assert service.document("new") == {"DocumentIncarnation": 0, "Events": []}
+
+
+def test_a_new_vm_sees_what_its_group_sees(service: RunningService) -> None:
+    service.announce(vms=["web-0"])
+    service.ask("PUT", "/v1/vms/web-3", {"group": "web", "update_domain": 3})
+    assert service.document("web-3") == service.document("web-0")
+
+
+def test_a_group_and_a_host_can_be_added_and_used(service: RunningService) -> None:
+    service.ask("PUT", "/v1/groups/mail", {"kind": "availability-set"})
+    service.ask("PUT", "/v1/hosts/host-c", {})
+    body = {"group": "mail", "host": "host-c"}
+    assert service.ask("PUT", "/v1/vms/mail-0", body).status == 200
+
+
+def test_settings_of_a_group_can_be_changed(service: RunningService) -> None:
+    body = {"kind": "availability-set", "auto_approve": ["user-reboot"]}
+    assert service.ask("PUT", "/v1/groups/web", body).status == 200
+    assert service.get("/v1/groups/web")["auto_approve"] == ["user-reboot"]
+    assert service.get("/v1/groups/web")["listening"] == "on-demand"
+
+
+def test_null_is_as_absent(service: RunningService) -> None:
+    body = {**dict.fromkeys(VM), "tags": {"a": "b"}}
+    answer = service.ask("PUT", "/v1/vms/lone", body)
+    assert answer.status == 200
+    assert (answer.json["addresses"], answer.json["tags"]) == ([], {"a": "b"})
+
+
+@pytest.mark.parametrize("path", ["/v1/vms/web-2", "/v1/hosts/host-c"])
+def test_what_was_deleted_is_gone(service: RunningService, path: str) -> None:
+    service.ask("PUT", "/v1/hosts/host-c", {})
+    answer = service.ask("DELETE", path)
+    assert (answer.status, answer.body) == (204, b"")
+    assert service.ask("GET", path).status == 404
+    assert service.ask("DELETE", path).status == 404
+
+
+def test_a_vm_that_was_deleted_is_unknown_at_once(service: RunningService) -> None:
+    service.ask("DELETE", "/v1/vms/lone")
+    assert service.as_vm("lone").status == 404
+    assert service.ask("GET", "/v1/groups/lone").status == 404
+
+
+def test_an_empty_group_can_be_deleted(service: RunningService) -> None:
+    assert service.ask("DELETE", "/v1/groups/empty").status == 204
+
+
+@pytest.mark.parametrize(
+    ("path", "member"), [("/v1/groups/web", "web-0"), ("/v1/hosts/host-a", "db-0")]
+)
+def test_what_has_vms_cannot_be_deleted(
+    service: RunningService, path: str, member: str
+) -> None:
+    answer = service.ask("DELETE", path)
+    assert answer.status == 409
+    assert member in answer.detail
+
+
+WRONG: dict[str, tuple[str, object, str]] = {
+    "another name": ("/v1/vms/a", {"name": "b"}, "'b'"),
+    "a name that is none": ("/v1/vms/a%20b", {}, "name"),
+    "an endless name": (f"/v1/vms/{'a' * 81}", {}, "name"),
+    "an unknown key": ("/v1/vms/a", {"colour": "red"}, "colour"),
+    "an unknown group": ("/v1/vms/a", {"group": "nobody"}, "nobody"),
+    "an unknown host": ("/v1/vms/a", {"host": "nobody"}, "nobody"),
+    "an address that is none": ("/v1/vms/a", {"addresses": ["x"]}, "address"),
+    "an address of another": ("/v1/vms/a", {"addresses": ["10.0.0.9"]}, "lone"),
+    "its address in disguise": (
+        "/v1/vms/a",
+        {"addresses": ["::ffff:10.0.0.9"]},
+        "lone",
+    ),
+    "a domain as text": ("/v1/vms/a", {"update_domain": "1"}, "update_domain"),
+    "a negative domain": ("/v1/vms/a", {"update_domain": -1}, "update_domain"),
+    "a switch as text": ("/v1/vms/a", {"spot": "yes"}, "spot"),
+    "tags that are no text": ("/v1/vms/a", {"tags": {"a": 1}}, "tags"),
+    "a group of its own of another kind": ("/v1/vms/web", {}, "web"),
+    "a group without kind": ("/v1/groups/a", {}, "kind"),
+    "an unknown kind": ("/v1/groups/a", {"kind": "heap"}, "scale-set"),
+    "too short a notice": (
+        "/v1/groups/empty",
+        {"kind": "scale-set", "terminate_notice_seconds": 299},
+        "300",
+    ),
+    "an unknown approval": (
+        "/v1/groups/empty",
+        {"kind": "scale-set", "auto_approve": ["all"]},
+        "auto_approve",
+    ),
+    "a host with a size": ("/v1/hosts/a", {"size": "big"}, "size"),
+    "text that is no unicode": ("/v1/vms/a", {"zone": "\ud800"}, "character"),
+    "a tag that is no unicode": ("/v1/vms/a", {"tags": {"\ud800": "b"}}, "character"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_makes_no_sense_is_refused_with_a_sentence(
+    shared: RunningService, wrong: str
+) -> None:
+    path, body, word = WRONG[wrong]
+    answer = shared.ask("PUT", path, body)
+    assert answer.status == 422
+    assert word in answer.detail
+
+
+# --- live events -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"group": "db", "host": "host-a", "update_domain": 0},
+        {"group": "web", "host": "host-a", "update_domain": 7},
+        {"group": "web", "host": "host-a"},
+    ],
+)
+def test_a_vm_under_an_event_keeps_its_group_and_update_domain(
+    service: RunningService, body: dict[str, object]
+) -> None:
+    made = service.announce(vms=["web-0"])
+    answer = service.ask("PUT", "/v1/vms/web-0", body)
+    assert answer.status == 409
+    assert made["id"] in answer.detail
+
+
+def test_a_vm_under_an_event_may_change_in_other_ways(service: RunningService) -> None:
+    service.announce(vms=["web-0"])
+    body = {"group": "web", "update_domain": 0, "host": "host-b", "size": "big"}
+    assert service.ask("PUT", "/v1/vms/web-0", body).status == 200
+
+
+def test_a_host_under_an_event_cannot_be_removed(service: RunningService) -> None:
+    made = service.announce(host="host-b")
+    fleet = the_fleet()
+    fleet["hosts"] = [{"name": "host-a"}]
+    for vm in fleet["vms"]:
+        if vm.get("host") == "host-b":
+            del vm["host"]
+    answer = service.ask("PUT", "/v1/fleet", fleet)
+    assert answer.status == 409
+    assert made["id"] in answer.detail
+
+
+def test_a_vm_under_an_event_may_be_taken_out(service: RunningService) -> None:
+    made = service.announce(vms=["web-0"])
+    assert service.ask("DELETE", "/v1/vms/web-0").status == 204
+    assert service.get(f"/v1/maintenances/{made['id']}")["phase"] == "CANCELED"
+
+
+def test_a_group_that_is_isolated_shows_each_vm_its_own_events(
+    service: RunningService,
+) -> None:
+    service.announce(vms=["web-0"])
+    before = service.as_vm("web-0").headers["ETag"]
+    settings = {**service.get("/v1/groups/web"), "isolated": True}
+    assert service.ask("PUT", "/v1/groups/web", settings).status == 200
+    assert service.document("web-0")["DocumentIncarnation"] == 1
+    assert service.document("web-1") == {"DocumentIncarnation": 0, "Events": []}
+    assert service.as_vm("web-0").headers["ETag"] != before
+
+
+# --- the whole fleet ---------------------------------------------------------
+
+
+def test_the_same_fleet_again_changes_nothing(service: RunningService) -> None:
+    before = service.facts()
+    nothing: dict[str, list[str]] = {"hosts": [], "groups": [], "vms": []}
+    answer = service.ask("PUT", "/v1/fleet", the_fleet())
+    assert answer.status == 200
+    assert [answer.json[each] for each in ("added", "changed", "removed")] == [
+        nothing,
+        nothing,
+        nothing,
+    ]
+    assert service.facts() == before
+
+
+def test_what_was_added_changed_and_removed_is_told(service: RunningService) -> None:
+    fleet = the_fleet()
+    fleet["hosts"].append({"name": "host-c"})
+    fleet["vms"][0]["size"] = "big"
+    fleet["groups"] = [each for each in fleet["groups"] if each["name"] != "empty"]
+    answer = service.ask("PUT", "/v1/fleet", fleet).json
+    assert answer["added"] == {"hosts": ["host-c"], "groups": [], "vms": []}
+    assert answer["changed"] == {"hosts": [], "groups": [], "vms": ["web-0"]}
+    assert answer["removed"] == {"hosts": [], "groups": ["empty"], "vms": []}
+
+
+def test_a_placement_that_defeats_the_update_domains_is_warned_of(
+    service: RunningService,
+) -> None:
+    fleet = the_fleet()
+    for vm in fleet["vms"]:
+        vm["host"] = "host-a"
+    (warning,) = service.ask("PUT", "/v1/fleet", fleet).json["warnings"]
+    assert "host-a" in warning
+    assert "web" in warning
+
+
+def ten_vms(service: RunningService) -> dict[str, Any]:
+    fleet = {"vms": [{"name": f"vm-{number}"} for number in range(10)]}
+    assert service.ask("PUT", "/v1/fleet?remove=true", fleet).status == 200
+    return fleet
+
+
+def test_a_tenth_of_the_vms_may_be_removed(service: RunningService) -> None:
+    fleet = ten_vms(service)
+    del fleet["vms"][0]
+    answer = service.ask("PUT", "/v1/fleet", fleet)
+    assert (answer.status, answer.json["removed"]["vms"]) == (200, ["vm-0"])
+
+
+def test_more_than_a_tenth_is_refused_unless_it_is_meant(
+    service: RunningService,
+) -> None:
+    fleet = ten_vms(service)
+    del fleet["vms"][:2]
+    answer = service.ask("PUT", "/v1/fleet", fleet)
+    assert answer.status == 409
+    assert "2 of 10" in answer.detail
+    assert len(service.get("/v1/vms")["items"]) == 10
+    assert service.ask("PUT", "/v1/fleet?remove=true", fleet).status == 200
+    assert len(service.get("/v1/vms")["items"]) == 8
+
+
+def test_a_fleet_with_one_mistake_changes_nothing(service: RunningService) -> None:
+    before = everything(service)
+    fleet = the_fleet()
+    fleet["vms"][0]["size"] = "big"
+    fleet["vms"][-1]["group"] = "nobody"
+    answer = service.ask("PUT", "/v1/fleet", fleet)
+    assert answer.status == 422
+    assert "nobody" in answer.detail
+    assert everything(service) == before
+
+
+def test_a_whole_fleet_may_not_break_a_live_event(service: RunningService) -> None:
+    made = service.announce(vms=["web-0"])
+    fleet = the_fleet()
+    for vm in fleet["vms"]:
+        vm.pop("update_domain", None)
+    answer = service.ask("PUT", "/v1/fleet", fleet)
+    assert answer.status == 409
+    assert made["id"] in answer.detail
+
+
+@pytest.mark.parametrize(
+    "body", [{"vm": []}, {"vms": {}}, {"vms": [1]}, {"vms": [{}]}, {"hosts": ["a"]}]
+)
+def test_a_fleet_that_is_none_is_refused(
+    shared: RunningService, body: dict[str, object]
+) -> None:
+    answer = shared.ask("PUT", "/v1/fleet?remove=true", body)
+    assert answer.status == 422
+    assert answer.detail
+
+
+def test_a_stranger_speaks_for_the_first_vm_of_the_last_fleet(
+    service: RunningService,
+) -> None:
+    fleet = the_fleet()
+    fleet["vms"].insert(0, {"name": "first"})
+    service.ask("PUT", "/v1/fleet", fleet)
+    path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+    assert ask("GET", service.metadata + path, Metadata="true").body == b"first"

@@ -1,0 +1,69 @@
+"""What the API says of itself: all of it, and the truth.
+
+That answers are as they are described is tested wherever `Service.ask` is used.
+"""
+
+import jsonschema_rs
+import pytest
+from tests.server.support.api_description import description, faults
+
+from forewarn.server.control.models import SCHEMAS
+from forewarn.server.control.openapi import OPERATIONS
+
+LISTED = {
+    (method, path): operation
+    for path, methods in description()["paths"].items()
+    for method, operation in methods.items()
+}
+
+
+def test_every_route_is_described_and_nothing_else() -> None:
+    assert OPERATIONS.keys() == LISTED.keys()
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_is_one(name: str) -> None:
+    jsonschema_rs.meta.validate({**SCHEMAS[name], "$schema": _DRAFT})
+
+
+def test_every_schema_is_used() -> None:
+    text = str(description())
+    assert [name for name in SCHEMAS if f"schemas/{name}'" not in text] == []
+
+
+@pytest.mark.parametrize("operation", LISTED, ids=" ".join)
+def test_every_error_is_a_problem(operation: tuple[str, str]) -> None:
+    answers = LISTED[operation]["responses"]
+    errors = {code: each for code, each in answers.items() if code >= "400"}
+    own = {str(code) for code in OPERATIONS[operation].success}
+    assert all(
+        [*each["content"]] == ["application/problem+json"]
+        for code, each in errors.items()
+        if code not in own
+    )
+
+
+@pytest.mark.parametrize("operation", LISTED, ids=" ".join)
+def test_what_needs_a_token_says_so(operation: tuple[str, str]) -> None:
+    needs = "security" in LISTED[operation]
+    assert needs is (operation[1] not in ("/healthz", "/readyz"))
+    assert needs is ("401" in LISTED[operation]["responses"])
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "said"),
+    [
+        (200, "application/json", b'{"items": [], "next": null}', 0),
+        (200, "application/json", b'{"items": [], "next": null, "more": 1}', 1),
+        (200, "application/json", b'{"items": [{"name": "x"}], "next": null}', 1),
+        (200, "text/html", b"", 1),
+        (418, "application/json", b"", 1),
+    ],
+)
+def test_an_answer_that_is_not_as_described_is_found(
+    status: int, kind: str, body: bytes, said: int
+) -> None:
+    assert bool(faults("GET", "/v1/vms?limit=1", status, kind, body)) is bool(said)
+
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"

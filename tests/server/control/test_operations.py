@@ -1,0 +1,13 @@
+"""What is asked for one host, over HTTP."""
+
+import pytest
+from tests.server.support.service import RunningService
+
+
+@pytest.mark.parametrize("what", ["maintain", "degraded", "failed", "recovered"])
+def test_on_a_host_without_vms_nobody_is_told(
+    service: RunningService, what: str
+) -> None:
+    assert service.ask("PUT", "/v1/hosts/host-c", {}).status == 200
+    answer = service.ask("POST", f"/v1/hosts/host-c/{what}")
+    assert (answer.status, answer.json) == (200, {"maintenances": []})

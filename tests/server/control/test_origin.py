@@ -1,0 +1,169 @@
+"""Who is asking?"""
+
+from dataclasses import replace
+
+import pytest
+from tests.server.support.handlers import (
+    VMS,
+    WEB,
+    Reception,
+    a_reception,
+    an_event,
+    shown,
+)
+
+from forewarn.core.fleet import VM
+from forewarn.engine.readers.documents import DocumentUpdate
+from forewarn.server.metadata.directory import plain_address
+
+INSTANCE = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+
+
+def caller(reception: Reception, address: str, prefix: str = "") -> tuple[int, str]:
+    """Ask who one is."""
+    said = reception.ask(f"{prefix}{INSTANCE}", address=address)
+    return said.status, said.body.decode()
+
+
+# --- by address --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "vm"),
+    [("10.0.0.1", "web-0"), ("10.0.0.2", "web-1"), ("fd00::2", "web-1")],
+)
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_vm_is_known_by_its_addresses(address: str, vm: str, is_open: bool) -> None:
+    assert caller(a_reception(is_open=is_open), address) == (200, vm)
+
+
+@pytest.mark.parametrize("address", ["10.9.9.9", "fd00::9"])
+def test_an_unknown_caller_is_told_the_address_seen(address: str) -> None:
+    status, text = caller(a_reception(), address)
+    assert status == 404
+    assert address in text
+
+
+@pytest.mark.parametrize(
+    ("peer", "plain"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("::FFFF:a00:1", "10.0.0.1"),
+        ("fd00:0:0::2", "fd00::2"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("::1", "::1"),
+    ],
+)
+def test_an_address_is_written_in_one_way(peer: str, plain: str) -> None:
+    assert plain_address(peer) == plain
+
+
+# --- by name -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "prefix", ["/vm/web-1", "/VM/WEB-1", "/vm/web%2D1", "/vm/web-1/"]
+)
+def test_on_an_open_plane_a_caller_may_say_who_he_is(prefix: str) -> None:
+    assert caller(a_reception(is_open=True), "10.0.0.1", prefix) == (200, "web-1")
+
+
+def test_an_unknown_name_is_told() -> None:
+    status, text = caller(a_reception(is_open=True), "10.0.0.1", "/vm/nobody")
+    assert status == 404
+    assert "nobody" in text
+
+
+def test_on_a_closed_plane_the_name_is_a_path_as_any() -> None:
+    status, text = caller(a_reception(), "10.0.0.1", "/vm/web-0")
+    assert (status, text) == (404, '{ "error": "Not found" }')
+
+
+@pytest.mark.parametrize("path", ["/vm", "/vm/", "/vm/web-0", "/vm/web-0/metadata"])
+def test_a_name_alone_is_nothing(path: str) -> None:
+    assert a_reception(is_open=True).ask(path).body == b'{ "error": "Not found" }'
+
+
+def test_on_an_open_plane_a_stranger_speaks_for_the_first_vm() -> None:
+    assert caller(a_reception(is_open=True), "127.0.0.1") == (200, "web-0")
+
+
+def test_on_an_open_plane_a_stranger_speaks_for_the_vm_that_is_set() -> None:
+    reception = a_reception(is_open=True, default_vm="WEB-1")
+    assert caller(reception, "127.0.0.1") == (200, "web-1")
+
+
+def test_a_default_that_does_not_exist_speaks_for_nobody() -> None:
+    reception = a_reception(is_open=True, default_vm="nobody")
+    assert caller(reception, "127.0.0.1")[0] == 404
+
+
+def test_on_a_closed_plane_the_default_does_not_count() -> None:
+    assert caller(a_reception(default_vm="web-0"), "127.0.0.1")[0] == 404
+
+
+def test_without_a_fleet_everybody_is_unknown() -> None:
+    reception = a_reception(is_open=True, vms=())
+    status, text = caller(reception, "127.0.0.1")
+    assert status == 404
+    assert "127.0.0.1" in text
+
+
+# --- a changing fleet --------------------------------------------------------
+
+
+def change(reception: Reception, *placed: VM, removed: tuple[str, ...] = ()) -> None:
+    update = DocumentUpdate(position=1, shown=[shown()], placed=placed, removed=removed)
+    reception.desk.directory.update(update)
+
+
+def test_a_vm_that_has_left_is_unknown() -> None:
+    reception = a_reception()
+    change(reception, removed=("web-0",))
+    assert caller(reception, "10.0.0.1")[0] == 404
+
+
+def test_a_vm_is_known_by_its_new_address_only() -> None:
+    reception = a_reception()
+    change(reception, replace(VMS[0], addresses=("10.0.0.7",)))
+    assert caller(reception, "10.0.0.7") == (200, "web-0")
+    assert caller(reception, "10.0.0.1")[0] == 404
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_vms_may_swap_their_addresses(first: int) -> None:
+    reception = a_reception()
+    swapped = [
+        replace(VMS[0], addresses=VMS[1].addresses),
+        replace(VMS[1], addresses=VMS[0].addresses),
+    ]
+    change(reception, swapped[first], swapped[1 - first])
+    assert caller(reception, "10.0.0.1") == (200, "web-1")
+    assert caller(reception, "10.0.0.2") == (200, "web-0")
+
+
+def test_a_new_vm_reads_the_document_of_its_group() -> None:
+    reception = a_reception(shown(WEB, an_event()))
+    update = DocumentUpdate(
+        position=1,
+        shown=[shown(WEB, an_event())],
+        placed=[VM(name="web-9", group="web", addresses=("10.0.0.9",))],
+    )
+    reception.desk.directory.update(update)
+    assert b'"EventId":"E0"' in reception.ask(address="10.0.0.9").body
+
+
+def test_a_group_that_is_isolated_later_gives_each_vm_its_own_document() -> None:
+    reception = a_reception(shown(WEB, an_event()))
+    alone = replace(WEB, isolated=True)
+    reception.desk.directory.update(
+        DocumentUpdate(
+            position=1,
+            shown=[shown(alone, an_event(), vm="web-0"), shown(alone, vm="web-1")],
+            placed=VMS[:2],
+            regrouped=frozenset({"web"}),
+        )
+    )
+    assert b'"EventId":"E0"' in reception.ask(address="10.0.0.1").body
+    assert b'"Events":[]' in reception.ask(address="10.0.0.2").body

@@ -1,0 +1,242 @@
+"""Who is answered: by which name the control plane is asked for, from which page."""
+
+import http.client
+from urllib.parse import urlsplit
+
+import pytest
+from tests.server.conftest import Serve
+from tests.server.support.service import RunningService, ask
+
+from forewarn.server.control.http.origin import (
+    AllowedHosts,
+    RequestOrigin,
+    known_as,
+    origin_refusal,
+)
+
+LOOPBACK = AllowedHosts(bound="127.0.0.1", machine=frozenset({"box"}))
+EVERYWHERE = AllowedHosts(
+    bound="0.0.0.0", given=frozenset({"api.example"}), machine=frozenset({"box"})
+)
+BEHIND_A_PROXY = AllowedHosts(bound="::1", given=frozenset({"api.example"}))
+ANY = AllowedHosts(bound="0.0.0.0", given=frozenset({"*"}))
+
+
+def a_call(
+    *hosts: str,
+    method: str = "GET",
+    scheme: str = "http",
+    origin: str | None = None,
+    site: str | None = None,
+) -> RequestOrigin:
+    return RequestOrigin(
+        method=method, scheme=scheme, hosts=hosts, origin=origin, site=site
+    )
+
+
+def status(call: RequestOrigin, names: AllowedHosts) -> int | None:
+    found = origin_refusal(call, names)
+    return None if found is None else found.status
+
+
+# --- Host --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "host"),
+    [
+        (LOOPBACK, "localhost"),
+        (LOOPBACK, "localhost:8255"),
+        (LOOPBACK, "LocalHost.:1"),
+        (LOOPBACK, "127.0.0.1:8255"),
+        (LOOPBACK, "[::1]:8255"),
+        (LOOPBACK, "[::ffff:127.0.0.1]"),
+        (EVERYWHERE, "localhost"),
+        (EVERYWHERE, "192.0.2.1:8255"),
+        (EVERYWHERE, "[2001:db8::1]"),
+        (EVERYWHERE, "box"),
+        (EVERYWHERE, "API.example:443"),
+        (BEHIND_A_PROXY, "api.example"),
+        (ANY, "anything.example"),
+    ],
+)
+def test_a_name_that_is_known_is_answered(names: AllowedHosts, host: str) -> None:
+    assert status(a_call(host), names) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "host"),
+    [
+        (LOOPBACK, "evil.example"),
+        (LOOPBACK, "box"),
+        (LOOPBACK, "192.0.2.1"),
+        (LOOPBACK, "0.0.0.0"),
+        (LOOPBACK, "2130706433"),
+        (LOOPBACK, "127.0.0.1.evil.example"),
+        (LOOPBACK, "localhost.evil.example"),
+        (LOOPBACK, "evil.example@localhost"),
+        (LOOPBACK, "localhost/evil.example"),
+        (LOOPBACK, "localhost:port"),
+        (LOOPBACK, "localhost localhost"),
+        (LOOPBACK, "::1"),
+        (LOOPBACK, "[::1"),
+        (LOOPBACK, ""),
+        (LOOPBACK, "*"),
+        (EVERYWHERE, "evil.example"),
+        (EVERYWHERE, "sub.api.example"),
+        (BEHIND_A_PROXY, "box"),
+    ],
+)
+def test_a_name_that_is_not_known_is_refused(names: AllowedHosts, host: str) -> None:
+    assert status(a_call(host), names) == 421
+
+
+def test_two_names_are_refused() -> None:
+    assert status(a_call("localhost", "evil.example"), LOOPBACK) == 421
+
+
+def test_who_gives_no_name_is_answered_on_loopback_alone() -> None:
+    assert status(a_call(), LOOPBACK) is None
+    assert status(a_call(), EVERYWHERE) == 421
+
+
+def test_a_refusal_names_the_setting() -> None:
+    found = origin_refusal(a_call("evil.example"), LOOPBACK)
+    assert found is not None
+    assert "--control-host" in found.detail
+
+
+def test_what_is_given_is_known_in_any_case() -> None:
+    assert status(a_call("api.example"), known_as("127.0.0.1", "API.Example")) is None
+
+
+# --- Origin ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "scheme", "origin"),
+    [
+        ("localhost:8255", "http", "http://localhost:8255"),
+        ("localhost", "http", "http://localhost:80"),
+        ("localhost:443", "https", "https://LOCALHOST"),
+        ("[::1]:8255", "http", "http://[::1]:8255"),
+    ],
+)
+def test_its_own_pages_are_answered(host: str, scheme: str, origin: str) -> None:
+    call = a_call(host, scheme=scheme, origin=origin, method="POST")
+    assert status(call, LOOPBACK) is None
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "https://localhost:8255",
+        "http://localhost",
+        "http://localhost:8256",
+        "http://127.0.0.1:8255",
+        "http://localhost:8255/path",
+        "http://localhost:8255@evil.example",
+        "chrome-extension://localhost:8255",
+        "null",
+        "",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("names", [LOOPBACK, ANY])
+def test_pages_of_others_are_refused(
+    names: AllowedHosts, method: str, origin: str
+) -> None:
+    call = a_call("localhost:8255", origin=origin, method=method)
+    assert status(call, names) == 403
+
+
+@pytest.mark.parametrize(
+    ("site", "method", "expected"),
+    [
+        ("cross-site", "POST", 403),
+        ("cross-site", "DELETE", 403),
+        ("cross-site", "GET", None),  # a link that somebody follows
+        ("same-origin", "POST", None),
+        ("none", "POST", None),
+    ],
+)
+def test_other_sites_change_nothing(
+    site: str, method: str, expected: int | None
+) -> None:
+    assert status(a_call("localhost", site=site, method=method), LOOPBACK) == expected
+
+
+# --- over HTTP ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/docs", "/openapi.json", "/v1/vms", "/nothing"]
+)
+def test_every_path_is_refused_under_a_strange_name(
+    shared: RunningService, path: str
+) -> None:
+    answer = shared.ask("GET", path, Host="evil.example")
+    assert answer.status == 421
+    assert "evil.example" in answer.detail
+
+
+def test_a_strange_name_is_refused_before_a_token_is_looked_at(
+    shared: RunningService,
+) -> None:
+    answer = ask("GET", f"{shared.control}/v1/vms", Host="evil.example")
+    assert answer.status == 421
+
+
+def test_a_strange_page_is_refused_and_told_nothing_of_cors(
+    shared: RunningService,
+) -> None:
+    answer = shared.ask("GET", "/v1/vms", Origin="http://evil.example")
+    assert answer.status == 403
+    assert "evil.example" in answer.detail
+    assert not [each for each in answer.headers if "access-control" in each.lower()]
+
+
+def test_a_preflight_is_refused(shared: RunningService) -> None:
+    answer = ask(
+        "OPTIONS",
+        f"{shared.control}/v1/vms",
+        Origin="http://evil.example",
+        Access_Control_Request_Method="PUT",
+    )
+    assert answer.status == 403
+
+
+def test_a_name_that_is_set_is_answered(serve: Serve) -> None:
+    service = serve(control_host=["api.example"])
+    assert service.ask("GET", "/v1/vms", Host="api.example").status == 200
+
+
+def test_http_1_0_without_a_name_is_answered(shared: RunningService) -> None:
+    where = urlsplit(shared.control)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, 10)
+    connection.putrequest("GET", "/healthz", skip_host=True)
+    connection.endheaders()
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+# --- behind a proxy ----------------------------------------------------------
+
+
+def test_a_proxy_on_this_machine_is_believed_if_a_name_is_set(serve: Serve) -> None:
+    service = serve(control_host=["api.example"])
+    answer = service.ask(
+        "GET",
+        "/v1/vms",
+        Host="api.example",
+        Origin="https://api.example",
+        X_Forwarded_Proto="https",
+    )
+    assert answer.status == 200
+    assert "Strict-Transport-Security" in answer.headers
+
+
+def test_nobody_is_believed_to_be_a_proxy_otherwise(shared: RunningService) -> None:
+    answer = shared.ask("GET", "/v1/vms", X_Forwarded_Proto="https")
+    assert "Strict-Transport-Security" not in answer.headers

@@ -1,0 +1,105 @@
+"""Announcements that make no sense: 422, and a sentence that says why."""
+
+import pytest
+from tests.server.support.service import RunningService
+
+#: What is wrong with a Reboot of web-0, and a word that the sentence must have.
+WRONG: dict[str, tuple[dict[str, object], str]] = {
+    "no type": ({"type": None}, "type"),
+    "an unknown type": ({"type": "Explode"}, "Freeze"),
+    "a type that is a number": ({"type": 1}, "type"),
+    "no target": ({"vms": None}, "vms, host and group"),
+    "no vms": ({"vms": []}, "vms, host and group"),
+    "vms and host": ({"host": "host-a"}, "vms, host and group"),
+    "vms and group": ({"group": "web"}, "vms, host and group"),
+    "host and group": (
+        {"vms": None, "host": "host-a", "group": "web"},
+        "vms, host and group",
+    ),
+    "vms as text": ({"vms": "web-0"}, "vms"),
+    "vms as numbers": ({"vms": [1]}, "vms"),
+    "host as a list": ({"vms": None, "host": ["host-a"]}, "host"),
+    "both notices": (
+        {"notice_seconds": 9000, "not_before": "2040-01-01T00:00:00Z"},
+        "notice_seconds or not_before",
+    ),
+    "notice as text": ({"notice_seconds": "900"}, "notice_seconds"),
+    "notice as a fraction": ({"notice_seconds": 900.5}, "notice_seconds"),
+    "notice as a whole fraction": ({"notice_seconds": 900.0}, "notice_seconds"),
+    "notice as true": ({"notice_seconds": True}, "notice_seconds"),
+    "a negative notice": ({"notice_seconds": -1}, "notice_seconds"),
+    "a notice of eleven years": ({"notice_seconds": 11 * 31_557_600}, "notice_seconds"),
+    "an absurd notice": ({"notice_seconds": 10**30}, "notice_seconds"),
+    "a negative duration": ({"duration_seconds": -2}, "duration_seconds"),
+    "duration as text": ({"duration_seconds": "9"}, "duration_seconds"),
+    "an absurd duration": ({"duration_seconds": 10**30}, "duration_seconds"),
+    "a time without zone": ({"not_before": "2040-01-01T00:00:00"}, "zone"),
+    "a day": ({"not_before": "2040-01-01"}, "zone"),
+    "a time as a number": ({"not_before": 2_208_988_800}, "not_before"),
+    "a time in words": ({"not_before": "tomorrow"}, "not_before"),
+    "an empty time": ({"not_before": ""}, "not_before"),
+    "a time that is none": ({"not_before": "2040-02-30T00:00:00Z"}, "not_before"),
+    "the beginning of all times": ({"not_before": "0001-01-01T00:00:00Z"}, "minutes"),
+    "before all times": ({"not_before": "0001-01-01T00:00:00+14:00"}, "not_before"),
+    "the end of all times": ({"not_before": "9999-12-31T23:59:59Z"}, "not_before"),
+    "beyond all times": ({"not_before": "9999-12-31T23:59:59-14:00"}, "not_before"),
+    "an unknown source": ({"source": "Weather"}, "Platform"),
+    "a freeze by a user": ({"type": "Freeze", "source": "User"}, "Freeze"),
+    "an emergency without reason": ({"emergency": True}, "reason"),
+    "an emergency with a blank reason": ({"emergency": True, "reason": " "}, "reason"),
+    "an emergency in words": ({"emergency": "yes", "reason": "smoke"}, "emergency"),
+    "gates ignored without emergency": ({"ignore_gates": True}, "emergency"),
+    "an unknown key": ({"notice": 900}, "notice"),
+    "a misspelled key": ({"notBefore": "2040-01-01T00:00:00Z"}, "notBefore"),
+    "a description that is no text": ({"description": 1}, "description"),
+    "an endless description": ({"description": "x" * 100_000}, "description"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("path", ["/v1/maintenances", "/v1/maintenances/preview"])
+def test_what_makes_no_sense_is_refused_with_a_sentence(
+    shared: RunningService, wrong: str, path: str
+) -> None:
+    changes, word = WRONG[wrong]
+    body = {"type": "Reboot", "vms": ["web-0"], **changes}
+    given = {key: value for key, value in body.items() if value is not None}
+    answer = shared.ask("POST", path, given)
+    assert answer.status == 422
+    assert word in answer.detail
+
+
+def test_after_all_refusals_nothing_was_announced(shared: RunningService) -> None:
+    assert shared.get("/v1/maintenances")["items"] == []
+
+
+@pytest.mark.parametrize("key", ["vms", "host", "type", "description", "reason"])
+def test_text_that_is_no_unicode_is_refused(shared: RunningService, key: str) -> None:
+    value = '["\\ud800"]' if key == "vms" else '"\\ud800"'
+    fields = {"type": '"Reboot"', "vms": '["web-0"]', key: value}
+    if key == "host":
+        del fields["vms"]
+    body = ",".join(f'"{name}":{text}' for name, text in fields.items())
+    answer = shared.ask("POST", "/v1/maintenances", raw=f"{{{body}}}".encode())
+    assert answer.status == 422
+
+
+@pytest.mark.parametrize("notice", ["1e400", "NaN", "-Infinity", "1e3"])
+def test_numbers_beyond_json_are_refused(shared: RunningService, notice: str) -> None:
+    body = f'{{"type":"Reboot","vms":["web-0"],"notice_seconds":{notice}}}'
+    answer = shared.ask("POST", "/v1/maintenances", raw=body.encode())
+    assert answer.status in (400, 422)
+    assert answer.detail
+
+
+def test_a_body_sent_as_a_form_is_refused_with_what_to_do(
+    shared: RunningService,
+) -> None:
+    answer = shared.ask(
+        "POST",
+        "/v1/maintenances",
+        raw=b'{"type":"Reboot","vms":["web-0"]}',
+        Content_Type="application/x-www-form-urlencoded",
+    )
+    assert answer.status in (415, 422)
+    assert "application/json" in answer.detail

@@ -1,0 +1,114 @@
+"""What every answer of the control plane tells browsers."""
+
+import asyncio
+import re
+from base64 import b64encode
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from starlette.types import Message
+from tests.server.support.service import RunningService, ask
+
+from forewarn.server.control.app import in_public
+from forewarn.server.control.http.origin import AllowedHosts
+
+ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/healthz", 200),
+        ("/openapi.json", 200),
+        ("/v1/vms", 200),
+        ("/v1/vms/nobody", 404),
+        ("/nothing", 404),
+    ],
+)
+def test_every_answer_is_safe_for_browsers(
+    shared: RunningService, path: str, status: int
+) -> None:
+    answer = shared.ask("GET", path)
+    assert answer.status == status
+    assert {name: answer.headers[name] for name in ALWAYS} == ALWAYS
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({}, 401), ({"Host": "evil.example"}, 421), ({"Origin": "null"}, 403)],
+)
+def test_every_refusal_is_safe_for_browsers(
+    shared: RunningService, headers: dict[str, Any], status: int
+) -> None:
+    answer = ask("GET", f"{shared.control}/v1/vms", **headers)
+    assert answer.status == status
+    assert {name: answer.headers[name] for name in ALWAYS} == ALWAYS
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [("/v1/vms", "no-store"), ("/v1/clock", "no-store"), ("/openapi.json", None)],
+)
+def test_what_is_private_is_stored_nowhere(
+    shared: RunningService, path: str, kept: str | None
+) -> None:
+    assert shared.ask("GET", path).headers["Cache-Control"] == kept
+
+
+def test_the_page_for_people_has_no_style_but_its_own(shared: RunningService) -> None:
+    answer = shared.ask("GET", "/docs")
+    policy = answer.headers["Content-Security-Policy"]
+    [style] = re.findall(r"<style>(.*?)</style>", answer.body.decode(), re.DOTALL)
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+
+
+def test_without_tls_nobody_is_told_to_insist_on_it(shared: RunningService) -> None:
+    assert "Strict-Transport-Security" not in shared.ask("GET", "/healthz").headers
+
+
+def test_a_failure_is_safe_for_browsers() -> None:
+    app = FastAPI()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    app.add_api_route("/", fail)
+
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def ask_it() -> None:
+        await in_public(app, AllowedHosts(bound="127.0.0.1"))(
+            {
+                "type": "http",
+                "method": "GET",
+                "scheme": "http",
+                "path": "/",
+                "query_string": b"",
+                "headers": [(b"host", b"localhost")],
+            },
+            receive,
+            send,
+        )
+
+    with suppress(ZeroDivisionError):
+        asyncio.run(ask_it())
+    assert sent[0]["status"] == 500
+    assert (b"x-content-type-options", b"nosniff") in sent[0]["headers"]

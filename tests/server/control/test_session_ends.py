@@ -1,0 +1,170 @@
+"""The end of a session: signing out, time, revoked tokens, and those who guess."""
+
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+from tests.server.conftest import Serve
+from tests.server.control.test_tokens import holding, refusals
+from tests.server.support.browser_headers import Browser, sign_in
+from tests.server.support.service import TOKEN, Answer, RunningService, a_service
+
+from forewarn.clocks import SystemClock
+from forewarn.engine.sessions import PortalSession, key_for, root_key, seal
+
+HOURS = 12 * 3600
+
+
+@pytest.fixture(scope="module")
+def browser(shared: RunningService) -> Browser:
+    return sign_in(shared)
+
+
+def sealed(first: str, *, lasts: int) -> str:
+    """A session of the first token, as a service seals it that has it."""
+    digest = sha256(first.encode()).hexdigest()
+    ends = int(SystemClock().now().timestamp()) + lasts
+    return seal(PortalSession(token=None, ends=ends), key_for(root_key(digest), digest))
+
+
+# --- its end -----------------------------------------------------------------
+
+
+def is_removed(browser: Browser, answer: Answer) -> bool:
+    """Whether an answer lets the browser forget its cookie."""
+    gone = f"{browser.name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
+    return answer.headers.get_all("Set-Cookie") == [gone]
+
+
+def test_who_signs_out_is_forgotten_by_his_browser(browser: Browser) -> None:
+    answer = browser.ask("DELETE", "/v1/session")
+    assert answer.status == 204
+    assert is_removed(browser, answer)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x",
+        "1..9999999999.",
+        "1..9999999999.AAAA",
+        "2..1.x",
+        "1.nobody.1.x",
+        "\xff",
+        '"',
+    ],
+)
+def test_a_cookie_that_nobody_sealed_is_refused_and_removed(
+    shared: RunningService, browser: Browser, value: str
+) -> None:
+    answer = replace(browser, value=value).ask("GET", "/v1/vms")
+    assert answer.status == 401
+    assert answer.detail == "the session is not known; sign in again"
+    assert is_removed(browser, answer)
+
+
+def test_a_cookie_with_more_time_in_it_is_refused(browser: Browser) -> None:
+    version, token, ends, mark = browser.value.split(".")
+    longer = f"{version}.{token}.{int(ends) + 1}.{mark}"
+    assert replace(browser, value=longer).ask("GET", "/v1/vms").status == 401
+
+
+def test_a_viewer_does_not_make_himself_admin(shared: RunningService) -> None:
+    browser = sign_in(holding(shared, "climber", "viewer"))
+    version, _, ends, mark = browser.value.split(".")
+    higher = replace(browser, value=f"{version}..{ends}.{mark}")
+    assert higher.ask("GET", "/v1/session").status == 401
+
+
+def test_after_twelve_hours_one_signs_in_again_and_has_not_guessed(
+    serve: Serve,
+) -> None:
+    service = serve()
+    browser = sign_in(service)
+    nearly = replace(browser, value=sealed(TOKEN, lasts=60))
+    assert nearly.ask("GET", "/v1/vms").status == 200
+    over = replace(browser, value=sealed(TOKEN, lasts=0))
+    answers = [over.ask("GET", "/v1/vms") for _ in range(25)]
+    assert {each.status for each in answers} == {401}
+    assert answers[0].detail == "the session is over; sign in again"
+    assert is_removed(browser, answers[0])
+    assert refusals(service) == {}
+
+
+def test_the_clock_of_the_service_does_not_end_a_session(
+    service: RunningService,
+) -> None:
+    browser = sign_in(service)
+    service.advance(7 * 86_400)
+    assert browser.ask("GET", "/v1/vms").status == 200
+
+
+def test_a_session_ends_when_its_token_is_revoked(service: RunningService) -> None:
+    browser = sign_in(holding(service, "ci", "viewer"))
+    stays = sign_in(service)
+    assert service.ask("DELETE", "/v1/tokens/ci").status == 204
+    answer = browser.ask("GET", "/v1/vms")
+    assert answer.status == 401
+    assert "revoked" in answer.detail
+    assert is_removed(browser, answer)
+    assert stays.ask("GET", "/v1/vms").status == 200
+
+
+def test_a_session_ends_when_its_token_expires(service: RunningService) -> None:
+    browser = sign_in(holding(service, "ci", "viewer", expires_in_seconds=60))
+    service.advance(60)
+    answer = browser.ask("GET", "/v1/vms")
+    assert answer.status == 401
+    assert "expired" in answer.detail
+
+
+def test_a_stream_of_a_session_ends_with_its_token(service: RunningService) -> None:
+    browser = sign_in(holding(service, "ci", "viewer"))
+    request = Request(
+        f"{service.control}/v1/stream", headers={"Cookie": browser.cookie}
+    )
+    with urlopen(request, timeout=5) as stream:
+        assert stream.readline().startswith(b":")
+        service.ask("DELETE", "/v1/tokens/ci")
+        assert b"Announced" not in stream.read()
+
+
+def test_a_stream_of_a_session_does_not_outlive_it(service: RunningService) -> None:
+    brief = replace(sign_in(service), value=sealed(TOKEN, lasts=2))
+    url = f"{service.control}/v1/stream"
+    with urlopen(Request(url, headers={"Cookie": brief.cookie}), timeout=5) as stream:
+        while brief.ask("GET", "/v1/session").status == 200:
+            pass
+        service.announce(vms=["lone"])
+        assert b"Announced" not in stream.read()
+
+
+def test_sessions_outlive_the_service(tmp_path: Path) -> None:
+    flags = {"store": f"sqlite:///{tmp_path / 'store.db'}"}
+    with a_service(tmp_path, **flags) as service:
+        first, own = sign_in(service), sign_in(holding(service, "ci", "viewer"))
+    with a_service(tmp_path, **flags) as again:
+        port = urlsplit(again.control).port
+        for each in (first, own):
+            moved = replace(each, control=again.control, name=f"forewarn-{port}")
+            assert moved.ask("GET", "/v1/vms").status == 200
+
+
+# --- guessing ----------------------------------------------------------------
+
+
+def test_who_guesses_sessions_is_counted_and_told_to_wait(serve: Serve) -> None:
+    service = serve()
+    browser = sign_in(service)
+    wrong = replace(browser, value="1..9999999999.guess")
+    answers = [wrong.ask("GET", "/v1/vms") for _ in range(25)]
+    assert [each.status for each in answers[:20]] == [401] * 20
+    # Not all of them, if the machine took seconds for so many.
+    refused = [each for each in answers[20:] if each.status == 429]
+    assert int(refused[0].headers["Retry-After"]) >= 1
+    assert is_removed(browser, refused[0])
+    assert refusals(service) == {"127.0.0.1": 25}
+    assert browser.ask("GET", "/v1/vms").status == 200

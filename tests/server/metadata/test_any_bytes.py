@@ -1,0 +1,132 @@
+"""Whatever arrives, and however it is cut, is read as others read it.
+
+`scripts/bench bytes` does the same with as many cases as wanted.
+"""
+
+from random import Random
+
+import h11
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.server.support.dialogs import a_request
+from tests.server.support.http_oracles import by_h11, by_llhttp
+from tests.server.support.invalid_streams import (
+    assembled,
+    chunked,
+    large,
+    noise,
+    spoilt,
+)
+from tests.server.support.stream_differences import (
+    H11_LEAVES_OTHERWISE,
+    LLHTTP_LEAVES_OTHERWISE,
+    ONLY_WE_REFUSE,
+    Difference,
+)
+from tests.server.support.stream_driver import drive
+from tests.server.support.stream_judge import Judgement, judge, judge_good, shortest
+from tests.server.support.valid_streams import good_requests
+
+seeds = st.integers(min_value=0, max_value=2**64 - 1)
+
+
+def check(stream: bytes, random: Random) -> Judgement:
+    """Judge `stream`; nothing may be wrong."""
+    judgement = judge(stream, random)
+    assert judgement.complaints == (), shortest(stream, is_wrong)
+    return judgement
+
+
+def is_wrong(stream: bytes) -> bool:
+    return bool(judge(stream, Random(0)).complaints)
+
+
+# --- drawn -------------------------------------------------------------------
+
+
+@given(seeds)
+@settings(max_examples=1000)
+def test_good_requests_mean_what_they_should(seed: int) -> None:
+    random = Random(seed)
+    assert judge_good(good_requests(random), random).complaints == ()
+
+
+@given(seeds)
+@settings(max_examples=1500)
+def test_good_requests_that_were_spoilt_are_read_as_others_read_them(seed: int) -> None:
+    random = Random(seed)
+    check(spoilt(random), random)
+
+
+@given(seeds)
+@settings(max_examples=1500)
+def test_attacks_are_read_as_others_read_them(seed: int) -> None:
+    random = Random(seed)
+    check(assembled(random), random)
+
+
+@given(seeds)
+@settings(max_examples=500)
+def test_chunks_are_read_as_others_read_them(seed: int) -> None:
+    random = Random(seed)
+    check(chunked(random), random)
+
+
+@given(seeds)
+@settings(max_examples=500)
+def test_noise_is_read_as_others_read_it(seed: int) -> None:
+    random = Random(seed)
+    check(noise(random), random)
+
+
+@given(st.binary(max_size=200), seeds)
+@settings(max_examples=500)
+def test_any_bytes_are_read_as_others_read_them(stream: bytes, seed: int) -> None:
+    check(stream, Random(seed))
+
+
+@given(seeds)
+@settings(max_examples=50)
+def test_what_lies_about_a_limit_is_read_alike_however_it_is_cut(seed: int) -> None:
+    random = Random(seed)
+    check(large(random), random)
+
+
+# --- where we differ ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("difference", ONLY_WE_REFUSE, ids=lambda each: each.what)
+def test_what_only_we_refuse_is_accepted_by_the_oracles(difference: Difference) -> None:
+    judgement = check(difference.example, Random(0))
+    assert (judgement.accepted, judgement.refusal) == (0, difference.status)
+    assert len(by_llhttp(difference.example).messages) == 1
+    assert len(by_h11(difference.example).messages) == 1
+
+
+@pytest.mark.parametrize(
+    "difference", LLHTTP_LEAVES_OTHERWISE, ids=lambda each: each.what
+)
+def test_llhttp_keeps_some_connections_otherwise(difference: Difference) -> None:
+    (message,) = by_llhttp(difference.example).messages
+    assert message.stays is last_of(difference.example)
+
+
+@pytest.mark.parametrize("difference", H11_LEAVES_OTHERWISE, ids=lambda each: each.what)
+def test_h11_keeps_some_connections_otherwise(difference: Difference) -> None:
+    (message,) = by_h11(difference.example).messages
+    assert message.stays is last_of(difference.example)
+
+
+def last_of(stream: bytes) -> bool:
+    """Whether the one request of `stream` is the last for us."""
+    check(stream, Random(0))
+    ((request, _),) = drive([stream]).asked
+    return request.is_last
+
+
+def test_h11_refuses_an_empty_line_before_a_request() -> None:
+    reader = h11.Connection(h11.SERVER)
+    reader.receive_data(b"\r\n" + a_request())
+    with pytest.raises(h11.RemoteProtocolError):
+        reader.next_event()

@@ -1,0 +1,264 @@
+"""What the metadata plane refuses, with which words, and which error comes first."""
+
+import json
+from dataclasses import dataclass
+from itertools import combinations
+
+import pytest
+from tests.server.metadata.test_handler import VERSIONS
+from tests.server.support.dialogs import Said
+from tests.server.support.handlers import EVENTS, a_reception
+
+from forewarn.server.metadata.handler import ApproveFirst
+
+GOOD = b'{"StartRequests":[{"EventId":"e0"}]}'
+UNMARKED = b'{ "error": "Bad request: . Required metadata header not specified" }'
+NOT_FOUND = b'{ "error": "Not found" }'
+
+
+def newest(*versions: str) -> bytes:
+    listed = ", ".join(f'"{each}"' for each in versions)
+    return (
+        b'{ "error": "Bad request. api-version is invalid or was not specified in the'
+        b' request. For more information refer to aka.ms/azureimds", "newest-versions":'
+        b" [ " + listed.encode() + b" ] }"
+    )
+
+
+NEWEST_OF_EVENTS = newest("2020-07-01", "2019-08-01", "2019-04-01")
+NEWEST_OF_INSTANCE = newest("2025-04-07", "2024-07-17", "2024-03-15")
+
+
+def error_of(said: Said) -> str:
+    """The sentence of an error, which must be as the documentation has it."""
+    assert said.header(b"content-type") == b"application/json; charset=utf-8"
+    text = json.loads(said.body)["error"]
+    assert isinstance(text, str)
+    return text
+
+
+# --- the header --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_get_without_the_header_is_refused_in_every_version(version: str) -> None:
+    target = f"/metadata/scheduledevents?api-version={version}"
+    said = a_reception().ask(target, marked=False)
+    assert (said.status, said.body) == (400, UNMARKED)
+
+
+@pytest.mark.parametrize("value", ["false", "", "1", "yes", "true, true"])
+def test_another_value_of_the_header_is_as_none(value: str) -> None:
+    said = a_reception().ask(EVENTS, f"Metadata: {value}", marked=False)
+    assert said.body == UNMARKED
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_a_post_without_the_header_is_refused_since_2017_08_01(version: str) -> None:
+    target = f"/metadata/scheduledevents?api-version={version}"
+    said = a_reception().ask(target, method="POST", marked=False, body=GOOD)
+    assert (said.status, said.body) == (400, UNMARKED)
+
+
+def test_a_post_of_2017_03_01_needs_no_header() -> None:
+    target = "/metadata/scheduledevents?api-version=2017-03-01"
+    answer = a_reception().send(target, method="POST", marked=False, body=GOOD)
+    assert answer == ApproveFirst(vm="web-0", events=("E0",))
+
+
+EXEMPT = "api-version=2017-03-01"
+NOT_EXEMPT = (
+    "/metadata/scheduledevents",
+    "/metadata/scheduledevents?api-version=2017-03-1",
+    "/metadata/scheduledevents?api-version=2017-03-01x",
+    f"/metadata/scheduledevents?{EXEMPT}&{EXEMPT}",
+    f"/metadata/scheduledevents?{EXEMPT}&api-version=2020-07-01",
+    f"/metadata/instance?{EXEMPT}",
+    f"/metadata/scheduledevents/more?{EXEMPT}",
+    f"/?{EXEMPT}",
+)
+
+
+@pytest.mark.parametrize("target", NOT_EXEMPT)
+def test_no_other_post_is_exempt_from_the_header(target: str) -> None:
+    said = a_reception().ask(target, method="POST", marked=False, body=GOOD)
+    assert (said.status, said.body) == (400, UNMARKED)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "OPTIONS"])
+@pytest.mark.parametrize("target", [EVENTS, "/metadata/instance", "/", "/nowhere"])
+@pytest.mark.parametrize("value", ["10.0.0.1", ""])
+def test_a_forwarded_request_is_refused_everywhere(
+    method: str, target: str, value: str
+) -> None:
+    said = a_reception().ask(target, f"X-Forwarded-For: {value}", method=method)
+    assert said.status == 400
+    assert "proxy" in error_of(said)
+
+
+# --- paths and methods -------------------------------------------------------
+
+NOWHERE = (
+    "/",
+    "/metadata",
+    "/metadata/",
+    "/metadata/nothing",
+    "/metadata/attested/document?api-version=2020-09-01",
+    "/metadata/scheduledevents/more?api-version=2020-07-01",
+    "/metadata/latest/scheduledevents",
+    "/metadata/2017-03-01/scheduledevents",
+    "/metadata/versions/more",
+    "/scheduledevents?api-version=2020-07-01",
+    "/machine?comp=goalstate",
+    "/vm/web-0/metadata/scheduledevents?api-version=2020-07-01",
+)
+
+
+@pytest.mark.parametrize("target", NOWHERE)
+def test_an_unknown_path_is_not_found(target: str) -> None:
+    said = a_reception().ask(target)
+    assert (said.status, said.body) == (404, NOT_FOUND)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_events_can_be_read_and_approved_and_nothing_else(method: str) -> None:
+    said = a_reception().ask(method=method)
+    assert said.status == 405
+    assert said.header(b"allow") == b"GET, POST"
+    assert method in error_of(said)
+
+
+def test_a_head_for_events_is_not_allowed_and_has_no_body() -> None:
+    said = a_reception().ask(method="HEAD")
+    assert (said.status, said.body) == (405, b"")
+    assert said.header(b"allow") == b"GET, POST"
+
+
+@pytest.mark.parametrize("path", ["instance", "instance/compute/name", "versions"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_the_rest_can_only_be_read(path: str, method: str) -> None:
+    said = a_reception().ask(f"/metadata/{path}", method=method)
+    assert said.status == 405
+    assert said.header(b"allow") == b"GET"
+
+
+# --- versions and parameters -------------------------------------------------
+
+UNKNOWN = (
+    "/metadata/scheduledevents",
+    "/metadata/scheduledevents?",
+    "/metadata/scheduledevents?api-version=",
+    "/metadata/scheduledevents?api-version=latest",
+    "/metadata/scheduledevents?api-version=%7Blatest%7D",
+    "/metadata/scheduledevents?api-version=2021-02-01",
+    "/metadata/scheduledevents?api-version=2020-07-01x",
+    "/metadata/scheduledevents?api-version=%202020-07-01",
+    "/metadata/scheduledevents?version=2020-07-01",
+    "/metadata/scheduledevents?format=json",
+)
+
+
+@pytest.mark.parametrize("target", UNKNOWN)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_without_a_known_version_the_newest_are_told(target: str, method: str) -> None:
+    said = a_reception().ask(target, method=method, body=GOOD)
+    assert (said.status, said.body) == (400, NEWEST_OF_EVENTS)
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?format=json", "?api-version=2020-07-01", "?api-version=2019-04-01"]
+)
+def test_the_instance_has_versions_of_its_own(query: str) -> None:
+    said = a_reception().ask(f"/metadata/instance{query}")
+    assert (said.status, said.body) == (400, NEWEST_OF_INSTANCE)
+
+
+TWICE = (
+    f"{EVENTS}&api-version=2020-07-01",
+    f"{EVENTS}&api-version=2019-08-01",
+    f"{EVENTS}&a=1&a=2",
+    f"{EVENTS}&a&A",
+    "/metadata/instance?api-version=2021-02-01&format=text&format=json",
+    "/metadata/versions?a=1&a=1",
+)
+
+
+@pytest.mark.parametrize("target", TWICE)
+def test_a_parameter_given_twice_is_refused(target: str) -> None:
+    said = a_reception().ask(target)
+    assert said.status == 400
+    assert "more than once" in error_of(said)
+
+
+# --- bodies ------------------------------------------------------------------
+
+MALFORMED = (
+    b"",
+    b"nonsense",
+    b"null",
+    b"[]",
+    b"{}",
+    b'{"StartRequests":null}',
+    b'{"StartRequests":[]}',
+    b'{"StartRequests":{}}',
+    b'{"StartRequests":["e0"]}',
+    b'{"StartRequests":[{}]}',
+    b'{"StartRequests":[{"EventId":1}]}',
+    b'{"StartRequests":[{"EventId":""}]}',
+    b'{"StartRequests":[{"EventId":"e0"},{}]}',
+    b'{"StartRequests":[{"EventId":"e0"}]',
+    b"\xff\xfe",
+    b"[" * 60_000,
+    b"9" * 60_000,
+)
+
+
+@pytest.mark.parametrize("body", MALFORMED, ids=range(len(MALFORMED)))
+def test_a_malformed_body_is_refused(body: bytes) -> None:
+    said = a_reception().ask(method="POST", body=body)
+    assert said.status == 400
+    assert error_of(said).startswith("Bad request. ")
+
+
+# --- precedence --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a request, and how its answer is known."""
+
+    status: int
+    words: str
+
+
+#: In the order in which they must be found.
+PROBLEMS = {
+    "forwarded": Problem(400, "proxy"),
+    "unmarked": Problem(400, "Required metadata header"),
+    "path": Problem(404, "Not found"),
+    "method": Problem(405, "Method not allowed"),
+    "version": Problem(400, "api-version is invalid"),
+    "caller": Problem(404, "10.9.9.9"),
+    "body": Problem(400, "JSON"),
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [two for size in (1, 2, 3) for two in combinations(PROBLEMS, size)],
+    ids=" and ".join,
+)
+def test_of_several_problems_the_first_one_is_told(wrong: tuple[str, ...]) -> None:
+    path = "nothing" if "path" in wrong else "scheduledevents"
+    version = "1999-01-01" if "version" in wrong else "2020-07-01"
+    said = a_reception().ask(
+        f"/metadata/{path}?api-version={version}",
+        *(["X-Forwarded-For: 1.2.3.4"] if "forwarded" in wrong else []),
+        method="PUT" if "method" in wrong else "POST",
+        marked="unmarked" not in wrong,
+        body=b"nonsense" if "body" in wrong else GOOD,
+        address="10.9.9.9" if "caller" in wrong else "10.0.0.1",
+    )
+    expected = PROBLEMS[wrong[0]]
+    assert said.status == expected.status
+    assert expected.words in error_of(said)

@@ -1,0 +1,264 @@
+"""The document: in every version, with its tag, and when it has not changed."""
+
+import json
+
+import pytest
+from tests.server.support.handlers import EVENTS, VMS, WEB, a_reception, an_event, shown
+
+from forewarn.core.fleet import VM
+from forewarn.protocol.types import EventStatus, EventType
+from forewarn.protocol.versions import DateForm
+
+VERSIONS = (
+    "2017-03-01",
+    "2017-08-01",
+    "2017-11-01",
+    "2019-01-01",
+    "2019-04-01",
+    "2019-08-01",
+    "2020-07-01",
+)
+
+
+def at(version: str) -> str:
+    return f"/metadata/scheduledevents?api-version={version}"
+
+
+# --- bodies ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_empty_document_is_the_same_in_every_version(version: str) -> None:
+    said = a_reception().ask(at(version))
+    assert said.status == 200
+    assert said.body == b'{"DocumentIncarnation":0,"Events":[]}'
+
+
+FIRST = (
+    b'{"DocumentIncarnation":1,"Events":[{"EventId":"E0","EventStatus":"Scheduled",'
+    b'"EventType":"Reboot","ResourceType":"VirtualMachine","Resources":["web-0"],'
+    b'"NotBefore":"Thu, 01 Jan 2026 12:15:00 GMT"'
+)
+DESCRIPTION = b',"Description":"Host server is undergoing maintenance."'
+BODIES = {
+    "2017-03-01": FIRST.replace(b"web-0", b"_web-0").replace(
+        b"Thu, 01 Jan 2026 12:15:00 GMT", b"2026-01-01T12:15:00Z"
+    ),
+    "2017-08-01": FIRST,
+    "2017-11-01": FIRST,
+    "2019-01-01": FIRST,
+    "2019-04-01": FIRST + DESCRIPTION,
+    "2019-08-01": FIRST + DESCRIPTION + b',"EventSource":"Platform"',
+    "2020-07-01": FIRST
+    + DESCRIPTION
+    + b',"EventSource":"Platform","DurationInSeconds":9',
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_event_is_written_as_its_version_has_it(version: str) -> None:
+    said = a_reception(shown(WEB, an_event())).ask(at(version))
+    assert said.body == BODIES[version] + b"}]}"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_started_event_has_a_blank_not_before(version: str) -> None:
+    started = an_event(status=EventStatus.STARTED)
+    body = a_reception(shown(WEB, started)).ask(at(version)).body
+    assert b'"EventStatus":"Started"' in body
+    assert b'"NotBefore":""' in body
+
+
+HIDDEN = {
+    EventType.PREEMPT: ("2017-03-01", "2017-08-01"),
+    EventType.TERMINATE: ("2017-03-01", "2017-08-01", "2017-11-01"),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("type_", EventType)
+def test_a_version_hides_the_types_it_does_not_know(
+    version: str, type_: EventType
+) -> None:
+    reception = a_reception(shown(WEB, an_event(type_=type_)))
+    events = json.loads(reception.ask(at(version)).body)["Events"]
+    assert len(events) == (0 if version in HIDDEN.get(type_, ()) else 1)
+
+
+def test_a_hidden_event_still_counts() -> None:
+    reception = a_reception(shown(WEB, an_event(type_=EventType.TERMINATE)))
+    body = reception.ask(at("2017-03-01")).body
+    assert body == b'{"DocumentIncarnation":1,"Events":[]}'
+
+
+def test_role_instances_have_no_underscore() -> None:
+    event = an_event(resources=("web-0", "role_IN_0"), paas=frozenset({"role_IN_0"}))
+    body = a_reception(shown(WEB, event)).ask(at("2017-03-01")).body
+    assert json.loads(body)["Events"][0]["Resources"] == ["_web-0", "role_IN_0"]
+
+
+def test_the_oldest_version_can_be_told_to_write_dates_as_the_others() -> None:
+    reception = a_reception(shown(WEB, an_event()), date_form=DateForm.RFC1123)
+    body = reception.ask(at("2017-03-01")).body
+    assert b'"NotBefore":"Thu, 01 Jan 2026 12:15:00 GMT"' in body
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_only_the_oldest_version_has_a_choice_of_dates(version: str) -> None:
+    reception = a_reception(shown(WEB, an_event()), date_form=DateForm.ISO8601)
+    body = reception.ask(at(version)).body
+    assert b'"NotBefore":"Thu, 01 Jan 2026 12:15:00 GMT"' in body
+
+
+def test_all_vms_of_a_group_read_the_same_document() -> None:
+    reception = a_reception(shown(WEB, an_event()))
+    bodies = {reception.ask(address=each).body for each in ("10.0.0.1", "10.0.0.2")}
+    assert len(bodies) == 1
+
+
+def test_a_new_document_is_shown_to_all_its_readers() -> None:
+    reception = a_reception()
+    reception.ask()
+    reception.show(shown(WEB, an_event()))
+    assert json.loads(reception.ask(address="10.0.0.2").body)["Events"]
+
+
+def test_each_version_is_written_anew_after_a_change() -> None:
+    reception = a_reception(shown(WEB, an_event()))
+    for version in VERSIONS:
+        reception.ask(at(version))
+    reception.show(shown(WEB, incarnation=2))
+    bodies = {reception.ask(at(version)).body for version in VERSIONS}
+    assert bodies == {b'{"DocumentIncarnation":2,"Events":[]}'}
+
+
+# --- headers -----------------------------------------------------------------
+
+
+def test_a_document_is_json_in_utf_8() -> None:
+    said = a_reception().ask()
+    assert said.header(b"content-type") == b"application/json; charset=utf-8"
+    assert said.header(b"content-length") == b"37"
+
+
+def test_answers_bear_the_time_of_the_service() -> None:
+    said = a_reception().ask()
+    assert said.header(b"date") == b"Thu, 01 Jan 2026 12:00:00 GMT"
+    assert said.header(b"forewarn-clock") is None
+
+
+@pytest.mark.parametrize(
+    ("clock", "told"), [("x60", b"60"), ("x0.5", b"0.5"), ("manual", b"manual")]
+)
+def test_a_clock_that_is_not_the_systems_is_told(clock: str, told: bytes) -> None:
+    assert a_reception(clock=clock).ask().header(b"forewarn-clock") == told
+
+
+@pytest.mark.parametrize("tag", [b'"e0.0"', b'"nothing"'])
+def test_an_error_tells_the_clock_too(tag: bytes) -> None:
+    said = a_reception(clock="manual").ask("/", f"If-None-Match: {tag.decode()}")
+    assert said.header(b"forewarn-clock") == b"manual"
+
+
+# --- tags --------------------------------------------------------------------
+
+
+def test_a_document_has_a_quoted_tag() -> None:
+    tag = a_reception(shown(epoch="9f3c", incarnation=7)).ask().header(b"etag")
+    assert tag == b'"9f3c.7"'
+
+
+def test_the_tag_changes_with_the_document() -> None:
+    reception = a_reception()
+    before = reception.ask().header(b"etag")
+    reception.show(shown(WEB, an_event()))
+    assert reception.ask().header(b"etag") != before
+
+
+def test_the_tag_changes_when_the_counter_starts_anew() -> None:
+    reception = a_reception(shown(epoch="old"))
+    before = reception.ask().header(b"etag")
+    reception.show(shown(epoch="new"))
+    assert reception.ask().header(b"etag") != before
+
+
+MATCHING = ('"e0.0"', "e0.0", 'W/"e0.0"', '"x", "e0.0"', 'x,W/"e0.0" , "y"', "*")
+
+
+@pytest.mark.parametrize("tags", MATCHING)
+def test_a_document_that_has_not_changed_is_not_sent_again(tags: str) -> None:
+    said = a_reception().ask(EVENTS, f"If-None-Match: {tags}")
+    assert said.status == 304
+    assert said.body == b""
+    assert said.header(b"etag") == b'"e0.0"'
+
+
+OTHER = ("0", "null", '"0"', '"e0.1"', "e0", ".0", '""', "", ",", '"*"', "W/")
+
+
+@pytest.mark.parametrize("tags", OTHER)
+def test_any_other_tag_does_not_match(tags: str) -> None:
+    assert a_reception().ask(EVENTS, f"If-None-Match: {tags}").status == 200
+
+
+def test_without_a_tag_the_document_is_always_sent() -> None:
+    reception = a_reception()
+    assert [reception.ask().status for _ in range(3)] == [200, 200, 200]
+
+
+def test_a_tag_of_an_earlier_document_gets_the_new_one() -> None:
+    reception = a_reception()
+    tag = reception.ask().header(b"etag") or b""
+    reception.show(shown(WEB, an_event()))
+    assert reception.ask(EVENTS, f"If-None-Match: {tag.decode()}").status == 200
+
+
+def test_a_304_says_whether_the_connection_ends() -> None:
+    said = a_reception().ask(EVENTS, "If-None-Match: *", "Connection: close")
+    assert said.header(b"connection") == b"close"
+
+
+def test_a_200_says_whether_the_connection_ends() -> None:
+    assert a_reception().ask(EVENTS, "Connection: close").header(b"connection") == (
+        b"close"
+    )
+
+
+# --- paths and parameters ----------------------------------------------------
+
+SAME = (
+    "/metadata/scheduledEvents",
+    "/Metadata/ScheduledEvents",
+    "/METADATA/SCHEDULEDEVENTS",
+    "/metadata/scheduledevents/",
+    "/metadata%2fscheduledevents",
+)
+
+
+@pytest.mark.parametrize("path", SAME)
+def test_the_path_is_found_in_any_case_and_with_a_slash_behind(path: str) -> None:
+    assert a_reception().ask(f"{path}?api-version=2020-07-01").status == 200
+
+
+def test_a_client_that_escapes_the_question_mark_is_understood() -> None:
+    target = "/metadata/scheduledEvents%3Fapi-version=2017-08-01"
+    assert a_reception().ask(target).status == 200
+
+
+@pytest.mark.parametrize("more", ["extended=true", "format=json", "format=text", "x"])
+def test_other_parameters_change_nothing(more: str) -> None:
+    reception = a_reception()
+    plain = reception.ask()
+    assert reception.ask(f"{EVENTS}&{more}") == plain
+    target = f"/metadata/scheduledevents?{more}&api-version=2020-07-01"
+    assert reception.ask(target) == plain
+
+
+def test_a_content_type_on_a_get_is_ignored() -> None:
+    assert a_reception().ask(EVENTS, "Content-Type: application/json").status == 200
+
+
+def test_a_vm_without_an_address_has_a_document_too() -> None:
+    vms = (*VMS, VM(name="web-9", group="web"))
+    reception = a_reception(vms=vms, is_open=True)
+    assert reception.ask(f"/vm/web-9{EVENTS}").status == 200

@@ -1,0 +1,47 @@
+"""Tokens that end while the body of a request is on its way."""
+
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+from tests.server.control.test_tokens import make
+from tests.server.support.arm_client import VERSION, VMS
+from tests.server.support.service import RunningService
+
+
+def until_asked_to_go_on(connection: HTTPConnection) -> None:
+    """Wait until the body is read: whoever is asked for it has shown his token."""
+    said = b""
+    while not said.endswith(b"\r\n\r\n"):
+        said += connection.sock.recv(1)
+    assert said.startswith(b"HTTP/1.1 100 ")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/vms/lone/restart",
+        f"{VMS}/lone/restart?{VERSION}",
+    ],
+)
+def test_a_token_that_is_revoked_before_the_body_has_come_does_nothing(
+    service: RunningService, path: str
+) -> None:
+    token = make(service, "ci", "operator")["token"]
+    where = urlsplit(service.control)
+    connection = HTTPConnection(where.hostname or "", where.port, 10)
+    with closing(connection):
+        connection.putrequest("POST", path)
+        connection.putheader("Authorization", f"Bearer {token}")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", "2")
+        connection.putheader("Expect", "100-continue")
+        connection.endheaders()
+        until_asked_to_go_on(connection)
+        service.ask("DELETE", "/v1/tokens/ci")
+        connection.send(b"{}")
+        answer = connection.getresponse()
+        assert answer.status == 401
+        assert b"revoked" in answer.read()
+    assert service.get("/v1/maintenances")["items"] == []

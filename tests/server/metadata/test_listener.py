@@ -1,0 +1,59 @@
+"""Where connections come in: what is shut, and what stays so."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+
+from forewarn.config.settings import Address
+from forewarn.server.metadata.transport.listener import Listener
+from forewarn.service.sockets import listen
+
+ANY_PORT = Address(host="127.0.0.1", port=0)
+
+
+def knock(address: tuple[str, int]) -> None:
+    socket.create_connection(address, timeout=1).close()
+
+
+def with_a_door(play: Callable[[Listener, tuple[str, int]], None]) -> None:
+    async def playing(own: socket.socket) -> None:
+        door = Listener([own], asyncio.Protocol)
+        await door.open()
+        play(door, own.getsockname())
+        door.close()
+
+    with ExitStack() as cleanup:
+        asyncio.run(playing(listen(ANY_PORT, cleanup)))
+
+
+def test_who_knocks_as_soon_as_it_is_open_again_is_let_in() -> None:
+    def play(door: Listener, address: tuple[str, int]) -> None:
+        assert door.set_shut(is_shut=True)
+        with pytest.raises(ConnectionRefusedError):
+            knock(address)
+        assert door.set_shut(is_shut=False)
+        knock(address)
+
+    with_a_door(play)
+
+
+def test_it_is_news_only_once() -> None:
+    def play(door: Listener, address: tuple[str, int]) -> None:
+        assert not door.set_shut(is_shut=False)
+        assert door.set_shut(is_shut=True)
+        assert not door.set_shut(is_shut=True)
+
+    with_a_door(play)
+
+
+def test_what_is_closed_is_not_opened_again() -> None:
+    def play(door: Listener, address: tuple[str, int]) -> None:
+        door.close()
+        assert not door.set_shut(is_shut=False)
+        with pytest.raises(ConnectionRefusedError):
+            knock(address)
+
+    with_a_door(play)

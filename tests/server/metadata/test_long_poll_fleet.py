@@ -1,0 +1,191 @@
+"""The fleet changes while a VM waits: it is answered for what it has become."""
+
+from dataclasses import replace
+
+import pytest
+from tests.server.support.connections import Line, Plane, a_poll
+from tests.server.support.handlers import (
+    EVENTS,
+    NOON,
+    QUIET,
+    VMS,
+    WEB,
+    a_reception,
+    an_event,
+    shown,
+)
+
+from forewarn.core.fleet import VM, Group, GroupKind, Listening
+from forewarn.engine.readers.documents import DocumentUpdate
+from forewarn.server.metadata.handler import EnableFirst
+
+DB = Group(name="db", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
+DB_0 = VM(name="db-0", group="db", addresses=("10.0.0.5",))
+DB_DOCUMENT = shown(DB, an_event("D0"), epoch="d0")
+
+
+def a_plane(*, is_open: bool = False) -> Plane:
+    """The groups web and db, with an event in db."""
+    groups = (WEB, DB)
+    vms = (*VMS[:2], DB_0)
+    return Plane(a_reception(DB_DOCUMENT, vms=vms, groups=groups, is_open=is_open))
+
+
+def waiting(plane: Plane, peer: str = "10.0.0.1", *, tag: str = '"e0.0"') -> Line:
+    line = Line(plane, peer)
+    line.send(a_poll(tag=tag))
+    assert line.socket.written == b""
+    return line
+
+
+def place(plane: Plane, *vms: VM) -> None:
+    update = DocumentUpdate(position=1, shown=[shown(), DB_DOCUMENT], placed=vms)
+    plane.change(update)
+
+
+@pytest.mark.parametrize("tag", ['"e0.0"', "*"])
+def test_a_vm_that_is_moved_is_answered_for_its_new_group(tag: str) -> None:
+    plane = a_plane()
+    line, other = waiting(plane, tag=tag), waiting(plane, "10.0.0.2")
+    place(plane, replace(VMS[0], group="db"))
+    (said,) = line.said
+    assert said.header(b"etag") == b'"d0.1"'
+    assert said.status == (304 if tag == "*" else 200)
+    assert other.statuses == []
+    assert plane.waiters("10.0.0.2") == 1
+
+
+def test_a_vm_that_is_moved_to_a_silent_group_waits_until_that_listens() -> None:
+    plane = Plane()
+    line = waiting(plane)
+    moved = replace(VMS[0], group="quiet")
+    plane.change(
+        DocumentUpdate(position=1, shown=[shown(), shown(QUIET)], placed=[moved])
+    )
+    assert plane.deferred == [EnableFirst(group="quiet")]
+    began = replace(QUIET, last_request=NOON)
+    plane.change(DocumentUpdate(position=2, shown=[shown(began, epoch="e1")]))
+    line.wire.heard(None)
+    assert line.said[0].header(b"etag") == b'"e1.0"'
+
+
+def test_a_vm_that_is_removed_is_answered_404() -> None:
+    plane = a_plane()
+    line, other = waiting(plane), waiting(plane, "10.0.0.2")
+    plane.change(DocumentUpdate(position=1, shown=[shown()], removed=["web-0"]))
+    assert line.statuses == [404]
+    assert b"10.0.0.1" in line.said[0].body
+    assert other.statuses == []
+
+
+def test_a_named_vm_that_is_removed_is_answered_404() -> None:
+    plane = a_plane(is_open=True)
+    line = Line(plane, "127.0.0.1")
+    line.send(a_poll(target=f"/vm/web-1{EVENTS}"))
+    plane.change(DocumentUpdate(position=1, shown=[shown()], removed=["web-1"]))
+    assert line.statuses == [404]
+
+
+def test_a_group_that_is_isolated_gives_each_vm_its_own_document() -> None:
+    plane = a_plane()
+    lines = [waiting(plane), waiting(plane, "10.0.0.2")]
+    alone = replace(WEB, isolated=True)
+    plane.change(
+        DocumentUpdate(
+            position=1,
+            shown=[
+                shown(alone, an_event(), epoch="e1", vm="web-0"),
+                shown(alone, epoch="e2", vm="web-1"),
+            ],
+            placed=VMS[:2],
+            regrouped=frozenset({"web"}),
+        )
+    )
+    tags = [[said.header(b"etag") for said in line.said] for line in lines]
+    assert tags == [[b'"e1.1"'], [b'"e2.0"']]
+
+
+def test_a_group_that_is_isolated_no_more_gives_all_the_same_document() -> None:
+    alone = replace(WEB, isolated=True)
+    before = [shown(alone, vm="web-0"), shown(alone, vm="web-1")]
+    plane = Plane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
+    lines = [waiting(plane), waiting(plane, "10.0.0.2")]
+    together = DocumentUpdate(
+        position=1,
+        shown=[shown(WEB, epoch="e1")],
+        placed=VMS[:2],
+        regrouped=frozenset({"web"}),
+    )
+    plane.change(together)
+    assert [line.statuses for line in lines] == [[200], [200]]
+    assert plane.waiters() == 0
+
+
+def test_a_group_that_is_removed_with_its_vms_leaves_nobody_waiting() -> None:
+    plane = a_plane()
+    line = waiting(plane, "10.0.0.5", tag='"d0.1"')
+    gone = frozenset({"db"})
+    update = DocumentUpdate(
+        position=1, removed=["db-0"], regrouped=gone, ungrouped=gone
+    )
+    plane.change(update)
+    assert line.statuses == [404]
+
+
+# --- addresses ---------------------------------------------------------------
+
+
+def test_who_waits_at_an_address_that_is_the_vms_no_more_is_answered_404() -> None:
+    plane = a_plane()
+    line = waiting(plane)
+    place(plane, replace(VMS[0], addresses=("10.0.0.7",)))
+    assert line.statuses == [404]
+
+
+def test_who_waits_at_an_address_is_answered_for_the_vm_that_gets_it() -> None:
+    plane = a_plane()
+    line = waiting(plane)
+    place(
+        plane,
+        replace(VMS[0], addresses=DB_0.addresses),
+        replace(DB_0, addresses=VMS[0].addresses),
+    )
+    assert line.said[0].header(b"etag") == b'"d0.1"'
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_address_that_goes_to_a_vm_of_the_group_changes_nothing(first: int) -> None:
+    plane = a_plane()
+    line = waiting(plane)
+    swapped = [
+        replace(VMS[0], addresses=VMS[1].addresses),
+        replace(VMS[1], addresses=VMS[0].addresses),
+    ]
+    place(plane, swapped[first], swapped[1 - first])
+    assert line.statuses == []
+    assert plane.waiters() == 1
+
+
+def test_a_vm_that_is_placed_again_as_it_was_wakes_nobody() -> None:
+    plane = a_plane(is_open=True)
+    waiting(plane)
+    waiting(plane, "127.0.0.1")
+    again = DocumentUpdate(
+        position=1, shown=[shown(), DB_DOCUMENT], placed=(*VMS[:2], DB_0)
+    )
+    assert list(plane.desk.directory.update(again)) == []
+
+
+def test_a_stranger_who_waits_is_answered_for_the_vm_that_gets_his_address() -> None:
+    plane = a_plane(is_open=True)
+    line = waiting(plane, "127.0.0.9")
+    place(plane, VM(name="db-1", group="db", addresses=("127.0.0.9",)))
+    assert line.said[0].header(b"etag") == b'"d0.1"'
+
+
+def test_a_stranger_who_waits_is_answered_for_another_first_vm() -> None:
+    plane = a_plane(is_open=True)
+    line, other = waiting(plane, "127.0.0.9"), waiting(plane)
+    plane.change(DocumentUpdate(position=1, first_vm="db-0"))
+    assert line.said[0].header(b"etag") == b'"d0.1"'
+    assert other.statuses == []

@@ -1,0 +1,64 @@
+"""What arrives instead of a head: empty lines, and lines that end wrongly."""
+
+import pytest
+from tests.server.support.dialogs import a_post, a_request, byte_by_byte, read, talk
+
+from forewarn.server.metadata.transport.http1 import ConnectionState
+from forewarn.server.metadata.transport.responses import error
+
+
+@pytest.mark.parametrize("part", [b"GET /a HTTP/1.1\nHost", b"GET /a\rHTTP", b"GE\0"])
+def test_a_line_that_ends_wrongly_is_refused_before_the_head_is_whole(
+    part: bytes,
+) -> None:
+    assert talk(part).statuses == [400]
+    assert talk(*byte_by_byte(part)).statuses == [400]
+
+
+def test_a_line_feed_does_not_belong_to_what_came_before_it() -> None:
+    assert talk(a_post(b"\r") + b"\nGET").statuses == [200, 400]
+
+
+def test_up_to_four_empty_lines_before_a_request_are_ignored() -> None:
+    assert talk(b"\r\n" * 4 + a_request()).statuses == [200]
+    assert talk(b"\r\n" * 5 + a_request()).statuses == [400]
+
+
+def test_empty_lines_are_counted_however_they_arrive() -> None:
+    assert talk(*byte_by_byte(b"\r\n" * 4)).statuses == []
+    assert talk(*byte_by_byte(b"\r\n" * 5)).statuses == [400]
+
+
+def test_each_request_may_have_empty_lines_before_it() -> None:
+    pieces = [b"\r\n\r\n", a_request()] * 5
+    assert talk(*pieces).statuses == [200] * 5
+    assert talk(b"".join(pieces)).statuses == [200] * 5
+
+
+def test_after_an_empty_line_the_connection_is_idle() -> None:
+    assert talk(a_post(b"abc") + b"\r\n").connection.state is ConnectionState.IDLE
+
+
+def test_a_bare_line_feed_before_a_request_is_refused() -> None:
+    assert talk(b"\n" + a_request()).statuses == [400]
+
+
+BROKEN_HEADS = {
+    "broken": a_request(method="HEAD", host=None),
+    "broken at once": b"HEAD /a\nHTTP/1.1",
+    "after empty lines": b"\r\n\r\n" + a_request(method="HEAD", host=None),
+    "too large": a_request(f"/{'a' * 20_000}", method="HEAD"),
+    "not the first": a_request() + a_request(method="HEAD", host=None),
+}
+
+
+@pytest.mark.parametrize("data", BROKEN_HEADS.values(), ids=BROKEN_HEADS.keys())
+def test_a_head_that_is_refused_is_refused_without_a_body(data: bytes) -> None:
+    assert talk(data).said[-1].status in (400, 431)
+    assert talk(data).said[-1].body == b""
+
+
+def test_a_head_that_is_too_slow_is_told_so_without_a_body() -> None:
+    connection = talk(b"HEAD /a HT").connection
+    (said,) = read(connection.fail(error(408, "too slow")), ["HEAD"])
+    assert said.body == b""

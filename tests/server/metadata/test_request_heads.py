@@ -1,0 +1,220 @@
+"""Heads of requests: what is read out of them, and which are refused."""
+
+import pytest
+from tests.server.support.dialogs import a_post, a_request, byte_by_byte, talk
+
+from forewarn.server.metadata.transport.requests import MOST_HEAD, Request
+
+
+def the_request(data: bytes) -> Request:
+    """Read `data`, which must be one good request."""
+    asked = talk(data).echo.asked
+    assert len(asked) == 1, talk(data).said
+    return asked[0][0]
+
+
+# --- headers -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line", ["Metadata: true", "metadata:True", "METADATA:  TRUE "]
+)
+def test_the_metadata_header_is_read_in_any_case(line: str) -> None:
+    assert the_request(a_request("/a", line)).is_marked
+
+
+@pytest.mark.parametrize("line", ["Metadata: false", "Metadata:", "Metadata: 1"])
+def test_any_other_value_of_the_metadata_header_is_none(line: str) -> None:
+    assert not the_request(a_request("/a", line)).is_marked
+
+
+@pytest.mark.parametrize("value", ["10.0.0.1", "", " "])
+def test_a_forwarded_request_is_known_whatever_the_value(value: str) -> None:
+    assert the_request(a_request("/a", f"X-Forwarded-For: {value}")).is_forwarded
+
+
+def test_several_lists_of_tags_are_one() -> None:
+    request = a_request("/a", 'If-None-Match: "a"', 'If-None-Match: "b"')
+    assert the_request(request).if_none_match == '"a","b"'
+
+
+# --- refused -----------------------------------------------------------------
+
+BROKEN = {
+    "no request at all": b"nonsense\r\n\r\n",
+    "a method in lower case": a_request(method="get"),
+    "a method that nobody knows": a_request(method="BREW"),
+    "two spaces after the method": a_request(method="GET "),
+    "two spaces after the target": a_request("/a "),
+    "a space before the method": a_request(method=" GET"),
+    "a space after the version": a_request(version="1.1 "),
+    "another protocol": b"DESCRIBE / RTSP/1.0\r\nHost: vm\r\n\r\n",
+    "yet another protocol": b"SOURCE / ICE/1.0\r\nHost: vm\r\n\r\n",
+    "a tunnel": a_request("vm:80", method="CONNECT"),
+    "a tunnel to a path": a_request("/a", method="CONNECT"),
+    "no host": a_request(host=None),
+    "two hosts": a_request("/a", "Host: vm"),
+    "two hosts from an old client": a_request("/a", "Host: vm", version="1.0"),
+    "a host with a space": a_request(host="Host: a b"),
+    "a host with a path": a_request(host="Host: a/b"),
+    "a host with a user": a_request(host="Host: u@a"),
+    "a host with a broken escape": a_request(host="Host: a%4"),
+    "a port that is no number": a_request(host="Host: a:b"),
+    "a host of an old client with a space": a_request(host="Host: a b", version="1.0"),
+    "a bare line feed": b"GET / HTTP/1.1\nHost: vm\r\n\r\n",
+    "a bare carriage return": b"GET / HTTP/1.1\rHost: vm\r\n\r\n",
+    "a line feed in a value": a_request("/a", "A: b\nMetadata: true"),
+    "a carriage return in a value": a_request("/a", "A: b\rMetadata: true"),
+    "a NUL in a value": a_request("/a", "A: b\0c"),
+    "a folded line": a_request("/a", "A: b", " c"),
+    "a folded first line": a_request(host=" Host: vm"),
+    "a line of spaces": a_request("/a", "  "),
+    "a control character in a value": a_request("/a", "A: b\x01c"),
+    "a name with eight bits": a_request("/a", "\xe9: b"),
+    "a space before the colon": a_request("/a", "Metadata : true"),
+    "a header without colon": a_request("/a", "Metadata"),
+    "a header without name": a_request("/a", ": true"),
+    "two lengths": a_request("/a", "Content-Length: 0", "Content-Length: 1"),
+    "the same length twice": a_request("/a", "Content-Length: 0", "Content-Length: 0"),
+    "a list of lengths": a_request("/a", "Content-Length: 0, 0"),
+    "a negative length": a_request("/a", "Content-Length: -1"),
+    "a length with a sign": a_request("/a", "Content-Length: +1"),
+    "a length that is no number": a_request("/a", "Content-Length: one"),
+    "an empty length": a_request("/a", "Content-Length:"),
+    "a length in hexadecimal": a_request("/a", "Content-Length: 0x1"),
+    "an absurd length": a_request("/a", f"Content-Length: {'9' * 40}"),
+    "length and chunks": a_request(
+        "/a", "Content-Length: 3", "Transfer-Encoding: chunked"
+    ),
+    "chunks and length": a_request(
+        "/a", "Transfer-Encoding: chunked", "Content-Length: 3"
+    ),
+    "an unknown coding": a_request("/a", "Transfer-Encoding: gzip"),
+    "two codings": a_request("/a", "Transfer-Encoding: gzip, chunked"),
+    "a coding twice": a_request(
+        "/a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"
+    ),
+    "a coding in disguise": a_request("/a", "Transfer-Encoding: xchunked"),
+    "a coding and nothing": a_request("/a", "Transfer-Encoding: chunked,"),
+    "a coding behind a space of another kind": a_request(
+        "/a", "Transfer-Encoding: \xa0chunked"
+    ),
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_head_is_refused(data: bytes) -> None:
+    broken = talk(data)
+    assert broken.statuses == [400]
+    assert broken.echo.asked == []
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_head_is_refused_with_an_error_in_json(data: bytes) -> None:
+    said = talk(data).said[0]
+    assert said.header(b"content-type") == b"application/json; charset=utf-8"
+    assert said.body.startswith(b'{ "error": "Bad request. ')
+
+
+VERSIONS = (
+    b"GET /",
+    b"GET / HTTP/0.9",
+    b"GET / HTTP/1.2",
+    b"GET / HTTP/2.0",
+    b"PRI * HTTP/2.0",
+)
+
+
+@pytest.mark.parametrize("line", VERSIONS)
+def test_another_version_of_http_is_refused(line: bytes) -> None:
+    assert talk(line + b"\r\nHost: vm\r\n\r\n").statuses == [505]
+
+
+def test_the_offer_to_speak_another_protocol_is_not_taken_up() -> None:
+    offer = a_request("/a", "Connection: Upgrade", "Upgrade: h2c")
+    assert talk(offer + a_request("/b")).statuses == [200, 200]
+
+
+def test_a_request_hidden_behind_a_head_is_not_read_as_part_of_it() -> None:
+    hidden = a_request("/a", "Content-Length: 0") + a_request("/b")
+    assert [request.path for request, _ in talk(hidden).echo.asked] == ["/a", "/b"]
+
+
+CLOSING = (
+    "Connection: close",
+    "connection:Close",
+    "Connection: x, close",
+    "Connection: ,close,",
+    "Connection: close\t, keep-alive",
+)
+
+
+@pytest.mark.parametrize("line", CLOSING)
+def test_a_wish_to_close_is_read_in_any_form(line: str) -> None:
+    assert the_request(a_request("/a", line)).is_last
+
+
+def test_a_wish_to_close_may_stand_in_a_second_line() -> None:
+    lines = ("Connection: close", "Connection: keep-alive")
+    assert the_request(a_request("/a", *lines)).is_last
+
+
+@pytest.mark.parametrize("value", ["\xa0close", "close;x", "closed"])
+def test_what_only_looks_like_a_wish_to_close_is_none(value: str) -> None:
+    assert not the_request(a_request("/a", f"Connection: {value}")).is_last
+
+
+HOSTS = (
+    "",
+    "vm",
+    "169.254.169.254:80",
+    "[fd00::1]",
+    "[fd00::1]:80",
+    "a_b",
+    "a%20b",
+    "a:",
+)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_whatever_names_a_host_is_read(host: str) -> None:
+    assert the_request(a_request(host=f"Host: {host}")).path == "/a"
+
+
+def test_an_old_client_needs_no_host() -> None:
+    assert the_request(a_request(host=None, version="1.0")).is_last
+
+
+# --- the limit ---------------------------------------------------------------
+
+
+def a_head_of(size: int) -> bytes:
+    filler = size - len(a_request("/a", "A: "))
+    return a_request("/a", f"A: {'x' * filler}")
+
+
+def test_a_head_below_the_limit_is_read() -> None:
+    assert talk(a_head_of(MOST_HEAD - 1)).statuses == [200]
+
+
+def test_a_head_over_the_limit_is_too_large() -> None:
+    assert talk(a_head_of(MOST_HEAD + 100)).statuses == [431]
+
+
+def test_a_head_that_does_not_end_is_too_large() -> None:
+    assert talk(a_head_of(MOST_HEAD + 100)[:-2]).statuses == [431]
+
+
+@pytest.mark.parametrize("over", range(-4, 8))
+def test_a_head_around_the_limit_is_judged_alike_however_it_arrives(over: int) -> None:
+    head = a_head_of(MOST_HEAD + over)
+    slowly = talk(head[:-8], *byte_by_byte(head[-8:]))
+    assert slowly.statuses == talk(head).statuses
+
+
+def test_a_small_request_before_a_large_one_is_answered() -> None:
+    assert talk(a_request() + a_head_of(MOST_HEAD + 100)).statuses == [200, 431]
+
+
+def test_the_limit_of_a_head_does_not_count_the_body() -> None:
+    assert talk(a_post(b"x" * (MOST_HEAD + 100))).statuses == [200]

@@ -1,0 +1,143 @@
+"""Targets of requests: what is asked for, and which of them are refused."""
+
+import pytest
+from tests.server.support.dialogs import a_request, talk
+
+from forewarn.server.metadata.transport.requests import Request
+
+
+def the_request(data: bytes) -> Request:
+    """Read `data`, which must be one good request."""
+    asked = talk(data).echo.asked
+    assert len(asked) == 1, talk(data).said
+    return asked[0][0]
+
+
+def test_the_path_is_percent_decoded() -> None:
+    assert the_request(a_request("/a%20b%2Dc")).path == "/a b-c"
+
+
+def test_the_path_is_percent_decoded_only_once() -> None:
+    assert the_request(a_request("/a%2520b")).path == "/a%20b"
+
+
+def test_the_query_is_percent_decoded_only_once() -> None:
+    assert the_request(a_request("/a?b=%2520")).query == (("b", "%20"),)
+
+
+def test_an_escaped_question_mark_begins_the_query() -> None:
+    request = the_request(a_request("/a%3Fapi-version=2017-08-01"))
+    assert request.path == "/a"
+    assert request.query == (("api-version", "2017-08-01"),)
+
+
+def test_a_query_behind_an_escaped_question_mark_is_decoded_only_once() -> None:
+    assert the_request(a_request("/a%3Fb=%2520")).query == (("b", "%20"),)
+
+
+def test_a_question_mark_escaped_twice_is_part_of_the_path() -> None:
+    assert the_request(a_request("/a%253Fb=1")).path == "/a%3Fb=1"
+
+
+def test_parameters_behind_both_kinds_of_question_mark_are_found() -> None:
+    query = the_request(a_request("/a%3Fb=1?c=2")).query
+    assert query == (("b", "1"), ("c", "2"))
+
+
+def test_a_parameter_without_value_is_kept() -> None:
+    assert the_request(a_request("/a?b&c=")).query == (("b", ""), ("c", ""))
+
+
+def test_a_query_has_a_hundred_parameters_at_most() -> None:
+    query = "&".join(f"a{i}=" for i in range(101))
+    assert (
+        len(the_request(a_request(f"/a?{query.removesuffix('&a100=')}")).query) == 100
+    )
+    assert talk(a_request(f"/a?{query}")).statuses == [400]
+
+
+def test_a_target_may_be_an_absolute_address() -> None:
+    request = the_request(a_request("http://169.254.169.254/a?b=1"))
+    assert (request.path, request.query) == ("/a", (("b", "1"),))
+
+
+def test_an_absolute_address_without_path_is_the_root() -> None:
+    assert the_request(a_request("HTTP://vm:80")).path == "/"
+
+
+def test_bytes_that_are_no_text_do_not_hurt() -> None:
+    assert the_request(a_request("/%FF%C3%28")).path == "/��("
+
+
+ADDRESSES = (
+    "http://vm/a",
+    "http://vm:80/a",
+    "http://vm:/a",
+    "HTTP://VM/a",
+    "http://[fd00::1]:80/a",
+)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_the_host_of_an_address_does_not_matter(address: str) -> None:
+    assert the_request(a_request(address)).path == "/a"
+
+
+def test_an_address_with_nothing_but_a_query_is_the_root() -> None:
+    request = the_request(a_request("http://vm?b=1"))
+    assert (request.path, request.query) == ("/", (("b", "1"),))
+
+
+def test_a_path_that_begins_like_an_address_is_a_path() -> None:
+    assert the_request(a_request("//vm/a")).path == "//vm/a"
+
+
+@pytest.mark.parametrize("path", ["/./a", "/a/../b", "/a//b", "/a/."])
+def test_dots_and_double_slashes_are_left_as_they_are(path: str) -> None:
+    assert the_request(a_request(path)).path == path
+
+
+def test_an_escaped_slash_is_a_slash() -> None:
+    assert the_request(a_request("/a%2Fb%2f")).path == "/a/b/"
+
+
+def test_characters_that_should_have_been_escaped_are_read() -> None:
+    assert the_request(a_request('/a"<>\\^`{|}[]')).path == '/a"<>\\^`{|}[]'
+
+
+def test_the_whole_server_may_be_asked_for_its_options() -> None:
+    assert the_request(a_request("*", method="OPTIONS")).path == "*"
+
+
+REFUSED = {
+    "no path": "a",
+    "only a query": "?a=b",
+    "a host and a port": "vm:80",
+    "the whole server": "*",
+    "an address without host": "http:///a",
+    "an address without anything": "http://",
+    "an address with only a port": "http://:80/a",
+    "an address with a user": "http://user@vm/a",
+    "an address with a port that is no number": "http://vm:x/a",
+    "an address that is not spoken here": "https://vm/a",
+    "an address of another kind": "ftp://vm/a",
+    "a fragment": "/a#b",
+    "a fragment of a query": "/a?b#c",
+    "a fragment of an address": "http://vm#a",
+    "a space": "/a b",
+    "a tab": "/a\tb",
+    "a NUL": "/a\0b",
+    "a control character": "/a\x7f",
+    "a byte above ASCII": "/\xe9",
+    "an escape that is none": "/%zz",
+    "half an escape": "/a%4",
+    "an escape that is none in the query": "/a?b=%",
+    "an escaped NUL": "/a%00",
+}
+
+
+@pytest.mark.parametrize("target", REFUSED.values(), ids=REFUSED.keys())
+def test_a_target_of_no_known_form_is_refused(target: str) -> None:
+    refused = talk(a_request(target))
+    assert refused.statuses == [400]
+    assert refused.echo.asked == []

@@ -1,0 +1,104 @@
+"""Answers of the metadata plane are counted by route, version and status."""
+
+import pytest
+from tests.server.support.connections import Line, a_poll
+from tests.server.support.dialogs import a_post
+from tests.server.support.handlers import EVENTS, Reception, a_reception
+
+from forewarn.errors import Unavailable
+from forewarn.protocol.versions import VERSIONS
+from forewarn.server.metadata.limits import Admission, ConnectionLimits, RateLimit
+
+OF_EVENTS = "/metadata/scheduledevents"
+NEWEST = "2020-07-01"
+APPROVAL = b'{"StartRequests":[{"EventId":"E0"}]}'
+
+
+def counted(reception: Reception) -> dict[tuple[str, str, int], int]:
+    """What was counted, without the zeros."""
+    return {(*kind,): n for kind, n in reception.desk.counts.all().items() if n}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_documents_are_counted_by_version(version: str) -> None:
+    reception = a_reception()
+    for _ in range(3):
+        reception.ask(f"{OF_EVENTS}?api-version={version}")
+    assert counted(reception) == {("scheduledevents", version, 200): 3}
+
+
+def test_what_the_caller_had_already_is_counted_apart() -> None:
+    reception = a_reception()
+    reception.ask()
+    reception.ask(EVENTS, 'If-None-Match: "e0.0"')
+    assert counted(reception) == {
+        ("scheduledevents", NEWEST, 200): 1,
+        ("scheduledevents", NEWEST, 304): 1,
+    }
+
+
+def test_a_held_request_is_counted_when_it_is_answered() -> None:
+    line = Line()
+    line.send(a_poll("wait=30"))
+    assert counted(line.plane.reception) == {}
+    assert line.plane.alarm.count == 1
+    line.wait(30)
+    assert counted(line.plane.reception) == {("scheduledevents", NEWEST, 304): 1}
+    assert line.plane.alarm.count == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "route", "version", "status"),
+    [
+        (OF_EVENTS, "scheduledevents", "none", 400),
+        (f"{OF_EVENTS}?api-version=2099-01-01", "scheduledevents", "other", 400),
+        (f"{OF_EVENTS}/x?api-version={NEWEST}", "scheduledevents", NEWEST, 404),
+        ("/metadata/instance?api-version=2021-02-01", "instance", "other", 200),
+        (f"/metadata/instance?api-version={NEWEST}", "instance", NEWEST, 400),
+        ("/metadata/versions", "versions", "none", 200),
+        ("/metadata/elsewhere", "other", "none", 404),
+        ("/" + "x" * 200, "other", "none", 404),
+    ],
+)
+def test_all_else_is_counted_by_few_names(
+    target: str, route: str, version: str, status: int
+) -> None:
+    reception = a_reception()
+    assert reception.ask(target).status == status
+    assert counted(reception) == {(route, version, status): 1}
+
+
+def test_what_is_refused_by_the_rate_is_counted() -> None:
+    reception = a_reception(rate=RateLimit(1, lambda: 5.0))
+    for _ in range(3):
+        reception.ask()
+    assert counted(reception)["scheduledevents", NEWEST, 429] == 2
+
+
+def test_what_is_no_request_is_counted_as_another() -> None:
+    line = Line()
+    line.send(b"nonsense\r\n\r\n")
+    assert counted(line.plane.reception) == {("other", "none", 400): 1}
+
+
+def test_an_approval_is_counted_when_it_is_answered() -> None:
+    line = Line()
+    line.send(a_post(APPROVAL, "Metadata: true", target=EVENTS))
+    assert counted(line.plane.reception) == {}
+    line.wire.approved(None)
+    assert counted(line.plane.reception) == {("scheduledevents", NEWEST, 200): 1}
+
+
+def test_an_approval_that_failed_is_counted_as_such() -> None:
+    line = Line()
+    line.send(a_post(APPROVAL, "Metadata: true", target=EVENTS))
+    line.wire.approved(Unavailable("the disk is full"))
+    assert counted(line.plane.reception) == {("scheduledevents", NEWEST, 503): 1}
+
+
+def test_connections_that_were_turned_away_are_counted() -> None:
+    connections = ConnectionLimits(per_vm=1, total=2)
+    for caller in ("a", "a", "b"):
+        connections.admit(caller)
+    assert connections.count == 2
+    assert connections.turned_away == {Admission.REFUSED: 1, Admission.DROPPED: 1}

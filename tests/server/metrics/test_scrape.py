@@ -1,0 +1,191 @@
+"""One look at everything, also while the store is away; and never a write."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import timedelta
+from math import inf
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+from tests.engine.support.system import MINUTE, NOON, SECOND, System, a_reboot, a_system
+from tests.server.support.handlers import a_reception
+from tests.server.support.scrapes import Scrape, parse
+from tests.stores.builders import sqlite_store
+
+from forewarn.clocks import FastClock
+from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.engine.readers.counters import MetricsReader
+from forewarn.engine.readers.notifications import TargetState, TargetStatus
+from forewarn.errors import Unavailable
+from forewarn.ports import Bell, Snapshot, Store, Transaction
+from forewarn.server.metadata.faults.model import FaultKind
+from forewarn.server.metadata.limits import Admission
+from forewarn.server.metadata.stats import presence
+from forewarn.server.metrics.endpoint import make_registry
+from forewarn.server.metrics.sources import MetricSources, Traffic
+from forewarn.stores.sqlite import MEMORY
+
+
+class ReadOnly:
+    """A store that can be away, and that nobody may write."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.is_away = False
+        self.hangs = Bell()  # rings while it does not
+        self.hangs.set()
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        raise AssertionError("a scrape writes")
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        self.hangs.wait()
+        self._find()
+        return self._store.snapshot()
+
+    def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
+        self._find()
+        return self._store.facts(after, limit)
+
+    def close(self) -> None:
+        pass
+
+    def _find(self) -> None:
+        if self.is_away:
+            raise Unavailable("the disk has gone")
+
+
+class Scene:
+    """A service of which only the engine is real."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.store = ReadOnly(system.store)
+        self.reached = 0  # by a slow reader
+        self.heartbeat = 3.5
+        desk = a_reception().desk
+        counting = MetricsReader(self.store)
+        counting.open()
+
+        self.sources = MetricSources(
+            clock=system.clock,
+            store=self.store,
+            store_bytes=lambda: 4096,
+            counting=counting,
+            readers={"slow": lambda: self.reached},
+            answered=desk.counts.all,
+            presence=lambda now: presence(desk.directory, now),
+            connections=lambda: 7,
+            turned_away={Admission.REFUSED: 2, Admission.DROPPED: 3},
+            held=lambda: 5,
+            faults=lambda: {FaultKind.SLOW: 6},
+            calls=lambda: 4,
+            since_heartbeat=lambda: self.heartbeat,
+        )
+
+    def scrape(self, *, patience: float = 10.0, **changes: Any) -> Scrape:
+        sources = replace(self.sources, **changes)
+        registry = make_registry(lambda: sources, Traffic(), patience=patience)
+        return parse(generate_latest(registry).decode())
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    store = sqlite_store(MEMORY)
+    store.open()
+    system = a_system(store)
+    system.announce(a_reboot("lone"))
+    yield Scene(system)
+    store.close()
+
+
+def test_while_the_store_is_away_the_rest_is_told(scene: Scene) -> None:
+    scene.scrape()
+    scene.store.is_away = True
+    found = scene.scrape()
+    assert found.value("forewarn_store_up") == 0
+    assert found.value("forewarn_metadata_requests_held") == 5
+    assert found.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
+    assert found.value("forewarn_vms") == 3
+    assert found.value("forewarn_heartbeat_age_seconds") == 3.5
+    for missing in ("forewarn_journal_position", "forewarn_reader_lag_seconds"):
+        assert found.all(missing) == {}
+
+
+def test_a_store_that_hangs_is_not_waited_for(scene: Scene) -> None:
+    scene.scrape()
+    scene.store.hangs.clear()
+    found = scene.scrape(patience=0.01)
+    scene.store.hangs.set()
+    assert found.value("forewarn_store_up") == 0
+    assert found.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
+
+
+def test_when_the_store_is_back_nothing_was_missed(scene: Scene) -> None:
+    scene.store.is_away = True
+    scene.scrape()
+    scene.system.announce(a_reboot("web-0"))
+    scene.store.is_away = False
+    found = scene.scrape()
+    assert found.value("forewarn_store_up") == 1
+    counted = found.all("forewarn_maintenances_announced_total")
+    assert sum(counted.values()) == 1
+
+
+def test_a_reader_that_is_behind_is_told_with_the_age_of_what_it_missed(
+    scene: Scene,
+) -> None:
+    scene.reached = len(scene.system.journal())
+    assert scene.scrape().value("forewarn_reader_lag_seconds", reader="slow") == 0
+    scene.system.announce(a_reboot("web-0"))
+    scene.system.advance.by(MINUTE)
+    scene.system.announce(a_reboot("web-1"))
+    scene.system.advance.by(SECOND)
+    found = scene.scrape()
+    behind = len(scene.system.journal()) - scene.reached
+    assert found.value("forewarn_reader_behind_facts", reader="slow") == behind > 1
+    assert found.value("forewarn_reader_lag_seconds", reader="slow") == 61
+
+
+def test_lag_is_real_time_whatever_the_clock(scene: Scene) -> None:
+    clock = FastClock(600, NOON + timedelta(hours=1))
+    found = scene.scrape(clock=clock)
+    lag = found.value("forewarn_reader_lag_seconds", reader="slow")
+    assert 6 <= lag < 60
+
+
+def test_what_others_tell_is_shown(scene: Scene) -> None:
+    found = scene.scrape()
+    assert found.value("forewarn_metadata_connections") == 7
+    assert found.value("forewarn_driver_calls_running") == 4
+    assert found.value("forewarn_store_size_bytes") == 4096
+    name = "forewarn_metadata_connections_refused_total"
+    assert found.value(name, how="told") == 2
+    assert found.value(name, how="dropped") == 3
+
+
+def test_those_who_are_told_of_facts_are_shown_by_name(scene: Scene) -> None:
+    hook = TargetStatus(
+        name="hook",
+        kind="webhook",
+        url=None,
+        position=4,
+        behind=3,
+        lag_seconds=9.5,
+        state=TargetState.WAITING,
+        failures=2,
+        last_error="nothing answers",
+        last_success=None,
+        next_attempt=NOON,
+    )
+    found = scene.scrape(targets=lambda: [hook])
+    assert found.value("forewarn_notifier_behind_facts", target="hook") == 3
+    assert found.value("forewarn_notifier_lag_seconds", target="hook") == 9.5
+    assert found.value("forewarn_notifier_failures", target="hook") == 2
+
+
+def test_before_the_first_heartbeat_its_age_is_not_told(scene: Scene) -> None:
+    scene.heartbeat = inf
+    assert scene.scrape().all("forewarn_heartbeat_age_seconds") == {}

@@ -1,0 +1,69 @@
+"""Whether answers are what the API says of itself."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, cast
+
+import jsonschema_rs
+
+from forewarn.server.control.app import make_app
+from forewarn.server.control.context import Services
+from forewarn.server.control.routes.journal import JournalStreams
+
+
+@cache
+def description() -> dict[str, Any]:
+    """What the API says of itself."""
+    return make_app(cast(Services, None), JournalStreams()).openapi()
+
+
+def faults(method: str, path: str, status: int, kind: str, body: bytes) -> list[str]:
+    """What is wrong with an answer; nothing, if nothing is said of it."""
+    operation = _operation(method.lower(), path.partition("?")[0])
+    if operation is None or status in (405, 500):
+        return []
+    described = operation["responses"].get(str(status))
+    if described is None:
+        return [f"{status} is not described"]
+    content = described.get("content")
+    if content is None:
+        return ["there is a body"] if body else []
+    if kind not in content:
+        return [f"{kind} is not described"]
+    if not kind.endswith("json"):
+        return []
+    return _wrong(content[kind]["schema"]["$ref"], body)
+
+
+def _wrong(reference: str, body: bytes) -> list[str]:
+    found = _validator(reference).iter_errors(json.loads(body))
+    return [f"{each.instance_path}: {each.message}" for each in found]
+
+
+@cache
+def _validator(reference: str) -> jsonschema_rs.Draft202012Validator:
+    components = description()["components"]
+    return jsonschema_rs.Draft202012Validator(
+        {"$ref": reference, "components": components}, validate_formats=True
+    )
+
+
+def _operation(method: str, path: str) -> Any:
+    for pattern, template in _patterns():
+        if pattern.fullmatch(path) and method in description()["paths"][template]:
+            return description()["paths"][template][method]
+    return None
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """All paths, those with fewer names to fill in first."""
+    templates = sorted(description()["paths"], key=lambda each: each.count("{"))
+    return tuple(_compiled(templates))
+
+
+def _compiled(templates: list[str]) -> Iterator[tuple[re.Pattern[str], str]]:
+    for each in templates:
+        yield re.compile(re.sub(r"\{\w+\}", "[^/]+", each)), each

@@ -1,0 +1,58 @@
+"""Someone who has signed in, and asks as his browser does."""
+
+import json
+from dataclasses import dataclass
+from http.cookies import Morsel, SimpleCookie
+from typing import Any
+
+from tests.server.support.api_description import faults
+from tests.server.support.service import Answer, RunningService, ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browser:
+    """A browser that keeps one cookie, and shows a page of the service."""
+
+    control: str
+    name: str
+    value: str
+
+    @property
+    def cookie(self) -> str:
+        """What it sends along."""
+        return f"{self.name}={self.value}"
+
+    def ask(
+        self, method: str, path: str, body: object = None, **headers: str
+    ) -> Answer:
+        """Ask as the page itself does, unless `headers` say otherwise."""
+        data = None if body is None else json.dumps(body).encode()
+        own = {"Cookie": self.cookie, "Content_Type": "application/json"}
+        if method not in ("GET", "HEAD"):
+            own["Origin"] = self.control
+        answer = ask(method, self.control + path, data, **{**own, **headers})
+        kind = answer.headers.get_content_type()
+        assert not faults(method, path, answer.status, kind, answer.body), answer
+        return answer
+
+
+def kept(answer: Answer) -> Morsel[str]:
+    """The one cookie that an answer sets."""
+    cookies = SimpleCookie("; ".join(answer.headers.get_all("Set-Cookie", [])))
+    (found,) = cookies.values()
+    return found
+
+
+def sign_in(service: RunningService, **headers: Any) -> Browser:
+    """Sign in with the token of `service`."""
+    answer = service.ask("POST", "/v1/session", **headers)
+    assert answer.status == 201, answer.body
+    cookie = kept(answer)
+    return Browser(control=service.control, name=cookie.key, value=cookie.value)
+
+
+def session_of(browser: Browser) -> Any:
+    """What the service knows of him."""
+    answer = browser.ask("GET", "/v1/session")
+    assert answer.status == 200, answer.body
+    return answer.json

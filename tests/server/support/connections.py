@@ -1,0 +1,239 @@
+"""Wires between clients and the metadata plane, without sockets, loop or real time."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import cast
+
+from tests.server.support.dialogs import Said, a_request, read
+from tests.server.support.handlers import EVENTS, Reception, a_reception
+
+from forewarn.engine.readers.documents import DocumentUpdate
+from forewarn.server.metadata.directory import Waiter
+from forewarn.server.metadata.faults.active import ActiveFaults
+from forewarn.server.metadata.faults.injection import FaultInjector
+from forewarn.server.metadata.faults.observer import RequestObserver
+from forewarn.server.metadata.handler import Deferred
+from forewarn.server.metadata.limits import Admission, ConnectionLimits
+from forewarn.server.metadata.transport.connection import MetadataConnection
+from forewarn.server.metadata.transport.http1 import HeadCache
+from forewarn.server.metadata.transport.responses import ResponseHead
+from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
+
+
+class Options:
+    """The one option of a socket that is ever set."""
+
+    def __init__(self, done: list[str]) -> None:
+        self._done = done
+
+    def setsockopt(self, level: int, name: int, value: bytes) -> None:
+        assert (level, name) == (socket.SOL_SOCKET, socket.SO_LINGER)
+        is_on, seconds = struct.unpack("ii", value)
+        assert is_on
+        self._done.append(f"linger {seconds}")
+
+
+class Socket(asyncio.Transport):
+    """Writes down what is done to it; its client reads at once unless told not to."""
+
+    def __init__(self, peer: str, wire: MetadataConnection) -> None:
+        self.written = b""
+        self.done: list[str] = []
+        super().__init__({"peername": (peer, 12345), "socket": Options(self.done)})
+        self.is_read = True
+        self.unread = 0  # bytes
+        self._wire = wire
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+        if self.is_read:
+            return
+        was_full = self.unread > 64 * 1024
+        self.unread += len(data)
+        if not was_full and self.unread > 64 * 1024:
+            self._wire.pause_writing()
+
+    def read_all(self) -> None:
+        """Let the client read what there is, and then again nothing."""
+        was_full = self.unread > 64 * 1024
+        self.unread = 0
+        if was_full:
+            self._wire.resume_writing()
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.done.append("write_eof")
+
+    def close(self) -> None:
+        self.done.append("close")
+
+    def abort(self) -> None:
+        self.done.append("abort")
+
+    def pause_reading(self) -> None:
+        self.done.append("pause")
+
+    def resume_reading(self) -> None:
+        self.done.append("resume")
+
+
+class Loop:
+    """Calls back when it is told that time has passed."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self._calls: list[tuple[float, Callable[[], None]]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(
+        self, when: float, callback: Callable[[], None], /
+    ) -> asyncio.TimerHandle:
+        call = (when, callback)
+        self._calls.append(call)
+        return cast(asyncio.TimerHandle, Cancel(lambda: self._calls.remove(call)))
+
+    @property
+    def alarms(self) -> list[float]:
+        """In how many seconds it calls."""
+        return sorted(when - self.now for when, _ in self._calls)
+
+    def wait(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self._calls and min(when for when, _ in self._calls) <= end:
+            self.step()
+        self.now = end
+
+    def step(self) -> None:
+        """Make the next call, when its time comes."""
+        first = min(self._calls, key=lambda call: call[0])
+        self._calls.remove(first)
+        self.now = max(self.now, first[0])
+        first[1]()
+
+
+class Cancel:
+    """A call that can be called off."""
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self.cancel = cancel
+
+
+class Plane:
+    """A plane on which time passes, and things change, when a test says so."""
+
+    def __init__(
+        self, reception: Reception | None = None, *, per_vm: int = 9, total: int = 99
+    ) -> None:
+        self.reception = reception or a_reception()
+        self.desk = self.reception.desk
+        self.memo = HeadCache()
+        self.loop = Loop()
+        self.alarm = LongPollTimer(self.loop)
+        self.first_calls = FirstRequestDelay(self.loop, self.desk, self._wake)
+        self.witness: RequestObserver | None = None
+        self.faults = ActiveFaults(Random(0).random)
+        self.is_faulty = False
+        self.inflicting = FaultInjector(
+            self.loop,
+            self.desk,
+            self.faults,
+            changed=self._misbehave,
+            wake=self._wake,
+            let_go=self.alarm.let_all_go,
+        )
+        self.second = 0
+        self.limit = ConnectionLimits(per_vm=per_vm, total=total)
+        self.wires: set[MetadataConnection] = set()
+        self.deferred: list[Deferred] = []
+
+    def admit(self, wire: MetadataConnection, caller: str | None) -> Admission:
+        verdict = self.limit.admit(caller)
+        if verdict is not Admission.DROPPED:
+            self.wires.add(wire)
+        return verdict
+
+    def release(
+        self, wire: MetadataConnection, caller: str | None, verdict: Admission
+    ) -> None:
+        self.limit.release(caller, verdict)
+        self.wires.discard(wire)
+
+    def defer(self, wire: MetadataConnection, deferred: Deferred) -> None:
+        self.deferred.append(deferred)
+
+    def change(self, update: DocumentUpdate) -> None:
+        """Take in an update, and wake those whom it concerns."""
+        self._wake(self.desk.directory.update(update))
+
+    def _misbehave(self) -> None:
+        kinds = self.faults.kinds
+        self.is_faulty = bool(kinds)
+        self.desk.stamp = ResponseHead(self.desk.stamp.now, "system", kinds)
+
+    def _wake(self, waiters: Sequence[Waiter]) -> None:
+        for waiter in waiters:
+            waiter.wake()
+
+    def wait(self, seconds: int) -> None:
+        """Let some seconds of real time pass."""
+        for _ in range(seconds):
+            self.second += 1
+            self.loop.wait(1)
+            for wire in [*self.wires]:
+                wire.check(self.second)
+
+    def waiters(self, address: str = "10.0.0.1") -> int:
+        """How many wait for the document that is shown to `address`."""
+        seat = self.desk.directory.seat(address, None)
+        assert seat is not None
+        return len(seat.shelf.waiters)
+
+
+class Line:
+    """A client's line to the plane."""
+
+    def __init__(self, plane: Plane | None = None, peer: str = "10.0.0.1") -> None:
+        self.plane = plane or Plane()
+        self.wire = MetadataConnection(self.plane)
+        self.socket = Socket(peer, self.wire)
+        self.wire.connection_made(self.socket)
+
+    def send(self, data: bytes) -> None:
+        self.wire.data_received(data)
+
+    def hang_up(self, problem: Exception | None = None) -> None:
+        """Lose the connection."""
+        self.wire.connection_lost(problem)
+
+    def wait(self, seconds: int) -> None:
+        self.plane.wait(seconds)
+
+    @property
+    def said(self) -> list[Said]:
+        return read(self.socket.written, [])
+
+    @property
+    def statuses(self) -> list[int]:
+        return [each.status for each in self.said]
+
+
+def a_poll(
+    wait: str | None = "wait=30",
+    *headers: str,
+    tag: str | None = '"e0.0"',
+    target: str = EVENTS,
+) -> bytes:
+    """Write a GET that would rather wait until the tag is another one."""
+    given = [] if wait is None else [f"Prefer: {wait}"]
+    given += [] if tag is None else [f"If-None-Match: {tag}"]
+    return a_request(target, "Metadata: true", *given, *headers)

@@ -1,0 +1,145 @@
+"""Talking to a connection without a socket; what it answers is read by h11."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import h11
+
+from forewarn.server.metadata.transport.http1 import HeadCache, Http1Connection
+from forewarn.server.metadata.transport.requests import Request
+from forewarn.server.metadata.transport.responses import CLOSE, Response, ResponseHead
+
+STAMP = ResponseHead(datetime(2026, 1, 1, 12, tzinfo=UTC), "system")
+
+
+@dataclass(slots=True)
+class Echo:
+    """Answers each request with its own path and body; /later has to wait."""
+
+    asked: list[tuple[Request, bytes]] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)  # also of what was refused
+
+    def answer(self, request: Request, body: bytes) -> bytes | str:
+        self.asked.append((request, body))
+        self.methods.append(request.method)
+        if request.path == "/later":
+            return f"what {body.decode(errors='replace')} waits for"
+        return self.say(request, body)
+
+    def say(self, request: Request, body: bytes) -> bytes:
+        text = b" ".join([request.method.encode(), request.path.encode(), body])
+        response = Response(200, text)
+        return STAMP.render(response, request.connection, is_head=request.is_head)
+
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
+        self.methods.append("HEAD" if is_head else "GET")
+        return STAMP.render(response, CLOSE, is_head=is_head)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One answer, as a client reads it."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+
+    def header(self, name: bytes) -> bytes | None:
+        return dict(self.headers).get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A connection, whom it asks, and all that was said."""
+
+    connection: Http1Connection[str]
+    echo: Echo
+    said: list[Said]
+
+    @property
+    def statuses(self) -> list[int]:
+        return [each.status for each in self.said]
+
+    @property
+    def final(self) -> list[Said]:
+        """What was said, without "go on": that depends on what has arrived."""
+        return [each for each in self.said if each.status != 100]
+
+
+def a_connection(echo: Echo) -> Http1Connection[str]:
+    return Http1Connection(echo, HeadCache())
+
+
+def talk(*pieces: bytes) -> Talk:
+    """Send `pieces` over one connection, and read what it answers."""
+    echo = Echo()
+    connection = a_connection(echo)
+    written = b"".join(connection.receive(piece) for piece in pieces)
+    return Talk(connection, echo, read(written, echo.methods))
+
+
+def byte_by_byte(data: bytes) -> Iterable[bytes]:
+    return (data[i : i + 1] for i in range(len(data)))
+
+
+def a_request(
+    target: str = "/a",
+    *headers: str,
+    method: str = "GET",
+    version: str = "1.1",
+    host: str | None = "Host: vm",
+    body: bytes = b"",
+) -> bytes:
+    """Write a request; the length of a body has to be given as a header."""
+    first = f"{method} {target} HTTP/{version}"
+    lines = [first, *([host] if host else []), *headers, "", ""]
+    return "\r\n".join(lines).encode("latin-1") + body
+
+
+def a_post(body: bytes, *headers: str, target: str = "/a") -> bytes:
+    """Write a POST of `body` with its length."""
+    length = f"Content-Length: {len(body)}"
+    return a_request(target, length, *headers, method="POST", body=body)
+
+
+def in_chunks(body: bytes, *headers: str) -> bytes:
+    """Write a POST whose `body` is the chunks as they are on the wire."""
+    coding = "Transfer-Encoding: chunked"
+    return a_request("/a", coding, *headers, method="POST", body=body)
+
+
+def read(written: bytes, methods: Sequence[str]) -> list[Said]:
+    """Read answers to requests with `methods`; fail if they are not valid HTTP."""
+    said: list[Said] = []
+    asked = list(methods)
+    while written:
+        method = asked.pop(0) if asked else "GET"
+        some, written = _read_one(written, method)
+        said += some
+    return said
+
+
+def _read_one(written: bytes, method: str) -> tuple[list[Said], bytes]:
+    """Read one answer, with what is said before it, or only that."""
+    client = h11.Connection(h11.CLIENT)
+    client.send(h11.Request(method=method, target="/", headers=[("Host", "vm")]))
+    client.send(h11.EndOfMessage())
+    client.receive_data(written)
+    said: list[Said] = []
+    while isinstance(event := client.next_event(), h11.InformationalResponse):
+        said.append(_said(event, b""))
+    if event is h11.NEED_DATA and said:
+        assert client.trailing_data[0] == b""
+        return said, b""
+    assert isinstance(event, h11.Response), event
+    head, body = event, b""
+    while isinstance(event := client.next_event(), h11.Data):
+        body += bytes(event.data)
+    assert isinstance(event, h11.EndOfMessage), event
+    return [*said, _said(head, body)], client.trailing_data[0]
+
+
+def _said(head: h11.Response | h11.InformationalResponse, body: bytes) -> Said:
+    headers = tuple((bytes(name), bytes(value)) for name, value in head.headers)
+    return Said(status=head.status_code, body=body, headers=headers)

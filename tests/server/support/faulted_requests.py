@@ -1,0 +1,58 @@
+"""Requests that a fault befalls, and a witness who hears what became of them."""
+
+from tests.server.support.connections import Line, Plane
+from tests.server.support.dialogs import a_post, a_request
+from tests.server.support.handlers import EVENTS, WEB, a_reception, an_event, shown
+
+from forewarn.engine.readers.documents import DocumentUpdate
+from forewarn.server.metadata.faults.model import Fault
+from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.server.metadata.handler import ApproveFirst
+from forewarn.server.metadata.transport.requests import Request
+from forewarn.server.metadata.transport.responses import Response
+
+GET = a_request(EVENTS, "Metadata: true")
+POST = a_post(b'{"StartRequests":[{"EventId":"E0"}]}', "Metadata: true", target=EVENTS)
+WRONG_POST = a_post(b"nonsense", "Metadata: true", target=EVENTS)
+
+
+class Notebook:
+    """A witness that writes down what he hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[RequestRecord] = []
+
+    def take(self, request: Request, body: bytes) -> Response | None:
+        return None
+
+    def came(self, vm: str | None, at: float) -> None:
+        pass
+
+    def answered(self, asked: RequestRecord) -> None:
+        self.heard.append(asked)
+
+
+def a_line(*faults: Fault) -> Line:
+    """A line of web-0 to a plane where `faults` are in force."""
+    plane = Plane(a_reception(shown(WEB, an_event())))
+    for each in faults:
+        plane.inflicting.add(each, by="admin", at=plane.desk.stamp.now)
+    plane.witness = Notebook()
+    return Line(plane)
+
+
+def heard(line: Line) -> list[tuple[int, str | None]]:
+    assert isinstance(line.plane.witness, Notebook)
+    return [(each.status, each.fault) for each in line.plane.witness.heard]
+
+
+def approve(line: Line) -> None:
+    """Carry out the approval that `line` has asked for."""
+    assert isinstance(line.plane.deferred[-1], ApproveFirst)
+    line.wire.approved(None)
+
+
+def announce(line: Line) -> None:
+    """Let the document of web-0 be another one."""
+    update = DocumentUpdate(position=2, shown=[shown(WEB, an_event(), an_event("E1"))])
+    line.plane.change(update)

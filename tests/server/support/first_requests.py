@@ -1,0 +1,53 @@
+"""Groups that begin to listen where first calls are answered late."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from tests.server.support.connections import Line, Plane
+from tests.server.support.dialogs import a_post, a_request
+from tests.server.support.handlers import EVENTS, NOON, QUIET, a_reception, shown
+
+from forewarn.engine.readers.documents import AudienceView, DocumentUpdate
+from forewarn.server.metadata.handler import ApproveFirst, EnableFirst
+from forewarn.server.metadata.limits import RateLimit
+
+DELAY = 60
+GET = a_request(EVENTS, "Metadata: true")
+POST = a_post(b'{"StartRequests":[{"EventId":"e0"}]}', "Metadata: true", target=EVENTS)
+
+
+def a_plane(*documents: AudienceView, rate: RateLimit | None = None) -> Plane:
+    return Plane(a_reception(*documents, first_call_delay=DELAY, rate=rate))
+
+
+def a_caller(plane: Plane) -> Line:
+    return Line(plane, peer="10.0.0.3")
+
+
+def began(*, at: datetime = NOON, epoch: str = "e1") -> AudienceView:
+    """What the store knows once the silence is over."""
+    return shown(replace(QUIET, listening_since=at, last_request=at), epoch=epoch)
+
+
+def listen(*lines: Line, at: datetime = NOON) -> None:
+    """Let the group begin, and those who have asked for it know."""
+    plane = lines[0].plane
+    assert isinstance(plane.deferred[-1], EnableFirst)
+    plane.change(DocumentUpdate(position=1, shown=[began(at=at)]))
+    for line in lines:
+        line.wire.heard(None)
+
+
+def a_first_call(plane: Plane | None = None, data: bytes = GET) -> Line:
+    """Somebody who has ended a silence, and waits."""
+    line = a_caller(plane or a_plane())
+    line.send(data)
+    listen(line)
+    return line
+
+
+def approve(line: Line, problem: Exception | None = None) -> None:
+    """Carry out what `line` has asked for."""
+    deferred = line.plane.deferred[-1]
+    assert isinstance(deferred, ApproveFirst)
+    line.wire.approved(problem, deferred.delay)

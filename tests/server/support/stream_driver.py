@@ -1,0 +1,99 @@
+"""Driving a connection with a stream, cut anywhere, to its end."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from random import Random
+
+from tests.server.support.dialogs import Echo
+
+from forewarn.server.metadata.transport.http1 import (
+    ConnectionState,
+    HeadCache,
+    Http1Connection,
+)
+from forewarn.server.metadata.transport.requests import Request
+from forewarn.server.metadata.transport.responses import CONTINUE
+
+OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
+
+
+class Heads(HeadCache):
+    """Writes down the heads that are read, and remembers none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_so_far: list[bytes] = []
+
+    def read(self, head: bytes) -> Request:
+        self.read_so_far.append(head)
+        request = super().read(head)
+        self.whole.clear()
+        return request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a connection did with a stream."""
+
+    asked: Sequence[tuple[Request, bytes]]
+    ends: Sequence[int]  # how much had arrived when each was asked
+    written: bytes  # without "go on", which depends on what has arrived
+    methods: tuple[str, ...]  # of what was answered
+    state: ConnectionState | None  # None: it is over; how depends on what has arrived
+    is_deaf: bool  # it takes no notice of one more request
+
+
+def drive(
+    pieces: Iterable[bytes], memo: HeadCache | None = None, *, is_lazy: bool = False
+) -> Outcome:
+    """Send `pieces`; deferred answers are given at once, or only when all is sent."""
+    echo, sent, written, ends = Echo(), 0, b"", list[int]()
+    connection = Http1Connection(echo, memo or HeadCache())
+    for piece in pieces:
+        sent += len(piece)
+        written += connection.receive(piece)
+        if not is_lazy:
+            written += catch_up(connection, echo)
+        ends += [sent] * (len(echo.asked) - len(ends))
+        if connection.state in OVER:
+            break
+    written += catch_up(connection, echo)
+    ends += [sent] * (len(echo.asked) - len(ends))
+    asked, methods, is_over = (
+        [*echo.asked],
+        tuple(echo.methods),
+        connection.state in OVER,
+    )
+    more = connection.receive(b"GET / HTTP/1.0\r\n\r\n") if is_over else b""
+    return Outcome(
+        asked=asked,
+        ends=ends,
+        written=written.replace(CONTINUE, b""),
+        methods=methods,
+        state=None if is_over else connection.state,
+        is_deaf=not more and echo.asked == asked,
+    )
+
+
+def catch_up(connection: Http1Connection[str], echo: Echo) -> bytes:
+    """Give the answers that were deferred, and those that nobody had room for."""
+    written = b""
+    while connection.state is ConnectionState.BUSY or connection.is_behind:
+        if connection.is_behind:
+            written += connection.go_on()
+        else:
+            written += connection.resume(echo.say(connection.request, connection.body))
+    return written
+
+
+def cut(stream: bytes, places: Iterable[int]) -> list[bytes]:
+    """Cut `stream` at some places."""
+    ends = sorted({min(place, len(stream)) for place in places} | {0, len(stream)})
+    return [stream[a:b] for a, b in pairwise(ends)]
+
+
+def cut_anywhere(random: Random, stream: bytes) -> list[bytes]:
+    """Cut `stream` where `random` says."""
+    count = random.choice((1, 2, 5, 20))
+    return cut(stream, [random.randint(0, len(stream)) for _ in range(count)])

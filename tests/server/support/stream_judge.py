@@ -1,0 +1,205 @@
+"""Judging what a connection makes of a stream: by itself, and by its oracles."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from random import Random
+
+from tests.server.support.dialogs import Said, byte_by_byte, read
+from tests.server.support.http_oracles import Message, Reading, by_h11, by_llhttp, field
+from tests.server.support.stream_differences import (
+    H11_LEAVES_OTHERWISE,
+    LLHTTP_LEAVES_OTHERWISE,
+    ONLY_WE_REFUSE,
+    Difference,
+    known,
+)
+from tests.server.support.stream_driver import Heads, Outcome, cut, cut_anywhere, drive
+from tests.server.support.valid_streams import Sent
+
+from forewarn.server.metadata.transport.http1 import HeadCache
+
+REFUSALS = (400, 413, 431, 505)
+_LARGE = 4096  # such a stream is not sent byte by byte
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What became of a stream, and all that is wrong with that."""
+
+    accepted: int
+    refusal: int | None  # the status; None: the rest was waited for, or not looked at
+    complaints: tuple[str, ...]
+
+
+def judge(stream: bytes, random: Random) -> Judgement:
+    """Give `stream` to a connection, cut in several ways, and to the oracles."""
+    strict, lax, heads = by_llhttp(stream), by_h11(stream), Heads()
+    messages = (*strict.messages, *lax.messages)
+    ends = [at for each in messages for at in (each.ends - 1, each.ends)]
+    is_slow = len(stream) < _LARGE and random.random() < 0.3
+    ours = drive(byte_by_byte(stream) if is_slow else cut(stream, ends), heads)
+    said = _read(ours.written, ours.methods)
+    accepted = [_message(heads, ours, i) for i in range(len(ours.asked))]
+    complaints = (
+        *_depends_on_cuts(stream, ours, random),
+        *_answered_wrongly(stream, ours, said),
+        *_differs("llhttp", stream, accepted, strict, LLHTTP_LEAVES_OTHERWISE),
+        *_differs("h11", stream, accepted, lax, H11_LEAVES_OTHERWISE),
+        *_not_accepted(stream, ours, said, strict, lax),
+    )
+    refused = len(said) > len(accepted)
+    return Judgement(
+        accepted=len(accepted),
+        refusal=said[-1].status if refused else None,
+        complaints=complaints,
+    )
+
+
+def judge_good(sent: Sequence[Sent], random: Random) -> Judgement:
+    """Judge requests that must be accepted, and mean what they were sent for."""
+    stream = b"".join(each.wire for each in sent)
+    judgement = judge(stream, random)
+    meant = [each.meaning for each in sent]
+    asked = [
+        (request.method, request.path, request.query, body, request.is_last)
+        for request, body in drive([stream]).asked
+    ]
+    if asked == meant and judgement.refusal is None:
+        return judgement
+    complaint = f"{stream!r} means {asked}, refused: {judgement.refusal}; not {meant}"
+    return replace(judgement, complaints=(*judgement.complaints, complaint))
+
+
+@lru_cache(maxsize=4096)
+def _read(written: bytes, methods: tuple[str, ...]) -> tuple[Said, ...]:
+    return tuple(read(written, methods))
+
+
+def shortest(stream: bytes, is_wrong: Callable[[bytes], bool]) -> bytes:
+    """Leave out of `stream` what is not needed for it to be wrong."""
+    size = len(stream) // 2
+    while size:
+        at = 0
+        while at < len(stream):
+            shorter = stream[:at] + stream[at + size :]
+            if is_wrong(shorter):
+                stream = shorter
+            else:
+                at += size
+        size //= 2
+    return stream
+
+
+# --- by itself ---------------------------------------------------------------
+
+
+def _depends_on_cuts(stream: bytes, ours: Outcome, random: Random) -> Iterator[str]:
+    memo = HeadCache()
+    ways = {
+        "whole": drive([stream], memo),
+        "known before": drive([stream], memo),
+        "cut": drive(cut_anywhere(random, stream), memo),
+        "answered late": drive(cut_anywhere(random, stream), memo, is_lazy=True),
+    }
+    for way, other in ways.items():
+        if other.written != ours.written:
+            yield f"{way}: {other.written!r} is answered, not {ours.written!r}"
+        if other.asked != ours.asked:
+            yield f"{way}: {other.asked} is asked, not {ours.asked}"
+        if other.state is not ours.state:
+            yield f"{way}: {other.state} at the end, not {ours.state}"
+        if not other.is_deaf:
+            yield f"{way}: it goes on after its end"
+
+
+def _answered_wrongly(
+    stream: bytes, ours: Outcome, said: Sequence[Said]
+) -> Iterator[str]:
+    answers, refusals = said[: len(ours.asked)], said[len(ours.asked) :]
+    if [each.status for each in answers] != [200] * len(ours.asked):
+        yield f"{len(ours.asked)} requests are answered by {answers}"
+    if any(request.is_last for request, _ in ours.asked[:-1]):
+        yield "it goes on after the last request"
+    if not refusals:
+        return
+    if len(refusals) > 1 or refusals[0].status not in REFUSALS:
+        yield f"it is refused by {refusals}"
+    if refusals[0].header(b"connection") != b"close" or ours.state is not None:
+        yield "it is refused, and goes on"
+    left = stream[ours.ends[-1] if ours.ends else 0 :]
+    if re.match(rb"(\r\n){0,4}HEAD ", left) and refusals[0].body:
+        yield "a HEAD is refused with a body"
+
+
+# --- by its oracles ----------------------------------------------------------
+
+
+def _message(heads: Heads, ours: Outcome, number: int) -> Message:
+    """Write down what we have accepted as the oracles do."""
+    request, body = ours.asked[number]
+    head = heads.read_so_far[number].removesuffix(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    method, target, version = first.split(b" ")
+    pairs = (line.partition(b":") for line in lines)
+    return Message(
+        method=method if method == request.method.encode() else b"?",
+        target=target,
+        version=version.removeprefix(b"HTTP/"),
+        fields=tuple(field(name, value) for name, _, value in pairs),
+        body=body,
+        ends=ours.ends[number],
+        stays=not request.is_last,
+    )
+
+
+def _differs(
+    name: str,
+    stream: bytes,
+    ours: Sequence[Message],
+    theirs: Reading,
+    leaves_otherwise: Sequence[Difference],
+) -> Iterator[str]:
+    begins = 0
+    for i, message in enumerate(ours):
+        wire, begins = stream[begins : message.ends], message.ends
+        if i >= len(theirs.messages):
+            yield f"{name} does not accept {wire!r}: {theirs.refusal}"
+            return
+        other = theirs.messages[i]
+        if other.is_cut_off:
+            return
+        why = known(ONLY_WE_REFUSE, wire, other)
+        if why is not None and why.is_sharp:
+            yield f"we accept {why.what}: {wire!r}"
+        alike = replace(other, stays=message.stays, trailers=())
+        if alike != message:
+            yield f"{name} reads {wire!r} as {other}, not {message}"
+        if message.stays is not other.stays and not known(
+            leaves_otherwise, wire, other
+        ):
+            yield f"{name} leaves otherwise after {wire!r}"
+
+
+def _not_accepted(
+    stream: bytes, ours: Outcome, said: Sequence[Said], strict: Reading, lax: Reading
+) -> Iterator[str]:
+    """Look at the request that we did not accept, if there is one."""
+    count = len(ours.asked)
+    strictly, laxly = strict.messages[count:], lax.messages[count:]
+    rest = stream[ours.ends[-1] if ours.ends else 0 :]
+    if ours.state is not None:
+        if strictly and not strictly[0].is_cut_off:
+            yield f"only we wait, not llhttp: {rest!r}"
+        if laxly:
+            yield f"only we wait, not h11: {rest!r}"
+    elif len(said) > count and strictly and laxly:
+        if strictly[0].ends != laxly[0].ends:
+            return
+        wire = rest[: strictly[0].ends - len(stream) or None]
+        why = known(ONLY_WE_REFUSE, wire, strictly[0])
+        if why is None:
+            yield f"only we refuse {wire!r}: {said[-1]}"
+        elif why.status != said[-1].status:
+            yield f"{why.what} is refused with {said[-1].status}: {wire!r}"

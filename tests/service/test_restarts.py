@@ -1,0 +1,245 @@
+"""A service that is started, stopped and started again on the same file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.server.support.service import (
+    FLEET,
+    TOKEN,
+    YEAR,
+    RunningService,
+    a_config,
+    a_service,
+    ask,
+)
+
+from forewarn.errors import CannotStart, InvalidInput
+from forewarn.service.service import Service
+
+EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
+LONE = '[[vms]]\nname = "lone"\n'
+
+
+@contextmanager
+def kept(folder: Path, fleet: str = FLEET, **flags: object) -> Iterator[RunningService]:
+    """A service whose store and fleet are files in `folder`."""
+    file = folder / "kept.toml"
+    file.write_text(fleet)
+    store = f"sqlite:///{folder / 'kept.db'}"
+    with a_service(folder, store=store, fleet=str(file), **flags) as service:
+        yield service
+
+
+# --- again -------------------------------------------------------------------
+
+
+def test_a_stop_and_a_start_change_nothing(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        service.announce(host="host-a")
+        service.advance(60)
+        before = [service.document("web-0"), service.facts(), service.get("/v1/clock")]
+        tag = service.as_vm("web-0").headers["ETag"]
+    with kept(tmp_path) as service:
+        after = [service.document("web-0"), service.facts(), service.get("/v1/clock")]
+        assert after == before
+        assert service.as_vm("web-0", If_None_Match=tag).status == 304
+
+
+def test_what_was_noticed_last_is_written_down(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        made = service.announce(vms=["web-0"])
+        service.document("web-2")
+    with kept(tmp_path) as service:
+        (event,) = service.get(f"/v1/maintenances/{made['id']}")["events"]
+        assert event["seen_by"] == ["web-2"]
+
+
+def test_a_group_that_listened_still_does(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        tag = service.as_vm("lone").headers["ETag"]
+        service.advance(60)
+    with kept(tmp_path) as service:
+        assert service.as_vm("lone").headers["ETag"] == tag
+        assert len(service.facts("ListeningBegan")) == 1
+
+
+def test_an_idempotency_key_outlives_the_service(tmp_path: Path) -> None:
+    body = {"type": "Reboot", "vms": ["web-0"]}
+    answers = []
+    for _ in range(2):
+        with kept(tmp_path) as service:
+            path = "/v1/maintenances"
+            answers.append(service.ask("POST", path, body, Idempotency_Key="k").json)
+    assert answers[0] == answers[1]
+
+
+def test_an_advance_goes_on_with_what_was_due(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        made = service.announce(vms=["web-0"])
+        service.approve_as("web-0", made["events"][0]["id"])
+    with kept(tmp_path) as service:
+        service.advance(5)
+        path = f"/v1/maintenances/{made['id']}"
+        assert service.get(path)["phase"] == "COMPLETED"
+
+
+# --- the fleet file ----------------------------------------------------------
+
+
+def test_a_fleet_file_that_has_not_changed_is_not_applied_again(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        service.ask("PUT", "/v1/vms/lone", {"size": "mine"})
+    with kept(tmp_path) as service:
+        assert service.get("/v1/vms/lone")["size"] == "mine"
+
+
+def test_a_fleet_file_that_has_changed_is_the_whole_truth(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        service.ask("PUT", "/v1/vms/lone", {"size": "mine"})
+    with kept(tmp_path, FLEET + "\n") as service:
+        assert service.get("/v1/vms/lone")["size"] is None
+
+
+def test_a_fleet_file_leaves_incarnations_and_events_alone(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        service.announce(vms=["web-0"])
+        before = service.as_vm("web-1")
+    with kept(tmp_path, FLEET + '[[vms]]\nname = "more"\n') as service:
+        after = service.as_vm("web-1")
+        assert after.body == before.body
+        assert after.headers["ETag"] == before.headers["ETag"]
+        assert service.as_vm("more").status == 200
+
+
+def test_a_fleet_file_that_removes_too_much_is_refused(tmp_path: Path) -> None:
+    with kept(tmp_path):
+        pass
+    with pytest.raises(CannotStart, match="4 of 5 VMs"), kept(tmp_path, LONE):
+        pass
+    with kept(tmp_path) as service:
+        assert len(service.get("/v1/vms")["items"]) == 5
+
+
+def test_without_a_fleet_file_the_fleet_in_the_store_is_served(tmp_path: Path) -> None:
+    with kept(tmp_path):
+        pass
+    store = f"sqlite:///{tmp_path / 'kept.db'}"
+    with a_service(tmp_path, store=store, fleet=None) as service:
+        assert service.document("web-0")["Events"] == []
+
+
+# --- clocks ------------------------------------------------------------------
+
+
+def test_a_fast_clock_begins_where_the_journal_ends(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        service.ask("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
+        service.announce(vms=["web-0"])
+    with kept(tmp_path, clock="x60") as service:
+        assert service.get("/v1/clock")["now"] >= f"{YEAR}-01-01T00:00:00Z"
+
+
+def test_under_a_clock_that_is_behind_times_do_not_go_back(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        service.ask("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
+        service.announce(vms=["web-0"])
+    with kept(tmp_path, clock="system") as service:
+        service.announce(vms=["web-1"])
+        times = [each["at"] for each in service.facts()]
+        assert times == sorted(times)
+
+
+# --- addresses ---------------------------------------------------------------
+
+
+def test_the_plane_listens_on_every_address_that_is_given(tmp_path: Path) -> None:
+    config = a_config(tmp_path, metadata=["127.0.0.1:0", "[::1]:0"])
+    with Service(config, TOKEN) as system:
+        four, six = system.metadata
+        assert six.startswith("http://[::1]:")
+        for address in (four, six):
+            assert ask("GET", address + EVENTS, Metadata="true").status == 200
+
+
+@pytest.mark.parametrize(("is_open", "status"), [(None, 404), (True, 200)])
+def test_where_others_can_connect_nobody_may_say_who_he_is_unless_it_is_allowed(
+    tmp_path: Path, is_open: bool | None, status: int
+) -> None:
+    config = a_config(tmp_path, metadata=["0.0.0.0:0"], open=is_open)
+    with Service(config, TOKEN) as system:
+        address = system.metadata[0].replace("0.0.0.0", "127.0.0.1")
+        for path in (EVENTS, f"/vm/web-0{EVENTS}"):
+            assert ask("GET", address + path, Metadata="true").status == status
+
+
+def test_a_store_in_memory_writes_nothing(tmp_path: Path) -> None:
+    with a_service(tmp_path):
+        assert [each.name for each in tmp_path.iterdir()] == ["fleet.toml"]
+
+
+# --- not at all --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"metadata": ["192.0.2.1:0"]},
+        {"control": "192.0.2.1:0", "insecure_control": True},
+        {"fleet": "missing.toml"},
+        {"store": "sqlite:////dev/null/forewarn.db"},
+    ],
+)
+def test_after_a_start_that_failed_nothing_is_left_open(
+    tmp_path: Path, flags: dict[str, object]
+) -> None:
+    system = Service(a_config(tmp_path, **flags), TOKEN)
+    with pytest.raises((CannotStart, InvalidInput)):
+        system.open()
+    system.close()
+
+
+def test_after_a_start_that_failed_the_file_is_free(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart), kept(tmp_path, fleet="nonsense"):
+        pass
+    with kept(tmp_path) as service:
+        assert service.document("web-0")["Events"] == []
+
+
+def test_a_file_is_served_once_at_a_time(tmp_path: Path) -> None:
+    with kept(tmp_path) as service:
+        with pytest.raises(CannotStart, match="in use"), kept(tmp_path):
+            pass
+        assert service.document("web-0")["Events"] == []
+
+
+def test_a_fleet_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="TOML"), kept(tmp_path, "a=" + "[" * 5000):
+        pass
+
+
+def test_a_default_vm_that_there_is_not_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with a_service(tmp_path, default_vm="nobody"):
+        assert "there is no VM nobody" in caplog.text
+
+
+# --- rehearsals --------------------------------------------------------------
+
+
+def test_with_a_seed_ids_are_the_same_every_time(tmp_path: Path) -> None:
+    ids = []
+    for seed in (7, 7, 8):
+        with a_service(tmp_path, seed=seed) as service:
+            ids.append(service.announce(vms=["web-0"])["events"][0]["id"])
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_guest_has_no_control_plane_until_it_is_asked_for(tmp_path: Path) -> None:
+    with Service(a_config(tmp_path), TOKEN, is_guest=True) as system:
+        assert system.control == ""
+        assert ask("GET", f"{system.metadata[0]}{EVENTS}", Metadata="true").status
+        system.open_control()
+        assert ask("GET", f"{system.control}/readyz").status == 200

@@ -1,0 +1,312 @@
+"""PostgreSQL store: a server that stops, fills up, or is used by others."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+from tests.postgres import Server
+from tests.stores.builders import NOON, a_fleet, a_seen, everything, postgres_store, put
+from tests.stores.contract_of_observations import a_receipt
+from tests.stores.relay import relayed
+
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.settlement import Step
+from forewarn.errors import CannotStart, Unavailable
+from forewarn.ports import Store
+
+LONG = 30.0  # seconds; only reached if the store is broken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A schema for one test, accessed as superuser."""
+
+    server: Server
+    schema: str
+
+    @property
+    def url(self) -> str:
+        return self.server.url(schema=self.schema)
+
+    def run(self, *statements: str) -> list[object]:
+        completed = [statement.replace("OUR", self.schema) for statement in statements]
+        return self.server.run(*completed)
+
+    def terminate(self) -> None:
+        """End every session of the role, as a restart would."""
+        self.run(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE usename = 'forewarn'"
+        )
+
+
+@pytest.fixture
+def place(postgres: Server) -> Place:
+    return Place(server=postgres, schema=postgres.new_schema())
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Store]:
+    store = postgres_store(url)
+    store.open()
+    with closing(store):
+        yield store
+
+
+@pytest.fixture
+def store(place: Place) -> Iterator[Store]:
+    with opened(place.url) as store:
+        yield store
+
+
+# --- lost connections --------------------------------------------------------
+
+
+def test_idle_connections_that_were_lost_are_replaced_silently(
+    store: Store, place: Place
+) -> None:
+    put(store, a_seen(1))
+    assert len(store.facts(0, 10)) == 1
+    place.terminate()
+    assert len(store.facts(0, 10)) == 1
+    assert put(store, a_seen(2)) == 2
+
+
+def test_connection_lost_in_a_transaction_fails_only_that_transaction(
+    store: Store, place: Place
+) -> None:
+    def write() -> None:
+        with store.transaction() as transaction:
+            transaction.save(Slice(), Step(Slice(), (a_seen(1),)), {})
+            place.terminate()
+            transaction.setting("clock")
+
+    with pytest.raises(Unavailable):
+        write()
+    assert store.facts(0, 10) == []
+    assert put(store, a_seen(2)) == 1
+
+
+def test_connection_lost_in_a_snapshot_fails_only_that_snapshot(
+    store: Store, place: Place
+) -> None:
+    def read() -> None:
+        with store.snapshot() as snapshot:
+            place.terminate()
+            snapshot.setting("clock")
+
+    with pytest.raises(Unavailable):
+        read()
+    with store.snapshot() as snapshot:
+        assert snapshot.position() == 0
+
+
+def test_restarted_server_is_used_again(postgres: Server) -> None:
+    with opened(postgres.url(schema=postgres.new_schema())) as store:
+        put(store, a_fleet())
+        with postgres.stopped():
+            for _ in range(2):
+                with pytest.raises(Unavailable, match="Connection refused"):
+                    put(store, a_seen(1))
+                with pytest.raises(Unavailable, match="Connection refused"):
+                    store.facts(0, 10)
+        assert put(store, a_seen(1)) == 2
+        assert len(store.facts(0, 10)) == 2
+
+
+# --- commits -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["not-kept", "kept"])
+def test_commit_without_a_response_is_not_a_success(
+    place: Place, *, after: bool
+) -> None:
+    server = place.server
+    with (
+        relayed(server.port) as relay,
+        opened(server.url(port=relay.port, schema=place.schema)) as store,
+    ):
+        put(store, a_seen(1))
+        relay.lose(b"COMMIT\0", after=after)
+        with pytest.raises(Unavailable, match="unknown"):
+            put(store, a_seen(2))
+        assert put(store, a_seen(3)) == (3 if after else 2)
+        kept = [entry.fact for entry in store.facts(0, 10)]
+    assert kept == [a_seen(1), *([a_seen(2)] if after else []), a_seen(3)]
+
+
+def test_transaction_that_had_failed_is_not_reported_as_committed(store: Store) -> None:
+    def write() -> None:
+        with store.transaction() as transaction:
+            transaction.keep("clock", "one")
+            with suppress(psycopg.IntegrityError):
+                for _ in range(2):
+                    transaction.keep_receipt(a_receipt(), forget_before=NOON)
+
+    with pytest.raises(Unavailable):
+        write()
+    with store.snapshot() as snapshot:
+        assert snapshot.setting("clock") is None
+
+
+def test_commit_that_did_not_reach_its_standby_is_not_a_success(
+    store: Store, place: Place
+) -> None:
+    def write_on() -> None:  # until the setting has reached all sessions
+        for number in range(10_000):
+            put(store, a_seen(number))
+
+    with ThreadPoolExecutor(1) as pool:
+        place.run(
+            "ALTER SYSTEM SET synchronous_standby_names = 'nobody'",
+            "SELECT pg_reload_conf()",
+        )
+        try:
+            writing = pool.submit(write_on)
+            waiting = "pg_stat_activity WHERE wait_event = 'SyncRep'"
+            while not place.run(f"SELECT pg_cancel_backend(pid) FROM {waiting}"):
+                assert not writing.done()
+            with pytest.raises(Unavailable, match="standby"):
+                writing.result(LONG)
+        finally:
+            place.run(
+                "SET synchronous_commit = local",
+                "ALTER SYSTEM RESET synchronous_standby_names",
+                "SELECT pg_reload_conf()",
+            )
+
+
+# --- other users of the database ---------------------------------------------
+
+
+def test_store_that_lost_its_lock_stops_writing_until_it_is_free(
+    store: Store, place: Place
+) -> None:
+    put(store, a_seen(1))
+    place.terminate()
+    with opened(place.url) as other:
+        assert put(other, a_seen(2)) == 2
+        with pytest.raises(Unavailable, match="in use by another forewarn"):
+            put(store, a_seen(3))
+        assert len(store.facts(0, 10)) == 2
+    assert put(store, a_seen(3)) == 3
+
+
+def test_store_upgraded_by_another_process_is_not_written(
+    store: Store, place: Place
+) -> None:
+    put(store, a_seen(1))
+    place.run("UPDATE OUR.alembic_version SET version_num = '9999'")
+    place.terminate()
+    with pytest.raises(Unavailable, match="newer forewarn"):
+        put(store, a_seen(2))
+
+
+def test_store_restored_to_an_older_position_is_not_written(
+    store: Store, place: Place
+) -> None:
+    put(store, a_seen(1), a_seen(2))
+    place.run(
+        "UPDATE OUR.counter SET position = 1",
+        "DELETE FROM OUR.journal WHERE position > 1",
+    )
+    with pytest.raises(Unavailable, match="from position 2 to 1"):
+        put(store, a_seen(3))
+    store.close()
+    with opened(place.url) as again:
+        assert put(again, a_seen(3)) == 2
+
+
+def test_writes_fail_while_another_session_holds_the_counter(
+    store: Store, place: Place
+) -> None:
+    with psycopg.connect(place.server.url(user="postgres")) as other:
+        other.execute(f"SELECT FROM {place.schema}.counter FOR UPDATE".encode())
+        with pytest.raises(Unavailable, match="locked by"), store.transaction():
+            pass
+    with store.transaction():
+        pass
+
+
+def test_locked_table_is_not_waited_for(store: Store, place: Place) -> None:
+    with psycopg.connect(place.server.url(user="postgres")) as other:
+        other.execute(f"LOCK TABLE {place.schema}.journal".encode())
+        with pytest.raises(Unavailable, match="locked by somebody else"):
+            put(store, a_seen(1))
+    assert put(store, a_seen(1)) == 1
+
+
+# --- other failures ----------------------------------------------------------
+
+
+def test_full_disk_changes_nothing_and_writing_can_be_retried(
+    store: Store, place: Place
+) -> None:
+    put(store, a_fleet())
+    with store.snapshot() as snapshot:
+        before = everything(snapshot)
+    place.run(
+        "CREATE FUNCTION OUR.full() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION"
+        " USING ERRCODE = '53100', MESSAGE = 'could not extend file';"
+        " END $$ LANGUAGE plpgsql",
+        "CREATE TRIGGER full_disk BEFORE INSERT ON OUR.journal"
+        " EXECUTE FUNCTION OUR.full()",
+    )
+    with pytest.raises(Unavailable, match="no space left"):
+        put(store, a_fleet(vms=()))
+    with store.snapshot() as snapshot:
+        assert everything(snapshot) == before
+    place.run("DROP TRIGGER full_disk ON OUR.journal")
+    assert put(store, a_seen(1)) == 2
+
+
+def test_database_that_becomes_read_only_can_still_be_read(
+    store: Store, place: Place
+) -> None:
+    put(store, a_seen(1))
+    place.run("ALTER ROLE forewarn SET default_transaction_read_only = on")
+    try:
+        place.terminate()
+        with pytest.raises(Unavailable, match="read-only"):
+            put(store, a_seen(2))
+        assert len(store.facts(0, 10)) == 1
+    finally:
+        place.run("ALTER ROLE forewarn RESET ALL")
+    place.terminate()
+    assert put(store, a_seen(2)) == 2
+
+
+def test_missing_tables_make_the_store_unavailable(store: Store, place: Place) -> None:
+    place.run("DROP SCHEMA OUR CASCADE")
+    with pytest.raises(Unavailable, match="lost a table"):
+        put(store, a_seen(1))
+
+
+def test_server_without_free_connections_is_unavailable(
+    store: Store, place: Place
+) -> None:
+    place.run("ALTER ROLE forewarn CONNECTION LIMIT 1")
+    try:
+        with pytest.raises(Unavailable, match="too many connections"):
+            store.facts(0, 10)
+        assert put(store, a_seen(1)) == 1
+        with pytest.raises(CannotStart, match="too many connections"):
+            postgres_store(place.url).open()
+    finally:
+        place.run("ALTER ROLE forewarn CONNECTION LIMIT -1")
+    assert len(store.facts(0, 10)) == 1
+
+
+def test_no_transaction_is_left_open(store: Store, place: Place) -> None:
+    states = "SELECT DISTINCT state FROM pg_stat_activity WHERE usename = 'forewarn'"
+    put(store, a_seen(1))
+    assert place.run(states) == ["idle"]
+    store.facts(0, 10)
+    assert place.run(states) == ["idle"]
+    for block in (store.transaction, store.snapshot):
+        with pytest.raises(LookupError), block():
+            raise LookupError
+        assert place.run(states) == ["idle"]

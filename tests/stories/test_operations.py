@@ -1,0 +1,26 @@
+"""Every cause, from the command to the end, as each VM sees it in each version."""
+
+import pytest
+from tests.stories import (
+    rows_of_announcements,
+    rows_of_degraded_hosts,
+    rows_of_hosts,
+    rows_of_vms,
+)
+from tests.stories.rows import Row
+from tests.stories.runner import run
+from tests.stories.world import World
+
+ROWS = (
+    *rows_of_hosts.ROWS,
+    *rows_of_degraded_hosts.ROWS,
+    *rows_of_vms.ROWS,
+    *rows_of_announcements.ROWS,
+)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_a_cause_is_told_to_all_and_only_to_those_whom_it_concerns(
+    world: World, row: Row
+) -> None:
+    run(world, row)

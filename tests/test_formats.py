@@ -1,0 +1,57 @@
+"""Durations: parsing human notation and formatting it back."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forewarn.errors import InvalidInput
+from forewarn.formats import exact_duration, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("14m", 840),
+        ("1h30m", 5400),
+        ("90s", 90),
+        ("90", 90),
+        ("0.5", 0.5),
+        ("250ms", 0.25),
+        ("1s500ms", 1.5),
+        ("1d", 86_400),
+        (" 2H ", 7200),
+        (3, 3),
+        (0.1 + 0.2, 0.3),
+        (1e-05, 0.00001),
+        (1e10, 10_000_000_000),
+        (timedelta(minutes=2), 120),
+    ],
+)
+def test_human_notation_is_parsed(text: str | float, seconds: float) -> None:
+    assert parse_duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["", "m", "soon", "-5m", "5 minutes", "1m1h", "1e3"])
+def test_an_invalid_duration_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(InvalidInput, match="1h30m"):
+        parse_duration(text)
+
+
+@given(st.integers(min_value=0, max_value=10**12))
+def test_a_formatted_duration_parses_to_the_same_value(milliseconds: int) -> None:
+    duration = timedelta(milliseconds=milliseconds)
+    assert parse_duration(exact_duration(duration)) == duration
+
+
+@pytest.mark.parametrize("number", [-1, -0.5, float("nan"), True])
+def test_an_invalid_number_is_refused(number: float) -> None:
+    with pytest.raises(InvalidInput, match="is not a duration"):
+        parse_duration(number)
+
+
+@pytest.mark.parametrize("much", ["999999999d999999999h", 1e300, float("inf")])
+def test_an_excessive_duration_is_refused(much: str | float) -> None:
+    with pytest.raises(InvalidInput, match="longer than time"):
+        parse_duration(much)

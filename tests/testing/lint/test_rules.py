@@ -1,0 +1,396 @@
+"""Lint rules: each finds its fault, passes good programs, and knows what it
+cannot see.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from tests.testing.support.lint_evidence import (
+    END,
+    FREEZE,
+    MINE,
+    SPANS,
+    THEIRS,
+    USERS,
+    an_evidence,
+    approved,
+    asked,
+    middle,
+    polls,
+    what_is_found,
+    what_is_said,
+)
+
+from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.testing.lint.evidence import CoursePart, Evidence, ProgramExit
+from forewarn.testing.lint.findings import RuleOutcome, Severity
+from forewarn.testing.lint.runner import RULES, apply_rules, has_failed
+
+APPROVES = (approved(4.6, FREEZE), approved(14.0, MINE, USERS))
+
+
+def test_good_program_passes_every_rule() -> None:
+    findings = what_is_said(an_evidence(more=APPROVES))
+    assert {finding.outcome for finding in findings.values()} == {RuleOutcome.PASSED}
+    assert not has_failed([*findings.values()], is_strict=True)
+
+
+def without_header() -> Sequence[RequestRecord]:
+    return [replace(poll, is_marked=False, status=400) for poll in polls()]
+
+
+def in_version(version: str, status: int = 200) -> Sequence[RequestRecord]:
+    return [replace(poll, version=version, status=status) for poll in polls()]
+
+
+def while_refused(every: float) -> Sequence[RequestRecord]:
+    """Poll faster from the first 429 on."""
+    began = middle(CoursePart.TOO_MANY) - 1
+    more = [
+        asked(began + number * every, status=429, fault="429")
+        for number in range(int(3 / every))
+    ]
+    return [*polls(until=began), *more, *polls()[-2:]]
+
+
+def at_times(*moments: float) -> Sequence[RequestRecord]:
+    """Poll at these moments, and as usual once something is announced."""
+    return [*map(asked, moments), *polls()[4:]]
+
+
+#: The evidence of each behavior, and all findings about it.
+FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
+    "asks nothing": (
+        an_evidence(requests=(), shown=(), spans=SPANS[:1]),
+        {"never-asks": "error"},
+    ),
+    "asks for something else": (
+        an_evidence(
+            requests=[asked(1, path="/scheduledevents", status=404)],
+            shown=(),
+            spans=SPANS[:1],
+        ),
+        {"never-asks": "error"},
+    ),
+    "sends no header": (
+        an_evidence(requests=without_header(), shown=(), spans=SPANS[:1]),
+        {"no-header": "error"},
+    ),
+    "sends no header with its approval": (
+        an_evidence(
+            more=[replace(approved(14.0, MINE, status=400), is_marked=False)],
+        ),
+        {
+            "no-header": "error",
+            "approves-in-vain": "error",
+            "approves-nothing": "advice",
+        },
+    ),
+    "sends no version": (
+        an_evidence(requests=in_version("", 400), shown=(), spans=SPANS[:1]),
+        {"no-api-version": "error"},
+    ),
+    "sends a version of another service": (
+        an_evidence(requests=in_version("2021-02-01", 400), shown=(), spans=SPANS[:1]),
+        {"no-api-version": "error"},
+    ),
+    "sends a version that hides Terminate": (
+        an_evidence(requests=in_version("2017-11-01"), more=APPROVES),
+        {"old-api-version": "warning"},
+    ),
+    "asks through a proxy": (
+        an_evidence(more=APPROVES, forwarded=3),
+        {"through-a-proxy": "error"},
+    ),
+    "asks ten times a second": (
+        an_evidence(requests=[*polls(0.1, until=4), *polls()[4:]], more=APPROVES),
+        {"frequent-polls": "warning"},
+    ),
+    "hammers while refused": (
+        an_evidence(requests=while_refused(0.1), more=APPROVES),
+        {"hammers": "error", "ignores-retry-after": "advice"},
+    ),
+    "asks faster while refused": (
+        an_evidence(requests=while_refused(0.3), more=APPROVES),
+        {"hammers": "warning", "ignores-retry-after": "advice"},
+    ),
+    "asks as ever while refused": (
+        an_evidence(requests=while_refused(1.0), more=APPROVES),
+        {"ignores-retry-after": "advice"},
+    ),
+    "asks six times a second": (
+        an_evidence(requests=at_times(1, 1.125, 1.25, 1.5, 1.75, 1.875)),
+        {"frequent-polls": "warning", "approves-nothing": "advice"},
+    ),
+    "asks five times a second": (
+        an_evidence(requests=at_times(1, 1.25, 1.5, 1.75, 1.875, 2)),
+        {"approves-nothing": "advice"},
+    ),
+    "needs no header for its approval": (
+        an_evidence(
+            more=[replace(approved(14, MINE), is_marked=False, version="2017-03-01")]
+        ),
+        {},
+    ),
+    "asks with a word that is taken here": (
+        an_evidence(requests=in_version("latest"), more=APPROVES),
+        {},
+    ),
+    "writes the path as it likes": (
+        an_evidence(
+            requests=[replace(e, path="/METADATA/scheduledEvents/") for e in polls()],
+            more=APPROVES,
+        ),
+        {},
+    ),
+    "asks faster while refused, but slowly": (
+        an_evidence(
+            requests=[*polls(3.0, until=28), *while_refused(1.0)[-5:]], more=APPROVES
+        ),
+        {"ignores-retry-after": "advice"},
+    ),
+    "gets ready for long": (
+        an_evidence(requests=[*polls(until=5), *polls()[24:]], more=APPROVES),
+        {},
+    ),
+    "approves again what was not taken": (
+        an_evidence(more=[approved(13, MINE, status=503), approved(14, MINE)]),
+        {},
+    ),
+    "approves what is of others, in lower case": (
+        an_evidence(more=[*APPROVES, approved(5, THEIRS.lower())]),
+        {"approves-others": "error"},
+    ),
+    "approves without having asked": (
+        an_evidence(requests=[approved(1, "X", status=400)], shown=(), spans=SPANS[:1]),
+        {"never-asks": "error", "approves-in-vain": "error"},
+    ),
+    "approves what is of others": (
+        an_evidence(more=[*APPROVES, approved(5, THEIRS)]),
+        {"approves-others": "error"},
+    ),
+    "approves before it can be ready": (
+        an_evidence(more=[approved(12.51, MINE)]),
+        {"approves-unprepared": "warning"},
+    ),
+    "approves what a user wants at once": (
+        an_evidence(more=[approved(12.51, USERS)]),
+        {},
+    ),
+    "approves at every question": (
+        an_evidence(more=[approved(14.0 + each / 10, MINE) for each in range(5)]),
+        {"approves-twice": "advice"},
+    ),
+    "approves in lower case": (
+        an_evidence(more=[approved(14.0, MINE.lower()), approved(14.5, MINE)]),
+        {"approves-twice": "advice"},
+    ),
+    "approves in vain": (
+        an_evidence(more=[approved(14.0, status=400)]),
+        {"approves-in-vain": "error", "approves-nothing": "advice"},
+    ),
+    "approves nothing": (an_evidence(), {"approves-nothing": "advice"}),
+}
+
+
+@pytest.mark.parametrize("who", FOUND)
+def test_each_behavior_gets_exactly_its_findings(who: str) -> None:
+    evidence, findings = FOUND[who]
+    assert what_is_found(evidence) == findings
+
+
+@pytest.mark.parametrize(
+    ("every", "found"),
+    [(1.0, None), (7.0, None), (8.0, "warning"), (14.0, "warning"), (16.0, "error")],
+)
+def test_rare_polls_may_miss_a_notice_of_thirty_seconds(
+    every: float, found: str | None
+) -> None:
+    quiet = [replace(SPANS[0], ended=60.0)]
+    evidence = an_evidence(
+        requests=[asked(at * every) for at in range(int(60 / every) + 1)],
+        spans=quiet,
+        shown=(),
+        until=60,
+    )
+    assert what_is_found(evidence).get("rare-polls") == found
+
+
+def test_single_poll_by_a_running_program_is_too_rare() -> None:
+    quiet = [replace(SPANS[0], ended=16.5)]
+    evidence = an_evidence(requests=[asked(0.5)], spans=quiet, shown=(), until=16.5)
+    finding = what_is_said(evidence)["rare-polls"]
+    assert (finding.verdict, finding.saw) == (
+        "error",
+        "let 16.0 s pass without a question",
+    )
+
+
+#: The rule about ending or no longer polling after each part.
+AFTER = {
+    CoursePart.SCHEDULED: ("after-scheduled", "warning"),
+    CoursePart.STARTED: ("after-started", "error"),
+    CoursePart.REBOOT: ("after-reboot", "warning"),
+    CoursePart.GONE: ("after-gone", "error"),
+    CoursePart.OTHER_VERSION: ("after-other-version", "error"),
+    CoursePart.RESTART: ("after-restart", "error"),
+}
+
+
+@pytest.mark.parametrize("part", AFTER)
+@pytest.mark.parametrize("code", [0, 1, -9])
+def test_ending_is_reported_with_the_part_it_follows(
+    part: CoursePart, code: int
+) -> None:
+    at = middle(part)
+    ending = ProgramExit(at=at + 0.2, code=code)
+    evidence = an_evidence(requests=polls(until=at), ending=ending, until=at + 1)
+    rule, severity = AFTER[part]
+    findings = what_is_found(evidence)
+    assert findings.pop(f"ends-{rule}") == severity
+    assert [*findings] == ["approves-nothing"]
+    saw = what_is_said(evidence)[f"ends-{rule}"].saw
+    assert ("signal 9" if code < 0 else f"exit code {code}") in saw
+
+
+@pytest.mark.parametrize("part", AFTER)
+def test_silence_is_reported_with_the_part_it_follows(part: CoursePart) -> None:
+    at = middle(part)
+    evidence = an_evidence(requests=polls(until=at), until=at + 8.5)
+    rule, severity = AFTER[part]
+    findings = what_is_found(evidence)
+    assert findings.pop(f"stops-{rule}") == severity
+    assert [*findings] == ["approves-nothing"]
+
+
+@pytest.mark.parametrize("part", AFTER)
+def test_silence_is_not_reported_without_enough_time(part: CoursePart) -> None:
+    at = middle(part)
+    evidence = an_evidence(requests=polls(until=at), until=at + 3)
+    finding = what_is_said(evidence)[f"stops-{AFTER[part][0]}"]
+    assert (finding.outcome, finding.saw[:22]) == (
+        RuleOutcome.UNSEEN,
+        "there was no more time",
+    )
+
+
+def test_end_long_after_the_last_poll_is_not_reported_as_silence() -> None:
+    at = middle(CoursePart.STARTED)
+    ending = ProgramExit(at=at + 10, code=1)
+    evidence = an_evidence(
+        requests=polls(until=at), ending=ending, until=at + 10, more=APPROVES
+    )
+    assert what_is_found(evidence) == {"ends-after-started": "error"}
+
+
+def test_response_at_the_start_of_a_part_belongs_to_it() -> None:
+    began = SPANS[2].began
+    evidence = an_evidence(
+        requests=[*polls(until=7), asked(began)],
+        ending=ProgramExit(at=began, code=1),
+        until=began,
+        more=APPROVES,
+    )
+    assert what_is_found(evidence) == {"ends-after-started": "error"}
+
+
+def test_slow_exit_is_not_reported_as_rare_polls() -> None:
+    quiet = [replace(SPANS[0], ended=12.0)]
+    evidence = an_evidence(
+        requests=polls(until=2),
+        ending=ProgramExit(at=12, code=0),
+        spans=quiet,
+        shown=(),
+        until=12,
+    )
+    assert what_is_found(evidence) == {"ends-while-quiet": "error"}
+
+
+def test_ending_while_nothing_happens_is_an_error() -> None:
+    ending = ProgramExit(at=2.0, code=0)
+    evidence = an_evidence(
+        requests=polls(until=2), ending=ending, spans=SPANS[:1], shown=(), until=2
+    )
+    assert what_is_found(evidence) == {"ends-while-quiet": "error"}
+
+
+@pytest.mark.parametrize("part", [CoursePart.TOO_MANY, CoursePart.ERRORS])
+def test_ending_or_silence_after_errors_is_giving_up(part: CoursePart) -> None:
+    at = middle(part)
+    ended = an_evidence(
+        requests=polls(until=at),
+        ending=ProgramExit(at=at, code=1),
+        until=at,
+        more=APPROVES,
+    )
+    silent = an_evidence(requests=polls(until=at), until=at + 20, more=APPROVES)
+    short = an_evidence(requests=polls(until=at), until=at + 2, more=APPROVES)
+    assert what_is_found(ended) == {"gives-up-on-errors": "error"}
+    assert what_is_found(silent) == {"gives-up-on-errors": "error"}
+    assert what_is_found(short) == {}
+
+
+def test_parts_that_were_not_shown_are_not_judged() -> None:
+    evidence = an_evidence(requests=polls(until=3.9), spans=SPANS[:1], shown=())
+    findings = what_is_said(evidence)
+    hidden = [
+        id_
+        for id_, finding in findings.items()
+        if finding.outcome is RuleOutcome.UNSEEN
+    ]
+    assert {
+        f"{verb}-{rule}" for rule, _ in AFTER.values() for verb in ("stops", "ends")
+    }
+    assert {id_ for id_ in findings if "-after-" in id_} < {*hidden}
+    assert {id_ for id_ in findings if id_.startswith("approves-")} < {*hidden}
+
+
+def test_warnings_fail_only_in_strict_mode() -> None:
+    warned = apply_rules(an_evidence(more=[approved(12.51, MINE)]))
+    assert not has_failed(warned)
+    assert has_failed(warned, is_strict=True)
+
+
+REQUESTS = some.builds(
+    asked,
+    some.floats(0, END, exclude_max=True),
+    method=some.sampled_from(["GET", "POST", "PUT"]),
+    path=some.sampled_from(["/metadata/scheduledEvents/", "/metadata/instance", "/"]),
+    version=some.sampled_from(["", "2017-03-01", "2020-07-01", "2021-02-01"]),
+    is_marked=some.booleans(),
+    status=some.sampled_from([0, 200, 304, 400, 404, 429, 503]),
+    events=some.sampled_from([(), (FREEZE,), (THEIRS, MINE), ("nobody's",)]),
+    fault=some.sampled_from([None, "429", "reset", "empty"]),
+)
+
+
+@given(
+    requests=some.lists(REQUESTS, max_size=12),
+    spans=some.integers(0, len(SPANS)),
+    ending=some.none()
+    | some.builds(ProgramExit, at=some.floats(0, END), code=some.integers(-15, 255)),
+)
+def test_every_rule_gives_one_sentence_for_any_evidence(
+    requests: list[RequestRecord], spans: int, ending: ProgramExit | None
+) -> None:
+    evidence = an_evidence(requests=requests, spans=SPANS[:spans], ending=ending)
+    findings = apply_rules(evidence)
+    assert [finding.rule for finding in findings] == [*RULES]
+    for finding in findings:
+        assert finding.saw == finding.saw.strip()
+        assert 5 < len(finding.saw) < 140
+    ends = [e for e in findings if e.is_found and e.rule.id.startswith("ends-")]
+    assert len(ends) <= (0 if ending is None else 1)
+
+
+def test_every_rule_has_a_unique_id_and_a_remedy() -> None:
+    ids = [rule.id for rule in RULES]
+    assert len(ids) == len({*ids})
+    for rule in RULES:
+        assert rule.hurts.endswith(".")
+        assert rule.remedy.endswith(".")
+        assert rule.facts
+        assert rule.severity in Severity

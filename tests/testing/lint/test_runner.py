@@ -1,0 +1,131 @@
+"""Lint of real programs: bad ones are found, good ones pass."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from forewarn.testing.lint.course import LintPace
+from forewarn.testing.lint.evidence import CoursePart
+from forewarn.testing.lint.findings import RuleOutcome
+from forewarn.testing.lint.runner import LintResult, LintTrial, lint
+
+ROOT = Path(__file__).parents[3]
+CLIENTS = ROOT / "tests" / "testing" / "bad_clients"
+
+#: For programs that poll every quarter of a second.
+FAST = LintPace(
+    first_request=8.0,
+    first_answer=1.0,
+    longest_pause=3.0,
+    longest_quiet=2.5,
+    shortest_quiet=0.5,
+    least_patience=3.0,
+    most_patience=4.0,
+    moment=0.3,
+    refusal=0.8,
+)
+
+#: The findings for each client, without the advice that all of them get.
+FOUND: Mapping[str, set[str]] = {
+    "never_asks": {"error: never-asks"},
+    "good": set(),
+    "approves_in_vain": {"error: approves-in-vain"},
+    "approves_others": {"error: approves-others", "warning: approves-unprepared"},
+    "ends_after_other_version": {"error: ends-after-other-version"},
+    "ends_after_reboot": {"warning: ends-after-reboot"},
+    "ends_after_restart": {"error: ends-after-restart"},
+    "ends_after_started": {"error: ends-after-started"},
+    "ends_while_quiet": {"error: ends-while-quiet"},
+    "gives_up_on_errors": {"error: gives-up-on-errors"},
+    "gives_up_on_no_body": {"error: gives-up-on-errors"},
+    "hammers": {"error: hammers"},
+    "no_api_version": {"error: no-api-version"},
+    "no_header": {"error: no-header"},
+    "old_api_version": {"warning: old-api-version"},
+    "stops_after_gone": {"error: stops-after-gone"},
+    "stops_after_started": {"error: stops-after-started"},
+    "through_a_proxy": {"error: through-a-proxy"},
+}
+
+AGENT = """\
+poll_seconds = 0.25
+state = "state"
+
+[hooks.drain]
+command = ["sleep", "0.1"]
+
+[[rules]]
+name = "all"
+prepare = ["drain"]
+approve = "after-hooks"
+"""
+
+
+class Unheard:
+    def begin(self, part: CoursePart) -> None:
+        pass
+
+
+def linted(command: Sequence[str]) -> LintResult:
+    return lint(LintTrial(command=command, pace=FAST), Unheard())
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, LintResult]:
+    """Lint all of them in parallel, since they wait most of the time."""
+    config = tmp_path_factory.mktemp("agent") / "agent.toml"
+    config.write_text(AGENT)
+    python = ["env", f"PYTHONPATH={ROOT}", "POLL_SECONDS=0.25", sys.executable]
+    commands: dict[str, Sequence[str]] = {
+        "agent": [*python, "-m", "forewarn", "agent", "--config", str(config)],
+        "watch": [*python, "-m", "forewarn", "watch", "--poll", "0.25"],
+        "sample": [*python, str(ROOT / "examples/clients/scheduled_events.py")],
+    }
+    for name in FOUND:
+        commands[name] = [*python, "-m", f"tests.testing.bad_clients.{name}"]
+    with ThreadPoolExecutor(8) as pool:
+        return dict(zip(commands, pool.map(linted, commands.values()), strict=True))
+
+
+def test_every_client_has_expected_findings() -> None:
+    there = {path.stem for path in CLIENTS.glob("*.py")} - {"asking"}
+    assert there == {*FOUND}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_client_gets_exactly_its_findings(
+    name: str, results: Mapping[str, LintResult]
+) -> None:
+    findings = results[name].findings
+    labels = {
+        f"{label.severity}: {label.rule.id}" for label in findings if label.is_found
+    }
+    assert {label for label in labels if not label.startswith("advice")} == FOUND[name]
+
+
+@pytest.mark.parametrize("name", ["agent", "watch", "sample"])
+def test_good_program_gets_at_most_advice(
+    name: str, results: Mapping[str, LintResult]
+) -> None:
+    of_one = results[name]
+    bad = [
+        finding
+        for finding in of_one.findings
+        if finding.verdict in ("error", "warning")
+    ]
+    assert [(finding.rule.id, finding.saw) for finding in bad] == [], of_one.output
+    assert of_one.evidence.spans[-1].part is CoursePart.AFTERWARDS
+
+
+def test_every_rule_can_be_judged_for_the_agent(
+    results: Mapping[str, LintResult],
+) -> None:
+    outcomes = {
+        finding.rule.id: finding.outcome for finding in results["agent"].findings
+    }
+    assert outcomes["approves-others"] is RuleOutcome.PASSED
+    assert outcomes["approves-unprepared"] is RuleOutcome.PASSED
+    assert RuleOutcome.UNSEEN not in outcomes.values()

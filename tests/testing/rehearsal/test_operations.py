@@ -1,0 +1,52 @@
+"""Operations on a single VM in a rehearsal, announced as Azure would."""
+
+from typing import Any
+
+import pytest
+
+from forewarn.client import Client
+from forewarn.errors import InvalidInput
+from forewarn.testing.rehearsal.rehearsal import Rehearsal
+
+
+@pytest.mark.parametrize(
+    ("operation", "vm", "announced"),
+    [
+        ("restart", "web-0", ("Reboot", "User")),
+        ("redeploy", "web-0", ("Redeploy", "User")),
+        ("evict", "batch_0", ("Preempt", "Platform")),
+    ],
+)
+def test_an_operation_has_its_own_type_and_source(
+    operation: str, vm: str, announced: tuple[str, str]
+) -> None:
+    with Rehearsal() as rehearsal:
+        rehearsal.operate(operation, vm)
+        with Client(rehearsal.endpoint_of(vm)) as client:
+            (event,) = client.document().events
+    assert (event.type, event.source) == announced
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"notce": "1m"}, "there is no notce; there are host, group, notice, "),
+        ({"source": "me"}, "a source is one of platform, user; not 'me'"),
+    ],
+)
+def test_invalid_option_is_refused_with_a_message(
+    options: dict[str, Any], said: str
+) -> None:
+    with Rehearsal() as rehearsal, pytest.raises(InvalidInput, match=said):
+        rehearsal.reboot("web-0", **options)
+
+
+def test_invalid_operation_is_refused_with_a_message() -> None:
+    several: Any = ["web-0", "web-1"]
+    with Rehearsal() as rehearsal:
+        with pytest.raises(InvalidInput, match="'rebot' is none of restart, redeploy"):
+            rehearsal.operate("rebot", "web-0")
+        with pytest.raises(InvalidInput, match="is no name of a VM"):
+            rehearsal.reboot(several)
+        with pytest.raises(InvalidInput, match="an outage lasts 36500 days at most"):
+            rehearsal.outage("999999999d")

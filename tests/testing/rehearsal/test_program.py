@@ -1,0 +1,87 @@
+"""The program under test: started, watched, and ended with all its children."""
+
+import os
+import sys
+from pathlib import Path
+from select import select
+from threading import Event as Bell
+from typing import Any
+
+import pytest
+
+from forewarn.errors import CannotStart
+from forewarn.testing.rehearsal.program import Program
+
+PYTHON = [sys.executable, "-S", "-E", "-c"]
+
+
+def test_exit_code_is_known_after_the_end() -> None:
+    ended = Bell()
+    with Program([*PYTHON, "raise SystemExit(3)"], {}, on_end=ended.set) as program:
+        assert ended.wait(10)
+        assert not program.is_running
+        assert program.code == 3
+        assert program.ended is not None
+
+
+def test_program_gets_its_environment() -> None:
+    ended = Bell()
+    code = "import os; print(os.environ['FOREWARN_ENDPOINT'])"
+    environment = {"FOREWARN_ENDPOINT": "http://here"}
+    with Program([*PYTHON, code], environment, on_end=ended.set) as program:
+        assert ended.wait(10)
+    assert program.written == "http://here"
+
+
+def test_running_program_is_ended_by_a_signal() -> None:
+    with Program(["sleep", "60"], {}) as program:
+        assert program.is_running
+        assert program.code is None
+    assert program.code == -15
+
+
+def test_children_of_a_program_end_with_it(tmp_path: Path) -> None:
+    ended, note = Bell(), tmp_path / "pid"
+    script = f"trap '' TERM; sleep 60 & echo $! > {note}"
+    with Program(["sh", "-c", script], {}, on_end=ended.set):
+        assert ended.wait(10)
+        child = os.pidfd_open(int(note.read_text()))
+        assert not select([child], [], [], 0)[0]  # still running
+    assert select([child], [], [], 10)[0]
+    os.close(child)
+
+
+def test_program_that_ignores_term_is_killed() -> None:
+    ready, code = Bell(), "import signal, time; signal.signal(15, signal.SIG_IGN)"
+    wait = "; print('on', flush=True); time.sleep(60)"
+    program = Program([*PYTHON, code + wait], {}, on_end=ready.set, grace=0.05)
+    with program:
+        while "on" not in program.tail():
+            assert program.is_running
+    assert program.code in (-9, -15)  # it may not have installed its handler yet
+
+
+def test_output_of_a_program_can_be_written_to_a_file(tmp_path: Path) -> None:
+    ended, name = Bell(), tmp_path / "log"
+    code = "import sys; print('out'); print('err', file=sys.stderr)"
+    with Program([*PYTHON, code], {}, output=str(name), on_end=ended.set) as program:
+        assert ended.wait(10)
+    assert sorted(name.read_text().split()) == ["err", "out"]
+    assert program.written
+
+
+def test_missing_program_is_an_error_message() -> None:
+    with pytest.raises(CannotStart, match="no-such-thing cannot be started: No such"):
+        Program(["no-such-thing"], {}).start()
+
+
+def test_unwritable_output_is_an_error_message(tmp_path: Path) -> None:
+    name = str(tmp_path / "not" / "there")
+    with pytest.raises(CannotStart, match="there cannot be written"):
+        Program(["true"], {}, output=name).start()
+
+
+@pytest.mark.parametrize("command", [(), (["sleep", "5"],), ("sleep", 5)])
+def test_invalid_command_is_an_error_message(command: Any) -> None:
+    with pytest.raises(CannotStart, match="a command is its words"):
+        Program(command, {}).start()

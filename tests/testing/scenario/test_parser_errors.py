@@ -1,0 +1,241 @@
+"""Scenario files: errors, all reported at once with their line."""
+
+from pathlib import Path
+
+import pytest
+from tests.testing.support.scenario_files import a_scenario, complaints
+
+from forewarn.errors import FaultyFile
+from forewarn.testing.scenario.parser import read_scenario
+
+WAIT = '{wait = "1s"}'
+REBOOT = '{announce = "Reboot", vms = ["web-0"], as = "a"}'
+
+
+def complaint(text: str) -> str:
+    """Return the only error, without the name of the file."""
+    (line,) = complaints(text)
+    return line.removeprefix("reboot.toml, ")
+
+
+def test_all_errors_are_reported_in_order_of_lines() -> None:
+    text = """\
+title = ""
+nmae = "x"
+
+[[steps]]
+restart = "web-9"
+as = "a"
+
+[[steps]]
+advance_to = "start"
+
+[[steps]]
+expect = "approved"
+evnt = "a"
+
+[throughout]
+polls_at_least_every = "often"
+"""
+    assert complaints(text) == [
+        'reboot.toml, line 1: title: expected text, not ""',
+        'reboot.toml, line 2: unknown key "nmae"; known are title, description, vm,'
+        " fleet, patience, throughout, steps",
+        'reboot.toml, line 5: restart in step 1: there is no VM "web-9" in the fleet;'
+        " there are web-0, web-1, web-2, db-0, batch_0, batch_1, batch_2, batch_3",
+        "reboot.toml, line 8: step 2: `of` is missing: the event that starts or ends",
+        "reboot.toml, line 11: step 3: `event` is missing: which event is meant",
+        'reboot.toml, line 13: step 3: unknown key "evnt"; did you mean "event"?',
+        "reboot.toml, line 16: polls_at_least_every in [throughout]: expected a"
+        ' duration such as 90, 90s, 20m, 1h30m, 1d or 250ms, not "often"',
+    ]
+
+
+WRONG = [
+    (
+        '{maintain = "host-x"}',
+        'maintain in step 2: there is no host "host-x" in the fleet; there are'
+        " host-a, host-b, host-c",
+    ),
+    (
+        '{announce = "Reboot", group = "zzz"}',
+        'group in step 2: there is no group "zzz" in the fleet; there are web,'
+        " db-0, batch",
+    ),
+    (
+        '{cancel = "b"}',
+        'cancel in step 2: no earlier step has announced anything as = "b"; there'
+        " are a",
+    ),
+    (
+        '{restart = "web-1", as = "a"}',
+        'as in step 2: step 1 has given the name "a" already',
+    ),
+    (
+        '{approve = "a", by = "db-0"}',
+        'step 2: db-0 does not see "a", so it cannot approve it',
+    ),
+    (
+        '{expect = "approved", event = "a", by = "db-0"}',
+        'step 2: db-0 does not see "a", so it cannot approve it',
+    ),
+    (
+        '{evict = "web-0"}',
+        "step 2: web-0 is not a spot VM; only those are evicted",
+    ),
+    (
+        '{announce = "Freeze", vms = ["web-0"], source = "User"}',
+        "step 2: a Freeze is never asked for by a user; leave source out",
+    ),
+    (
+        '{announce = "Reboot", vms = ["web-0"], notice = "5m"}',
+        "step 2: a Reboot needs a `notice` of at least 15m; give more, or write"
+        " emergency = true and a reason",
+    ),
+    (
+        '{announce = "Reboot", vms = ["web-0"], emergency = true}',
+        "step 2: an emergency needs a reason",
+    ),
+    (
+        '{announce = "Reboot", vms = ["web-0"], duration = "1500ms"}',
+        "step 2: `duration` is told in whole seconds",
+    ),
+    (
+        '{announce = "Reboot", vms = ["web-0"], host = "host-a"}',
+        "step 2: announce needs exactly one of vms, host and group",
+    ),
+    (
+        '{announce = "Reboot", vms = "web-0"}',
+        'vms in step 2: expected a list of VMs, not "web-0"; write ["web-0"]',
+    ),
+    (
+        '{advance = "1m", wait = "1s"}',
+        "step 2: it has 2 verbs, advance, wait; make each a step",
+    ),
+    (
+        '{anounce = "Reboot", vms = ["web-0"]}',
+        'step 2: unknown key "anounce"; did you mean "announce"?',
+    ),
+    (
+        '{advance = "999999999d999999999h"}',
+        'advance in step 2: expected at most ten years, not "999999999d999999999h"',
+    ),
+    (
+        '{wait = "2d"}',
+        'wait in step 2: expected at most a day, not "2d"',
+    ),
+    (
+        '{expect = "aproved", event = "a"}',
+        'expect in step 2: expected one of "seen", "approved", "not-approved",'
+        ' "polled", "marked", "running", "ended", not "aproved"; did you mean'
+        ' "approved"?',
+    ),
+]
+
+
+@pytest.mark.parametrize(("step", "said"), WRONG, ids=[step for step, _ in WRONG])
+def test_wrong_step_is_reported_with_a_remedy(step: str, said: str) -> None:
+    assert complaint(a_scenario(REBOOT, step)) == f"line 5: {said}"
+
+
+def test_number_too_long_to_print_is_refused() -> None:
+    message = complaint(a_scenario(f"{{advance = 0x{'f' * 5000}}}"))
+    assert message.endswith("expected at most ten years, not an endless number")
+
+
+def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
+    message = complaint(a_scenario('{zzz = "a"}'))
+    assert message.startswith(
+        "line 4: step 1: it has no verb, so nothing happens; known"
+    )
+    assert "announce" in message
+    assert "expect" in message
+
+
+def test_event_invisible_to_the_program_cannot_be_expected() -> None:
+    steps = ('{restart = "db-0", as = "a"}', '{expect = "seen", event = "a"}')
+    message = complaint(a_scenario(*steps))
+    assert message.endswith('the program speaks for web-0, which does not see "a"')
+    assert complaints(a_scenario(*steps, top='vm = "db-0"')) == []
+
+
+def test_isolated_neighbor_cannot_approve() -> None:
+    fleet = (
+        'vms = [{ name = "a", group = "g" }, { name = "b", group = "g" }]\n'
+        'groups = [{ name = "g", kind = "scale-set", isolated = true }]'
+    )
+    steps = ('{restart = "a", as = "x"}', '{approve = "x", by = "b"}')
+    message = complaint(a_scenario(*steps, fleet=fleet))
+    assert message.endswith('b does not see "x", so it cannot approve it')
+
+
+def test_minimum_notice_of_a_terminate_comes_from_its_group() -> None:
+    fleet = (
+        'vms = [{ name = "a", group = "g" }]\n'
+        'groups = [{ name = "g", kind = "scale-set", terminate_notice_seconds = 600 }]'
+    )
+    step = '{announce = "Terminate", vms = ["a"], notice = "9m"}'
+    assert "at least 10m" in complaint(a_scenario(step, fleet=fleet))
+
+
+def test_host_without_vms_is_refused() -> None:
+    fleet = 'vms = [{ name = "a" }]\nhosts = [{ name = "h" }]'
+    message = complaint(a_scenario('{failed = "h"}', fleet=fleet))
+    assert message.endswith("there is no VM on h, so nobody would be told")
+
+
+def test_wrong_step_still_defines_its_name() -> None:
+    steps = ('{restart = "web-9", as = "a"}', '{cancel = "a"}', WAIT)
+    assert len(complaints(a_scenario(*steps))) == 1
+
+
+def test_wrong_fleet_suppresses_errors_about_names() -> None:
+    steps = ('{restart = "a", as = "x"}', '{approve = "x", by = "b"}')
+    message = complaint(
+        a_scenario(*steps, top='vm = "a"', fleet="vms = [{ name = 7 }]")
+    )
+    assert message.startswith("line 7: fleet: [[vms]] 1.name: expected a name")
+
+
+def test_a_fleet_without_vms_is_refused() -> None:
+    message = complaint(a_scenario(WAIT, fleet="vms = []"))
+    assert message == "line 6: the fleet has no VMs"
+
+
+def test_missing_fleet_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(a_scenario(WAIT, top='fleet = "gone.toml"'))
+    with pytest.raises(FaultyFile, match=r"gone\.toml cannot be read"):
+        read_scenario(path)
+
+
+def test_a_program_cannot_both_end_and_keep_running() -> None:
+    text = a_scenario('{expect = "ended"}', throughout="keeps_running = true")
+    assert complaint(text) == (
+        "line 7: keeps_running in [throughout]: a step expects the program to have"
+        ' "ended"; leave keeps_running out'
+    )
+
+
+def test_never_approves_must_name_an_announced_event() -> None:
+    text = a_scenario(REBOOT, throughout='never_approves = ["b"]')
+    assert 'announced anything as = "b"' in complaint(text)
+
+
+def test_invalid_toml_is_reported_with_its_line() -> None:
+    (message,) = complaints('title = "t\n')
+    assert message.startswith("reboot.toml: this is not TOML:")
+    assert "line 1" in message
+
+
+def test_deep_nesting_is_refused() -> None:
+    (message,) = complaints(f"a = {'[' * 100_000}")
+    assert message == "reboot.toml: this is nested too deep"
+
+
+def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FaultyFile, match="cannot be read: no such file"):
+        read_scenario(tmp_path / "gone.toml")
+    (tmp_path / "mine.toml").write_bytes(b"\xff")
+    with pytest.raises(FaultyFile, match="this is not UTF-8"):
+        read_scenario(tmp_path / "mine.toml")

@@ -1,0 +1,61 @@
+"""Builders for the observed behavior of a program."""
+
+from collections.abc import Sequence
+
+from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
+
+
+def an_asked(
+    at: float = 1.0,
+    *,
+    method: str = "GET",
+    status: int = 200,
+    is_marked: bool = True,
+    version: str = "2020-07-01",
+    events: tuple[str, ...] = (),
+    since: float | None = None,
+    fault: str | None = None,
+) -> RequestRecord:
+    return RequestRecord(
+        at=at,
+        since=at if since is None else since,
+        vm="web-0",
+        method=method,
+        path="/metadata/scheduledevents",
+        version=version,
+        is_marked=is_marked,
+        status=status,
+        events=events,
+        fault=fault,
+    )
+
+
+def a_conduct(
+    *,
+    came: Sequence[float] | None = None,
+    asked: Sequence[RequestRecord] = (),
+    until: float = 10.0,
+    away: Sequence[tuple[float, float]] = (),
+    approvals: Sequence[ProgramApproval] = (),
+    has_ended: bool = False,
+    code: int | None = None,
+) -> ProgramConduct:
+    """Make the behavior of a program that started at 0."""
+    return ProgramConduct(
+        vm="web-0",
+        began=0.0,
+        until=until,
+        away=away,
+        came=[request.since for request in asked] if came is None else came,
+        asked=asked,
+        approvals=approvals,
+        has_ended=has_ended,
+        code=code,
+    )
+
+
+def an_approval(
+    called: str | None = "reboot", resources: tuple[str, ...] = ("web-0",)
+) -> ProgramApproval:
+    return ProgramApproval(event="E0", called=called, resources=resources)

@@ -1,0 +1,47 @@
+"""Playing scenarios to the handlers of these tests."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from forewarn.testing.scenario.model import ExpectStep, Scenario, Step
+from forewarn.testing.scenario.player import ScenarioRun, play
+from forewarn.testing.scenario.results import ScenarioResult, StepResult
+
+ROOT = Path(__file__).parents[3]
+
+_SHORT = 2.0  # seconds, for handlers that poll ten times a second
+
+
+class Unheard:
+    """An observer that ignores progress."""
+
+    def begin(self, number: int, what: str) -> None:
+        """Ignore that a step begins."""
+
+    def end(self, result: StepResult) -> None:
+        """Ignore the result of a step."""
+
+
+def rehearse(scenario: Scenario, command: Sequence[str]) -> ScenarioResult:
+    """Play `scenario` to `command`."""
+    return play(scenario, ScenarioRun(command=command, seed=1, timeout=60), Unheard())
+
+
+def a_handler(name: str) -> Sequence[str]:
+    """Return the command that runs a handler of this folder."""
+    start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r})"
+    run = f"runpy.run_module('tests.testing.{name}', run_name='__main__')"
+    return [sys.executable, "-c", f"{start}; {run}"]
+
+
+def hurried(scenario: Scenario) -> Scenario:
+    """Shorten all waits to what such a handler needs."""
+    return replace(scenario, steps=tuple(map(_hurried, scenario.steps)))
+
+
+def _hurried(step: Step) -> Step:
+    if isinstance(step, ExpectStep):
+        return replace(step, seconds=min(step.seconds, _SHORT))
+    return step
