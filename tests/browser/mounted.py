@@ -7,7 +7,7 @@ from tests.server.service import Service
 #: What is shown by itself, and `said` below it.
 _MOUNT = """async ([component, props, id]) => {
   const [acts, view, { Api }, { Live }, { Model }] = await Promise.all(
-    ["acts/acts", "view", "service/api", "service/live", "service/model"].map(
+    ["actions/buttons", "view", "service/api", "service/live", "service/model"].map(
       (name) => import(`./${name}.js`),
     ),
   );
@@ -42,7 +42,7 @@ def mounted(
     token: str | None = None,
     **props: object,
 ) -> Page:
-    """Show `component` of acts.js alone; `of` is a maintenance whose item it gets."""
+    """Show `component` of actions/buttons.js; `of`: the maintenance it gets."""
     page = visitor.comes(service)
     signed_in(page.context, service.control, token or service.token)
     empty = {"body": "", "content_type": "text/javascript"}

@@ -10,7 +10,7 @@ import {
   fitting,
   joined,
   summaryOf,
-} from "../../../src/forewarn/server/portal/acts/announcement.js";
+} from "../../../src/forewarn/server/portal/actions/announcement.js";
 
 process.env.TZ = "Europe/Berlin";
 

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { wordsOf } from "../../../src/forewarn/server/portal/now/fact_words.js";
-import { namesOf } from "../../../src/forewarn/server/portal/now/known.js";
+import { wordsOf } from "../../../src/forewarn/server/portal/overview/phrases.js";
+import { namesOf } from "../../../src/forewarn/server/portal/overview/phrases.js";
 import { aMaintenance, anEntry, anItem } from "./items.js";
 
 const nameOf = (id) => ({ m0: "Reboot of host-a", e0: "Reboot of host-a" })[id] ?? null;

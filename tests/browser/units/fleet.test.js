@@ -17,7 +17,7 @@ import {
   headline,
   reachOf,
   sentenceOf,
-} from "../../../src/forewarn/server/portal/fleet/reach.js";
+} from "../../../src/forewarn/server/portal/fleet/impact.js";
 import { search } from "../../../src/forewarn/server/portal/fleet/search.js";
 import {
   cellsOf,

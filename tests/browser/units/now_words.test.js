@@ -8,7 +8,7 @@ import {
   durationWords,
   originOf,
   seenWords,
-} from "../../../src/forewarn/server/portal/now/words.js";
+} from "../../../src/forewarn/server/portal/overview/phrases.js";
 import { aMaintenance, anEvent } from "./items.js";
 
 const sight = { event: "e0", vm: "web-0", at: "2026-11-16T12:00:00Z" };

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { secondsOf } from "../../../src/forewarn/server/portal/acts/durations.js";
+import { secondsOf } from "../../../src/forewarn/server/portal/times.js";
 import {
   bodyOf,
   OF_HOSTS,
   OF_MAINTENANCES,
   OF_VMS,
-} from "../../../src/forewarn/server/portal/acts/orders.js";
+} from "../../../src/forewarn/server/portal/actions/catalog.js";
 
 process.env.TZ = "Europe/Berlin";
 

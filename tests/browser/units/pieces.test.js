@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { piecesOf } from "../../../src/forewarn/server/portal/story/pieces.js";
+import { piecesOf } from "../../../src/forewarn/server/portal/story/sentence.js";
 
 const ID = "6F84C433-A63A-4969-8076-5D91DB28B055";
 

@@ -10,7 +10,7 @@ import {
   sectionsOf,
   summary,
   waitsTold,
-} from "../../../src/forewarn/server/portal/now/sections.js";
+} from "../../../src/forewarn/server/portal/overview/sections.js";
 import { anEvent, anItem } from "./items.js";
 
 const at = (minute) => `2026-11-16T12:${String(minute).padStart(2, "0")}:00Z`;

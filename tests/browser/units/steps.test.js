@@ -7,13 +7,13 @@ import {
   leftOf,
   whatOf,
   whomOf,
-} from "../../../src/forewarn/server/portal/bars/faults.js";
-import { outcomeOf } from "../../../src/forewarn/server/portal/acts/outcomes.js";
+} from "../../../src/forewarn/server/portal/status_bar/status_bar.js";
+import { outcomeOf } from "../../../src/forewarn/server/portal/actions/catalog.js";
 import {
   kindOf,
   nextNotBefore,
   stepOf,
-} from "../../../src/forewarn/server/portal/bars/steps.js";
+} from "../../../src/forewarn/server/portal/status_bar/clock_bar.js";
 
 process.env.TZ = "UTC";
 

@@ -8,8 +8,8 @@ import {
   labelOf,
   markTitle,
   sentenceOf,
-} from "../../../src/forewarn/server/portal/timeline/words.js";
-import { slotOf, stacked } from "../../../src/forewarn/server/portal/timeline/slots.js";
+} from "../../../src/forewarn/server/portal/timeline/phrases.js";
+import { slotOf, stacked } from "../../../src/forewarn/server/portal/timeline/layout.js";
 import { anItem, at, MINUTE, NOON } from "./timeline_items.js";
 
 const ZONE = { timeZone: "UTC" };

@@ -1,11 +1,10 @@
 // Puts the page together and sets it going.
 
-import { Api, Refused } from "./service/api.js";
+import { Api, otherPages, Refused } from "./service/api.js";
 import { Live } from "./service/live.js";
 import { Model } from "./service/model.js";
-import { otherPages } from "./service/pages.js";
 import { Shell } from "./shell.js";
-import { SignIn } from "./signin.js";
+import { SignIn } from "./sign_in.js";
 import { Toasts, useToasts } from "./toasts.js";
 import { AppContext, html, render, useEffect, useMemo, useState } from "./view.js";
 

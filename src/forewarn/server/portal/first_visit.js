@@ -1,7 +1,7 @@
 // What somebody sees who has no fleet yet: what to do, and how to try things out.
+// A command, or a file, that can be copied.
 
-import { Command } from "./command.js";
-import { html } from "./view.js";
+import { html, useApp } from "./view.js";
 
 const FLEET = `[[hosts]]
 name = "host-a"
@@ -34,4 +34,23 @@ export function FirstVisit() {
       The <a href="/docs">description of the API</a> says how other programs can do it.
     </p>
   </section>`;
+}
+
+/** @param {{text: string, label: string}} props */
+export function Command({ text, label }) {
+  const { say } = useApp();
+
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text);
+      say("Copied.");
+    } catch {
+      say("The browser does not allow that; select the text instead.", "refused");
+    }
+  }
+
+  return html`<div class="command">
+    <pre tabindex="0" aria-label=${label}><code>${text}</code></pre>
+    <button onClick=${copy} aria-label=${`Copy ${label}`}>Copy</button>
+  </div>`;
 }

@@ -1,10 +1,10 @@
 // What is around every page: where to go, how the service is, who is signed in.
 
-import { AnnounceButton } from "./acts/announce.js";
-import { Bars } from "./bars/bars.js";
+import { AnnounceButton } from "./actions/announce_dialog.js";
 import { FleetPage } from "./fleet/fleet.js";
-import { NowPage } from "./now/now.js";
+import { NowPage } from "./overview/overview.js";
 import { hashOf, PAGES, useRoute } from "./route.js";
+import { Bars } from "./status_bar/status_bar.js";
 import { StoryPanel } from "./story/story.js";
 import { TimelinePage } from "./timeline/timeline.js";
 import { html, useApp, useEffect, useModel, useRef } from "./view.js";

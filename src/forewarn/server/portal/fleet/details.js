@@ -1,13 +1,14 @@
 // What is known of the chosen VM, group or host, and what can be done to it.
 
-import { GroupActs, HostActs, VmActs } from "../acts/acts.js";
-import { reachOf, sentenceOf } from "./reach.js";
-import { count, Standing, Time, titleOf } from "../parts.js";
+import { GroupActs, HostActs, VmActs } from "../actions/buttons.js";
+import { count, Standing, Time, titleOf } from "../components.js";
 import { openStory } from "../route.js";
 import { html, useEffect, useModel, useRef } from "../view.js";
+import { reachOf, sentenceOf } from "./impact.js";
 
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 /** @typedef {import("../types").Item} Item */
+
 /** @typedef {{kind: "vm" | "group" | "host", name: string}} Chosen */
 /** @typedef {(kind: "vm" | "group" | "host", at: number) => void} Choose */
 

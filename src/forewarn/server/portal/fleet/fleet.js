@@ -1,17 +1,7 @@
 // The Fleet page: hosts, groups and update domains, and what a host would touch.
 
-import { Details, placeOf } from "./details.js";
+import { standingOf } from "../components.js";
 import { FirstVisit } from "../first_visit.js";
-import { Grid } from "./grid.js";
-import { Hosts } from "./hosts.js";
-import { indexOf } from "./fleet_index.js";
-import { Legend } from "./legend.js";
-import { marksOf } from "./marks.js";
-import { ReachBar } from "./reach_bar.js";
-import { rowsByGroup, rowsByHost } from "./rows.js";
-import { search } from "./search.js";
-import { SearchBar } from "./search_bar.js";
-import { standingOf } from "../parts.js";
 import {
   html,
   useApp,
@@ -22,6 +12,14 @@ import {
   useRef,
   useState,
 } from "../view.js";
+import { Details, placeOf } from "./details.js";
+import { indexOf } from "./fleet_index.js";
+import { Grid } from "./grid.js";
+import { Hosts } from "./hosts.js";
+import { ReachBar } from "./impact.js";
+import { Legend, marksOf } from "./marks.js";
+import { rowsByGroup, rowsByHost } from "./rows.js";
+import { search, SearchBar } from "./search.js";
 
 /** @typedef {import("../types").FleetMap} FleetMap */
 /** @typedef {import("./details.js").Chosen} Chosen */

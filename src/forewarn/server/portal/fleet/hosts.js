@@ -1,10 +1,10 @@
 // The hosts beside the grid: whichever one points at lights its VMs.
 
-import { useArrows } from "./keys.js";
+import { count, STANDINGS } from "../components.js";
+import { html, useMemo, useState } from "../view.js";
+import { useArrows } from "./arrow_keys.js";
 import { markOfHost } from "./marks.js";
 import { fitsName } from "./search.js";
-import { count, STANDINGS } from "../parts.js";
-import { html, useMemo, useState } from "../view.js";
 
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 /** @typedef {import("./marks.js").Marks} Marks */

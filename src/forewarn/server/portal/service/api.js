@@ -1,4 +1,6 @@
 // Questions to the service, and how it refuses them.
+// Other pages of the same browser: they share the cookie, so that who signs in or out on
+// one of them does so on all.
 
 /** What the service says when it refuses: its own sentence. */
 export class Refused extends Error {
@@ -140,4 +142,17 @@ export function path(texts, ...names) {
 export function freshKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
+}
+
+const NAME = "forewarn-session";
+
+/**
+ * Hear of the others, and be heard by them.
+ * @param {() => void} changed called when somebody has signed in or out elsewhere
+ * @returns {{tell: () => void}}
+ */
+export function otherPages(changed) {
+  const channel = new BroadcastChannel(NAME);
+  channel.addEventListener("message", changed);
+  return { tell: () => channel.postMessage(null) };
 }

@@ -10,8 +10,8 @@
 //    found out after each break, and all is forgotten.
 
 import { Refused } from "./api.js";
-import { Changes, patience } from "./changes.js";
-import { changesFleet, concerned } from "./concerned.js";
+import { changesFleet, concerned } from "./model.js";
+import { Changes, patience } from "./refresh.js";
 import { readEvents } from "./stream.js";
 
 /** @typedef {import("../types").Entry} Entry */

@@ -1,6 +1,6 @@
 // What a maintenance looks like on a timeline: from when to when, and its marks.
 
-import { standingOf } from "../parts.js";
+import { standingOf } from "../components.js";
 
 /** @typedef {import("../types").Item} Item */
 /** @typedef {import("../types").ScheduledEvent} ScheduledEvent */

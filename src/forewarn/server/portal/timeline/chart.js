@@ -1,19 +1,23 @@
 // The timeline as a picture: an axis, a line for now, lanes with bars.
+// One maintenance on the timeline: its notice, its work, NotBefore, and marks.
 
-import { laneTitle } from "./words.js";
-import { firstLanes } from "./lanes.js";
-import { placeOf, ticksOf } from "./scale.js";
-import { stacked } from "./slots.js";
-import { BarButton, moved } from "./bar_button.js";
-import { Legend, More } from "./legend.js";
-import { useMoves } from "./moves.js";
+import { openStory } from "../route.js";
 import { utc } from "../times.js";
 import { html, useLayoutEffect, useNow, useRef, useState } from "../view.js";
+import { Legend, More } from "./controls.js";
+import { firstLanes } from "./lanes.js";
+import { stacked } from "./layout.js";
+import { useMoves } from "./navigation.js";
+import { labelOf, laneTitle, markTitle, sentenceOf } from "./phrases.js";
+import { placeOf, ticksOf } from "./scale.js";
 
 /** @typedef {import("./choice.js").Choice} Choice */
 /** @typedef {import("./scale.js").Stretch} Stretch */
 /** @typedef {import("./scale.js").Tick} Tick */
 /** @typedef {import("./lanes.js").By} By */
+/** @typedef {import("./layout.js").Slot} Slot */
+/** @typedef {import("./layout.js").Piece} Piece */
+
 /** @typedef {{current: HTMLElement | null}} Ref */
 
 /**
@@ -205,4 +209,54 @@ function Skeleton() {
   return html`<div class="skeleton" aria-hidden="true">
     ${lanes.map((each) => html`<div key=${each} class="lane"><i></i></div>`)}
   </div>`;
+}
+
+/** @param {{slot: Slot, now: number}} props */
+export function BarButton({ slot, now }) {
+  const { bar, notice, work, tick, clusters } = slot;
+  const said = sentenceOf(bar, now);
+  const begun = `${bar.isExpected ? "expected" : ""} ${bar.isOpen ? "open" : ""}`;
+  return html`<li class="slot" style=${placed(slot)}>
+    <button
+      class="bar ${bar.standing}"
+      aria-label=${said}
+      title=${said}
+      onClick=${() => openStory(bar.id)}
+    >
+      <span class="label">${labelOf(bar)}</span>
+      <span class="strip">
+        ${notice && html`<i class="notice" style=${px(notice)} />`}
+        ${work && html`<i class="work ${begun}" style=${px(work)} />`}
+        ${tick !== null && html`<i class="tick" style=${{ left: `${tick}px` }} />`}
+        ${clusters.map(
+          ({ kind, left, marks }) => html`<i
+            key=${`${kind}${marks[0]?.at}`}
+            class="mark ${kind}"
+            title=${markTitle(marks, now)}
+            style=${{ left: `${left}px` }}
+          />`,
+        )}
+      </span>
+    </button>
+  </li>`;
+}
+
+/** @param {Slot} slot */
+function placed({ left, width, row }) {
+  return { width: `${width}px`, ...moved(left, row * ROW) };
+}
+
+/**
+ * Put something where it belongs. All moves as time goes on; moved in this way it costs
+ * no new layout, and browsers do not take it for a page that jumps.
+ * @param {number} left
+ * @param {number} top
+ */
+export function moved(left, top = 0) {
+  return { transform: `translate(${left}px, ${top}px)` };
+}
+
+/** @param {Piece} piece */
+function px({ left, width }) {
+  return { left: `${left}px`, width: `${width}px` };
 }

@@ -1,7 +1,7 @@
 // What the viewer has chosen to see on the timeline; some of it is kept for next time.
 
-import { SPANS } from "./scale.js";
 import { useMemo, useState } from "../view.js";
+import { SPANS } from "./scale.js";
 
 /** @typedef {import("./lanes.js").By} By */
 

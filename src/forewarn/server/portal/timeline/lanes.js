@@ -1,12 +1,13 @@
 // Which lanes a timeline has, and which maintenances lie in each.
 
-import { laneTitle } from "./words.js";
 import { barOf, extentOf, momentsOf } from "./bars.js";
+import { laneTitle } from "./phrases.js";
 
 /** @typedef {import("../types").Item} Item */
 /** @typedef {import("../types").ScheduledEvent} ScheduledEvent */
 /** @typedef {import("../types").FleetMap} FleetMap */
 /** @typedef {import("./bars.js").Bar} Bar */
+
 /** @typedef {"host" | "group"} By */
 
 /**

@@ -1,11 +1,11 @@
 // The timeline as a table, for those to whom a picture tells nothing.
 
-import { laneTitle, lengthOf, namesOf } from "./words.js";
-import { few, Standing, titleOf } from "../parts.js";
+import { few, Standing, titleOf } from "../components.js";
 import { openStory } from "../route.js";
-import { More } from "./legend.js";
 import { local, utc } from "../times.js";
 import { html } from "../view.js";
+import { More } from "./controls.js";
+import { laneTitle, lengthOf, namesOf } from "./phrases.js";
 
 /** @typedef {import("./chart.js").Shown} Shown */
 /** @typedef {import("./bars.js").Bar} Bar */

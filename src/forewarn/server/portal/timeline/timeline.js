@@ -1,14 +1,6 @@
 // The Timeline page: past and future in one picture.
 
-import { extentOf, momentsOf } from "./bars.js";
-import { hostsOf, lanesOf } from "./lanes.js";
-import { count } from "../parts.js";
-import { fitted, stretchOf } from "./scale.js";
-import { Chart } from "./chart.js";
-import { useChoice } from "./choice.js";
-import { useKeys } from "./moves.js";
-import { LaneTable } from "./table.js";
-import { Shown, Tools } from "./tools.js";
+import { count } from "../components.js";
 import {
   html,
   useApp,
@@ -18,6 +10,14 @@ import {
   useRef,
   useState,
 } from "../view.js";
+import { extentOf, momentsOf } from "./bars.js";
+import { Chart } from "./chart.js";
+import { useChoice } from "./choice.js";
+import { Shown, Tools } from "./controls.js";
+import { hostsOf, lanesOf } from "./lanes.js";
+import { useKeys } from "./navigation.js";
+import { fitted, stretchOf } from "./scale.js";
+import { LaneTable } from "./table.js";
 
 /** @typedef {import("./choice.js").Choice} Choice */
 /** @typedef {import("./scale.js").Stretch} Stretch */
