@@ -6,7 +6,7 @@ from tests.server.service import Service
 
 #: What is shown by itself, and `said` below it.
 _MOUNT = """async ([component, props, id]) => {
-  const [acts, view, { Api }, { Live }, { Model }] = await Promise.all(
+  const [buttons, view, { Api }, { Live }, { Model }] = await Promise.all(
     ["actions/buttons", "view", "service/api", "service/live", "service/model"].map(
       (name) => import(`./${name}.js`),
     ),
@@ -18,13 +18,13 @@ _MOUNT = """async ([component, props, id]) => {
   if (id) props.item = (await api.get(`/v1/overview?id=${id}`)).items[0];
   const said = document.createElement("p");
   const app = { model, api, live: new Live(api, model) };
-  app.say = (text) => (said.textContent = text);
+  app.notify = (text) => (said.textContent = text);
   const root = document.getElementById("root");
   document.getElementById("said")?.remove();
   render(null, root);
   render(
     html`<${AppContext.Provider} value=${app}>
-      <main id="main" tabindex="-1"><${acts[component]} ...${props} /></main>
+      <main id="main" tabindex="-1"><${buttons[component]} ...${props} /></main>
     <//>`,
     root,
   );

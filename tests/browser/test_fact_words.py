@@ -12,8 +12,8 @@ from forewarn.core.facts import Fact
 pytestmark = needs("node")
 
 _PRINT = """\
-const { KINDS } = await import(process.argv[1]);
-console.log(JSON.stringify(KINDS));
+const { FACT_KINDS } = await import(process.argv[1]);
+console.log(JSON.stringify(FACT_KINDS));
 """
 
 

@@ -1,4 +1,4 @@
-// Small components that all pages share: times, countdowns, badges, names of events.
+// Components that all pages share: times, countdowns, badges, titles, counts.
 
 import { countdown, fromNow, local, ms, utc } from "./times.js";
 import { html, useNow } from "./view.js";
@@ -7,35 +7,35 @@ import { html, useNow } from "./view.js";
 /** @typedef {import("./types").Maintenance} Maintenance */
 
 /**
- * A moment in the viewer's zone, UTC on hover.
+ * A time in the viewer's time zone, with UTC on hover.
  * @param {{at: string | number, relative?: boolean}} props
  */
 export function Time({ at, relative = false }) {
   const now = useNow();
   const iso = new Date(ms(at)).toISOString();
-  const shown = relative ? fromNow(at, now) : local(at, now);
+  const text = relative ? fromNow(at, now) : local(at, now);
   const title = relative ? `${local(at, now)} (${utc(at)})` : utc(at);
-  return html`<time datetime=${iso} title=${title}>${shown}</time>`;
+  return html`<time datetime=${iso} title=${title}>${text}</time>`;
 }
 
 /**
- * What is left until a moment, by the service's clock.
+ * The time left until a moment of the service's clock.
  * @param {{to: string}} props
  */
 export function Countdown({ to }) {
   const left = ms(to) - useNow();
-  const said = left > 0 ? countdown(left) : "0:00";
+  const text = left > 0 ? countdown(left) : "0:00";
   return html`<time
     class="countdown"
     role="timer"
     aria-live="off"
     datetime=${new Date(ms(to)).toISOString()}
     title=${utc(to)}
-    >${said}</time
+    >${text}</time
   >`;
 }
 
-/** How an item stands, in one word; the order is that of urgency. */
+/** Status of an item in a word or two; most urgent first. */
 export const STANDINGS = /** @type {const} */ ({
   stuck: "Stuck",
   started: "Started",
@@ -47,13 +47,13 @@ export const STANDINGS = /** @type {const} */ ({
 });
 
 /**
- * Say how an item stands, by what the service says of it.
+ * Return the status of an item, as the service reports it.
  * @param {Item} item
  * @returns {keyof typeof STANDINGS}
  */
 export function standingOf(item) {
   const { maintenance, due } = item;
-  if (maintenance.ended_at) return ended(maintenance);
+  if (maintenance.ended_at) return endOf(maintenance);
   if (maintenance.stuck_since) return "stuck";
   if (maintenance.started_at) return "started";
   return due ? "gate" : "scheduled";
@@ -63,7 +63,7 @@ export function standingOf(item) {
  * @param {Maintenance} maintenance
  * @returns {"completed" | "canceled" | "failed"}
  */
-function ended({ phase }) {
+function endOf({ phase }) {
   if (phase === "CANCELED") return "canceled";
   return phase === "FAILED" ? "failed" : "completed";
 }
@@ -75,7 +75,7 @@ export function Standing({ item }) {
 }
 
 /**
- * Name what a maintenance does to whom: "Reboot of host-a", "Freeze of web-0".
+ * Return a title such as "Reboot of host-a" or "Freeze of web-0".
  * @param {Maintenance} maintenance
  */
 export function titleOf({ type, host, vms }) {
@@ -83,7 +83,7 @@ export function titleOf({ type, host, vms }) {
 }
 
 /**
- * Name a few, and count the others.
+ * Join the first few names and count the others: "a, b, c and 4 more".
  * @param {string[]} names
  * @param {number} most
  */
@@ -93,7 +93,7 @@ export function few(names, most = 3) {
 }
 
 /**
- * Count: "1 VM", "2 VMs".
+ * Return a number with its noun: "1 VM", "2 VMs".
  * @param {number} number
  * @param {string} noun
  */

@@ -1,5 +1,4 @@
-// What somebody sees who has no fleet yet: what to do, and how to try things out.
-// A command, or a file, that can be copied.
+// First visit: shown while the fleet is empty; explains how to add VMs.
 
 import { html, useApp } from "./view.js";
 
@@ -36,16 +35,19 @@ export function FirstVisit() {
   </section>`;
 }
 
-/** @param {{text: string, label: string}} props */
-export function Command({ text, label }) {
-  const { say } = useApp();
+/**
+ * A command or a file with a copy button.
+ * @param {{text: string, label: string}} props
+ */
+function Command({ text, label }) {
+  const { notify } = useApp();
 
   async function copy() {
     try {
       await navigator.clipboard.writeText(text);
-      say("Copied.");
+      notify("Copied.");
     } catch {
-      say("The browser does not allow that; select the text instead.", "refused");
+      notify("The browser does not allow that; select the text instead.", "refused");
     }
   }
 

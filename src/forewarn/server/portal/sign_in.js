@@ -1,29 +1,29 @@
-// The page of those who are not signed in.
+// Sign-in page.
 
 import { html, useApp, useState } from "./view.js";
 
 /**
  * @param {{
- *   why: string,
+ *   reason: string,
  *   enter: (session: import("./types").Session) => void,
- * }} props `why` one has to sign in again, if that is so
+ * }} props `reason`: why the session has ended, or empty
  */
-export function SignIn({ why, enter }) {
+export function SignIn({ reason, enter }) {
   const { api } = useApp();
-  const [refusal, setRefusal] = useState(why);
-  const [isAsking, setAsking] = useState(false);
+  const [error, setError] = useState(reason);
+  const [isBusy, setBusy] = useState(false);
 
   /** @param {SubmitEvent} event */
   async function submit(event) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.currentTarget);
     const token = String(new FormData(form).get("token")).trim();
-    setAsking(true);
+    setBusy(true);
     try {
       enter(await api.signIn(token));
-    } catch (error) {
-      setRefusal(/** @type {Error} */ (error).message);
-      setAsking(false);
+    } catch (failure) {
+      setError(/** @type {Error} */ (failure).message);
+      setBusy(false);
     }
   }
 
@@ -41,10 +41,10 @@ export function SignIn({ why, enter }) {
         autocomplete="current-password"
         spellcheck="false"
         aria-describedby="refusal hint"
-        aria-invalid=${refusal ? "true" : "false"}
+        aria-invalid=${error ? "true" : "false"}
       />
-      <p id="refusal" class="refusal" role="alert">${refusal}</p>
-      <button class="primary" disabled=${isAsking}>Sign in</button>
+      <p id="refusal" class="refusal" role="alert">${error}</p>
+      <button class="primary" disabled=${isBusy}>Sign in</button>
       <p id="hint" class="hint">
         <code>forewarn portal</code>, where the service runs, tells you one.
         ${" "}<code>forewarn token create</code> makes others.

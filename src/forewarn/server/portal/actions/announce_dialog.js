@@ -1,24 +1,26 @@
-// Announcing maintenance, with a preview before it is confirmed.
-// What would be announced: which events, for whom, when, and what the gates will do.
+// Announce dialog: the announcement form, with a preview before it is confirmed.
 
 import { few, Time, titleOf } from "../components.js";
-import { freshKey } from "../service/api.js";
+import { newKey } from "../service/api.js";
 import { html, useApp, useEffect, useMemo, useRef, useState } from "../view.js";
 import { AnnounceForm } from "./announce_form.js";
 import { announcementOf, earliestOf, EMPTY, summaryOf, TYPES } from "./announcement.js";
 import { outcomeOf } from "./catalog.js";
-import { Dialog, openDialog, useAsking } from "./dialog.js";
-import { Refusal } from "./fields.js";
+import { Dialog, openDialog, useRequest } from "./dialog.js";
+import { ErrorText } from "./fields.js";
 
 /** @typedef {import("./announcement.js").Form} Form */
 /** @typedef {import("../types").Maintenance} Maintenance */
 
 /**
  * @typedef {object} Preview
- * @property {string} of what was sent for it
+ * @property {string} of the request body it was made for
  * @property {Maintenance[]} maintenances
- * @property {import("../types").Explanation[]} explained of each
+ * @property {import("../types").Explanation[]} explained one for each maintenance
  */
+
+const PAGE_SIZE = 20; // maintenances shown at once
+const MOST_VMS = 30; // names per event
 
 /** @returns {unknown} */
 export function AnnounceButton() {
@@ -29,49 +31,51 @@ export function AnnounceButton() {
 }
 
 /**
- * Open the form, with what is known already filled in.
+ * Open the dialog with some fields filled in.
  * @param {import("../view.js").App} app
- * @param {Partial<Form>} known
- * @param {string[]} [types] those that are possible
+ * @param {Partial<Form>} initial
+ * @param {string[]} [types] the event types to choose from
  */
-export function openAnnounce(app, known, types = TYPES) {
+export function openAnnounce(app, initial, types = TYPES) {
   app.live.needFleet();
   openDialog(
     app,
-    (close) => html`<${Announce} known=${known} types=${types} close=${close} />`,
+    (close) => html`<${Announce} initial=${initial} types=${types} close=${close} />`,
   );
 }
 
-/** @param {{known: Partial<Form>, types: string[], close: () => void}} props */
-function Announce({ known, types, close }) {
-  const { api, live, model, say } = useApp();
-  const key = useMemo(freshKey, []);
-  const [form, setForm] = useState(/** @type {Form} */ ({ ...EMPTY, ...known }));
+/** @param {{initial: Partial<Form>, types: string[], close: () => void}} props */
+function Announce({ initial, types, close }) {
+  const { api, live, model, notify } = useApp();
+  const key = useMemo(newKey, []);
+  const [form, setForm] = useState(/** @type {Form} */ ({ ...EMPTY, ...initial }));
   const [preview, setPreview] = useState(/** @type {Preview | null} */ (null));
-  const [isTried, setTried] = useState(false); // before that nothing is called wrong
-  const { isAsking, refusal, ask, refuse } = useAsking();
-  const { body, wrong } = announcementOf(form);
-  const written = JSON.stringify(body);
-  const isWrong = Object.keys(wrong).length > 0;
-  const isFresh = preview?.of === written && !isWrong;
-  useEffect(() => refuse(""), [written]);
+  const [isSubmitted, setSubmitted] = useState(false); // no field errors before that
+  const { isBusy, error, run, setError } = useRequest();
+  const { body, errors } = announcementOf(form);
+  const json = JSON.stringify(body);
+  const isValid = Object.keys(errors).length === 0;
+  const isFresh = preview?.of === json && isValid;
+  useEffect(() => setError(""), [json]);
 
   /** @param {SubmitEvent} event */
   function submit(event) {
     event.preventDefault();
-    setTried(true);
-    if (!isWrong) void ask(isFresh && isAnnouncing(event) ? announce : look);
+    setSubmitted(true);
+    if (isValid) void run(isFresh && isAnnounceButton(event) ? announce : loadPreview);
   }
 
-  async function look() {
-    const found = await api.post("/v1/maintenances/preview", body);
-    setPreview({ of: written, ...found });
+  async function loadPreview() {
+    const response = await api.post("/v1/maintenances/preview", body);
+    setPreview({ of: json, ...response });
   }
 
   async function announce() {
-    const { maintenances } = await api.post("/v1/maintenances", body, key);
-    say(outcomeOf("announce", maintenances, model.clock.now()));
-    live.askAgain(maintenances.map((/** @type {Maintenance} */ each) => each.id));
+    const response = await api.post("/v1/maintenances", body, key);
+    /** @type {Maintenance[]} */
+    const maintenances = response.maintenances;
+    notify(outcomeOf("announce", maintenances, model.clock.now()));
+    live.refresh(maintenances.map(({ id }) => id));
     close();
   }
 
@@ -80,17 +84,17 @@ function Announce({ known, types, close }) {
       <${AnnounceForm}
         form=${form}
         types=${types}
-        wrong=${isTried ? wrong : {}}
+        errors=${isSubmitted ? errors : {}}
         set=${(/** @type {Partial<Form>} */ changed) =>
           setForm((all) => ({ ...all, ...changed }))}
       />
       <${AnnouncePreview} preview=${preview} isFresh=${isFresh} />
       <div class="dialog-acts">
-        <${Refusal} said=${refusal} />
+        <${ErrorText} text=${error} />
         <button type="button" onClick=${close}>Back</button>
         <button
           class=${isFresh ? "" : "primary"}
-          disabled=${isAsking}
+          disabled=${isBusy}
           aria-describedby="dialog-refusal"
         >
           Preview
@@ -98,7 +102,7 @@ function Announce({ known, types, close }) {
         <button
           name="announce"
           class="primary"
-          disabled=${isAsking || !isFresh}
+          disabled=${isBusy || !isFresh}
           aria-describedby="preview-state"
         >
           Announce
@@ -109,39 +113,36 @@ function Announce({ known, types, close }) {
 }
 
 /**
- * Whether the button was pressed, and not the Enter key in a field.
+ * Whether the Announce button was pressed, not the Enter key in a field.
  * @param {SubmitEvent} event
  */
-function isAnnouncing({ submitter }) {
+function isAnnounceButton({ submitter }) {
   return submitter instanceof HTMLButtonElement && submitter.name === "announce";
 }
 
-const AT_ONCE = 20; // maintenances that are shown at once
-const MOST_VMS = 30; // of an event
+// --- preview -------------------------------------------------------------------
 
-/**
- * @param {{preview: Preview | null, isFresh: boolean}} props
- */
-export function AnnouncePreview({ preview, isFresh }) {
-  const [shown, setShown] = useState(AT_ONCE);
+/** @param {{preview: Preview | null, isFresh: boolean}} props */
+function AnnouncePreview({ preview, isFresh }) {
+  const [shown, setShown] = useState(PAGE_SIZE);
   const section = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     if (preview) section.current?.scrollIntoView();
   }, [preview]);
-  const made = preview?.maintenances ?? [];
-  const rest = made.length - shown;
+  const maintenances = preview?.maintenances ?? [];
+  const rest = maintenances.length - shown;
   return html`<section class="preview" aria-label="Preview" ref=${section}>
     <p id="preview-state" role="status" class=${isFresh ? "" : "soft"}>
       ${stateOf(preview, isFresh)}
     </p>
     ${
       preview &&
-      html`<${Earliest} made=${made} />
+      html`<${Earliest} maintenances=${maintenances} />
       <ol class=${isFresh ? "plan" : "plan stale"}>
-        ${made.slice(0, shown).map(
-          (each, i) => html`<${Planned}
+        ${maintenances.slice(0, shown).map(
+          (maintenance, i) => html`<${Planned}
               key=${i}
-              maintenance=${each}
+              maintenance=${maintenance}
               sentences=${preview.explained[i]?.sentences ?? []}
             />`,
         )}
@@ -149,7 +150,7 @@ export function AnnouncePreview({ preview, isFresh }) {
     }
     ${
       rest > 0 &&
-      html`<button type="button" onClick=${() => setShown(shown + AT_ONCE)}>
+      html`<button type="button" onClick=${() => setShown(shown + PAGE_SIZE)}>
       Show more (${rest})
     </button>`
     }
@@ -166,9 +167,9 @@ function stateOf(preview, isFresh) {
   return `This would be announced: ${summaryOf(preview.maintenances)}.`;
 }
 
-/** @param {{made: Maintenance[]}} props */
-function Earliest({ made }) {
-  const earliest = earliestOf(made);
+/** @param {{maintenances: Maintenance[]}} props */
+function Earliest({ maintenances }) {
+  const earliest = earliestOf(maintenances);
   if (earliest === null) return null;
   return html`<p>
     Earliest NotBefore: <strong><${Time} at=${earliest} /></strong>,${" "}
@@ -198,7 +199,7 @@ function Planned({ maintenance, sentences }) {
       </tbody>
     </table>
     <ul>
-      ${sentences.map((each) => html`<li key=${each}>${each}</li>`)}
+      ${sentences.map((sentence) => html`<li key=${sentence}>${sentence}</li>`)}
     </ul>
   </li>`;
 }

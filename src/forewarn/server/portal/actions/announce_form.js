@@ -1,11 +1,11 @@
-// The form of an announcement: on what, which type, when, and what VMs are told.
+// Announcement form: target, type, time, and the details that VMs receive.
 
 import { html, useEffect, useModel, useState } from "../view.js";
-import { fitting, joined } from "./announcement.js";
+import { addNames, suggest } from "./announcement.js";
 import {
   CheckField,
   ChoiceField,
-  MomentField,
+  DateTimeField,
   RadioField,
   TextField,
 } from "./fields.js";
@@ -15,7 +15,7 @@ import {
 /**
  * @typedef {object} PartProps
  * @property {Form} form
- * @property {Record<string, string>} wrong
+ * @property {Record<string, string>} errors
  * @property {(changed: Partial<Form>) => void} set
  */
 
@@ -36,45 +36,45 @@ const SOURCES = [
 ];
 
 /** @param {PartProps & {types: string[]}} props */
-export function AnnounceForm({ form, types, wrong, set }) {
-  const [isMore, setMore] = useState(false);
+export function AnnounceForm({ form, types, errors, set }) {
+  const [isOpen, setOpen] = useState(false);
   useEffect(() => {
-    if (wrong.duration) setMore(true); // what is wrong must be seen
-  }, [wrong.duration]);
+    if (errors.duration) setOpen(true); // an error must be visible
+  }, [errors.duration]);
   const toggle = (/** @type {Event} */ event) =>
-    setMore(/** @type {HTMLDetailsElement} */ (event.currentTarget).open);
+    setOpen(/** @type {HTMLDetailsElement} */ (event.currentTarget).open);
   const choices = types.map((value) => ({ value, label: value }));
-  const text = (/** @type {keyof Form} */ name) => ({
+  const fieldProps = (/** @type {keyof Form} */ name) => ({
     name,
     value: form[name],
     set: (/** @type {string} */ value) => set({ [name]: value }),
-    wrong: wrong[name],
+    error: errors[name],
   });
   return html`<div class="announce">
-    <${Target} form=${form} wrong=${wrong} set=${set} />
+    <${Target} form=${form} errors=${errors} set=${set} />
     <div class="pair">
-      <${ChoiceField} label="Type" choices=${choices} ...${text("type")} />
+      <${ChoiceField} label="Type" choices=${choices} ...${fieldProps("type")} />
       <${TextField}
         label="Reason"
         hint=${form.isEmergency ? "An emergency needs one." : "For the journal."}
-        ...${text("reason")}
+        ...${fieldProps("reason")}
       />
     </div>
-    <${Timing} form=${form} wrong=${wrong} set=${set} text=${text} />
-    <details class="more" open=${isMore} onToggle=${toggle}>
+    <${Timing} form=${form} errors=${errors} set=${set} fieldProps=${fieldProps} />
+    <details class="more" open=${isOpen} onToggle=${toggle}>
       <summary>Duration, description, source, emergency</summary>
       <div class="pair">
         <${TextField}
           label="Duration"
           hint="Such as 9s or 1h30m; as usual for the type if empty."
-          ...${text("duration")}
+          ...${fieldProps("duration")}
         />
-        <${ChoiceField} label="Source" choices=${SOURCES} ...${text("source")} />
+        <${ChoiceField} label="Source" choices=${SOURCES} ...${fieldProps("source")} />
       </div>
       <${TextField}
         label="Description"
         hint="What VMs are told; the usual sentence if empty."
-        ...${text("description")}
+        ...${fieldProps("description")}
       />
       <${Emergency} form=${form} set=${set} />
     </details>
@@ -82,7 +82,7 @@ export function AnnounceForm({ form, types, wrong, set }) {
 }
 
 /** @param {PartProps} props */
-function Target({ form, wrong, set }) {
+function Target({ form, errors, set }) {
   const { fleet } = useModel();
   return html`<${RadioField}
       name="target"
@@ -93,44 +93,44 @@ function Target({ form, wrong, set }) {
     />
     ${
       form.target === "vms"
-        ? html`<${Vms} form=${form} wrong=${wrong} set=${set} />`
-        : html`<${Named}
+        ? html`<${Vms} form=${form} errors=${errors} set=${set} />`
+        : html`<${NameField}
           key=${form.target}
           name=${form.target}
           label=${form.target === "host" ? "Host" : "Group"}
           names=${
             form.target === "host"
               ? (fleet?.hosts ?? [])
-              : (fleet?.groups.map((each) => each.name) ?? [])
+              : (fleet?.groups.map(({ name }) => name) ?? [])
           }
           value=${form[form.target]}
           set=${(/** @type {string} */ value) => set({ [form.target]: value })}
-          wrong=${wrong.target}
+          error=${errors.target}
         />`
     }`;
 }
 
 /**
- * A name, with those of the fleet that fit what is typed.
+ * A text field that suggests names of the fleet.
  * @param {import("./fields.js").FieldProps & {names: string[],
  *   onKeyDown?: (event: KeyboardEvent) => void}} props
  */
-function Named({ names, ...field }) {
+function NameField({ names, ...field }) {
   const list = `names-${field.name}`;
   return html`<${TextField} list=${list} ...${field} />
     <datalist id=${list}>
-      ${fitting(names, field.value).map(
-        (each) => html`<option key=${each} value=${each}></option>`,
+      ${suggest(names, field.value).map(
+        (name) => html`<option key=${name} value=${name}></option>`,
       )}
     </datalist>`;
 }
 
 /** @param {PartProps} props */
-function Vms({ form, wrong, set }) {
+function Vms({ form, errors, set }) {
   const { fleet } = useModel();
   const names = fleet?.vms.name ?? [];
   const add = (/** @type {string} */ typed) =>
-    set({ vms: joined(form.vms, typed), typed: "" });
+    set({ vms: addNames(form.vms, typed), typed: "" });
 
   /** @param {string} typed */
   function type(typed) {
@@ -142,7 +142,7 @@ function Vms({ form, wrong, set }) {
   /** @param {KeyboardEvent} event */
   function press(event) {
     if (event.key !== "Enter" || !form.typed.trim()) return;
-    event.preventDefault(); // the next Enter asks for the preview
+    event.preventDefault(); // the next Enter requests the preview
     add(form.typed);
   }
 
@@ -150,13 +150,13 @@ function Vms({ form, wrong, set }) {
     form.vms.length > 0 &&
     html`<ul class="chosen" aria-label="VMs chosen">
       ${form.vms.map(
-        (each) => html`<li key=${each}>
-          <span>${each}</span>
+        (vm) => html`<li key=${vm}>
+          <span>${vm}</span>
           <button
             type="button"
             class="quiet"
-            aria-label=${`Leave out ${each}`}
-            onClick=${() => set({ vms: form.vms.filter((name) => name !== each) })}
+            aria-label=${`Leave out ${vm}`}
+            onClick=${() => set({ vms: form.vms.filter((name) => name !== vm) })}
           >
             ×
           </button>
@@ -164,21 +164,21 @@ function Vms({ form, wrong, set }) {
       )}
     </ul>`
   }
-    <${Named}
+    <${NameField}
       name="vms"
       label=${form.vms.length ? "Another VM" : "VMs"}
       hint="Names; Enter takes one in, several are separated by spaces."
       names=${names}
       value=${form.typed}
       set=${type}
-      wrong=${wrong.target}
+      error=${errors.target}
       onKeyDown=${press}
     />`;
 }
 
 /**
- * Whether a name came by a choice from the list, and not letter by letter: it may be
- * the beginning of another.
+ * Whether a name was picked from the suggestions. A name that is typed letter by letter
+ * may be the start of a longer one.
  * @param {string} typed
  * @param {string} before
  */
@@ -187,9 +187,9 @@ function isChosen(typed, before) {
 }
 
 /**
- * @param {PartProps & {text: (name: keyof Form) => object}} props
+ * @param {PartProps & {fieldProps: (name: keyof Form) => object}} props
  */
-function Timing({ form, set, text }) {
+function Timing({ form, set, fieldProps }) {
   return html`<${RadioField}
       name="timing"
       label="When"
@@ -202,15 +202,15 @@ function Timing({ form, set, text }) {
       html`<${TextField}
       label="Notice"
       hint="Such as 20m, 2h30m or 1d."
-      ...${text("notice")}
+      ...${fieldProps("notice")}
     />`
     }
     ${
       form.timing === "not_before" &&
-      html`<${MomentField}
+      html`<${DateTimeField}
       label="Not before"
       hint="In your zone."
-      ...${text("not_before")}
+      ...${fieldProps("not_before")}
     />`
     }`;
 }

@@ -1,4 +1,4 @@
-// An announcement as one fills it in, what is sent of it, and what a preview comes to.
+// Announcement form data: validation, request body, and summary of a preview.
 
 import { count, few } from "../components.js";
 import { ms } from "../times.js";
@@ -7,22 +7,22 @@ import { bodyOf } from "./catalog.js";
 /** @typedef {import("../types").Maintenance} Maintenance */
 
 export const TYPES = ["Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"];
-export const TYPES_OF_HOSTS = ["Freeze", "Reboot", "Redeploy"];
+export const HOST_TYPES = ["Freeze", "Reboot", "Redeploy"];
 
 /**
  * @typedef {object} Form
  * @property {"vms" | "host" | "group"} target
- * @property {string[]} vms those chosen
- * @property {string} typed names of VMs that are not among them yet
+ * @property {string[]} vms the chosen VMs
+ * @property {string} typed VM names that are not yet in `vms`
  * @property {string} host
  * @property {string} group
  * @property {string} type
  * @property {"minimum" | "notice" | "not_before"} timing
  * @property {string} notice
- * @property {string} not_before in the viewer's zone
+ * @property {string} not_before in the viewer's time zone
  * @property {string} duration
  * @property {string} description
- * @property {string} source empty: as usual for the type
+ * @property {string} source empty for the default of the type
  * @property {string} reason
  * @property {boolean} isEmergency
  * @property {boolean} ignoresGates
@@ -57,89 +57,88 @@ const MISSING = {
 };
 
 /**
- * Turn a form into what is sent, or say what is wrong with it.
+ * Convert a form to a request body, or to errors.
  * @param {Form} form
- * @returns {import("./catalog.js").Written}
+ * @returns {import("./catalog.js").FormResult}
  */
 export function announcementOf(form) {
   const { duration, description, source, reason } = form;
   const time = form.timing === "minimum" ? {} : { [form.timing]: form[form.timing] };
-  const written = bodyOf({ duration, description, source, reason, ...time });
+  const result = bodyOf({ duration, description, source, reason, ...time });
   for (const [field, value] of Object.entries(time)) {
-    if (!value.trim()) written.wrong[field] = MISSING[form.timing];
+    if (!value.trim()) result.errors[field] = MISSING[form.timing];
   }
-  const target = targetOf(form);
-  if (!target.length) written.wrong.target = MISSING[form.target];
-  const named = form.target === "vms" ? target : target[0];
-  written.body = { type: form.type, [form.target]: named, ...written.body };
-  if (form.isEmergency) written.body.emergency = true;
-  if (form.isEmergency && form.ignoresGates) written.body.ignore_gates = true;
-  return written;
+  const names = targetOf(form);
+  if (!names.length) result.errors.target = MISSING[form.target];
+  const target = form.target === "vms" ? names : names[0];
+  result.body = { type: form.type, [form.target]: target, ...result.body };
+  if (form.isEmergency) result.body.emergency = true;
+  if (form.isEmergency && form.ignoresGates) result.body.ignore_gates = true;
+  return result;
 }
 
 /** @param {Form} form */
 function targetOf({ target, vms, typed, host, group }) {
-  if (target === "vms") return joined(vms, typed);
+  if (target === "vms") return addNames(vms, typed);
   const name = (target === "host" ? host : group).trim();
   return name ? [name] : [];
 }
 
 /**
- * Take names that were typed in, each once.
+ * Add typed names to a list, without duplicates.
  * @param {string[]} names
  * @param {string} typed separated by spaces or commas
  */
-export function joined(names, typed) {
+export function addNames(names, typed) {
   const more = typed.split(/[\s,;]+/).filter(Boolean);
   return [...new Set([...names, ...more])];
 }
 
 /**
- * Find names that fit what was typed: first those that begin with it.
+ * Return the names that contain what was typed; those that start with it come first.
  * @param {string[]} names
  * @param {string} typed
  * @param {number} most
  */
-export function fitting(names, typed, most = 30) {
-  const wanted = typed.trim().toLowerCase();
+export function suggest(names, typed, most = 30) {
+  const part = typed.trim().toLowerCase();
   /** @type {string[]} */
-  const begins = [];
+  const starting = [];
   /** @type {string[]} */
-  const holds = [];
+  const others = [];
   for (const name of names) {
-    const at = name.toLowerCase().indexOf(wanted);
-    if (at === 0) begins.push(name);
-    else if (at > 0) holds.push(name);
-    if (begins.length >= most) break;
+    const at = name.toLowerCase().indexOf(part);
+    if (at === 0) starting.push(name);
+    else if (at > 0) others.push(name);
+    if (starting.length >= most) break;
   }
-  return [...begins, ...holds].slice(0, most);
+  return [...starting, ...others].slice(0, most);
 }
 
 /**
- * Sum a preview up: how many maintenances, events, groups and VMs.
- * @param {Maintenance[]} made
+ * Summarize a preview: the numbers of maintenances, events, groups and VMs.
+ * @param {Maintenance[]} maintenances
  */
-export function summaryOf(made) {
-  const events = made.flatMap((each) => each.events);
-  const groups = [...new Set(events.map((each) => each.group))];
-  const vms = new Set(events.flatMap((each) => each.resources));
-  const noun = count(groups.length, "group");
+export function summaryOf(maintenances) {
+  const events = maintenances.flatMap((maintenance) => maintenance.events);
+  const groups = [...new Set(events.map(({ group }) => group))];
+  const vms = new Set(events.flatMap(({ resources }) => resources));
   const parts = [
-    count(made.length, "maintenance"),
+    count(maintenances.length, "maintenance"),
     count(events.length, "event"),
-    `${noun} (${few(groups)})`,
+    `${count(groups.length, "group")} (${few(groups)})`,
     count(vms.size, "VM"),
   ];
   return parts.join(", ");
 }
 
 /**
- * Find the first NotBefore of a preview.
- * @param {Maintenance[]} made
- * @returns {string | null} null: nothing would be announced
+ * Return the earliest NotBefore of a preview.
+ * @param {Maintenance[]} maintenances
+ * @returns {string | null} null if nothing would be announced
  */
-export function earliestOf(made) {
-  const [first = null, ...others] = made.map((each) => each.not_before);
+export function earliestOf(maintenances) {
+  const [first = null, ...others] = maintenances.map(({ not_before }) => not_before);
   if (first === null) return null;
-  return others.reduce((one, other) => (ms(other) < ms(one) ? other : one), first);
+  return others.reduce((a, b) => (ms(b) < ms(a) ? b : a), first);
 }

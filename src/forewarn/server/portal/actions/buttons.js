@@ -1,19 +1,25 @@
-// What can be asked for one maintenance, VM, host or group, as buttons.
+// Action buttons of a maintenance, VM, host or group.
 
 import { titleOf } from "../components.js";
 import { path } from "../service/api.js";
 import { html, useApp } from "../view.js";
 import { openAnnounce } from "./announce_dialog.js";
-import { TYPES_OF_HOSTS } from "./announcement.js";
-import { OF_HOSTS, OF_MAINTENANCES, OF_VMS, outcomeOf } from "./catalog.js";
+import { HOST_TYPES } from "./announcement.js";
+import {
+  HOST_ACTIONS,
+  MAINTENANCE_ACTIONS,
+  outcomeOf,
+  VM_ACTIONS,
+} from "./catalog.js";
 import { Confirm, openApproval } from "./confirmation.js";
 import { openDialog } from "./dialog.js";
 
 /** @typedef {import("../types").Maintenance} Maintenance */
 /** @typedef {import("../view.js").App} App */
+/** @typedef {import("./catalog.js").Action} Action */
 
 /**
- * @typedef {object} Act
+ * @typedef {object} ActionButton
  * @property {string} name
  * @property {string} label
  * @property {boolean} [isDanger]
@@ -21,66 +27,68 @@ import { openDialog } from "./dialog.js";
  */
 
 /**
- * What the service would accept now, of him who asks.
+ * The actions that the service would accept from the viewer now.
  * @param {{item: import("../types").Item}} props
  * @returns {unknown}
  */
-export function MaintenanceActs({ item }) {
+export function MaintenanceActions({ item }) {
   const app = useApp();
   const { maintenance, can } = item;
   const title = titleOf(maintenance);
-  const where = path`/v1/maintenances/${maintenance.id}`;
-  const acts = ordered(app, OF_MAINTENANCES, title, where)
+  const url = path`/v1/maintenances/${maintenance.id}`;
+  const buttons = buttonsOf(app, MAINTENANCE_ACTIONS, title, url)
     .filter(({ name }) => can.includes(name))
-    .map((act) =>
-      act.name === "approve" ? { ...act, open: approving(app, maintenance) } : act,
+    .map((button) =>
+      button.name === "approve"
+        ? { ...button, open: () => openApproval(app, maintenance) }
+        : button,
     );
-  return html`<${Buttons} of=${title} acts=${acts} />`;
+  return html`<${Buttons} of=${title} buttons=${buttons} />`;
 }
 
 /**
  * @param {{name: string, isSpot: boolean}} props
  * @returns {unknown}
  */
-export function VmActs({ name, isSpot }) {
+export function VmActions({ name, isSpot }) {
   const app = useApp();
-  const acts = ordered(app, OF_VMS, name, path`/v1/vms/${name}`);
-  const fitting = acts.filter((each) => isSpot || each.name !== "evict");
+  const buttons = buttonsOf(app, VM_ACTIONS, name, path`/v1/vms/${name}`);
+  const possible = buttons.filter((button) => isSpot || button.name !== "evict");
   const open = () => openAnnounce(app, { target: "vms", vms: [name] });
-  const more = app.model.may("announce") ? [announcing(open)] : [];
-  return html`<${Buttons} of=${name} acts=${[...more, ...fitting]} />`;
+  const announce = app.model.may("announce") ? [announceButton(open)] : [];
+  return html`<${Buttons} of=${name} buttons=${[...announce, ...possible]} />`;
 }
 
 /**
  * @param {{name: string}} props
  * @returns {unknown}
  */
-export function HostActs({ name }) {
+export function HostActions({ name }) {
   const app = useApp();
-  const acts = ordered(app, OF_HOSTS, name, path`/v1/hosts/${name}`);
+  const buttons = buttonsOf(app, HOST_ACTIONS, name, path`/v1/hosts/${name}`);
   const open = () =>
-    openAnnounce(app, { target: "host", host: name, type: "Freeze" }, TYPES_OF_HOSTS);
+    openAnnounce(app, { target: "host", host: name, type: "Freeze" }, HOST_TYPES);
   const maintain = { name: "maintain", label: "Maintain", open };
-  const more = app.model.may("maintain") ? [maintain] : [];
-  return html`<${Buttons} of=${name} acts=${[...more, ...acts]} />`;
+  const announce = app.model.may("maintain") ? [maintain] : [];
+  return html`<${Buttons} of=${name} buttons=${[...announce, ...buttons]} />`;
 }
 
 /**
  * @param {{name: string}} props
  * @returns {unknown}
  */
-export function GroupActs({ name }) {
+export function GroupActions({ name }) {
   const app = useApp();
   const open = () => openAnnounce(app, { target: "group", group: name });
-  const acts = app.model.may("announce") ? [announcing(open)] : [];
-  return html`<${Buttons} of=${name} acts=${acts} />`;
+  const buttons = app.model.may("announce") ? [announceButton(open)] : [];
+  return html`<${Buttons} of=${name} buttons=${buttons} />`;
 }
 
-/** @param {{of: string, acts: Act[]}} props */
-function Buttons({ of, acts }) {
-  if (!acts.length) return null;
+/** @param {{of: string, buttons: ActionButton[]}} props */
+function Buttons({ of, buttons }) {
+  if (!buttons.length) return null;
   return html`<div class="acts" role="group" aria-label=${`What to do with ${of}`}>
-    ${acts.map(
+    ${buttons.map(
       ({ name, label, isDanger, open }) => html`<button
         key=${name}
         type="button"
@@ -96,67 +104,59 @@ function Buttons({ of, acts }) {
 
 /**
  * @param {() => void} open
- * @returns {Act}
+ * @returns {ActionButton}
  */
-function announcing(open) {
+function announceButton(open) {
   return { name: "announce", label: "Announce…", open };
 }
 
 /**
+ * Create a button for each action that the viewer's role permits.
  * @param {App} app
- * @param {Maintenance} maintenance
+ * @param {Record<string, Action>} actions
+ * @param {string} of title or name of the target
+ * @param {string} url of the target
+ * @returns {ActionButton[]}
  */
-function approving(app, maintenance) {
-  return () => openApproval(app, maintenance);
-}
-
-/**
- * Make a button of each order that the viewer may give.
- * @param {App} app
- * @param {Record<string, import("./catalog.js").Order>} orders
- * @param {string} of what it is done to, as it is called
- * @param {string} where it is sent to
- * @returns {Act[]}
- */
-function ordered(app, orders, of, where) {
-  return Object.entries(orders)
+function buttonsOf(app, actions, of, url) {
+  return Object.entries(actions)
     .filter(([name]) => app.model.may(name))
-    .map(([name, order]) => ({
+    .map(([name, action]) => ({
       name,
-      label: order.label,
-      isDanger: order.isDanger,
-      open: () => openOrder(app, name, order, of, where),
+      label: action.label,
+      isDanger: action.isDanger,
+      open: () => openAction(app, name, action, of, url),
     }));
 }
 
 /**
  * @param {App} app
  * @param {string} name
- * @param {import("./catalog.js").Order} order
+ * @param {Action} action
  * @param {string} of
- * @param {string} where
+ * @param {string} url
  */
-function openOrder(app, name, order, of, where) {
-  const { api, live, model, say } = app;
+function openAction(app, name, action, of, url) {
+  const { api, live, model, notify } = app;
 
   /**
    * @param {object} body
    * @param {string} key
    */
   async function send(body, key) {
-    const answer = await api.post(`${where}/${name}`, body, key);
+    const response = await api.post(`${url}/${name}`, body, key);
     /** @type {Maintenance[]} */
-    const made = answer.maintenances ?? [answer];
-    say(outcomeOf(name, made, model.clock.now()));
-    live.askAgain(made.map((each) => each.id));
+    const maintenances = response.maintenances ?? [response];
+    notify(outcomeOf(name, maintenances, model.clock.now()));
+    live.refresh(maintenances.map(({ id }) => id));
   }
 
   openDialog(
     app,
     (close) => html`<${Confirm}
-      title=${`${order.label}: ${of}`}
+      title=${`${action.label}: ${of}`}
       name=${of}
-      order=${order}
+      action=${action}
       close=${close}
       send=${send}
     />`,

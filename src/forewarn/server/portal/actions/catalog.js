@@ -1,29 +1,28 @@
-// What can be asked for a maintenance, a VM or a host: what happens then, in words,
-// and what is sent. What is possible now, and who may ask, the service says.
-// What came of what was asked, in a sentence.
+// Catalog of actions on maintenances, VMs and hosts: their texts, request bodies and
+// outcomes. The service decides which of them are possible, and who may use them.
 
 import { few, titleOf } from "../components.js";
-import { local, notADuration, secondsOf } from "../times.js";
+import { durationError, local, parseDuration } from "../times.js";
 
 /** @typedef {import("../types").Maintenance} Maintenance */
 
 /**
- * @typedef {object} Order
+ * @typedef {object} Action
  * @property {string} label of the button that opens the dialog
- * @property {string} verb of the button that does it
- * @property {(name: string) => string} says what will happen
- * @property {Field[]} fields what may be told beside it
+ * @property {string} verb of the button that confirms it
+ * @property {(name: string) => string} effect what will happen
+ * @property {Field[]} fields optional details
  * @property {boolean} [isDanger]
  */
 
 /** @typedef {"reason" | "fails_by" | "duration"} Field */
 
-/** @type {Record<string, Order>} */
-export const OF_MAINTENANCES = {
+/** @type {Record<string, Action>} */
+export const MAINTENANCE_ACTIONS = {
   approve: {
     label: "Approve",
     verb: "Approve",
-    says: (title) =>
+    effect: (title) =>
       `You approve ${title} on behalf of the groups below. ` +
       "When all its groups have approved, it is due, and starts unless a gate is shut.",
     fields: [],
@@ -31,7 +30,7 @@ export const OF_MAINTENANCES = {
   complete: {
     label: "Complete",
     verb: "Complete it",
-    says: (title) =>
+    effect: (title) =>
       `The work of ${title} counts as done and its duration as over. ` +
       "Its VMs are told that it has ended.",
     fields: [],
@@ -39,13 +38,13 @@ export const OF_MAINTENANCES = {
   retry: {
     label: "Retry",
     verb: "Retry",
-    says: (title) => `The driver tries again what is still to do of ${title}.`,
+    effect: (title) => `The driver tries again what is still to do of ${title}.`,
     fields: [],
   },
   cancel: {
     label: "Cancel",
     verb: "Cancel it",
-    says: (title) =>
+    effect: (title) =>
       `${title} is called off, and every group it was announced to is told. ` +
       "Whoever announces it again has to give notice again.",
     fields: ["reason"],
@@ -54,7 +53,7 @@ export const OF_MAINTENANCES = {
   close: {
     label: "Close",
     verb: "Give it up",
-    says: (title) =>
+    effect: (title) =>
       `${title} is given up: it ends as failed, its events are gone, ` +
       "and what the driver has left undone stays undone.",
     fields: ["reason"],
@@ -62,12 +61,12 @@ export const OF_MAINTENANCES = {
   },
 };
 
-/** @type {Record<string, Order>} */
-export const OF_VMS = {
+/** @type {Record<string, Action>} */
+export const VM_ACTIONS = {
   restart: {
     label: "Restart",
     verb: "Restart it",
-    says: (vm) =>
+    effect: (vm) =>
       `${vm} is restarted, as its user asks. Its group is told 15 minutes before and ` +
       "may approve it early. It happens at once if the group is silent, or approves " +
       "restarts beforehand.",
@@ -76,7 +75,7 @@ export const OF_VMS = {
   redeploy: {
     label: "Redeploy",
     verb: "Redeploy it",
-    says: (vm) =>
+    effect: (vm) =>
       `${vm} is moved to another host, as its user asks. Its group is told 10 minutes ` +
       "before and may approve it early. It happens at once if the group is silent, or " +
       "approves redeployments beforehand.",
@@ -85,7 +84,7 @@ export const OF_VMS = {
   reimage: {
     label: "Reimage",
     verb: "Reimage it",
-    says: (vm) =>
+    effect: (vm) =>
       `${vm} gets a new image, and reboots. Its group is told 15 minutes before and ` +
       "may approve it early. It happens at once if the group is silent.",
     fields: ["reason"],
@@ -94,7 +93,7 @@ export const OF_VMS = {
   evict: {
     label: "Evict",
     verb: "Evict it",
-    says: (vm) =>
+    effect: (vm) =>
       `${vm} is taken back, as spot VMs are. Its group is told 30 seconds before. ` +
       "It stays in the fleet.",
     fields: ["reason"],
@@ -103,7 +102,7 @@ export const OF_VMS = {
   delete: {
     label: "Delete",
     verb: "Delete it",
-    says: (vm) =>
+    effect: (vm) =>
       `${vm} is deleted, and leaves the fleet when that is done. A scale set that ` +
       "gives terminate notice is told before; other VMs, and spot VMs, are deleted " +
       "at once.",
@@ -112,12 +111,12 @@ export const OF_VMS = {
   },
 };
 
-/** @type {Record<string, Order>} */
-export const OF_HOSTS = {
+/** @type {Record<string, Action>} */
+export const HOST_ACTIONS = {
   degraded: {
     label: "Degraded",
     verb: "Tell its VMs",
-    says: (host) =>
+    effect: (host) =>
       `${host} is predicted to fail: its VMs are redeployed, after seven days at the ` +
       "latest, and earlier if they approve it. Said again, only an earlier time " +
       "changes anything.",
@@ -126,7 +125,7 @@ export const OF_HOSTS = {
   failed: {
     label: "Failed",
     verb: "Tell its VMs",
-    says: (host) =>
+    effect: (host) =>
       `${host} has failed: what was planned for it is canceled, and its VMs are told ` +
       "at once, until it has recovered or the duration is over.",
     fields: ["duration", "reason"],
@@ -135,7 +134,7 @@ export const OF_HOSTS = {
   recovered: {
     label: "Recovered",
     verb: "Tell its VMs",
-    says: (host) =>
+    effect: (host) =>
       `${host} is well: not degraded any more, its failure over. ` +
       "Planned maintenance of it stays.",
     fields: ["reason"],
@@ -143,69 +142,71 @@ export const OF_HOSTS = {
 };
 
 /**
- * @typedef {object} Written what is sent, or what is wrong with it
- * @property {Record<string, unknown>} body
- * @property {Record<string, string>} wrong a sentence for each field that is
+ * @typedef {object} FormResult
+ * @property {Record<string, unknown>} body the request body
+ * @property {Record<string, string>} errors a sentence for each invalid field
  */
 
 /**
- * Turn what was written into what is sent; what was left empty is left out.
- * @param {Record<string, string>} values as fields have them: times in the viewer's zone
- * @returns {Written}
+ * Convert field values to a request body; empty fields are omitted.
+ * @param {Record<string, string>} values times are in the viewer's time zone
+ * @returns {FormResult}
  */
 export function bodyOf(values) {
-  /** @type {Written} */
-  const written = { body: {}, wrong: {} };
+  /** @type {FormResult} */
+  const result = { body: {}, errors: {} };
   for (const [field, value] of Object.entries(values)) {
-    if (value.trim()) WRITERS[field]?.(written, value);
+    if (value.trim()) WRITERS[field]?.(result, value);
   }
-  return written;
+  return result;
 }
 
-/** @type {Record<string, (written: Written, value: string) => void>} */
-export const WRITERS = {
+/** @type {Record<string, (result: FormResult, value: string) => void>} */
+const WRITERS = {
   reason: ({ body }, value) => (body.reason = value.trim()),
   description: ({ body }, value) => (body.description = value.trim()),
   source: ({ body }, value) => (body.source = value),
-  fails_by: (written, value) => moment(written, "fails_by", value),
-  not_before: (written, value) => moment(written, "not_before", value),
-  duration: (written, value) => seconds(written, "duration", value),
-  notice: (written, value) => seconds(written, "notice", value),
+  fails_by: (result, value) => writeTime(result, "fails_by", value),
+  not_before: (result, value) => writeTime(result, "not_before", value),
+  duration: (result, value) => writeSeconds(result, "duration", value),
+  notice: (result, value) => writeSeconds(result, "notice", value),
 };
 
 /**
- * @param {Written} written
+ * @param {FormResult} result
  * @param {string} field
  * @param {string} value
  */
-function seconds({ body, wrong }, field, value) {
-  const read = secondsOf(value);
-  if (read === null) wrong[field] = notADuration(value);
-  else body[`${field}_seconds`] = read;
+function writeSeconds({ body, errors }, field, value) {
+  const seconds = parseDuration(value);
+  if (seconds === null) errors[field] = durationError(value);
+  else body[`${field}_seconds`] = seconds;
 }
 
 /**
- * @param {Written} written
+ * @param {FormResult} result
  * @param {string} field
  * @param {string} value
  */
-function moment({ body, wrong }, field, value) {
-  const read = utcOf(value);
-  if (read === null) wrong[field] = "Give a day and a time.";
-  else body[field] = read;
+function writeTime({ body, errors }, field, value) {
+  const time = toUtc(value);
+  if (time === null) errors[field] = "Give a day and a time.";
+  else body[field] = time;
 }
 
 /**
- * Read a time of the viewer's zone, as a field of type datetime-local has it.
+ * Convert the value of a datetime-local field, which is in the viewer's time zone.
  * @param {string} value
- * @returns {string | null} RFC 3339 in UTC; null: it is no time
+ * @returns {string | null} RFC 3339 in UTC; null if it is not a time
  */
-export function utcOf(value) {
-  const read = value ? new Date(value) : null;
-  return read && !Number.isNaN(read.getTime()) ? read.toISOString() : null;
+export function toUtc(value) {
+  const time = value ? new Date(value) : null;
+  return time && !Number.isNaN(time.getTime()) ? time.toISOString() : null;
 }
 
-/** @type {Record<string, string>} */
+// --- outcomes ------------------------------------------------------------------
+
+/** @type {Record<string, string>} what to report if no maintenance was affected */
 const NONE = {
   recovered: "Nothing to do: the host is neither degraded nor failed.",
   degraded: "The host has no VMs; nobody was told.",
@@ -222,40 +223,38 @@ const PHASES = {
 };
 
 /**
- * Tell what an answer with maintenances means.
- * @param {string} act
- * @param {Maintenance[]} made
+ * Describe the result of an action in a sentence.
+ * @param {string} action
+ * @param {Maintenance[]} maintenances that the service returned
  * @param {number} now in ms of the service's clock
  */
-export function outcomeOf(act, made, now) {
-  const [first] = made;
-  if (first === undefined) return NONE[act] ?? "Nothing was to do.";
-  if (made.length === 1) return `${PHASES[first.phase]}: ${toldOf(first, now)}.`;
-  const titles = few(made.map(titleOf), 2);
-  return `${count(made)}: ${titles}.`;
-}
-
-/** @param {Maintenance[]} made */
-function count(made) {
-  const isAnnounced = made.every((each) => each.phase === "SCHEDULED");
-  return `${made.length} maintenances${isAnnounced ? " scheduled" : ""}`;
+export function outcomeOf(action, maintenances, now) {
+  const [first] = maintenances;
+  if (first === undefined) return NONE[action] ?? "Nothing was to do.";
+  if (maintenances.length === 1) {
+    return `${PHASES[first.phase]}: ${describe(first, now)}.`;
+  }
+  const isAnnounced = maintenances.every(({ phase }) => phase === "SCHEDULED");
+  const number = `${maintenances.length} maintenances`;
+  const titles = few(maintenances.map(titleOf), 2);
+  return `${number}${isAnnounced ? " scheduled" : ""}: ${titles}.`;
 }
 
 /**
  * @param {Maintenance} maintenance
  * @param {number} now
  */
-function toldOf(maintenance, now) {
+function describe(maintenance, now) {
   const title = titleOf(maintenance);
   if (maintenance.phase !== "SCHEDULED") return title;
   return `${title}, not before ${local(maintenance.not_before, now)}`;
 }
 
 /**
- * Tell that events were approved.
+ * Describe an approval in a sentence.
  * @param {string} title of the maintenance
  * @param {string[]} groups
  */
-export function approvalOf(title, groups) {
+export function approvalOutcome(title, groups) {
   return `Approved for ${few(groups)}: ${title}.`;
 }

@@ -1,81 +1,34 @@
-// Asks before something is done: what will happen, and what one may tell beside it.
-// Approving the events of a maintenance, all or some of them.
+// Confirmation dialogs: describe what an action will do before it is sent.
 
 import { few, titleOf } from "../components.js";
-import { freshKey, path } from "../service/api.js";
+import { newKey, path } from "../service/api.js";
 import { html, useApp, useMemo, useState } from "../view.js";
-import { approvalOf, bodyOf, OF_MAINTENANCES } from "./catalog.js";
-import { Dialog, openDialog, useAsking } from "./dialog.js";
-import { CheckField, halfFilled, MomentField, Refusal, TextField } from "./fields.js";
+import { approvalOutcome, bodyOf, MAINTENANCE_ACTIONS } from "./catalog.js";
+import { Dialog, openDialog, useRequest } from "./dialog.js";
+import {
+  CheckField,
+  DateTimeField,
+  ErrorText,
+  halfFilled,
+  TextField,
+} from "./fields.js";
 
 /** @typedef {import("../types").Maintenance} Maintenance */
 
 /**
  * @typedef {object} ConfirmProps
  * @property {string} title
- * @property {string} name of what it is done to
- * @property {import("./catalog.js").Order} order
+ * @property {string} name of the target
+ * @property {import("./catalog.js").Action} action
  * @property {() => void} close
- * @property {(body: object, key: string) => Promise<void>} send the same key is done
- *   once; throws what the service says if it refuses
+ * @property {(body: object, key: string) => Promise<void>} send requests with the same
+ *   key are carried out once; throws the service's error
  * @property {boolean} [isReady] whether it can be sent
  * @property {unknown} [children]
  */
 
-/** @param {ConfirmProps} props */
-export function Confirm({ title, name, order, close, send, isReady = true, children }) {
-  const key = useMemo(freshKey, []);
-  const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
-  const [wrong, setWrong] = useState(/** @type {Record<string, string>} */ ({}));
-  const { isAsking, refusal, ask } = useAsking();
-
-  /** @param {SubmitEvent} event */
-  function submit(event) {
-    event.preventDefault();
-    const written = bodyOf(values);
-    const form = /** @type {HTMLFormElement} */ (event.currentTarget);
-    const found = { ...written.wrong, ...halfFilled(form) };
-    setWrong(found);
-    if (Object.keys(found).length || !isReady) return;
-    void ask(async () => {
-      await send(written.body, key);
-      close();
-    });
-  }
-
-  return html`<${Dialog} title=${title} close=${close}>
-    <form class="dialog-body" onSubmit=${submit} novalidate>
-      <p>${order.says(name)}</p>
-      ${children}
-      ${order.fields.map((field) => {
-        const Field = field === "fails_by" ? MomentField : TextField;
-        return html`<${Field}
-          key=${field}
-          name=${field}
-          ...${WORDS[field]}
-          value=${values[field] ?? ""}
-          set=${(/** @type {string} */ value) =>
-            setValues((all) => ({ ...all, [field]: value }))}
-          wrong=${wrong[field]}
-        />`;
-      })}
-      <div class="dialog-acts">
-        <${Refusal} said=${refusal} />
-        <button type="button" onClick=${close}>Back</button>
-        <button
-          class=${order.isDanger ? "primary danger" : "primary"}
-          disabled=${isAsking || !isReady}
-          aria-describedby="dialog-refusal"
-        >
-          ${order.verb}
-        </button>
-      </div>
-    </form>
-  <//>`;
-}
-
 /** @type {Record<import("./catalog.js").Field, {label: string, hint: string}>} */
-const WORDS = {
+const FIELD_TEXTS = {
   reason: { label: "Reason", hint: "For the journal; may be empty." },
   fails_by: { label: "Fails by", hint: "In your zone; in seven days if empty." },
   duration: {
@@ -84,7 +37,68 @@ const WORDS = {
   },
 };
 
+/** @param {ConfirmProps} props */
+export function Confirm({
+  title,
+  name,
+  action,
+  close,
+  send,
+  isReady = true,
+  children,
+}) {
+  const key = useMemo(newKey, []);
+  const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
+  const [errors, setErrors] = useState(/** @type {Record<string, string>} */ ({}));
+  const { isBusy, error, run } = useRequest();
+
+  /** @param {SubmitEvent} event */
+  function submit(event) {
+    event.preventDefault();
+    const result = bodyOf(values);
+    const form = /** @type {HTMLFormElement} */ (event.currentTarget);
+    const invalid = { ...result.errors, ...halfFilled(form) };
+    setErrors(invalid);
+    if (Object.keys(invalid).length || !isReady) return;
+    void run(async () => {
+      await send(result.body, key);
+      close();
+    });
+  }
+
+  return html`<${Dialog} title=${title} close=${close}>
+    <form class="dialog-body" onSubmit=${submit} novalidate>
+      <p>${action.effect(name)}</p>
+      ${children}
+      ${action.fields.map((field) => {
+        const Field = field === "fails_by" ? DateTimeField : TextField;
+        return html`<${Field}
+          key=${field}
+          name=${field}
+          ...${FIELD_TEXTS[field]}
+          value=${values[field] ?? ""}
+          set=${(/** @type {string} */ value) =>
+            setValues((all) => ({ ...all, [field]: value }))}
+          error=${errors[field]}
+        />`;
+      })}
+      <div class="dialog-acts">
+        <${ErrorText} text=${error} />
+        <button type="button" onClick=${close}>Back</button>
+        <button
+          class=${action.isDanger ? "primary danger" : "primary"}
+          disabled=${isBusy || !isReady}
+          aria-describedby="dialog-refusal"
+        >
+          ${action.verb}
+        </button>
+      </div>
+    </form>
+  <//>`;
+}
+
 /**
+ * Open the dialog that approves all or some events of a maintenance.
  * @param {import("../view.js").App} app
  * @param {Maintenance} maintenance
  */
@@ -97,10 +111,10 @@ export function openApproval(app, maintenance) {
 
 /** @param {{maintenance: Maintenance, close: () => void}} props */
 function Approval({ maintenance, close }) {
-  const { api, live, say } = useApp();
-  const open = maintenance.events.filter((each) => each.status && !each.approved_at);
-  const [left, setLeft] = useState(/** @type {string[]} */ ([])); // out of it
-  const chosen = open.filter((each) => !left.includes(each.id));
+  const { api, live, notify } = useApp();
+  const open = maintenance.events.filter((event) => event.status && !event.approved_at);
+  const [excluded, setExcluded] = useState(/** @type {string[]} */ ([])); // event ids
+  const chosen = open.filter(({ id }) => !excluded.includes(id));
   const title = titleOf(maintenance);
 
   /**
@@ -111,14 +125,14 @@ function Approval({ maintenance, close }) {
     for (const { id } of chosen) {
       await api.post(path`/v1/events/${id}/approve`, body, `${key}-${id}`);
     }
-    say(approvalOf(title, [...new Set(chosen.map((each) => each.group))]));
-    live.askAgain([maintenance.id]);
+    notify(approvalOutcome(title, [...new Set(chosen.map(({ group }) => group))]));
+    live.refresh([maintenance.id]);
   }
 
   return html`<${Confirm}
     title=${`Approve: ${title}`}
     name=${title}
-    order=${OF_MAINTENANCES.approve}
+    action=${MAINTENANCE_ACTIONS.approve}
     close=${close}
     send=${send}
     isReady=${chosen.length > 0}
@@ -130,9 +144,11 @@ function Approval({ maintenance, close }) {
           key=${id}
           name=${id}
           label=${`${group}: ${few(resources, 5)}`}
-          isOn=${!left.includes(id)}
+          isOn=${!excluded.includes(id)}
           set=${(/** @type {boolean} */ isOn) =>
-            setLeft((all) => (isOn ? all.filter((each) => each !== id) : [...all, id]))}
+            setExcluded((ids) =>
+              isOn ? ids.filter((other) => other !== id) : [...ids, id],
+            )}
         />`,
       )}
     </fieldset>

@@ -1,4 +1,4 @@
-// Dialogs: over the page, one at a time, and gone without a trace.
+// Modal dialogs, one at a time, and the state of the request they send.
 
 import {
   AppContext,
@@ -14,52 +14,52 @@ import {
 
 /** @typedef {import("../view.js").App} App */
 
-// Where one begins: in the first line of text, else at the way back.
+/** Gets the focus at first: the first text field, else the Back button. */
 const FIRST =
   ".dialog-body input:not([type=radio], [type=checkbox]), .dialog-acts button";
 
 /**
- * Open a dialog. It does not belong to what was pressed, which may vanish meanwhile.
+ * Open a dialog. It is independent of the button that opened it, which may vanish.
  * @param {App} app
  * @param {(close: () => void) => unknown} draw
  */
 export function openDialog(app, draw) {
-  const before = document.activeElement;
-  const place = document.createElement("div");
-  document.body.append(place);
+  const opener = document.activeElement;
+  const container = document.createElement("div");
+  document.body.append(container);
   const close = () => {
-    if (!place.isConnected) return; // who has left it does something else meanwhile
-    render(null, place);
-    place.remove();
-    giveBack(before);
+    if (!container.isConnected) return; // closed already; leave the focus alone
+    render(null, container);
+    container.remove();
+    restoreFocus(opener);
   };
-  const shown = html`<${AppContext.Provider} value=${app}>${draw(close)}<//>`;
-  render(shown, place);
+  const content = html`<${AppContext.Provider} value=${app}>${draw(close)}<//>`;
+  render(content, container);
 }
 
 /**
- * Put the focus where it was, or on the page if that is gone.
- * @param {Element | null} before
+ * Move the focus back to `opener`, or to the page if it is gone.
+ * @param {Element | null} opener
  */
-function giveBack(before) {
+function restoreFocus(opener) {
   const main = document.getElementById("main");
-  const target = before?.isConnected ? before : main;
+  const target = opener?.isConnected ? opener : main;
   if (target instanceof HTMLElement) target.focus();
 }
 
 /**
- * What every dialog has: a title, its content, and Escape.
+ * Frame of a dialog: title, content, close button and Escape.
  * @param {{title: string, close: () => void, isWide?: boolean, children?: unknown}} props
  */
 export function Dialog({ title, close, isWide = false, children }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const { session } = useModel();
   useLayoutEffect(() => {
-    const shown = dialog.current;
-    shown?.showModal();
-    const first = shown?.querySelector(FIRST);
+    const element = dialog.current;
+    element?.showModal();
+    const first = element?.querySelector(FIRST);
     if (first instanceof HTMLElement) first.focus();
-    return () => shown?.close();
+    return () => element?.close();
   }, []);
   useEffect(() => {
     if (session === null) close();
@@ -73,7 +73,7 @@ export function Dialog({ title, close, isWide = false, children }) {
       close();
     }}
     onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
-      // A key that is held down would do what it has just asked about.
+      // Holding Enter on the opening button must not confirm the dialog.
       if (event.repeat && event.key === "Enter") event.preventDefault();
     }}
   >
@@ -86,36 +86,36 @@ export function Dialog({ title, close, isWide = false, children }) {
 }
 
 /**
- * Ask the service once at a time; keep its sentence if it refuses, or say it aloud if
- * there is no place for it any more.
- * @returns {{isAsking: boolean, refusal: string, refuse: (said: string) => void,
- *   ask: (asking: () => Promise<void>) => Promise<void>}}
+ * Run one request at a time. Its error is kept for the dialog, or shown as a toast if
+ * the dialog is closed by then.
+ * @returns {{isBusy: boolean, error: string, setError: (text: string) => void,
+ *   run: (request: () => Promise<void>) => Promise<void>}}
  */
-export function useAsking() {
-  const { say } = useApp();
+export function useRequest() {
+  const { notify } = useApp();
   const isGone = useRef(false);
   useEffect(() => () => void (isGone.current = true), []);
-  const [isAsking, setAsking] = useState(false);
-  const [refusal, setRefusal] = useState("");
-  const isBusy = useRef(false); // a second click may come before the next drawing
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState("");
+  const isRunning = useRef(false); // a second click may come before the next redraw
 
-  /** @param {() => Promise<void>} asking */
-  async function ask(asking) {
-    if (isBusy.current) return;
-    isBusy.current = true;
-    setAsking(true);
-    setRefusal("");
+  /** @param {() => Promise<void>} request */
+  async function run(request) {
+    if (isRunning.current) return;
+    isRunning.current = true;
+    setBusy(true);
+    setError("");
     try {
-      await asking();
-    } catch (error) {
-      const { message } = /** @type {Error} */ (error);
-      if (isGone.current) say(message, "refused");
-      else setRefusal(message);
+      await request();
+    } catch (failure) {
+      const { message } = /** @type {Error} */ (failure);
+      if (isGone.current) notify(message, "refused");
+      else setError(message);
     } finally {
-      isBusy.current = false;
-      setAsking(false);
+      isRunning.current = false;
+      setBusy(false);
     }
   }
 
-  return { isAsking, refusal, ask, refuse: setRefusal };
+  return { isBusy, error, run, setError };
 }

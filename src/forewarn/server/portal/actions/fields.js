@@ -1,8 +1,8 @@
-// Fields of forms: each with its label, a hint, and what is wrong with it.
+// Form fields, each with a label, a hint and an error.
 
 import { utc } from "../times.js";
 import { html } from "../view.js";
-import { utcOf } from "./catalog.js";
+import { toUtc } from "./catalog.js";
 
 /**
  * @typedef {object} FieldProps
@@ -11,16 +11,16 @@ import { utcOf } from "./catalog.js";
  * @property {string} value
  * @property {(value: string) => void} set
  * @property {string} [hint]
- * @property {string} [wrong]
+ * @property {string} [error]
  */
 
 /**
- * A line of text.
+ * A text field of one line.
  * @param {FieldProps & {list?: string, placeholder?: string, inputmode?: string,
  *   onKeyDown?: (event: KeyboardEvent) => void}} props
  */
-export function TextField({ name, label, value, set, hint, wrong, ...more }) {
-  return html`<${Labeled} name=${name} label=${label} hint=${hint} wrong=${wrong}>
+export function TextField({ name, label, value, set, hint, error, ...more }) {
+  return html`<${Labeled} name=${name} label=${label} hint=${hint} error=${error}>
     <input
       id=${idOf(name)}
       name=${name}
@@ -28,63 +28,64 @@ export function TextField({ name, label, value, set, hint, wrong, ...more }) {
       autocomplete="off"
       autocapitalize="none"
       spellcheck=${false}
-      onInput=${reading(set)}
-      ...${described(name, hint, wrong)}
+      onInput=${passValue(set)}
+      ...${describe(name, hint, error)}
       ...${more}
     />
   <//>`;
 }
 
 /**
- * A moment in the viewer's zone, with UTC beside it.
+ * A date and time in the viewer's time zone, with UTC as the hint.
  * @param {FieldProps} props
  */
-export function MomentField({ name, label, value, set, hint, wrong }) {
-  const read = utcOf(value);
-  const told = read === null ? hint : `that is ${utc(read)}`;
-  return html`<${Labeled} name=${name} label=${label} hint=${told} wrong=${wrong}>
+export function DateTimeField({ name, label, value, set, hint, error }) {
+  const time = toUtc(value);
+  const text = time === null ? hint : `that is ${utc(time)}`;
+  return html`<${Labeled} name=${name} label=${label} hint=${text} error=${error}>
     <input
       id=${idOf(name)}
       name=${name}
       type="datetime-local"
       step="1"
       value=${value}
-      onInput=${reading(set)}
-      ...${described(name, told, wrong)}
+      onInput=${passValue(set)}
+      ...${describe(name, text, error)}
     />
   <//>`;
 }
 
 /**
- * Find moments that lack their day or their time: they read as if they were empty.
+ * Find date fields that lack their date or time: the browser reports them as empty.
  * @param {HTMLFormElement} form
- * @returns {Record<string, string>} a sentence for each
+ * @returns {Record<string, string>} an error for each
  */
 export function halfFilled(form) {
-  const bad = [...form.querySelectorAll("input")].filter((it) => it.validity.badInput);
-  return Object.fromEntries(bad.map((it) => [it.name, "Give a day and a time."]));
+  const inputs = [...form.querySelectorAll("input")];
+  const bad = inputs.filter((input) => input.validity.badInput);
+  return Object.fromEntries(bad.map(({ name }) => [name, "Give a day and a time."]));
 }
 
 /**
- * One of a few words.
+ * A drop-down list.
  * @param {FieldProps & {choices: {value: string, label: string}[]}} props
  */
-export function ChoiceField({ name, label, value, set, hint, wrong, choices }) {
-  return html`<${Labeled} name=${name} label=${label} hint=${hint} wrong=${wrong}>
+export function ChoiceField({ name, label, value, set, hint, error, choices }) {
+  return html`<${Labeled} name=${name} label=${label} hint=${hint} error=${error}>
     <select
       id=${idOf(name)}
       name=${name}
       value=${value}
-      onChange=${reading(set)}
-      ...${described(name, hint, wrong)}
+      onChange=${passValue(set)}
+      ...${describe(name, hint, error)}
     >
       ${choices.map(
-        (each) => html`<option
-          key=${each.value}
-          value=${each.value}
-          selected=${each.value === value}
+        (choice) => html`<option
+          key=${choice.value}
+          value=${choice.value}
+          selected=${choice.value === value}
         >
-          ${each.label}
+          ${choice.label}
         </option>`,
       )}
     </select>
@@ -92,7 +93,7 @@ export function ChoiceField({ name, label, value, set, hint, wrong, choices }) {
 }
 
 /**
- * Several words of which one is chosen, all of them in sight.
+ * Radio buttons.
  * @param {{name: string, label: string, value: string, set: (value: string) => void,
  *   choices: {value: string, label: string}[]}} props
  */
@@ -100,22 +101,22 @@ export function RadioField({ name, label, value, set, choices }) {
   return html`<fieldset class="radios">
     <legend>${label}</legend>
     ${choices.map(
-      (each) => html`<label key=${each.value}>
+      (choice) => html`<label key=${choice.value}>
         <input
           type="radio"
           name=${name}
-          value=${each.value}
-          checked=${each.value === value}
-          onChange=${reading(set)}
+          value=${choice.value}
+          checked=${choice.value === value}
+          onChange=${passValue(set)}
         />
-        ${each.label}
+        ${choice.label}
       </label>`,
     )}
   </fieldset>`;
 }
 
 /**
- * Yes or no.
+ * A checkbox.
  * @param {{name: string, label: string, isOn: boolean, set: (isOn: boolean) => void,
  *   isDisabled?: boolean}} props
  */
@@ -134,22 +135,22 @@ export function CheckField({ name, label, isOn, set, isDisabled = false }) {
 }
 
 /**
- * What the service says when it refuses; read aloud when it comes.
- * @param {{said: string}} props
+ * The service's error; announced to screen readers when it appears.
+ * @param {{text: string}} props
  */
-export function Refusal({ said }) {
-  return html`<p id="dialog-refusal" class="refusal" role="alert">${said}</p>`;
+export function ErrorText({ text }) {
+  return html`<p id="dialog-refusal" class="refusal" role="alert">${text}</p>`;
 }
 
 /**
- * @param {{name: string, label: string, hint?: string, wrong?: string,
+ * @param {{name: string, label: string, hint?: string, error?: string,
  *   children?: unknown}} props
  */
-function Labeled({ name, label, hint, wrong, children }) {
+function Labeled({ name, label, hint, error, children }) {
   return html`<div class="field">
     <label for=${idOf(name)}>${label}</label>
     ${children}
-    ${wrong && html`<p id=${`${idOf(name)}-wrong`} class="wrong">${wrong}</p>`}
+    ${error && html`<p id=${`${idOf(name)}-wrong`} class="wrong">${error}</p>`}
     ${hint && html`<p id=${`${idOf(name)}-hint`} class="hint">${hint}</p>`}
   </div>`;
 }
@@ -162,18 +163,18 @@ function idOf(name) {
 /**
  * @param {string} name
  * @param {string} [hint]
- * @param {string} [wrong]
+ * @param {string} [error]
  */
-function described(name, hint, wrong) {
-  const ids = [wrong && `${idOf(name)}-wrong`, hint && `${idOf(name)}-hint`];
+function describe(name, hint, error) {
+  const ids = [error && `${idOf(name)}-wrong`, hint && `${idOf(name)}-hint`];
   return {
     "aria-describedby": ids.filter(Boolean).join(" ") || undefined,
-    "aria-invalid": wrong ? "true" : undefined,
+    "aria-invalid": error ? "true" : undefined,
   };
 }
 
 /** @param {(value: string) => void} set */
-function reading(set) {
+function passValue(set) {
   return (/** @type {Event} */ event) =>
     set(/** @type {HTMLInputElement} */ (event.currentTarget).value);
 }

@@ -1,4 +1,4 @@
-// Moves the focus within a list or grid by arrow keys: it is one stop for Tab.
+// Arrow keys: move the focus within a list or grid, which is one tab stop.
 
 import { useLayoutEffect, useRef } from "../view.js";
 
@@ -6,24 +6,25 @@ const STOP = "[data-stop]";
 const STEPS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 };
 
 /**
- * Let arrow keys move between the elements with `data-stop`, which are drawn with
- * `tabindex="-1"`; in those with `data-row` up and down go to the next row.
+ * Return the props of a container whose arrow keys move between the elements with
+ * `data-stop`, drawn with `tabindex="-1"`. Within an element with `data-row`, up and
+ * down go to the next row.
  */
-export function useArrows() {
+export function useArrowKeys() {
   const root = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     if (root.current?.querySelector(`${STOP}[tabindex="0"]`)) return;
     const first = root.current?.querySelector(STOP);
     if (first instanceof HTMLElement) first.tabIndex = 0;
   });
-  return { ref: root, onKeyDown: move, onFocusIn: stay };
+  return { ref: root, onKeyDown: move, onFocusIn: keepStop };
 }
 
 /** @param {FocusEvent & {currentTarget: HTMLElement}} event */
-function stay({ target, currentTarget }) {
+function keepStop({ target, currentTarget }) {
   if (!(target instanceof HTMLElement) || !target.matches(STOP)) return;
-  for (const each of currentTarget.querySelectorAll(`${STOP}[tabindex="0"]`)) {
-    if (each instanceof HTMLElement) each.tabIndex = -1;
+  for (const stop of currentTarget.querySelectorAll(`${STOP}[tabindex="0"]`)) {
+    if (stop instanceof HTMLElement) stop.tabIndex = -1;
   }
   target.tabIndex = 0;
 }
@@ -46,13 +47,13 @@ function move(event) {
  */
 function nextOf(root, from, key) {
   const row = from.closest("[data-row]");
-  const all = stopsIn(row ?? root);
-  if (key === "Home") return all[0];
-  if (key === "End") return all.at(-1);
+  const stops = stopsIn(row ?? root);
+  if (key === "Home") return stops[0];
+  if (key === "End") return stops.at(-1);
   if (!Object.hasOwn(STEPS, key)) return undefined;
   const step = STEPS[/** @type {keyof typeof STEPS} */ (key)];
   if (!row || key === "ArrowLeft" || key === "ArrowRight") {
-    return all[all.indexOf(from) + step];
+    return stops[stops.indexOf(from) + step];
   }
   const rows = [...root.querySelectorAll("[data-row]")];
   const other = rows[rows.indexOf(row) + step];
@@ -70,7 +71,7 @@ function stopsIn(root) {
  */
 function nearest(stops, to) {
   const { left } = to.getBoundingClientRect();
-  const away = (/** @type {HTMLElement} */ each) =>
-    Math.abs(each.getBoundingClientRect().left - left);
-  return stops.reduce((one, other) => (away(other) < away(one) ? other : one));
+  const distance = (/** @type {HTMLElement} */ stop) =>
+    Math.abs(stop.getBoundingClientRect().left - left);
+  return stops.reduce((a, b) => (distance(b) < distance(a) ? b : a));
 }

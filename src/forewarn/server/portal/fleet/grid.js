@@ -1,13 +1,13 @@
-// The fleet's grid: a row for each group or host, a square for each VM.
-// One row of the fleet's grid, drawn again only if something in it has changed.
+// Grid of the fleet: a row for each group or host, a square for each VM. A row is
+// redrawn only if something in it has changed.
 
 import { count, STANDINGS } from "../components.js";
 import { html, useEffect, useMemo, useRef, useState } from "../view.js";
-import { useArrows } from "./arrow_keys.js";
-import { wordsOf } from "./fleet_index.js";
-import { HostFace, hostOf } from "./hosts.js";
-import { LETTERS, signOf } from "./marks.js";
-import { cellsOf, fitted, MOST, rowsFor } from "./rows.js";
+import { useArrowKeys } from "./arrow_keys.js";
+import { vmLabel } from "./fleet_index.js";
+import { HostLabel, summarizeHost } from "./hosts.js";
+import { LETTERS, marksKey } from "./marks.js";
+import { cellsOf, fitCells, MOST_SQUARES, rowsFor } from "./rows.js";
 
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 /** @typedef {import("./rows.js").Row} Row */
@@ -16,63 +16,69 @@ import { cellsOf, fitted, MOST, rowsFor } from "./rows.js";
 
 /** @typedef {(kind: "vm" | "group" | "host", at: number) => void} Choose */
 
-const AT_FIRST = 600; // what is drawn at once, in squares
-const MORE = 1000;
+const FIRST_COST = 600; // drawn at once, in squares
+const MORE_COST = 1000;
+const HUES = 8; // colors of update domains
 
 /**
  * @param {{
  *   index: FleetIndex,
  *   rows: Row[],
- *   wished: string,
+ *   filterKey: string,
  *   look: Look,
  *   choose: Choose,
- *   point: (host: number | null) => void,
- * }} props `wished`: what the rows answer; with another one it begins at the top
+ *   hover: (host: number | null) => void,
+ * }} props `filterKey`: identifies the filter; a new one starts again at the top
  */
-export function Grid({ index, rows, wished, look, choose, point }) {
-  const [grown, setGrown] = useState({ wished, cost: AT_FIRST });
-  const cost = grown.wished === wished ? grown.cost : AT_FIRST;
+export function Grid({ index, rows, filterKey, look, choose, hover }) {
+  const [grown, setGrown] = useState({ filterKey, cost: FIRST_COST });
+  const cost = grown.filterKey === filterKey ? grown.cost : FIRST_COST;
   const [rooms, setRooms] = useState(/** @type {Record<string, number>} */ ({}));
-  const arrows = useArrows();
-  const number = useMemo(() => rowsFor(rows, cost), [rows, cost]);
+  const arrows = useArrowKeys();
+  const drawn = useMemo(() => rowsFor(rows, cost), [rows, cost]);
   const more = (/** @type {string} */ key) =>
-    setRooms((all) => ({ ...all, [key]: (all[key] ?? MOST) + MORE }));
+    setRooms((all) => ({ ...all, [key]: (all[key] ?? MOST_SQUARES) + MORE_COST }));
   const columns = look.isByHost ? [] : index.columns;
   const style = { "--columns": Math.max(columns.length, 1) };
   return html`<div
-      class="fleet-grid ${look.lit ? "lighting" : ""} ${look.isByHost ? "by-host" : ""}"
+      class=${gridClass(look)}
       role="table"
       aria-label=${look.isByHost ? "VMs by host" : "VMs by group and update domain"}
       aria-rowcount=${rows.length + 1}
       style=${style}
-      onClick=${chosen(choose, more)}
-      onMouseOver=${pointed(point)}
-      onMouseLeave=${() => point(null)}
+      onClick=${onClick(choose, more)}
+      onMouseOver=${onMouseOver(hover)}
+      onMouseLeave=${() => hover(null)}
       ...${arrows}
     >
-      <${Heads} columns=${columns} isByHost=${look.isByHost} />
-      ${rows.slice(0, number).map((row) => {
-        const room = rooms[row.key] ?? MOST;
-        return html`<${ShownRow}
+      <${Headings} columns=${columns} isByHost=${look.isByHost} />
+      ${rows.slice(0, drawn).map((row) => {
+        const room = rooms[row.key] ?? MOST_SQUARES;
+        return html`<${GridRow}
           key=${row.key}
-          ...${{ index, row, look, room, sign: signed(index, row, look) }}
+          ...${{ index, row, look, room, sign: rowKey(index, row, look) }}
         />`;
       })}
     </div>
     <${Rest}
-      key=${wished}
-      left=${rows.length - number}
+      key=${filterKey}
+      left=${rows.length - drawn}
       noun=${look.isByHost ? "host" : "group"}
-      number=${number}
-      more=${() => setGrown({ wished, cost: cost + MORE })}
+      drawn=${drawn}
+      more=${() => setGrown({ filterKey, cost: cost + MORE_COST })}
     />`;
+}
+
+/** @param {Look} look */
+function gridClass({ highlight, isByHost }) {
+  return `fleet-grid ${highlight ? "lighting" : ""} ${isByHost ? "by-host" : ""}`;
 }
 
 /**
  * @param {Choose} choose
  * @param {(key: string) => void} more
  */
-function chosen(choose, more) {
+function onClick(choose, more) {
   return (/** @type {MouseEvent} */ event) => {
     if (!(event.target instanceof Element)) return;
     const button = event.target.closest("button");
@@ -84,22 +90,22 @@ function chosen(choose, more) {
   };
 }
 
-/** @param {(host: number | null) => void} point */
-function pointed(point) {
+/** @param {(host: number | null) => void} hover */
+function onMouseOver(hover) {
   return (/** @type {MouseEvent} */ event) => {
     if (!(event.target instanceof Element)) return;
     const { host } = event.target.closest("button")?.dataset ?? {};
-    point(host === undefined ? null : Number(host));
+    hover(host === undefined ? null : Number(host));
   };
 }
 
 /** @param {{columns: (number | null)[], isByHost: boolean}} props */
-function Heads({ columns, isByHost }) {
-  const one = isByHost || !columns.length;
+function Headings({ columns, isByHost }) {
+  const isSingle = isByHost || !columns.length;
   return html`<div role="row" class="fleet-heads">
     <div role="columnheader">${isByHost ? "Host" : "Group"}</div>
     ${
-      one
+      isSingle
         ? html`<div role="columnheader" class="wide">VMs</div>`
         : columns.map(
             (domain) => html`<div
@@ -115,20 +121,20 @@ function Heads({ columns, isByHost }) {
 }
 
 /**
- * Rows that come while one scrolls, or by the button.
- * @param {{left: number, noun: string, number: number, more: () => void}} props
+ * Draws more rows on scrolling, or by the button.
+ * @param {{left: number, noun: string, drawn: number, more: () => void}} props
  */
-function Rest({ left, noun, number, more }) {
+function Rest({ left, noun, drawn, more }) {
   const button = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     if (!button.current) return undefined;
-    const watch = new IntersectionObserver(
-      (seen) => seen.some((each) => each.isIntersecting) && more(),
+    const observer = new IntersectionObserver(
+      (entries) => entries.some((entry) => entry.isIntersecting) && more(),
       { rootMargin: "400px" },
     );
-    watch.observe(button.current);
-    return () => watch.disconnect();
-  }, [number, left]);
+    observer.observe(button.current);
+    return () => observer.disconnect();
+  }, [drawn, left]);
   if (!left) return null;
   return html`<button class="fleet-rest" ref=${button} onClick=${more}>
     Show more of ${count(left, noun)}
@@ -136,54 +142,53 @@ function Rest({ left, noun, number, more }) {
 }
 
 /**
- * @typedef {object} Look how squares are drawn, whichever they are
+ * @typedef {object} Look how rows and squares are drawn
  * @property {boolean} isByHost
  * @property {Marks} marks
- * @property {{kind: "host" | "group", at: number} | null} lit whose VMs are lit
- * @property {number | null} host whose VMs come first
- * @property {number | null} vm which is chosen
+ * @property {{kind: "host" | "group", at: number} | null} highlight
+ * @property {number | null} host whose VMs come first; null for none
+ * @property {number | null} vm the chosen one; null for none
  */
-
-const HUES = 8; // of update domains
 
 /**
  * @param {Look} look
  * @param {FleetIndex} index
  * @param {number} vm
  */
-function isLit({ lit }, { map }, vm) {
-  return lit !== null && map.vms[lit.kind][vm] === lit.at;
+function isHighlighted({ highlight }, { map }, vm) {
+  return highlight !== null && map.vms[highlight.kind][vm] === highlight.at;
 }
 
 /**
- * Write down all that can change in a row: the same text, nothing to draw.
+ * Return a text that is the same as long as a row need not be redrawn.
  * @param {FleetIndex} index
  * @param {Row} row
  * @param {Look} look
  */
-export function signed(index, row, look) {
+function rowKey(index, row, look) {
   const { map } = index;
-  const { lit, host, vm, marks, isByHost } = look;
-  const touched = row.vms.some((each) => isLit(look, index, each));
-  const first = host !== null && row.vms.some((each) => map.vms.host[each] === host);
-  const own = lit && !isByHost === (lit.kind === "group") && lit.at === row.at;
+  const { highlight, host, vm, marks, isByHost } = look;
+  const hasHighlight = row.vms.some((id) => isHighlighted(look, index, id));
+  const isFirst = host !== null && row.vms.some((id) => map.vms.host[id] === host);
+  const isOwnKind = highlight && !isByHost === (highlight.kind === "group");
+  const isOwn = isOwnKind && highlight.at === row.at;
   return [
-    signOf(row, map.vms.name, marks),
-    touched ? `${lit?.kind}${lit?.at}` : "",
-    first ? host : "",
+    marksKey(row, map.vms.name, marks),
+    hasHighlight ? `${highlight?.kind}${highlight?.at}` : "",
+    isFirst ? host : "",
     vm !== null && row.vms.includes(vm) ? vm : "",
-    own ? "own" : "",
-    isByHost && row.at >= 0 ? Object.values(hostOf(index, marks, row.at)) : "",
+    isOwn ? "own" : "",
+    isByHost && row.at >= 0 ? Object.values(summarizeHost(index, marks, row.at)) : "",
   ].join();
 }
 
 /**
  * @param {{index: FleetIndex, row: Row, look: Look, room: number, sign: string}} props
  */
-export function ShownRow({ index, row, look, room, sign }) {
+function GridRow({ index, row, look, room, sign }) {
   const { isByHost } = look;
   const depends = [index, row.key, row.vms, row.total, isByHost, room, sign];
-  return useMemo(() => drawn(index, row, look, room), depends);
+  return useMemo(() => drawRow(index, row, look, room), depends);
 }
 
 /**
@@ -192,17 +197,17 @@ export function ShownRow({ index, row, look, room, sign }) {
  * @param {Look} look
  * @param {number} room
  */
-function drawn(index, row, look, room) {
+function drawRow(index, row, look, room) {
   const { isByHost, host } = look;
-  const isWide = isByHost || !index.isParted[row.at];
-  const parts = isByHost ? together(row) : cellsOf(index, row.vms, host);
-  const { cells, hidden } = fitted(parts, room);
-  const Face = isByHost ? HostHead : GroupHead;
+  const isWide = isByHost || !index.hasDomains[row.at];
+  const all = isByHost ? singleCell(row) : cellsOf(index, row.vms, host);
+  const { cells, hidden } = fitCells(all, room);
+  const Heading = isByHost ? HostHeading : GroupHeading;
   return html`<div role="row" class="fleet-row" data-row="">
     <div role="rowheader" class="fleet-head">
-      <${Face} index=${index} row=${row} look=${look} />
+      <${Heading} index=${index} row=${row} look=${look} />
     </div>
-    ${cells.map((cell) => drawnCell(index, cell, look, isWide))}
+    ${cells.map((cell) => drawCell(index, cell, look, isWide))}
     ${!cells.length && html`<div role="cell" class="wide soft">no VMs</div>`}
     ${
       hidden > 0 &&
@@ -225,15 +230,15 @@ function drawn(index, row, look, room) {
  * @param {Row} row
  * @returns {Cell[]}
  */
-function together({ vms }) {
+function singleCell({ vms }) {
   return vms.length ? [{ domain: null, vms }] : [];
 }
 
 /** @param {{index: FleetIndex, row: Row, look: Look}} props */
-function GroupHead({ index, row, look }) {
+function GroupHeading({ index, row, look }) {
   const group = index.map.groups[row.at];
-  const { lit } = look;
-  const isChosen = lit?.kind === "group" && lit.at === row.at;
+  const { highlight } = look;
+  const isChosen = highlight?.kind === "group" && highlight.at === row.at;
   return html`<button
     class="plain"
     data-stop=""
@@ -250,7 +255,7 @@ function GroupHead({ index, row, look }) {
 }
 
 /** @param {{index: FleetIndex, row: Row, look: Look}} props */
-function HostHead({ index, row, look }) {
+function HostHeading({ index, row, look }) {
   if (row.at < 0) {
     return html`<span class="name">No host</span>
       <span class="about">${countOf(row)}</span>`;
@@ -263,7 +268,10 @@ function HostHead({ index, row, look }) {
     tabindex="-1"
     aria-current=${isChosen ? "true" : undefined}
   >
-    <${HostFace} ...${hostOf(index, look.marks, row.at)} said=${countOf(row)} />
+    <${HostLabel}
+      ...${summarizeHost(index, look.marks, row.at)}
+      vmCount=${countOf(row)}
+    />
   </button>`;
 }
 
@@ -279,9 +287,9 @@ function countOf({ vms, total }) {
  * @param {Look} look
  * @param {boolean} isWide
  */
-function drawnCell(index, { domain, vms }, look, isWide) {
+function drawCell(index, { domain, vms }, look, isWide) {
   const column = index.columns.indexOf(domain) + 2;
-  const isUnparted = isWide && !look.isByHost && index.columns.length > 0;
+  const lacksDomains = isWide && !look.isByHost && index.columns.length > 0;
   return html`<div
     role="cell"
     key=${String(domain)}
@@ -289,8 +297,8 @@ function drawnCell(index, { domain, vms }, look, isWide) {
     style=${isWide ? {} : { gridColumn: String(column) }}
   >
     ${!isWide && html`<span class="label">${domain ?? "none"}</span>`}
-    ${vms.map((vm) => square(index, vm, look))}
-    ${isUnparted && html`<span class="unparted">no update domains</span>`}
+    ${vms.map((vm) => drawSquare(index, vm, look))}
+    ${lacksDomains && html`<span class="unparted">no update domains</span>`}
   </div>`;
 }
 
@@ -299,27 +307,27 @@ function drawnCell(index, { domain, vms }, look, isWide) {
  * @param {number} vm
  * @param {Look} look
  */
-function square(index, vm, look) {
+function drawSquare(index, vm, look) {
   const { vms } = index.map;
   const mark = look.marks.ofVm.get(vms.name[vm] ?? "");
   const domain = vms.update_domain[vm] ?? null;
-  const words = wordsOf(index, vm) + (mark ? `, ${STANDINGS[mark]}` : "");
-  const kinds = [
+  const label = vmLabel(index, vm) + (mark ? `, ${STANDINGS[mark]}` : "");
+  const classes = [
     "vm",
     mark ?? "",
     index.silence[vm] ?? "",
     vms.spot[vm] ? "spot" : "",
-    isLit(look, index, vm) ? "lit" : "",
+    isHighlighted(look, index, vm) ? "lit" : "",
     look.isByHost && domain !== null ? `ud-${domain % HUES}` : "",
   ];
   return html`<button
     key=${vm}
-    class=${kinds.filter(Boolean).join(" ")}
+    class=${classes.filter(Boolean).join(" ")}
     data-stop=""
     data-vm=${vm}
     tabindex="-1"
-    title=${words}
-    aria-label=${words}
+    title=${label}
+    aria-label=${label}
     aria-current=${look.vm === vm ? "true" : undefined}
     data-mark=${mark && LETTERS[mark]}
   >

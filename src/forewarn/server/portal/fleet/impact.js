@@ -1,5 +1,5 @@
-// What the maintenance of one host would touch, in numbers and in sentences.
-// Says above the grid what the maintenance of a host would touch.
+// Impact of a host's maintenance: affected VMs, groups and update domains, and the bar
+// above the grid that shows it.
 
 import { count, few } from "../components.js";
 import { html, useMemo } from "../view.js";
@@ -7,28 +7,28 @@ import { html, useMemo } from "../view.js";
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 
 /**
- * @typedef {object} Share what of one group is on the host
+ * @typedef {object} Share the part of a group that is on the host
  * @property {string} group
  * @property {number} vms
- * @property {number} total VMs of the group, wherever they are
- * @property {number[]} domains the update domains touched
- * @property {boolean} isDefeated whether several update domains go down at once
+ * @property {number} total VMs of the group on all hosts
+ * @property {number[]} domains the affected update domains
+ * @property {boolean} spansDomains whether several update domains go down together
  */
 
 /**
- * @typedef {object} Reach
+ * @typedef {object} Impact
  * @property {string} host
  * @property {number} vms
- * @property {Share[]} shares those first whose update domains are defeated
+ * @property {Share[]} shares those that span update domains come first
  */
 
 /**
- * Find what a maintenance of the host would touch.
+ * Return what maintenance of the host would affect.
  * @param {FleetIndex} index
  * @param {number} host
- * @returns {Reach}
+ * @returns {Impact}
  */
-export function reachOf(index, host) {
+export function impactOf(index, host) {
   const { map, ofHost } = index;
   const held = ofHost[host] ?? [];
   /** @type {Map<number, number[]>} */
@@ -40,18 +40,19 @@ export function reachOf(index, host) {
     else byGroup.set(group, [vm]);
   }
   const shares = [...byGroup].map(([group, vms]) => shareOf(index, group, vms));
-  shares.sort((one, other) => Number(other.isDefeated) - Number(one.isDefeated));
+  shares.sort((a, b) => Number(b.spansDomains) - Number(a.spansDomains));
   return { host: map.hosts[host] ?? "", vms: held.length, shares };
 }
 
 /**
- * Name the hosts whose maintenance would touch several update domains of a group.
+ * Return the hosts whose maintenance would affect several update domains of a group.
  * @param {FleetIndex} index
  */
-export function defeats(index) {
-  const isDefeated = (/** @type {string} */ _, /** @type {number} */ host) =>
-    reachOf(index, host).shares[0]?.isDefeated; // those come first
-  return index.map.hosts.filter(isDefeated);
+export function hostsSpanningDomains(index) {
+  return index.map.hosts.filter((_, host) => {
+    const [first] = impactOf(index, host).shares; // those that span domains come first
+    return first?.spansDomains;
+  });
 }
 
 /**
@@ -70,14 +71,14 @@ function shareOf({ map, ofGroup }, group, vms) {
     group: map.groups[group]?.name ?? "",
     vms: vms.length,
     total: ofGroup[group]?.length ?? 0,
-    domains: [...domains].sort((one, other) => one - other),
-    isDefeated: domains.size > 1,
+    domains: [...domains].sort((a, b) => a - b),
+    spansDomains: domains.size > 1,
   };
 }
 
 /**
- * Say in one sentence how much would be touched.
- * @param {Reach} reach
+ * Summarize an impact in one sentence.
+ * @param {Impact} impact
  */
 export function headline({ host, vms, shares }) {
   if (!vms) return `Maintenance of ${host} would touch nothing: no VM is there.`;
@@ -86,18 +87,19 @@ export function headline({ host, vms, shares }) {
 }
 
 /**
- * Say what of one group would be touched.
+ * Describe the affected part of one group.
  * @param {Share} share
  */
-export function sentenceOf({ vms, total, domains, isDefeated }) {
+export function shareSentence({ vms, total, domains, spansDomains }) {
   const parts = [];
   if (domains.length) parts.push(domainsOf(domains));
   if (vms < total) parts.push(`${number(vms)} of ${count(total, "VM")}`);
   else parts.push(total === 1 ? "its only VM" : `all ${number(total)} VMs`);
-  const said = parts.join(", ");
-  if (!isDefeated) return said;
+  const summary = parts.join(", ");
+  if (!spansDomains) return summary;
   const lost = domains.length === 2 ? "two" : number(domains.length);
-  return `${said}; loses ${lost} update domains at once: the placement defeats them`;
+  const loss = `loses ${lost} update domains at once: the placement defeats them`;
+  return `${summary}; ${loss}`;
 }
 
 /** @param {number[]} domains */
@@ -111,30 +113,30 @@ function number(size) {
   return size.toLocaleString("en");
 }
 
-const MOST = 2; // groups that are told of here; the details tell of all
+const MOST_SHARES = 2; // the details show all of them
 
 /**
  * @param {{
  *   index: import("./fleet_index.js").FleetIndex,
- *   pointed: number | null,
+ *   hovered: number | null,
  *   host: number | null,
  *   isOnly: boolean,
  *   setOnly: (isOnly: boolean) => void,
- * }} props `host`: the chosen one
+ * }} props `hovered` and `host`: indexes of the hovered and of the chosen host
  */
-export function ReachBar({ index, pointed, host, isOnly, setOnly }) {
-  const shown = pointed ?? host;
-  const reach = useMemo(
-    () => (shown === null ? null : reachOf(index, shown)),
+export function ImpactBar({ index, hovered, host, isOnly, setOnly }) {
+  const shown = hovered ?? host;
+  const impact = useMemo(
+    () => (shown === null ? null : impactOf(index, shown)),
     [index, shown],
   );
   return html`<div class="fleet-reach card">
     <div role="status">
-      ${reach === null && html`<${Hint} index=${index} />`}
+      ${impact === null && html`<${Hint} index=${index} />`}
       ${
-        reach !== null &&
-        html`<strong>${headline(reach)}</strong>
-        <${Shares} shares=${reach.shares} />`
+        impact !== null &&
+        html`<strong>${headline(impact)}</strong>
+        <${Shares} shares=${impact.shares} />`
       }
     </div>
     ${
@@ -152,8 +154,8 @@ export function ReachBar({ index, pointed, host, isOnly, setOnly }) {
 
 /** @param {{index: import("./fleet_index.js").FleetIndex}} props */
 function Hint({ index }) {
-  const hosts = useMemo(() => defeats(index), [index]);
-  const silent = index.map.groups.filter((each) => each.is_silent);
+  const hosts = useMemo(() => hostsSpanningDomains(index), [index]);
+  const silent = index.map.groups.filter((group) => group.is_silent);
   return html`<p class="soft">
       Point at a host to see what its maintenance would touch; choose it to keep that.
     </p>
@@ -169,7 +171,7 @@ function Hint({ index }) {
       html`<p>
       Silent, not having asked for events in 24 h:
       ${" "}${few(
-        silent.map((each) => each.name),
+        silent.map(({ name }) => name),
         5,
       )}.
     </p>`
@@ -178,11 +180,14 @@ function Hint({ index }) {
 
 /** @param {{shares: Share[]}} props */
 function Shares({ shares }) {
-  const rest = shares.length - MOST;
+  const rest = shares.length - MOST_SHARES;
   return html`<ul>
-    ${shares.slice(0, MOST).map(
-      (each) => html`<li key=${each.group} class=${each.isDefeated ? "defeated" : ""}>
-        <span class="group">${each.group}</span>: ${sentenceOf(each)}
+    ${shares.slice(0, MOST_SHARES).map(
+      (share) => html`<li
+        key=${share.group}
+        class=${share.spansDomains ? "defeated" : ""}
+      >
+        <span class="group">${share.group}</span>: ${shareSentence(share)}
       </li>`,
     )}
     ${rest > 0 && html`<li class="soft">and ${count(rest, "more group")}</li>`}

@@ -1,6 +1,6 @@
-// One maintenance as a card: what, when, what it waits for, who knows of it.
+// Card of one maintenance: title, time, what it waits for, its events and actions.
 
-import { MaintenanceActs } from "../actions/buttons.js";
+import { MaintenanceActions } from "../actions/buttons.js";
 import { Countdown, Standing, standingOf, Time, titleOf } from "../components.js";
 import { openStory } from "../route.js";
 import { Sentence, StoryLink } from "../story/sentence.js";
@@ -8,12 +8,12 @@ import { countdown, ms, utc } from "../times.js";
 import { html, useMemo, useNow } from "../view.js";
 import { EventList } from "./event_list.js";
 import { originOf } from "./phrases.js";
-import { waitsTold } from "./sections.js";
+import { shownWaits } from "./sections.js";
 
 /** @typedef {import("../types").Item} Item */
 
-/** What an item can wait for. */
-const KINDS = {
+/** Labels of what an item can wait for. */
+const WAIT_KINDS = {
   approval: "Approval",
   time: "Time",
   gate: "Gate",
@@ -23,16 +23,16 @@ const KINDS = {
 
 /** @param {{item: Item}} props */
 export function Card({ item }) {
-  // What has not changed is not drawn again, however many facts of others come.
-  return useMemo(() => drawn(item), [item]);
+  // A card is redrawn only if its own item has changed.
+  return useMemo(() => drawCard(item), [item]);
 }
 
 /** @param {Item} item */
-function drawn(item) {
+function drawCard(item) {
   const { maintenance } = item;
   return html`<article
     class="card maintenance ${standingOf(item)}"
-    onClick=${(/** @type {MouseEvent} */ event) => opened(event, maintenance.id)}
+    onClick=${(/** @type {MouseEvent} */ event) => openClicked(event, maintenance.id)}
   >
     <div class="head">
       <${Standing} item=${item} />
@@ -45,23 +45,23 @@ function drawn(item) {
     </p>
     <${Waits} item=${item} />
     <${EventList} item=${item} />
-    <${MaintenanceActs} item=${item} />
+    <${MaintenanceActions} item=${item} />
   </article>`;
 }
 
 /**
- * Open the story if the card itself was clicked, and not something on it.
+ * Open the story if the card itself was clicked, not a control on it.
  * @param {MouseEvent} event
  * @param {string} id
  */
-function opened(event, id) {
+function openClicked(event, id) {
   const target = /** @type {Element} */ (event.target);
   if (target.closest("a, button, summary, input, select, dialog, details ul")) return;
   if (getSelection()?.isCollapsed === false) return;
   openStory(id);
 }
 
-/** The moment that counts: until NotBefore, or since it started or is stuck. */
+/** The relevant time: until NotBefore, or since it started or got stuck. */
 function Moment(/** @type {{item: Item}} */ { item }) {
   const { not_before, started_at, stuck_since } = item.maintenance;
   const since = stuck_since ?? started_at;
@@ -87,23 +87,23 @@ function Notice({ to }) {
 
 /** @param {{since: string}} props */
 function Elapsed({ since }) {
-  const gone = Math.max(useNow() - ms(since), 0);
+  const elapsed = Math.max(useNow() - ms(since), 0);
   return html`<time
     class="countdown"
     role="timer"
     aria-live="off"
     datetime=${new Date(ms(since)).toISOString()}
     title=${`since ${utc(since)}`}
-    >${countdown(gone)}</time
+    >${countdown(elapsed)}</time
   >`;
 }
 
 /** @param {{item: Item}} props */
 function Waits({ item }) {
-  const { told, more } = waitsTold(item);
-  if (!told.length) return null;
+  const { shown, more } = shownWaits(item);
+  if (!shown.length) return null;
   return html`<ul class="waits">
-    ${told.map((wait, index) => html`<${Waiting} key=${index} wait=${wait} />`)}
+    ${shown.map((wait, index) => html`<${WaitRow} key=${index} wait=${wait} />`)}
     ${
       more > 0 &&
       html`<li key="more" class="more">
@@ -114,9 +114,9 @@ function Waits({ item }) {
 }
 
 /** @param {{wait: import("../types").Wait}} props */
-function Waiting({ wait: { kind, what, opens_at, opened_by } }) {
+function WaitRow({ wait: { kind, what, opens_at, opened_by } }) {
   return html`<li class=${kind}>
-    <strong>${KINDS[kind]}:</strong> <${Sentence} text=${what} />${
+    <strong>${WAIT_KINDS[kind]}:</strong> <${Sentence} text=${what} />${
       opens_at && html`, until <${Time} at=${opens_at} />`
     }.
     ${opened_by && html`${" "}Opened by <${Sentence} text=${opened_by} />.`}

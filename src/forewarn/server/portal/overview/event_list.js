@@ -1,70 +1,71 @@
-// The events of a maintenance: whom they touch, who has seen and who has approved them.
+// List of a maintenance's events: affected VMs, who has seen and who has approved them.
 
 import { count, few, Time } from "../components.js";
 import { html, useState } from "../view.js";
-import { approvedWords, seenWords } from "./phrases.js";
-import { approvals, sightingOf } from "./sections.js";
+import { approvalPhrase, seenPhrase } from "./phrases.js";
+import { approvalsOf, sightingOf } from "./sections.js";
 
 /** @typedef {import("../types").Item} Item */
 /** @typedef {import("../types").ScheduledEvent} ScheduledEvent */
 
-const MORE = 50;
+const MORE_EVENTS = 50;
 const MOST_NAMES = 200;
 
-/** @param {{item: Item, atFirst?: number}} props */
-export function EventList({ item, atFirst = 4 }) {
+/** @param {{item: Item, first?: number}} props */
+export function EventList({ item, first = 4 }) {
   const { events } = item.maintenance;
-  const [shown, setShown] = useState(atFirst);
-  const { given, wanted } = approvals(item);
-  const isClose = events.length <= shown + 2; // no button for so few
+  const [shown, setShown] = useState(first);
+  const { given, needed } = approvalsOf(item);
+  const isClose = events.length <= shown + 2; // no button for one or two more
   const rest = isClose ? 0 : events.length - shown;
   return html`
     ${
       events.length > 1 &&
-      html`<p class="approvals">${given} of ${count(wanted, "event")} approved</p>`
+      html`<p class="approvals">${given} of ${count(needed, "event")} approved</p>`
     }
     <ul class="events">
       ${events
         .slice(0, events.length - rest)
-        .map((event) => html`<${One} key=${event.id} item=${item} event=${event} />`)}
+        .map((event) => html`<${EventRow} key=${event.id} ...${{ item, event }} />`)}
     </ul>
     ${
       rest > 0 &&
-      html`<button class="quiet more" onClick=${() => setShown(shown + MORE)}>
-      Show ${count(Math.min(rest, MORE), "more event")} of ${events.length}
+      html`<button class="quiet more" onClick=${() => setShown(shown + MORE_EVENTS)}>
+      Show ${count(Math.min(rest, MORE_EVENTS), "more event")} of ${events.length}
     </button>`
     }
   `;
 }
 
 /** @param {{item: Item, event: ScheduledEvent}} props */
-function One({ item, event }) {
+function EventRow({ item, event }) {
   const { maintenance } = item;
-  const isOwn = event.resources.length === 1 && event.resources[0] === event.group;
+  const [first, ...others] = event.resources;
+  const isStandalone = !others.length && first === event.group;
   return html`<li>
     <div class="whom">
       <strong>${event.group}</strong>
-      ${!isOwn && html`${" "}<span class="soft">${few(event.resources)}</span>`}
+      ${!isStandalone && html`${" "}<span class="soft">${few(event.resources)}</span>`}
     </div>
     <${Seen} item=${item} event=${event} />
     <div class=${event.approved_at ? "approved" : ""}>
-      ${approvedWords(maintenance, event)}
+      ${approvalPhrase(maintenance, event)}
       ${event.approved_at && html`, <${Time} at=${event.approved_at} />`}
     </div>
   </li>`;
 }
 
 /**
- * Who has seen an event; their names on demand.
+ * How many VMs have seen an event, with their names on demand.
  * @param {{item: Item, event: ScheduledEvent}} props
  */
 function Seen({ item, event }) {
   const sighting = sightingOf(item, event);
-  const words = seenWords(sighting);
-  const sights = [...sighting.touched, ...sighting.others];
-  if (!sights.length) return html`<div class="seen soft">${words}</div>`;
+  const phrase = seenPhrase(sighting);
+  const sights = [...sighting.affected, ...sighting.others];
+  if (!sights.length) return html`<div class="seen soft">${phrase}</div>`;
   return html`<details class="seen">
-    <summary>${words}</summary>
+    <summary>${phrase}</summary>
     <ul>
       ${sights
         .slice(0, MOST_NAMES)

@@ -1,22 +1,22 @@
-// The last facts as they arrive; they wait while somebody reads.
+// Latest journal entries ("Last facts"); new ones are held back while somebody reads.
 
 import { count, Time } from "../components.js";
 import { Sentence, StoryLink } from "../story/sentence.js";
 import { html, useEffect, useModel, useRef, useState } from "../view.js";
-import { namesOf, wordsOf } from "./phrases.js";
+import { factSentence, namesOf } from "./phrases.js";
 
 /** @typedef {import("../types").Entry} Entry */
 
-const AT_FIRST = 30;
-const MORE = 100;
-const FRESH = 3000; // ms for which a fact that has come stands out
+const FIRST_ROWS = 30;
+const MORE_ROWS = 100;
+const HIGHLIGHT = 3000; // ms for which a new fact is highlighted
 
-export function LastFacts() {
+export function Journal() {
   const model = useModel();
   const list = useRef(/** @type {HTMLElement | null} */ (null));
-  const { facts, fresh, release, reading, scrolled } = useHeld(model.facts);
-  const [shown, setShown] = useState(AT_FIRST);
-  const settled = useSettled(model.facts[0]?.position ?? 0);
+  const { facts, pending, release, readerEvents, onScroll } = useHeld(model.facts);
+  const [shown, setShown] = useState(FIRST_ROWS);
+  const highlightAfter = useHighlight(model.facts[0]?.position ?? 0);
   const nameOf = namesOf(model.items, model.facts);
 
   function showNew() {
@@ -24,32 +24,34 @@ export function LastFacts() {
     release();
   }
 
-  // Rows stay where they are and change what they say: nothing is moved by what comes.
-  return html`<section class="card facts" aria-labelledby="facts" ...${reading}>
+  // Rows are keyed by index: they stay in place and change their text.
+  return html`<section class="card facts" aria-labelledby="facts" ...${readerEvents}>
     <div class="facts-head">
       <h2 id="facts">Last facts</h2>
       ${
-        fresh > 0 &&
+        pending > 0 &&
         html`<button class="quiet" onClick=${showNew}>
-        Show ${count(fresh, "new fact")}
+        Show ${count(pending, "new fact")}
       </button>`
       }
     </div>
-    <ol ref=${list} tabindex="0" aria-labelledby="facts" onScroll=${scrolled}>
+    <ol ref=${list} tabindex="0" aria-labelledby="facts" onScroll=${onScroll}>
       ${facts.slice(0, shown).map(
         (entry, index) =>
           html`<${Row}
               key=${index}
               entry=${entry}
-              words=${wordsOf(entry, nameOf)}
-              isFresh=${entry.position > settled}
+              text=${factSentence(entry, nameOf)}
+              isFresh=${entry.position > highlightAfter}
             />`,
       )}
       ${!facts.length && html`<li class="soft">Nothing has happened yet.</li>`}
       ${
         facts.length > shown &&
         html`<li class="more">
-        <button class="quiet" onClick=${() => setShown(shown + MORE)}>Show more</button>
+        <button class="quiet" onClick=${() => setShown(shown + MORE_ROWS)}>
+          Show more
+        </button>
       </li>`
       }
     </ol>
@@ -57,55 +59,55 @@ export function LastFacts() {
 }
 
 /**
- * Hold what is shown as long as somebody reads it: has the pointer or the focus on
- * it, or has scrolled down.
- * @param {Entry[]} all
+ * Hold the shown facts while somebody reads them: has the pointer or the focus on them,
+ * or has scrolled down.
+ * @param {Entry[]} latest
  */
-function useHeld(all) {
+function useHeld(latest) {
   const [held, setHeld] = useState(/** @type {Entry[] | null} */ (null));
   const reasons = useRef(new Set());
-  const latest = useRef(all);
-  latest.current = all;
-  const mark = (/** @type {string} */ reason, /** @type {boolean} */ isSo) => () => {
-    if (isSo) reasons.current.add(reason);
+  const current = useRef(latest);
+  current.current = latest;
+  const hold = (/** @type {string} */ reason, /** @type {boolean} */ isOn) => () => {
+    if (isOn) reasons.current.add(reason);
     else reasons.current.delete(reason);
-    setHeld((was) => (reasons.current.size ? (was ?? latest.current) : null));
+    setHeld((before) => (reasons.current.size ? (before ?? current.current) : null));
   };
-  const facts = held ?? all;
+  const facts = held ?? latest;
   const top = facts[0]?.position ?? 0;
   return {
     facts,
-    fresh: held ? all.findIndex((each) => each.position <= top) : 0,
-    release: () => setHeld(reasons.current.size ? latest.current : null),
-    reading: {
-      onMouseEnter: mark("pointer", true),
-      onMouseLeave: mark("pointer", false),
-      onFocusIn: mark("focus", true),
-      onFocusOut: mark("focus", false),
+    pending: held ? latest.findIndex(({ position }) => position <= top) : 0,
+    release: () => setHeld(reasons.current.size ? current.current : null),
+    readerEvents: {
+      onMouseEnter: hold("pointer", true),
+      onMouseLeave: hold("pointer", false),
+      onFocusIn: hold("focus", true),
+      onFocusOut: hold("focus", false),
     },
-    scrolled: (/** @type {Event} */ event) => {
+    onScroll: (/** @type {Event} */ event) => {
       const { scrollTop } = /** @type {HTMLElement} */ (event.currentTarget);
-      mark("scrolled", scrollTop > 4)();
+      hold("scrolled", scrollTop > 4)();
     },
   };
 }
 
 /**
- * Find behind which position facts are new, until they have been shown for a while.
+ * Return the position after which facts are highlighted as new.
  * @param {number} newest
  */
-function useSettled(newest) {
-  const [settled, setSettled] = useState(newest);
+function useHighlight(newest) {
+  const [position, setPosition] = useState(newest);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(newest), FRESH);
+    const timer = setTimeout(() => setPosition(newest), HIGHLIGHT);
     return () => clearTimeout(timer);
   }, [newest]);
-  return settled;
+  return position;
 }
 
-/** @param {{entry: Entry, words: string, isFresh: boolean}} props */
-function Row({ entry, words, isFresh }) {
-  const sentence = html`<${Sentence} text=${words} isPlain />`;
+/** @param {{entry: Entry, text: string, isFresh: boolean}} props */
+function Row({ entry, text, isFresh }) {
+  const sentence = html`<${Sentence} text=${text} isPlain />`;
   const id = storyOf(entry);
   const { at, position } = entry;
   return html`<li class=${isFresh ? "fresh" : ""}>
@@ -118,9 +120,9 @@ function Row({ entry, words, isFresh }) {
 }
 
 /**
- * Find the maintenance, or its event, whose story tells more.
+ * Return the id of the maintenance or event whose story the entry belongs to.
  * @param {Entry} entry
- * @returns {string | null}
+ * @returns {string | null} null if it belongs to none
  */
 function storyOf(entry) {
   if (typeof entry.maintenance === "string") return entry.maintenance;

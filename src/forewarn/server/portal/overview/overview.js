@@ -1,5 +1,4 @@
-// The Now page: what is stuck, under way, held or to come, and what happened last.
-// What the Now page says if nothing is announced: what to do, or that all is well.
+// Overview page ("Now"): all live maintenances by urgency, and what happened last.
 
 import { count, Standing, STANDINGS, Time, titleOf } from "../components.js";
 import { FirstVisit } from "../first_visit.js";
@@ -7,22 +6,22 @@ import { hashOf } from "../route.js";
 import { StoryLink } from "../story/sentence.js";
 import { html, useApp, useEffect, useModel, useState } from "../view.js";
 import { Card } from "./card.js";
-import { LastFacts } from "./journal.js";
-import { lastEnded, sectionsOf, summary, URGENCIES } from "./sections.js";
+import { Journal } from "./journal.js";
+import { lastEnded, sectionsOf, summaryOf, URGENCIES } from "./sections.js";
 
 /** @typedef {import("../types").Item} Item */
 /** @typedef {import("./sections.js").Urgency} Urgency */
 
-const AT_FIRST = 20;
-const MORE = 50;
-const ENDED = 5;
-const ENDS = "fact=Completed&fact=Canceled&fact=Closed";
+const FIRST_CARDS = 20; // of a section
+const MORE_CARDS = 50;
+const MOST_ENDED = 5;
+const END_FACTS = "fact=Completed&fact=Canceled&fact=Closed";
 
-export function NowPage() {
+export function OverviewPage() {
   const model = useModel();
   const sections = sectionsOf(model.items.values());
   const isEmpty = URGENCIES.every((name) => !sections[name].length);
-  const isPastKnown = usePast(model.isLoaded && model.link.state !== "lost");
+  const isPastLoaded = usePast(model.isLoaded && model.link.state !== "lost");
   useFleet(model.isLoaded && isEmpty);
   return html`<div class="now">
     <h1>Now</h1>
@@ -39,10 +38,10 @@ export function NowPage() {
       ${
         model.isLoaded &&
         html`<div class="now-past">
-        <${LastFacts} />
+        <${Journal} />
         <${JustEnded}
-          items=${lastEnded(model.items.values(), ENDED)}
-          isKnown=${isPastKnown}
+          items=${lastEnded(model.items.values(), MOST_ENDED)}
+          isLoaded=${isPastLoaded}
         />
       </div>`
       }
@@ -50,55 +49,56 @@ export function NowPage() {
   </div>`;
 }
 
-// --- what is asked for beside it ---------------------------------------------
+// --- data ------------------------------------------------------------------------
 
 /**
- * Ask for the few that ended last, after each break again; those that end from now on
- * come by themselves.
- * @param {boolean} isThere whether the service answers
- * @returns {boolean} whether they are known
+ * Load the maintenances that ended last, and again after each break. Those that end
+ * from now on arrive as live updates.
+ * @param {boolean} isConnected
+ * @returns {boolean} whether they are loaded
  */
-function usePast(isThere) {
+function usePast(isConnected) {
   const { api, model } = useApp();
-  const [isKnown, setKnown] = useState(false);
+  const [isLoaded, setLoaded] = useState(false);
   useEffect(() => {
-    if (!isThere) return;
-    void askEnded(api)
+    if (!isConnected) return;
+    void fetchEnded(api)
       .then(({ items, position }) => model.putItems(items, position))
-      .then(() => setKnown(true))
-      .catch(() => {}); // the page says that the connection is lost
-  }, [isThere]);
-  return isKnown;
+      .then(() => setLoaded(true))
+      .catch(() => {}); // the header shows that the connection is lost
+  }, [isConnected]);
+  return isLoaded;
 }
 
 /**
  * @param {import("../service/api.js").Api} api
  * @returns {Promise<{items: Item[], position: number}>}
  */
-async function askEnded(api) {
-  const { items } = await api.get(`/v1/journal?${ENDS}&order=newest&limit=${ENDED}`);
+async function fetchEnded(api) {
+  const newest = `${END_FACTS}&order=newest&limit=${MOST_ENDED}`;
+  const { items } = await api.get(`/v1/journal?${newest}`);
   if (!items.length) return { items, position: 0 };
   const query = new URLSearchParams();
-  for (const each of items) query.append("id", each.maintenance);
+  for (const { maintenance } of items) query.append("id", maintenance);
   return api.get(`/v1/overview?${query}`);
 }
 
 /**
- * Ask for the fleet, if it is all there is to tell about.
- * @param {boolean} isWanted
+ * Load the fleet, which an empty page shows.
+ * @param {boolean} isNeeded
  */
-function useFleet(isWanted) {
+function useFleet(isNeeded) {
   const { live } = useApp();
   useEffect(() => {
-    if (isWanted) live.needFleet();
-  }, [isWanted]);
+    if (isNeeded) live.needFleet();
+  }, [isNeeded]);
 }
 
-// --- parts -------------------------------------------------------------------
+// --- components ------------------------------------------------------------------
 
 /** @param {{sections: Record<Urgency, Item[]>, isLoaded: boolean}} props */
 function Counts({ sections, isLoaded }) {
-  return html`<p class="hidden" role="status">${isLoaded && summary(sections)}</p>
+  return html`<p class="hidden" role="status">${isLoaded && summaryOf(sections)}</p>
     <ul class="counts" aria-label="How many there are">
       ${URGENCIES.map((name) => {
         const { length } = sections[name];
@@ -125,7 +125,7 @@ function jumpTo(name) {
 
 /** @param {{name: Urgency, items: Item[]}} props */
 function Section({ name, items }) {
-  const [shown, setShown] = useState(AT_FIRST);
+  const [shown, setShown] = useState(FIRST_CARDS);
   if (!items.length) return null;
   const rest = items.length - shown;
   return html`<section aria-labelledby=${`now-${name}`}>
@@ -139,22 +139,22 @@ function Section({ name, items }) {
     </ul>
     ${
       rest > 0 &&
-      html`<button onClick=${() => setShown(shown + MORE)}>
-      Show ${Math.min(rest, MORE)} more of ${items.length.toLocaleString("en")}
+      html`<button onClick=${() => setShown(shown + MORE_CARDS)}>
+      Show ${Math.min(rest, MORE_CARDS)} more of ${items.length.toLocaleString("en")}
     </button>`
     }
   </section>`;
 }
 
-/** @param {{items: Item[], isKnown: boolean}} props */
-function JustEnded({ items, isKnown }) {
+/** @param {{items: Item[], isLoaded: boolean}} props */
+function JustEnded({ items, isLoaded }) {
   return html`<section class="just-ended" aria-labelledby="just-ended">
     <div class="just-ended-head">
       <h2 id="just-ended">Just ended</h2>
       <a href=${hashOf("timeline")}>All on the timeline</a>
     </div>
-    ${isKnown && !items.length && html`<p class="soft">Nothing yet.</p>`}
-    <ul aria-busy=${isKnown ? "false" : "true"}>
+    ${isLoaded && !items.length && html`<p class="soft">Nothing yet.</p>`}
+    <ul aria-busy=${isLoaded ? "false" : "true"}>
       ${items.map(
         (item) => html`<li key=${item.maintenance.id}>
           <${Standing} item=${item} />
@@ -176,8 +176,11 @@ function Skeleton() {
   </div>`;
 }
 
-/** @param {{fleet: import("../types").FleetMap | null}} props */
-export function Empty({ fleet }) {
+/**
+ * Shown if nothing is announced: a summary of the fleet, or how to create one.
+ * @param {{fleet: import("../types").FleetMap | null}} props
+ */
+function Empty({ fleet }) {
   if (fleet === null) return html`<div class="empty calm" aria-busy="true"></div>`;
   return fleet.vms.name.length
     ? html`<${Calm} fleet=${fleet} />`
@@ -186,16 +189,16 @@ export function Empty({ fleet }) {
 
 /** @param {{fleet: import("../types").FleetMap}} props */
 function Calm({ fleet }) {
-  const silent = fleet.groups.filter((each) => each.is_silent).length;
+  const silent = fleet.groups.filter((group) => group.is_silent).length;
   const have = silent === 1 ? "is silent: it has" : "are silent: they have";
-  const said = silent
+  const summary = silent
     ? `${count(silent, "group")} ${have} not asked for events in 24 h`
     : "none of them is silent";
   return html`<div class="empty calm">
     <h2>Nothing is announced.</h2>
     <p>
       ${count(fleet.vms.name.length, "VM")} in ${count(fleet.groups.length, "group")};
-      ${" "}${said}. <a href=${hashOf("fleet")}>See the fleet</a>
+      ${" "}${summary}. <a href=${hashOf("fleet")}>See the fleet</a>
     </p>
   </div>`;
 }

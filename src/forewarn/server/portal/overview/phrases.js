@@ -1,6 +1,5 @@
-// A sentence for every kind of fact, for people who watch the journal.
-// Words for what an item is, who has seen it and who has approved it.
-// What an id stands for, as far as the page knows it.
+// Phrases for facts of the journal, and for the origin, sightings and approvals of
+// maintenances.
 
 import { count, few, titleOf } from "../components.js";
 import { span, utc } from "../times.js";
@@ -10,14 +9,14 @@ import { isWithdrawn } from "./sections.js";
 /** @typedef {import("../types").Maintenance} Maintenance */
 /** @typedef {import("../types").ScheduledEvent} ScheduledEvent */
 
-/** @typedef {(id: string) => string | null} NameOf names what an id stands for */
+/** @typedef {(id: string) => string | null} NameOf null if the id is unknown */
 /** @typedef {(entry: Entry, name: string, nameOf: NameOf) => string} Writer */
 
 const NOUNS = { hosts: "host", groups: "group", vms: "VM" };
-const LONGEST = 160; // of what a driver or a reason says; the story has it all
+const LONGEST = 160; // characters of a detail or reason; the story has all of it
 
 /** @type {Record<string, string>} */
-export const WAYS = {
+const APPROVAL_PATHS = {
   metadata: "at the metadata endpoint",
   control: "by the control API",
   arm: "by Azure's Resource Manager API",
@@ -25,7 +24,7 @@ export const WAYS = {
 };
 
 /** @type {Record<string, Writer>} */
-const WORDS = {
+const WRITERS = {
   FleetChanged: (entry) => `${entry.by ?? "The service"} ${fleetChange(entry)}`,
   ListeningBegan: (entry) => `Group ${entry.group} began to ask for events`,
   Announced: announced,
@@ -37,40 +36,40 @@ const WORDS = {
   Started: (_, name) => `${name} started`,
   WorkBegan: (entry, name) => `${name}: the driver is called, attempt ${entry.attempt}`,
   WorkDone: (entry, name) =>
-    `${name}: ${few(names(entry.vms))} done${aside(entry.detail)}`,
+    `${name}: ${few(names(entry.vms))} done${inParentheses(entry.detail)}`,
   WorkFailed: (entry, name) =>
     `${name} is stuck: the driver failed on ${few(names(entry.vms))}` +
-    aside(entry.detail),
+    inParentheses(entry.detail),
   WorkPrinted: printed,
-  WorkRetried: (entry, name) => `${name} is tried again, ${whose(entry)}`,
+  WorkRetried: (entry, name) => `${name} is tried again, ${byWhom(entry)}`,
   WorkEnded: (entry, name) =>
-    `${name} said to be done, ${whose(entry)}${reason(entry)}`,
+    `${name} said to be done, ${byWhom(entry)}${reason(entry)}`,
   Completed: (_, name) => `${name} completed`,
-  Canceled: (entry, name) => `${name} canceled, ${whose(entry)}${reason(entry)}`,
-  Closed: (entry, name) => `${name} given up, ${whose(entry)}${reason(entry)}`,
+  Canceled: (entry, name) => `${name} canceled, ${byWhom(entry)}${reason(entry)}`,
+  Closed: (entry, name) => `${name} given up, ${byWhom(entry)}${reason(entry)}`,
   Published: published,
   Seen: seen,
-  OutageEnded: outage,
+  OutageEnded: outageEnded,
   TokenCreated: (entry) =>
     `${entry.by} gave out the token ${entry.name}, ${roleOf(entry)}`,
   TokenRevoked: (entry) =>
-    `Token ${entry.name} revoked, ${whose(entry, "as its group is gone")}`,
+    `Token ${entry.name} revoked, ${byWhom(entry, "as its group is gone")}`,
   AccessRefused: refused,
 };
 
-/** The kinds of facts that have words here. */
-export const KINDS = Object.keys(WORDS);
+/** The kinds of facts that have their own sentence. */
+export const FACT_KINDS = Object.keys(WRITERS);
 
 /**
- * Tell a fact in a sentence, without its full stop; times in it are written in UTC.
+ * Describe a fact in a sentence, without its full stop; times in it are in UTC.
  * @param {Entry} entry
- * @param {NameOf} nameOf null: that it is not known
+ * @param {NameOf} nameOf
  * @returns {string}
  */
-export function wordsOf(entry, nameOf = () => null) {
+export function factSentence(entry, nameOf = () => null) {
   const id = typeof entry.maintenance === "string" ? entry.maintenance : null;
   const name = id === null ? "" : (nameOf(id) ?? `Maintenance ${id}`);
-  return (WORDS[entry.fact] ?? unknown)(entry, name, nameOf);
+  return (WRITERS[entry.fact] ?? unknown)(entry, name, nameOf);
 }
 
 /** @type {Writer} */
@@ -81,21 +80,22 @@ function unknown(entry, name) {
   return `${name || "The service"}: ${words}${group}${by}`;
 }
 
-// --- what is particular to a fact --------------------------------------------
+// --- facts ---------------------------------------------------------------------
 
 /** @type {Writer} */
 function announced(entry, name) {
-  const made = /** @type {Maintenance} */ (entry.announced);
-  const isAtOnce = made.not_before === made.announced_at;
-  const when = isAtOnce ? "at once" : `not before ${utc(made.not_before)}`;
-  return `${name} announced ${whose(entry)}, ${when}${aside(made.reason)}`;
+  const maintenance = /** @type {Maintenance} */ (entry.announced);
+  const { not_before, announced_at, reason } = maintenance;
+  const isAtOnce = not_before === announced_at;
+  const when = isAtOnce ? "at once" : `not before ${utc(not_before)}`;
+  return `${name} announced ${byWhom(entry)}, ${when}${inParentheses(reason)}`;
 }
 
 /** @type {Writer} */
 function approved(entry, name) {
   if (entry.via === "policy")
     return `${name} approved beforehand, by the settings of group ${entry.group}`;
-  const way = WAYS[entry.via ?? ""] ?? `via ${entry.via}`;
+  const way = APPROVAL_PATHS[entry.via ?? ""] ?? `via ${entry.via}`;
   return `${entry.by} approved ${name} for group ${entry.group}, ${way}`;
 }
 
@@ -103,7 +103,7 @@ function approved(entry, name) {
 function printed(entry, name) {
   const lines = String(entry.output ?? "")
     .split("\n")
-    .map((each) => each.trim())
+    .map((line) => line.trim())
     .filter(Boolean);
   const last = cut(lines.at(-1) ?? "nothing");
   const many = lines.length > 1 ? `${count(lines.length, "line")}, the last: ` : "";
@@ -114,43 +114,43 @@ function printed(entry, name) {
 function published(entry) {
   const audience = String(entry.audience ?? entry.group);
   const isGroup = audience === entry.group;
-  const whom = isGroup ? `Group ${audience}` : `${audience} of group ${entry.group}`;
-  return `${whom} has a new document, incarnation ${entry.incarnation}`;
+  const target = isGroup ? `Group ${audience}` : `${audience} of group ${entry.group}`;
+  return `${target} has a new document, incarnation ${entry.incarnation}`;
 }
 
 /** @type {Writer} */
 function seen(entry, _, nameOf) {
   const sights = /** @type {{event: string, vm: string}[]} */ (entry.sights ?? []);
-  const vms = [...new Set(sights.map((each) => each.vm))];
-  const events = [...new Set(sights.map((each) => each.event))];
-  const titles = [...new Set(events.map((each) => nameOf(each) ?? `event ${each}`))];
+  const vms = [...new Set(sights.map(({ vm }) => vm))];
+  const events = [...new Set(sights.map(({ event }) => event))];
+  const titles = [...new Set(events.map((id) => nameOf(id) ?? `event ${id}`))];
   const what = titles.length > 2 ? count(events.length, "event") : titles.join(" and ");
   return `${few(vms)} ${vms.length === 1 ? "has" : "have"} seen ${what}`;
 }
 
 /** @type {Writer} */
-function outage(entry) {
-  const away = /** @type {{since: string} | undefined} */ (entry.outage);
-  const since = away ? `; it was away since ${utc(away.since)}` : "";
+function outageEnded(entry) {
+  const outage = /** @type {{since: string} | undefined} */ (entry.outage);
+  const since = outage ? `; it was away since ${utc(outage.since)}` : "";
   return `The service is back${since}`;
 }
 
 /** @type {Writer} */
 function refused(entry) {
-  const listed = /** @type {{address: string, attempts: number}[]} */ (
+  const refusals = /** @type {{address: string, attempts: number}[]} */ (
     entry.refusals ?? []
   );
-  const told = listed.map((each) => `${each.attempts} from ${each.address}`);
-  return `Tokens that are none were refused: ${few(told)}`;
+  const counts = refusals.map(({ attempts, address }) => `${attempts} from ${address}`);
+  return `Tokens that are none were refused: ${few(counts)}`;
 }
 
 /** @param {Entry} entry */
 function fleetChange(entry) {
-  const came = kinds(entry, "");
-  const left = kinds(entry, "removed_");
+  const added = changedObjects(entry, "");
+  const removed = changedObjects(entry, "removed_");
   const parts = [];
-  if (came) parts.push(`put ${came} into the fleet`);
-  if (left) parts.push(`removed ${left}`);
+  if (added) parts.push(`put ${added} into the fleet`);
+  if (removed) parts.push(`removed ${removed}`);
   return parts.join(" and ") || "changed the fleet";
 }
 
@@ -158,7 +158,7 @@ function fleetChange(entry) {
  * @param {Entry} entry
  * @param {string} prefix
  */
-function kinds(entry, prefix) {
+function changedObjects(entry, prefix) {
   return Object.entries(NOUNS)
     .map(([key, noun]) => ({ noun, named: names(entry[`${prefix}${key}`]) }))
     .filter(({ named }) => named.length)
@@ -168,7 +168,7 @@ function kinds(entry, prefix) {
     .join(", ");
 }
 
-// --- words -------------------------------------------------------------------
+// --- parts of sentences ----------------------------------------------------------
 
 /** @param {Entry} entry */
 function roleOf(entry) {
@@ -179,17 +179,17 @@ function roleOf(entry) {
  * @param {Entry} entry
  * @param {string} nobody
  */
-function whose(entry, nobody = "by itself") {
+function byWhom(entry, nobody = "by itself") {
   return entry.by ? `by ${entry.by}` : nobody;
 }
 
 /** @param {Entry} entry */
 function reason(entry) {
-  return aside(entry.reason);
+  return inParentheses(entry.reason);
 }
 
 /** @param {unknown} text */
-function aside(text) {
+function inParentheses(text) {
   const words = String(text ?? "").trim();
   return words ? ` (${cut(words)})` : "";
 }
@@ -201,16 +201,18 @@ function cut(text) {
 }
 
 /**
- * @param {unknown} listed names, or things that have one
+ * @param {unknown} list names, or objects that have one
  * @returns {string[]}
  */
-function names(listed) {
-  const all = /** @type {(string | {name: string})[]} */ (listed ?? []);
-  return all.map((each) => (typeof each === "string" ? each : each.name));
+function names(list) {
+  const values = /** @type {(string | {name: string})[]} */ (list ?? []);
+  return values.map((value) => (typeof value === "string" ? value : value.name));
 }
 
+// --- maintenances and events ----------------------------------------------------
+
 /** @type {Record<string, string>} */
-export const CAUSES = {
+const CAUSES = {
   platform: "planned work on the platform",
   degraded: "hardware that is predicted to fail",
   "host-failure": "hardware that has failed",
@@ -222,7 +224,7 @@ export const CAUSES = {
 };
 
 /**
- * Say where a maintenance comes from: its source and cause.
+ * Describe the source and cause of a maintenance.
  * @param {Maintenance} maintenance
  */
 export function originOf({ source, cause }) {
@@ -230,25 +232,26 @@ export function originOf({ source, cause }) {
 }
 
 /**
- * Say how many have seen an event: "seen by 1 of 2 VMs, and 1 other" (of the group).
+ * Count the VMs that have seen an event: "seen by 1 of 2 VMs, and 1 other" (of the
+ * same group).
  * @param {import("./sections.js").Sighting} sighting
  */
-export function seenWords({ touched, others, missing }) {
-  if (!touched.length && !others.length) return "not seen yet";
-  const all = touched.length + missing.length;
-  const begin = `seen by ${touched.length} of ${count(all, "VM")}`;
-  if (!others.length) return begin;
-  return `${begin}, and ${count(others.length, "other")}`;
+export function seenPhrase({ affected, others, missing }) {
+  if (!affected.length && !others.length) return "not seen yet";
+  const total = affected.length + missing.length;
+  const start = `seen by ${affected.length} of ${count(total, "VM")}`;
+  if (!others.length) return start;
+  return `${start}, and ${count(others.length, "other")}`;
 }
 
 /**
- * Say by whom an event was approved, and how; not when.
+ * Describe who approved an event, and through which API; not when.
  * @param {Maintenance} maintenance
  * @param {ScheduledEvent} event
  */
-export function approvedWords(maintenance, event) {
+export function approvalPhrase(maintenance, event) {
   if (event.approved_at) {
-    const way = WAYS[event.approved_via ?? ""] ?? `via ${event.approved_via}`;
+    const way = APPROVAL_PATHS[event.approved_via ?? ""] ?? `via ${event.approved_via}`;
     const by = event.approved_by && event.approved_via !== "policy";
     return by ? `approved by ${event.approved_by}, ${way}` : `approved ${way}`;
   }
@@ -258,45 +261,48 @@ export function approvedWords(maintenance, event) {
 }
 
 /**
- * Say how long the work is expected to take.
- * @param {number} seconds -1: that is not known
+ * Describe how long the work is expected to take.
+ * @param {number} seconds -1 if unknown
  */
-export function durationWords(seconds) {
+export function durationPhrase(seconds) {
   return seconds < 0 ? "not known beforehand" : span(seconds * 1000);
 }
 
+// --- titles ----------------------------------------------------------------------
+
 /**
- * Name maintenances and events by their ids: "Reboot of host-a".
+ * Return a function that looks up the title of a maintenance or event by its id:
+ * "Reboot of host-a".
  * @param {Map<string, import("../types").Item>} items
- * @param {import("../types").Entry[]} facts
- * @returns {(id: string) => string | null} null: it is not known
+ * @param {Entry[]} facts
+ * @returns {NameOf}
  */
 export function namesOf(items, facts) {
   /** @type {Map<string, Maintenance> | null} */
-  let others = null; // found when one is asked for: most are not
+  let all = null; // built on demand: most ids are in `items`
   return (id) => {
     const item = items.get(id);
     if (item) return titleOf(item.maintenance);
-    others ??= gathered(items, facts);
-    const found = others.get(id);
-    return found ? titleOf(found) : null;
+    all ??= maintenancesById(items, facts);
+    const maintenance = all.get(id);
+    return maintenance ? titleOf(maintenance) : null;
   };
 }
 
 /**
  * @param {Map<string, import("../types").Item>} items
- * @param {import("../types").Entry[]} facts
+ * @param {Entry[]} facts
  */
-function gathered(items, facts) {
+function maintenancesById(items, facts) {
   /** @type {Map<string, Maintenance>} */
-  const found = new Map();
-  const keep = (/** @type {Maintenance} */ maintenance) => {
-    found.set(maintenance.id, maintenance);
-    for (const event of maintenance.events) found.set(event.id, maintenance);
+  const byId = new Map();
+  const add = (/** @type {Maintenance} */ maintenance) => {
+    byId.set(maintenance.id, maintenance);
+    for (const event of maintenance.events) byId.set(event.id, maintenance);
   };
   for (const { announced } of facts) {
-    if (announced) keep(/** @type {Maintenance} */ (announced));
+    if (announced) add(/** @type {Maintenance} */ (announced));
   }
-  for (const { maintenance } of items.values()) keep(maintenance);
-  return found;
+  for (const { maintenance } of items.values()) add(maintenance);
+  return byId;
 }

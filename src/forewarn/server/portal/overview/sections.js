@@ -1,4 +1,4 @@
-// What is going on, in order of urgency, and how far each event is.
+// Sections of the overview by urgency, and the progress of each event.
 
 import { standingOf } from "../components.js";
 
@@ -12,7 +12,7 @@ import { standingOf } from "../components.js";
 /** The most urgent first. @type {Urgency[]} */
 export const URGENCIES = ["stuck", "started", "gate", "scheduled"];
 
-/** By what each section is sorted: what is longest so, or soonest, comes first. */
+/** Sort key of each section: what has lasted longest, or comes soonest, is first. */
 const MOMENTS = /** @type {Record<Urgency, (item: Item) => string>} */ ({
   stuck: ({ maintenance }) => maintenance.stuck_since ?? "",
   started: ({ maintenance }) => maintenance.started_at ?? "",
@@ -21,7 +21,7 @@ const MOMENTS = /** @type {Record<Urgency, (item: Item) => string>} */ ({
 });
 
 /**
- * Sort what is live into sections.
+ * Sort the live items into sections.
  * @param {Iterable<Item>} items
  * @returns {Record<Urgency, Item[]>}
  */
@@ -34,35 +34,35 @@ export function sectionsOf(items) {
   }
   for (const name of URGENCIES) {
     const moment = MOMENTS[name];
-    sections[name].sort((one, other) => order(moment(one), moment(other)));
+    sections[name].sort((a, b) => compare(moment(a), moment(b)));
   }
   return sections;
 }
 
 /**
- * @param {string} one
- * @param {string} other
+ * @param {string} a
+ * @param {string} b
  */
-function order(one, other) {
-  return one === other ? 0 : one < other ? -1 : 1; // as localeCompare, but fast
+function compare(a, b) {
+  return a === b ? 0 : a < b ? -1 : 1; // much faster than localeCompare
 }
 
 /**
- * Find the few that ended last, the latest first.
+ * Return the items that ended last, latest first.
  * @param {Iterable<Item>} items
  * @param {number} most
  */
 export function lastEnded(items, most = 5) {
   /** @type {Item[]} */
-  const found = [];
+  const ended = [];
   for (const item of items) {
     const at = item.maintenance.ended_at;
-    if (!at || (found.length === most && at <= endOf(found[most - 1]))) continue;
-    found.push(item);
-    found.sort((one, other) => order(endOf(other), endOf(one)));
-    found.length = Math.min(found.length, most);
+    if (!at || (ended.length === most && at <= endOf(ended[most - 1]))) continue;
+    ended.push(item);
+    ended.sort((a, b) => compare(endOf(b), endOf(a)));
+    ended.length = Math.min(ended.length, most);
   }
-  return found;
+  return ended;
 }
 
 /** @param {Item | undefined} item */
@@ -71,41 +71,41 @@ function endOf(item) {
 }
 
 /**
- * @typedef {object} Sighting who has seen an event
- * @property {Sight[]} touched those whom it touches
- * @property {Sight[]} others of their group
- * @property {string[]} missing those whom it touches and who have not seen it
+ * @typedef {object} Sighting which VMs have seen an event
+ * @property {Sight[]} affected VMs that the event is about
+ * @property {Sight[]} others VMs of the same group
+ * @property {string[]} missing affected VMs that have not seen it
  */
 
 /**
- * Say who has seen an event.
+ * Return which VMs have seen an event.
  * @param {Item} item
  * @param {ScheduledEvent} event
  * @returns {Sighting}
  */
 export function sightingOf(item, event) {
-  const seen = item.seen.filter((each) => each.event === event.id);
+  const sights = item.seen.filter((sight) => sight.event === event.id);
   const resources = new Set(event.resources);
-  const known = new Set(seen.map((each) => each.vm));
+  const vms = new Set(sights.map(({ vm }) => vm));
   return {
-    touched: seen.filter((each) => resources.has(each.vm)),
-    others: seen.filter((each) => !resources.has(each.vm)),
-    missing: event.resources.filter((each) => !known.has(each)),
+    affected: sights.filter(({ vm }) => resources.has(vm)),
+    others: sights.filter(({ vm }) => !resources.has(vm)),
+    missing: event.resources.filter((vm) => !vms.has(vm)),
   };
 }
 
 /**
- * Count the events of a maintenance, and those that are approved.
+ * Count the events of a maintenance that need an approval, and those that have it.
  * @param {Item} item
  */
-export function approvals({ maintenance }) {
-  const wanted = maintenance.events.filter((each) => !isWithdrawn(maintenance, each));
-  const given = wanted.filter((each) => each.approved_at);
-  return { given: given.length, wanted: wanted.length };
+export function approvalsOf({ maintenance }) {
+  const needed = maintenance.events.filter((event) => !isWithdrawn(maintenance, event));
+  const given = needed.filter((event) => event.approved_at);
+  return { given: given.length, needed: needed.length };
 }
 
 /**
- * Whether the event of a live maintenance is gone.
+ * Whether an event of a live maintenance was withdrawn.
  * @param {import("../types").Maintenance} maintenance
  * @param {ScheduledEvent} event
  */
@@ -114,29 +114,28 @@ export function isWithdrawn({ ended_at }, event) {
 }
 
 /**
- * Choose what is worth telling of what an item waits for: approvals are told with
- * the events, the time before it starts is counted down, and gates that are shut in
- * many groups are alike.
+ * Choose the waits that a card shows. Approvals are shown with the events, and the time
+ * before the start as a countdown. Blockers of many groups are alike, so a few suffice.
  * @param {Item} item
- * @returns {{told: Wait[], more: number}}
+ * @returns {{shown: Wait[], more: number}}
  */
-export function waitsTold({ maintenance, due, waits }) {
+export function shownWaits({ maintenance, due, waits }) {
   const { started_at, ended_at } = maintenance;
-  const worth = waits.filter(({ kind }) =>
+  const relevant = waits.filter(({ kind }) =>
     started_at || ended_at ? kind !== "approval" : kind === "gate",
   );
-  const told = worth.slice(0, due || started_at ? 3 : 1);
-  return { told, more: worth.length - told.length };
+  const shown = relevant.slice(0, due || started_at ? 3 : 1);
+  return { shown, more: relevant.length - shown.length };
 }
 
 /**
- * Say in one line how much there is of each.
+ * Summarize the sections in one sentence.
  * @param {Record<Urgency, Item[]>} sections
  */
-export function summary(sections) {
+export function summaryOf(sections) {
   const { stuck, started, gate, scheduled } = sections;
-  const all = stuck.length + started.length + gate.length + scheduled.length;
-  if (!all) return "Nothing is announced.";
+  const total = stuck.length + started.length + gate.length + scheduled.length;
+  if (!total) return "Nothing is announced.";
   return (
     `${stuck.length} stuck, ${started.length} started,` +
     ` ${gate.length} at a gate, ${scheduled.length} scheduled.`

@@ -1,17 +1,17 @@
-// Asks again for what has changed: by a fact, by time, or by the viewer himself.
+// Refresh of what has changed: because of a fact, of time, or of the viewer's action.
 
 /** @typedef {import("../types").Overview} Overview */
 
-const MOST_IDS = 100; // that one question may have
-const BREATH = 150; // ms between questions
-const PATIENCE = [250, 500, 1000, 2000, 4000]; // ms before the next attempt
+const MOST_IDS = 100; // in one request
+const PAUSE = 150; // ms between requests
+const RETRY_DELAYS = [250, 500, 1000, 2000, 4000]; // ms
 
-/** What is to be asked for again, and the asking. */
-export class Changes {
+/** Collects what is out of date and requests it, one request at a time. */
+export class Refresher {
   /**
    * @param {import("./api.js").Api} api
    * @param {import("./model.js").Model} model
-   * @param {() => AbortSignal | null} signal null: nobody follows the service now
+   * @param {() => AbortSignal | null} signal null while the page is not live
    */
   constructor(api, model, signal) {
     this.api = api;
@@ -19,106 +19,106 @@ export class Changes {
     this.signal = signal;
     /** @type {Set<string>} ids of maintenances or events */
     this.dirty = new Set();
-    this.isAsking = false;
+    this.isBusy = false;
     this.failures = 0; // in a row
     this.wantsFleet = false;
     this.isFleetStale = false;
   }
 
   /**
-   * Ask again for these, soon.
+   * Refresh these soon.
    * @param {string[]} ids
    */
-  ask(ids) {
+  refresh(ids) {
     for (const id of ids) this.dirty.add(id);
-    this.refresh();
+    this.start();
   }
 
   /**
-   * Ask again for these, and for what is due: what holds it may have changed without a
-   * fact of it.
+   * Refresh these and everything that is due: its blockers may have changed without a
+   * fact about it.
    * @param {string[]} ids
    */
-  askDue(ids = []) {
+  refreshDue(ids = []) {
     for (const id of ids) this.dirty.add(id);
     for (const { maintenance, due } of this.model.live()) {
       if (due && !maintenance.started_at) this.dirty.add(maintenance.id);
     }
-    this.askPast();
+    this.refreshOverdue();
   }
 
-  /** Ask again for what became due by time alone, without a fact. */
-  askPast() {
+  /** Refresh what became due by time alone, without a fact. */
+  refreshOverdue() {
     const now = this.model.clock.now();
     for (const { maintenance, due } of this.model.live()) {
       const isPast = Date.parse(maintenance.not_before) <= now;
       if (isPast && !due && !maintenance.started_at) this.dirty.add(maintenance.id);
     }
-    this.refresh();
+    this.start();
   }
 
-  /** Ask for what has changed, at most so often that the service has a breath. */
-  refresh() {
+  /** Request what is out of date, with a pause between requests. */
+  start() {
     const signal = this.signal();
-    if (this.isAsking || !signal || this.model.link.state === "lost") return;
+    if (this.isBusy || !signal || this.model.link.state === "lost") return;
     if (!this.dirty.size && !(this.isFleetStale && this.wantsFleet)) return;
-    this.isAsking = true;
-    void this.askChanged(signal)
+    this.isBusy = true;
+    void this.fetchChanged(signal)
       .then(() => (this.failures = 0))
-      .catch(() => (this.failures += 1)) // what is missing is asked for again
-      .finally(() => setTimeout(() => this.goOn(), this.breath()));
+      .catch(() => (this.failures += 1)) // what is missing stays dirty
+      .finally(() => setTimeout(() => this.resume(), this.pause()));
   }
 
-  breath() {
-    return this.failures ? patience(this.failures - 1) : BREATH;
+  pause() {
+    return this.failures ? retryDelay(this.failures - 1) : PAUSE;
   }
 
-  goOn() {
-    this.isAsking = false;
-    this.refresh();
+  resume() {
+    this.isBusy = false;
+    this.start();
   }
 
   /** @param {AbortSignal} signal */
-  async askChanged(signal) {
+  async fetchChanged(signal) {
     const ids = [...this.dirty].slice(0, MOST_IDS);
     for (const id of ids) this.dirty.delete(id);
     if (ids.length) {
       const query = ids.map((id) => `id=${encodeURIComponent(id)}`).join("&");
       try {
-        this.takeAnswer(ids, await this.api.get(`/v1/overview?${query}`, signal));
+        this.apply(ids, await this.api.get(`/v1/overview?${query}`, signal));
       } catch (error) {
         for (const id of ids) this.dirty.add(id);
         throw error;
       }
     }
-    if (this.isFleetStale && this.wantsFleet) await this.askFleet(signal);
+    if (this.isFleetStale && this.wantsFleet) await this.fetchFleet(signal);
   }
 
   /**
-   * Take in what was asked for by `ids`; what is not shown is not there any more.
+   * Store the response to a request for `ids`; those missing in it no longer exist.
    * @param {string[]} ids
-   * @param {Overview} answer
+   * @param {Overview} overview
    */
-  takeAnswer(ids, { items, position }) {
-    const shown = new Set(items.map((each) => each.maintenance.id));
+  apply(ids, { items, position }) {
+    const present = new Set(items.map((item) => item.maintenance.id));
     this.model.putItems(items, position);
-    this.model.dropItems(ids.filter((id) => !shown.has(id)));
+    this.model.dropItems(ids.filter((id) => !present.has(id)));
   }
 
-  /** Ask for the fleet, and from now on again whenever it changes. */
+  /** Load the fleet, and keep it up to date from now on. */
   needFleet() {
     this.wantsFleet = true;
-    if (this.model.fleet === null) this.renewFleet();
+    if (this.model.fleet === null) this.refreshFleet();
   }
 
-  /** Ask for the fleet again, if any page needs it. */
-  renewFleet() {
+  /** Reload the fleet if any page needs it. */
+  refreshFleet() {
     this.isFleetStale = true;
-    this.refresh();
+    this.start();
   }
 
   /** @param {AbortSignal} signal */
-  async askFleet(signal) {
+  async fetchFleet(signal) {
     this.isFleetStale = false;
     try {
       this.model.fleet = await this.api.get("/v1/fleet/map", signal);
@@ -131,10 +131,10 @@ export class Changes {
 }
 
 /**
- * Say how long to wait before the next attempt.
- * @param {number} tries that have failed before the last one
+ * Return how long to wait before the next attempt.
+ * @param {number} failures before the last one
  * @returns {number} in ms
  */
-export function patience(tries) {
-  return PATIENCE[Math.min(tries, PATIENCE.length - 1)] ?? 0;
+export function retryDelay(failures) {
+  return RETRY_DELAYS[Math.min(failures, RETRY_DELAYS.length - 1)] ?? 0;
 }

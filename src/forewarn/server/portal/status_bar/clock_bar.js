@@ -1,11 +1,12 @@
-// The service's clock, where it is not the system's, and moving it by hand.
-// How far a clock is moved, and in words what kind of clock it is.
+// Clock bar: shows a clock that is not the system's, and advances a manual clock.
 
-import { useAsking } from "../actions/dialog.js";
-import { freshKey, Refused } from "../service/api.js";
+import { useRequest } from "../actions/dialog.js";
+import { newKey, RequestError } from "../service/api.js";
 import { rateOf } from "../service/clock.js";
-import { countdown, local, ms, notADuration, secondsOf, utc } from "../times.js";
+import { countdown, durationError, local, ms, parseDuration, utc } from "../times.js";
 import { html, useApp, useModel, useNow, useRef, useState } from "../view.js";
+
+/** @typedef {{seconds: number} | {to: string}} Step by how much, or to which time */
 
 /** @returns {unknown} */
 export function ClockBar() {
@@ -15,15 +16,15 @@ export function ClockBar() {
   return html`<section class="clockbar" aria-label="The service's clock">
     <p>
       <span class="badge warn">${clock.name}</span>
-      <${Hands} />
-      <span class="soft">${kindOf(clock.name)}</span>
+      <${CurrentTime} />
+      <span class="soft">${describeClock(clock.name)}</span>
     </p>
     ${clock.isManual && model.may("advance") && html`<${Advance} />`}
   </section>`;
 }
 
-/** What time it is for the service. */
-function Hands() {
+/** The service's time. */
+function CurrentTime() {
   const now = useNow();
   return html`<time
     class="hands"
@@ -33,11 +34,11 @@ function Hands() {
   >`;
 }
 
-/** Moves the clock, and shows how far it has come. */
+/** Controls that advance the clock, and the progress. */
 function Advance() {
-  const [isOpen, setOpen] = useState(false); // where there is little room
-  const moving = useMoving();
-  const { target, isAsking, refusal, done } = moving;
+  const [isOpen, setOpen] = useState(false); // on narrow screens
+  const advance = useAdvance();
+  const { target, isBusy, error, done } = advance;
   return html`<button
       type="button"
       class="unfold"
@@ -51,23 +52,23 @@ function Advance() {
       role="group"
       aria-label="Advance the clock"
     >
-      <${Steps} ...${moving} />
-      <${By} ...${moving} />
-      <${Progress} target=${isAsking ? target : null} />
-      <p id="advance-refusal" class="refusal" role="alert">${refusal}</p>
+      <${StepButtons} ...${advance} />
+      <${StepForm} ...${advance} />
+      <${Progress} target=${isBusy ? target : null} />
+      <p id="advance-refusal" class="refusal" role="alert">${error}</p>
       <p class="hidden" role="status">${done}</p>
     </div>`;
 }
 
-/** @param {{move: (step: Step) => void, isAsking: boolean}} props */
-function Steps({ move, isAsking }) {
+/** @param {{move: (step: Step) => void, isBusy: boolean}} props */
+function StepButtons({ move, isBusy }) {
   const { model } = useApp();
   const next = nextNotBefore(model.live(), model.clock.now());
   return html`${[1, 15].map(
     (minutes) => html`<button
         key=${minutes}
         type="button"
-        disabled=${isAsking}
+        disabled=${isBusy}
         onClick=${() => move({ seconds: minutes * 60 })}
       >
         +${minutes} min
@@ -75,7 +76,7 @@ function Steps({ move, isAsking }) {
   )}
     <button
       type="button"
-      disabled=${isAsking || next === null}
+      disabled=${isBusy || next === null}
       title=${next ? `The next one: ${local(next, 0)}` : "Nothing is scheduled"}
       onClick=${() => next && move({ to: next })}
     >
@@ -84,17 +85,17 @@ function Steps({ move, isAsking }) {
 }
 
 /**
- * @param {{move: (step: Step) => void, refuse: (said: string) => void,
- *   isAsking: boolean}} props
+ * @param {{move: (step: Step) => void, setError: (text: string) => void,
+ *   isBusy: boolean}} props
  */
-function By({ move, refuse, isAsking }) {
+function StepForm({ move, setError, isBusy }) {
   const [text, setText] = useState("");
 
   /** @param {SubmitEvent} event */
   function submit(event) {
     event.preventDefault();
-    const seconds = secondsOf(text);
-    if (seconds === null) refuse(notADuration(text));
+    const seconds = parseDuration(text);
+    if (seconds === null) setError(durationError(text));
     else move({ seconds });
   }
 
@@ -108,43 +109,48 @@ function By({ move, refuse, isAsking }) {
       onInput=${(/** @type {Event} */ event) =>
         setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
     />
-    <button class="primary" disabled=${isAsking}>Advance</button>
+    <button class="primary" disabled=${isBusy}>Advance</button>
   </form>`;
 }
 
-/** Move the clock once at a time. An answer that was lost is asked for again. */
-function useMoving() {
+/**
+ * Advance the clock, one request at a time. A step whose response was lost is repeated
+ * with the same idempotency key.
+ */
+function useAdvance() {
   const { api, model } = useApp();
   const [done, setDone] = useState("");
-  const { isAsking, refusal, ask, refuse } = useAsking();
-  const [target, setTarget] = useState(0); // where it goes, in ms
-  const unknown = useRef(/** @type {{of: string, key: string} | null} */ (null));
+  const { isBusy, error, run, setError } = useRequest();
+  const [target, setTarget] = useState(0); // in ms
+  const pending = useRef(/** @type {{json: string, key: string} | null} */ (null));
 
   /** @param {Step} step */
   function move(step) {
-    const of = JSON.stringify(step);
-    const { key } = unknown.current?.of === of ? unknown.current : { key: freshKey() };
-    unknown.current = { of, key };
-    setTarget(stepOf(step, model.clock.now()));
-    void ask(async () => {
+    const json = JSON.stringify(step);
+    const isRetry = pending.current?.json === json;
+    const key = (isRetry && pending.current?.key) || newKey();
+    pending.current = { json, key };
+    setTarget(targetOf(step, model.clock.now()));
+    void run(async () => {
       try {
         const { clock, now } = await api.post("/v1/clock/advance", step, key);
-        unknown.current = null;
+        pending.current = null;
         model.setClock(clock, now);
         setDone(`The clock is at ${local(now, 0)}.`);
-      } catch (error) {
-        if (error instanceof Refused && error.status !== 0) unknown.current = null;
-        throw error;
+      } catch (failure) {
+        const isAnswered = failure instanceof RequestError && failure.status !== 0;
+        if (isAnswered) pending.current = null;
+        throw failure;
       }
     });
   }
 
-  return { move, refuse, target, isAsking, refusal, done };
+  return { move, setError, target, isBusy, error, done };
 }
 
 /**
- * How far it is: everything that falls due on the way happens first.
- * @param {{target: number | null}} props null: it stands
+ * Progress of an advance, which stops at everything that falls due on the way.
+ * @param {{target: number | null}} props null while the clock stands still
  */
 function Progress({ target }) {
   const now = useNow();
@@ -161,23 +167,21 @@ function Progress({ target }) {
   ></progress>`;
 }
 
-/** @typedef {{seconds: number} | {to: string}} Step */
-
 /**
- * Say what kind of clock one of this name is.
+ * Describe the kind of a clock.
  * @param {string} name
  */
-export function kindOf(name) {
+export function describeClock(name) {
   if (name === "manual") return "moves by hand";
   const rate = rateOf(name);
   return rate >= 1 ? `${rate} times as fast` : `at ${rate} of the usual speed`;
 }
 
 /**
- * Find the next NotBefore of what has not started.
+ * Return the next NotBefore of what has not started.
  * @param {import("../types").Item[]} items
  * @param {number} now
- * @returns {string | null} null: there is none
+ * @returns {string | null} null if there is none
  */
 export function nextNotBefore(items, now) {
   /** @type {string | null} */
@@ -191,11 +195,11 @@ export function nextNotBefore(items, now) {
 }
 
 /**
- * Reckon where a step leads to.
+ * Return the time that a step leads to.
  * @param {Step} step
  * @param {number} now
  * @returns {number} in ms
  */
-export function stepOf(step, now) {
+export function targetOf(step, now) {
   return "to" in step ? ms(step.to) : now + step.seconds * 1000;
 }

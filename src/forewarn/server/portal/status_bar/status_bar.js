@@ -1,7 +1,5 @@
-// What stands at the foot of every page, where it pushes nothing away when it comes:
-// faults and a clock that is not the system's.
-// The faults in force, which nobody should take for the truth.
-// Faults in words: what goes wrong, whom it befalls, how much is left.
+// Status bar at the foot of every page: injected faults, and a clock that is not the
+// system's.
 
 import { count, few } from "../components.js";
 import { countdown } from "../times.js";
@@ -9,58 +7,6 @@ import { html, useLayoutEffect, useMemo, useModel, useNow, useRef } from "../vie
 import { ClockBar } from "./clock_bar.js";
 
 /** @typedef {import("../types").Fault} Fault */
-
-/**
- * All bars come at once, lest one move another. Their height is kept in `--bars`, for
- * what else would stand at the foot.
- */
-export function Bars() {
-  const { faults } = useModel();
-  const shown = useRef(/** @type {HTMLElement | null} */ (null));
-  useLayoutEffect(() => {
-    const { style } = document.documentElement;
-    const watch = new ResizeObserver(([entry]) =>
-      style.setProperty("--bars", `${entry?.contentRect.height ?? 0}px`),
-    );
-    if (shown.current) watch.observe(shown.current);
-    return () => watch.disconnect();
-  }, []);
-  return html`<footer class="bars">
-    <div ref=${shown}>
-      ${faults && html`<${FaultBar} faults=${faults} /><${ClockBar} />`}
-    </div>
-  </footer>`;
-}
-
-/** @param {{faults: Fault[]}} props */
-export function FaultBar({ faults }) {
-  const said = faults.length
-    ? `${count(faults.length, "fault")} in force: VMs are answered wrongly on purpose.`
-    : "";
-  return html`<div>
-    <p class="hidden" role="status">${said}</p>
-    ${
-      faults.length > 0 &&
-      html`<section class="faultbar" aria-label="Faults in force">
-      <p><strong>${said}</strong></p>
-      <ul>
-        ${faults.map((each) => html`<${One} key=${each.id} fault=${each} />`)}
-      </ul>
-    </section>`
-    }
-  </div>`;
-}
-
-/** @param {{fault: Fault}} props */
-function One({ fault }) {
-  useNow();
-  const told = useMemo(() => performance.now(), [fault]);
-  return html`<li>
-    <strong>${whomOf(fault)}</strong>: ${whatOf(fault)};
-    ${" "}<span class="left">${leftOf(fault, performance.now() - told)}</span>;
-    ${" "}set by ${fault.set_by}
-  </li>`;
-}
 
 /** @type {Record<string, string>} */
 const KINDS = {
@@ -85,10 +31,63 @@ const REQUESTS = {
 };
 
 /**
- * Say what a fault does.
+ * Both bars appear at the same time, so that neither moves the other. Their height is
+ * in the CSS variable `--bars`, for what else stands at the foot of the page.
+ */
+export function StatusBar() {
+  const { faults } = useModel();
+  const bars = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    const { style } = document.documentElement;
+    const observer = new ResizeObserver(([entry]) =>
+      style.setProperty("--bars", `${entry?.contentRect.height ?? 0}px`),
+    );
+    if (bars.current) observer.observe(bars.current);
+    return () => observer.disconnect();
+  }, []);
+  return html`<footer class="bars">
+    <div ref=${bars}>
+      ${faults && html`<${FaultBar} faults=${faults} /><${ClockBar} />`}
+    </div>
+  </footer>`;
+}
+
+/** @param {{faults: Fault[]}} props */
+function FaultBar({ faults }) {
+  const text = faults.length
+    ? `${count(faults.length, "fault")} in force: VMs are answered wrongly on purpose.`
+    : "";
+  return html`<div>
+    <p class="hidden" role="status">${text}</p>
+    ${
+      faults.length > 0 &&
+      html`<section class="faultbar" aria-label="Faults in force">
+      <p><strong>${text}</strong></p>
+      <ul>
+        ${faults.map((fault) => html`<${FaultRow} key=${fault.id} fault=${fault} />`)}
+      </ul>
+    </section>`
+    }
+  </div>`;
+}
+
+/** @param {{fault: Fault}} props */
+function FaultRow({ fault }) {
+  useNow();
+  const receivedAt = useMemo(() => performance.now(), [fault]);
+  const left = remainingOf(fault, performance.now() - receivedAt);
+  return html`<li>
+    <strong>${scopeOf(fault)}</strong>: ${effectOf(fault)};
+    ${" "}<span class="left">${left}</span>;
+    ${" "}set by ${fault.set_by}
+  </li>`;
+}
+
+/**
+ * Describe what a fault does.
  * @param {Fault} fault
  */
-export function whatOf({ kind, delay_seconds: delay, probability }) {
+export function effectOf({ kind, delay_seconds: delay, probability }) {
   const parts = [KINDS[kind] ?? kind];
   if (delay) parts.push(`by ${delay} s`);
   if (probability !== undefined && probability < 1) {
@@ -98,19 +97,19 @@ export function whatOf({ kind, delay_seconds: delay, probability }) {
 }
 
 /**
- * Say whom a fault befalls.
+ * Describe the requests that a fault applies to.
  * @param {Fault} fault
  */
-export function whomOf({ on, vms }) {
+export function scopeOf({ on, vms }) {
   return `${REQUESTS[on] ?? on} of ${vms.length ? few(vms) : "all VMs"}`;
 }
 
 /**
- * Say how much of a fault is left.
+ * Describe how long a fault still applies.
  * @param {Fault} fault
- * @param {number} elapsed real ms since it was told
+ * @param {number} elapsed real ms since it was reported
  */
-export function leftOf({ left, left_seconds: seconds }, elapsed) {
+export function remainingOf({ left, left_seconds: seconds }, elapsed) {
   const parts = [];
   if (left !== null) parts.push(`${count(left, "request")} left`);
   if (seconds !== null) parts.push(`${countdown(seconds * 1000 - elapsed)} left`);

@@ -1,16 +1,15 @@
-// Above the timeline: what is shown, how much of it, and how to get elsewhere.
-// Around the timeline: what its signs mean, and how to see more of it.
+// Controls of the timeline: toolbar, shown range, legend, and the button for more.
 
 import { local, span, utc } from "../times.js";
 import { html, useMemo } from "../view.js";
-import { AT_ONCE } from "./choice.js";
-import { panned, SPANS, zoomed } from "./scale.js";
+import { PAGE_SIZE } from "./choice.js";
+import { pan, SPANS, zoom } from "./scale.js";
 
 /** @typedef {import("./choice.js").Choice} Choice */
-/** @typedef {import("./scale.js").Stretch} Stretch */
+/** @typedef {import("./scale.js").TimeRange} TimeRange */
 
-export const ZOOM = 1.5; // by one press
-export const PAN = 0.25; // of what is shown, by one press
+export const ZOOM = 1.5; // factor of one key press or click
+export const PAN = 0.25; // share of the range
 
 const LANES = /** @type {const} */ ([
   { by: "host", label: "Hosts" },
@@ -18,30 +17,30 @@ const LANES = /** @type {const} */ ([
 ]);
 
 /** @param {{choice: Choice, now: number}} props */
-export function Tools({ choice, now }) {
+export function Toolbar({ choice, now }) {
   return html`<div class="tools">
     <${Lanes} choice=${choice} />
     <${AsTable} choice=${choice} />
     <${Spans} choice=${choice} />
-    <${Moves} choice=${choice} now=${now} />
+    <${Navigation} choice=${choice} now=${now} />
     <${Search} choice=${choice} />
   </div>`;
 }
 
 /**
- * From when to when the timeline reaches.
- * @param {{choice: Choice, stretch: Stretch, now: number, isReady: boolean}} props
+ * The range that is shown, as text.
+ * @param {{choice: Choice, range: TimeRange, now: number, isReady: boolean}} props
  */
-export function Shown({ choice, stretch, now, isReady }) {
-  const { from, to } = stretch;
-  const said = `${local(from, now)} to ${local(to, now)}`;
-  // read aloud when the viewer has moved, not whenever time goes on
-  const aloud = useMemo(() => `Shown: ${said}`, [choice.view, isReady]);
+export function RangeText({ choice, range, now, isReady }) {
+  const { from, to } = range;
+  const text = `${local(from, now)} to ${local(to, now)}`;
+  // for screen readers: announced when the viewer has moved, not as time passes
+  const announced = useMemo(() => `Shown: ${text}`, [choice.view, isReady]);
   if (!isReady) return html`<p class="stretch"></p>`;
   return html`<p class="stretch" title=${`${utc(from)} to ${utc(to)}`}>
-      ${said} <small>${span(to - from)}</small>
+      ${text} <small>${span(to - from)}</small>
     </p>
-    <span class="hidden" role="status">${aloud}</span>`;
+    <span class="hidden" role="status">${announced}</span>`;
 }
 
 /** @param {{choice: Choice}} props */
@@ -51,7 +50,7 @@ function Lanes({ choice }) {
       ({ by, label }) => html`<button
         key=${by}
         aria-pressed=${choice.by === by}
-        onClick=${() => choice.set({ by, most: AT_ONCE })}
+        onClick=${() => choice.set({ by, most: PAGE_SIZE })}
       >
         ${label}
       </button>`,
@@ -64,7 +63,7 @@ function AsTable({ choice }) {
   return html`<div class="choice">
     <button
       aria-pressed=${choice.asTable}
-      onClick=${() => choice.set({ asTable: !choice.asTable, most: AT_ONCE })}
+      onClick=${() => choice.set({ asTable: !choice.asTable, most: PAGE_SIZE })}
     >
       As a table
     </button>
@@ -88,21 +87,21 @@ function Spans({ choice }) {
 }
 
 /** @param {{choice: Choice, now: number}} props */
-function Moves({ choice, now }) {
+function Navigation({ choice, now }) {
   const { view, set } = choice;
-  const zoom = (/** @type {number} */ by) => () => set({ view: zoomed(view, by) });
-  const pan = (/** @type {number} */ by) => () => set({ view: panned(view, by, now) });
+  const zoomBy = (/** @type {number} */ by) => () => set({ view: zoom(view, by) });
+  const panBy = (/** @type {number} */ by) => () => set({ view: pan(view, by, now) });
   const back = () => set({ view: { ...view, middle: null } });
   return html`<div class="choice" role="group" aria-label="Move and zoom">
-    <button aria-label="Earlier" title="Earlier (←)" onClick=${pan(-PAN)}>‹</button>
+    <button aria-label="Earlier" title="Earlier (←)" onClick=${panBy(-PAN)}>‹</button>
     <button aria-pressed=${view.middle === null} title="Go with now" onClick=${back}>
       Now
     </button>
-    <button aria-label="Later" title="Later (→)" onClick=${pan(PAN)}>›</button>
-    <button aria-label="Zoom out" title="Zoom out (-)" onClick=${zoom(ZOOM)}>
+    <button aria-label="Later" title="Later (→)" onClick=${panBy(PAN)}>›</button>
+    <button aria-label="Zoom out" title="Zoom out (-)" onClick=${zoomBy(ZOOM)}>
       −
     </button>
-    <button aria-label="Zoom in" title="Zoom in (+)" onClick=${zoom(1 / ZOOM)}>
+    <button aria-label="Zoom in" title="Zoom in (+)" onClick=${zoomBy(1 / ZOOM)}>
       +
     </button>
   </div>`;
@@ -110,40 +109,40 @@ function Moves({ choice, now }) {
 
 /** @param {{choice: Choice}} props */
 function Search({ choice }) {
-  const what = choice.by === "host" ? "hosts" : "groups";
-  const found = (/** @type {Event} */ event) => {
+  const noun = choice.by === "host" ? "hosts" : "groups";
+  const onInput = (/** @type {Event} */ event) => {
     const field = /** @type {HTMLInputElement} */ (event.target);
-    choice.set({ search: field.value, most: AT_ONCE });
+    choice.set({ search: field.value, most: PAGE_SIZE });
   };
   return html`<input
     class="search"
     type="search"
-    aria-label=${`Search ${what}`}
-    placeholder=${`Search ${what}`}
+    aria-label=${`Search ${noun}`}
+    placeholder=${`Search ${noun}`}
     value=${choice.search}
-    onInput=${found}
+    onInput=${onInput}
   />`;
 }
 
-/** How signs look; the names are those of the bars. */
+/** CSS classes of the parts of a bar, and their names. */
 const SIGNS = [
-  { sign: "notice", said: "notice" },
-  { sign: "work", said: "work" },
-  { sign: "work expected", said: "work expected" },
-  { sign: "tick", said: "not before" },
-  { sign: "mark seen", said: "seen" },
-  { sign: "mark approved", said: "approved" },
+  { sign: "notice", label: "notice" },
+  { sign: "work", label: "work" },
+  { sign: "work expected", label: "work expected" },
+  { sign: "tick", label: "not before" },
+  { sign: "mark seen", label: "seen" },
+  { sign: "mark approved", label: "approved" },
 ];
 
 export function Legend() {
   return html`<div class="legend">
     <ul aria-label="Signs">
       ${SIGNS.map(
-        ({ sign, said }) => html`<li key=${sign}>
+        ({ sign, label }) => html`<li key=${sign}>
           <span class="strip bar scheduled" aria-hidden="true">
             <i class=${sign} />
           </span>
-          ${said}
+          ${label}
         </li>`,
       )}
     </ul>
@@ -155,15 +154,15 @@ export function Legend() {
 }
 
 /**
- * What is not drawn yet.
+ * How many lanes or rows are shown, and the button for more.
  * @param {{choice: Choice, shown: number, all: number, noun: string}} props
  */
 export function More({ choice, shown, all, noun }) {
   if (!shown || shown >= all) return null;
-  const next = Math.min(all - shown, AT_ONCE);
+  const next = Math.min(all - shown, PAGE_SIZE);
   return html`<p class="more">
     <span role="status">${shown} of ${all} ${noun}s are shown.</span>${" "}
-    <button onClick=${() => choice.set({ most: choice.most + AT_ONCE })}>
+    <button onClick=${() => choice.set({ most: choice.most + PAGE_SIZE })}>
       Show ${next} more
     </button>
   </p>`;

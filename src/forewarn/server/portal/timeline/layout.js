@@ -1,10 +1,10 @@
-// Where in its lane each bar is drawn, in px: bars that would overlap are stacked.
+// Layout of the bars in a lane, in px; bars that would overlap are stacked.
 
-import { placeOf } from "./scale.js";
+import { positionOf } from "./scale.js";
 
 /** @typedef {import("./bars.js").Bar} Bar */
 /** @typedef {import("./bars.js").Mark} Mark */
-/** @typedef {import("./scale.js").Stretch} Stretch */
+/** @typedef {import("./scale.js").TimeRange} TimeRange */
 
 /** @typedef {{left: number, width: number}} Piece in px from the slot's left */
 /** @typedef {{left: number, kind: Mark["kind"], marks: Mark[]}} Cluster */
@@ -12,66 +12,66 @@ import { placeOf } from "./scale.js";
 /**
  * @typedef {object} Slot
  * @property {Bar} bar
- * @property {number} row from above
+ * @property {number} row from the top
  * @property {number} left
- * @property {number} width with the label, which may need more than the bar
- * @property {Piece | null} notice null: not in sight
+ * @property {number} width including the label, which may be wider than the bar
+ * @property {Piece | null} notice null if it is outside the range
  * @property {Piece | null} work
  * @property {number | null} tick of NotBefore
  * @property {Cluster[]} clusters of marks
  */
 
-const LABEL = 160; // px that a label may have, however short its bar
-const LABELS_SHARE = 0.4; // of the width that it may have at most
-const BETWEEN = 6; // px between two slots of a row
+const LABEL_WIDTH = 160; // px that a label may have, even on a short bar
+const LABEL_SHARE = 0.4; // maximum share of the chart's width
+const SLOT_GAP = 6; // px between two slots of a row
 const THINNEST = 3; // px of a bar
-const NARROWEST = 14; // px of a bar that marks would not cover
-const BESIDE = 9; // px between two marks that can be told apart
+const NARROWEST = 14; // px of a bar that has room for marks
+const MARK_GAP = 9; // px between two separate marks
 
 /**
  * Stack the bars of a lane.
- * @param {Bar[]} bars those that come first get the upper rows
- * @param {Stretch} stretch
+ * @param {Bar[]} bars the first ones get the upper rows
+ * @param {TimeRange} range
  * @param {number} width in px
  * @param {number} most rows
- * @returns {{slots: Slot[], rows: number, hidden: number}} in order of time; `hidden`:
- *   how many found no room
+ * @returns {{slots: Slot[], rows: number, hidden: number}} slots in order of time;
+ *   `hidden`: number of bars without room
  */
-export function stacked(bars, stretch, width, most) {
+export function stackBars(bars, range, width, most) {
   /** @type {Slot[][]} */
   const rows = [];
   let hidden = 0;
   for (const bar of bars) {
-    const slot = slotOf(bar, stretch, width);
-    const free = rows.findIndex((row) => !row.some((each) => overlap(each, slot)));
+    const slot = slotOf(bar, range, width);
+    const free = rows.findIndex((row) => !row.some((other) => overlap(other, slot)));
     slot.row = free < 0 ? rows.length : free;
     if (slot.row >= most) hidden += 1;
     else (rows[slot.row] ??= []).push(slot);
   }
-  const slots = rows.flat().sort((one, other) => one.bar.from - other.bar.from);
+  const slots = rows.flat().sort((a, b) => a.bar.from - b.bar.from);
   return { slots, rows: rows.length, hidden };
 }
 
 /**
- * Find where a bar is drawn, in the first row.
+ * Return the slot of a bar in the first row.
  * @param {Bar} bar
- * @param {Stretch} stretch
+ * @param {TimeRange} range
  * @param {number} width
  * @returns {Slot}
  */
-export function slotOf(bar, stretch, width) {
-  const place = (/** @type {number} */ at) => placeOf(at, stretch, width);
-  const begin = Math.max(place(bar.from), 0);
-  const label = Math.min(LABEL, width * LABELS_SHARE);
-  const left = Math.max(Math.min(begin, width - label), 0);
-  const right = Math.max(Math.min(place(bar.to), width), left + label);
-  const own = (/** @type {number} */ at) => place(at) - left;
+export function slotOf(bar, range, width) {
+  const position = (/** @type {number} */ at) => positionOf(at, range, width);
+  const start = Math.max(position(bar.from), 0);
+  const label = Math.min(LABEL_WIDTH, width * LABEL_SHARE);
+  const left = Math.max(Math.min(start, width - label), 0);
+  const right = Math.max(Math.min(position(bar.to), width), left + label);
+  const offset = (/** @type {number} */ at) => position(at) - left;
   const cut = (/** @type {number} */ from, /** @type {number} */ to) =>
-    pieceOf(place(from), place(to), width, left);
+    pieceOf(position(from), position(to), width, left);
   const isInside = (/** @type {number} */ px) => px >= -left && px <= width - left;
-  const isInSight = (/** @type {Cluster} */ { left: px }) => isInside(px);
-  const isWide = place(bar.to) - place(bar.from) >= NARROWEST;
-  const tick = own(bar.notBefore);
+  const isVisible = (/** @type {Cluster} */ { left: px }) => isInside(px);
+  const isWide = position(bar.to) - position(bar.from) >= NARROWEST;
+  const tick = offset(bar.notBefore);
   return {
     bar,
     row: 0,
@@ -80,17 +80,17 @@ export function slotOf(bar, stretch, width) {
     notice: cut(bar.from, bar.work ?? bar.to),
     work: bar.work === null ? null : cut(bar.work, bar.to),
     tick: isInside(tick) && bar.notBefore <= bar.to ? tick : null,
-    clusters: isWide ? clustered(bar.marks, own).filter(isInSight) : [],
+    clusters: isWide ? clusterMarks(bar.marks, offset).filter(isVisible) : [],
   };
 }
 
 /**
- * Cut a piece to what is in sight.
+ * Cut a piece to the visible part.
  * @param {number} from
  * @param {number} to
- * @param {number} width of all that is in sight
+ * @param {number} width of the chart
  * @param {number} origin the slot's left
- * @returns {Piece | null}
+ * @returns {Piece | null} null if it is not visible
  */
 function pieceOf(from, to, width, origin) {
   if (to < 0 || from > width) return null;
@@ -100,31 +100,28 @@ function pieceOf(from, to, width, origin) {
 }
 
 /**
- * @param {Slot} one
- * @param {Slot} other
+ * @param {Slot} a
+ * @param {Slot} b
  */
-function overlap(one, other) {
-  return (
-    one.left < other.left + other.width + BETWEEN &&
-    other.left < one.left + one.width + BETWEEN
-  );
+function overlap(a, b) {
+  return a.left < b.left + b.width + SLOT_GAP && b.left < a.left + a.width + SLOT_GAP;
 }
 
 /**
- * Draw marks of one kind as one where they could not be told apart.
+ * Combine marks of one kind that are too close to each other.
  * @param {Mark[]} marks in order of time
- * @param {(at: number) => number} place
+ * @param {(at: number) => number} offset in px
  * @returns {Cluster[]}
  */
-export function clustered(marks, place) {
+export function clusterMarks(marks, offset) {
   /** @type {Cluster[]} */
   const clusters = [];
   /** @type {Partial<Record<Mark["kind"], Cluster>>} */
   const last = {};
   for (const mark of marks) {
-    const left = place(mark.at);
+    const left = offset(mark.at);
     const near = last[mark.kind];
-    if (near && left - near.left < BESIDE) near.marks.push(mark);
+    if (near && left - near.left < MARK_GAP) near.marks.push(mark);
     else clusters.push((last[mark.kind] = { left, kind: mark.kind, marks: [mark] }));
   }
   return clusters;

@@ -1,4 +1,4 @@
-// What is said of a bar of the timeline, and of its marks.
+// Phrases for the lanes, bars and marks of the timeline.
 
 import { few, STANDINGS, titleOf } from "../components.js";
 import { local, span, utc } from "../times.js";
@@ -7,13 +7,13 @@ import { local, span, utc } from "../times.js";
 /** @typedef {import("./bars.js").Mark} Mark */
 /** @typedef {import("./lanes.js").By} By */
 
-/** What colour alone would tell stands first. */
-const TOLD = new Set(["stuck", "gate", "canceled", "failed"]);
+/** Standings that only the color of a bar shows; they start its label. */
+const LABELED = new Set(["stuck", "gate", "canceled", "failed"]);
 const BY = { approved: "approved by", seen: "seen by" };
 const NO_LANE = { host: "No host", group: "No group" };
 
 /**
- * Name a lane.
+ * Return the title of a lane.
  * @param {string} name
  * @param {By} by
  */
@@ -22,33 +22,33 @@ export function laneTitle(name, by) {
 }
 
 /**
- * Write on a bar how its sentence begins.
+ * Return the text on a bar; its sentence starts with it.
  * @param {Bar} bar
  */
-export function labelOf({ item, standing }) {
+export function barLabel({ item, standing }) {
   const title = titleOf(item.maintenance);
-  return TOLD.has(standing) ? `${STANDINGS[standing]}: ${title}` : title;
+  return LABELED.has(standing) ? `${STANDINGS[standing]}: ${title}` : title;
 }
 
 /**
- * Tell of a bar all that it shows.
+ * Describe everything that a bar shows.
  * @param {Bar} bar
  * @param {number} now
  * @param {Intl.DateTimeFormatOptions} [zone] for tests
  */
-export function sentenceOf(bar, now, zone = {}) {
+export function barSentence(bar, now, zone = {}) {
   const { standing, events, marks } = bar;
-  const groups = events.map((each) => each.group);
-  const words = [labelOf(bar)];
-  if (groups.length === 1) words.push(`group ${groups[0]}`);
-  if (groups.length > 1) words.push(`groups ${few(groups)}`);
-  if (!TOLD.has(standing)) words.push(STANDINGS[standing].toLowerCase());
-  words.push(...momentsIn(bar, now, zone));
+  const groups = events.map(({ group }) => group);
+  const parts = [barLabel(bar)];
+  if (groups.length === 1) parts.push(`group ${groups[0]}`);
+  if (groups.length > 1) parts.push(`groups ${few(groups)}`);
+  if (!LABELED.has(standing)) parts.push(STANDINGS[standing].toLowerCase());
+  parts.push(...timesOf(bar, now, zone));
   for (const kind of /** @type {const} */ (["approved", "seen"])) {
-    const names = namesOf(marks.filter((each) => each.kind === kind));
-    if (names.length) words.push(`${BY[kind]} ${few(names)}`);
+    const names = namesOf(marks.filter((mark) => mark.kind === kind));
+    if (names.length) parts.push(`${BY[kind]} ${few(names)}`);
   }
-  return words.join(", ");
+  return parts.join(", ");
 }
 
 /**
@@ -56,25 +56,25 @@ export function sentenceOf(bar, now, zone = {}) {
  * @param {number} now
  * @param {Intl.DateTimeFormatOptions} zone
  */
-function momentsIn({ item }, now, zone) {
+function timesOf({ item }, now, zone) {
   const { not_before, started_at, ended_at } = item.maintenance;
-  const words = [`not before ${local(not_before, now, zone)}`];
-  if (started_at) words.push(`started ${local(started_at, now, zone)}`);
-  if (ended_at) words.push(`ended ${local(ended_at, now, zone)}`);
-  return words;
+  const parts = [`not before ${local(not_before, now, zone)}`];
+  if (started_at) parts.push(`started ${local(started_at, now, zone)}`);
+  if (ended_at) parts.push(`ended ${local(ended_at, now, zone)}`);
+  return parts;
 }
 
 /**
- * Say how long the work takes.
+ * Return the expected duration of the work.
  * @param {Bar} bar
  */
-export function lengthOf({ item }) {
+export function durationOf({ item }) {
   const seconds = item.maintenance.duration_seconds;
   return seconds < 0 ? "unknown" : span(seconds * 1000);
 }
 
 /**
- * Tell of marks of one kind that are drawn as one.
+ * Describe marks of one kind that are drawn as one.
  * @param {Mark[]} marks at least one
  * @param {number} now
  * @param {Intl.DateTimeFormatOptions} [zone] for tests
@@ -87,8 +87,8 @@ export function markTitle(marks, now, zone = {}) {
 
 /**
  * @param {Mark[]} marks
- * @returns {string[]} each name once
+ * @returns {string[]} without duplicates
  */
 export function namesOf(marks) {
-  return [...new Set(marks.map((each) => each.by))];
+  return [...new Set(marks.map(({ by }) => by))];
 }

@@ -1,4 +1,4 @@
-// A service that answers from memory, and a page that follows it.
+// Fake service with an in-memory journal, and a page connected to it.
 
 import assert from "node:assert/strict";
 
@@ -8,7 +8,7 @@ import { Model } from "../../../src/forewarn/server/portal/service/model.js";
 
 export const NOW = "2026-11-16T12:00:00Z";
 
-/** A service that answers from memory; its streams end when they are told to. */
+/** Serves overview, journal and stream from memory. */
 export class Service {
   constructor() {
     /** @type {any[]} */
@@ -17,13 +17,13 @@ export class Service {
     this.items = new Map();
     /** @type {Set<{controller: any, sent: number}>} */
     this.streams = new Set();
-    /** @type {string[]} what was asked */
-    this.asked = [];
+    /** @type {string[]} paths of all requests */
+    this.requests = [];
     this.isAway = false;
     this.status = 200;
-    /** @type {(path: string) => Promise<void> | void} runs before each answer */
+    /** @type {(path: string) => Promise<void> | void} runs before a response is made */
     this.before = () => {};
-    /** @type {(path: string) => Promise<void> | void} keeps an answer that is made */
+    /** @type {(path: string) => Promise<void> | void} delays a response that is made */
     this.onItsWay = () => {};
   }
 
@@ -66,11 +66,11 @@ export class Service {
   }
 
   /**
-   * Tell something beside the facts.
+   * Send a message that is not a fact.
    * @param {string} event
    * @param {object} data
    */
-  tell(event, data) {
+  sendEvent(event, data) {
     const text = `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
     for (const { controller } of this.streams) {
       controller.enqueue(new TextEncoder().encode(text));
@@ -87,21 +87,21 @@ export class Service {
    * @param {RequestInit} [init]
    */
   fetch = async (input, init) => {
-    this.asked.push(String(input));
+    this.requests.push(String(input));
     if (this.isAway) throw new TypeError("refused");
     if (this.status !== 200) {
       return Response.json({ detail: "no" }, { status: this.status });
     }
     const url = new URL(String(input), "http://service");
-    await cutShort(this.before(url.pathname), init?.signal);
+    await abortable(this.before(url.pathname), init?.signal);
     if (url.pathname === "/v1/stream") return this.stream(url, init?.signal);
-    const answer = JSON.stringify(this.answer(url));
-    await cutShort(this.onItsWay(String(input)), init?.signal);
-    return new Response(answer);
+    const json = JSON.stringify(this.respond(url));
+    await abortable(this.onItsWay(String(input)), init?.signal);
+    return new Response(json);
   };
 
   /** @param {URL} url */
-  answer(url) {
+  respond(url) {
     const query = url.searchParams;
     if (url.pathname === "/v1/journal") {
       const newest = [...this.journal].reverse();
@@ -113,8 +113,8 @@ export class Service {
     const all = [...this.items.values()];
     const ids = query.getAll("id");
     const items = ids.length
-      ? all.filter((each) => ids.includes(each.maintenance.id))
-      : all.filter((each) => !each.maintenance.ended_at);
+      ? all.filter(({ maintenance }) => ids.includes(maintenance.id))
+      : all.filter(({ maintenance }) => !maintenance.ended_at);
     const from = Number(query.get("after") ?? 0);
     const to = from + Number(query.get("limit") ?? items.length);
     return {
@@ -147,19 +147,19 @@ export class Service {
 }
 
 /**
- * Wait as fetch does: until it is aborted.
- * @param {Promise<void> | void} answer
+ * Await `delay`, but reject when the request is aborted, as fetch does.
+ * @param {Promise<void> | void} delay
  * @param {AbortSignal | null} [signal]
  */
-function cutShort(answer, signal) {
-  const aborted = new Promise((_, failed) => {
-    signal?.addEventListener("abort", () => failed(signal.reason));
+function abortable(delay, signal) {
+  const aborted = new Promise((_, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason));
   });
-  return Promise.race([answer, aborted]);
+  return Promise.race([delay, aborted]);
 }
 
 /**
- * Open a page; it ends with the test, however that ends.
+ * Create a page that stops when the test ends.
  * @param {import("node:test").TestContext} test
  * @param {Service} service
  */
@@ -176,15 +176,15 @@ export function page(test, service) {
 }
 
 /**
- * Open a page that follows the service.
+ * Create a page, and wait until it is connected.
  * @param {import("node:test").TestContext} test
  * @param {Service} service
  */
-export async function following(test, service) {
-  const opened = page(test, service);
-  opened.live.start();
-  await until(opened.model, () => opened.model.link.state === "live");
-  return opened;
+export async function connectedPage(test, service) {
+  const created = page(test, service);
+  created.live.start();
+  await until(created.model, () => created.model.link.state === "live");
+  return created;
 }
 
 /**
@@ -192,14 +192,14 @@ export async function following(test, service) {
  * @param {() => boolean} isTrue
  */
 export async function until(model, isTrue) {
-  const isLate = AbortSignal.timeout(5000);
+  const limit = AbortSignal.timeout(5000);
   while (!isTrue()) {
-    assert.ok(!isLate.aborted, "nothing of the kind came about");
+    assert.ok(!limit.aborted, "the condition did not become true in 5 s");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
 
-/** Let all that is under way come to where it waits for a timer. */
+/** Run pending work until everything waits for a timer. */
 export async function settled() {
   for (let turn = 0; turn < 20; turn += 1) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -207,4 +207,4 @@ export async function settled() {
 }
 
 /** @param {Model} model */
-export const positions = (model) => model.facts.map((each) => each.position);
+export const positions = (model) => model.facts.map(({ position }) => position);

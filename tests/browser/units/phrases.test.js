@@ -1,14 +1,20 @@
-// A sentence for every fact.
+// Phrases: a sentence for every kind of fact, origin, sightings and approvals.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { wordsOf } from "../../../src/forewarn/server/portal/overview/phrases.js";
-import { namesOf } from "../../../src/forewarn/server/portal/overview/phrases.js";
-import { aMaintenance, anEntry, anItem } from "./items.js";
+import {
+  approvalPhrase,
+  durationPhrase,
+  factSentence,
+  namesOf,
+  originOf,
+  seenPhrase,
+} from "../../../src/forewarn/server/portal/overview/phrases.js";
+import { aMaintenance, anEntry, anEvent, anItem } from "./items.js";
 
 const nameOf = (id) => ({ m0: "Reboot of host-a", e0: "Reboot of host-a" })[id] ?? null;
-const told = (fact, more) => wordsOf(anEntry(fact, more), nameOf);
+const sentenceOf = (fact, more) => factSentence(anEntry(fact, more), nameOf);
 const of = (more) => ({ maintenance: "m0", ...more });
 
 const SENTENCES = [
@@ -108,33 +114,73 @@ const SENTENCES = [
 ];
 
 for (const [fact, more, sentence] of SENTENCES) {
-  test(`${fact} is told: ${sentence}`, () => assert.equal(told(fact, more), sentence));
+  test(`${fact}: ${sentence}`, () => assert.equal(sentenceOf(fact, more), sentence));
 }
 
-test("what is announced at once has no time to wait for", () => {
+test("an announcement without notice has no time", () => {
   const announced = aMaintenance({ not_before: "2026-11-16T12:00:00Z" });
-  assert.match(told("Announced", of({ by: "admin", announced })), /, at once$/);
+  assert.match(sentenceOf("Announced", of({ by: "admin", announced })), /, at once$/);
 });
 
-test("a kind of fact that is not known is told plainly", () => {
-  const words = told("WorkPaused", of({ by: "admin", group: "web" }));
-  assert.equal(words, "Reboot of host-a: work paused, group web, by admin");
+test("an unknown kind of fact has a generic sentence", () => {
+  const sentence = sentenceOf("WorkPaused", of({ by: "admin", group: "web" }));
+  assert.equal(sentence, "Reboot of host-a: work paused, group web, by admin");
 });
 
-test("a maintenance that is not known is called by its id", () => {
-  assert.equal(told("Started", { maintenance: "m9" }), "Maintenance m9 started");
+test("an unknown maintenance is named by its id", () => {
+  const sentence = sentenceOf("Started", { maintenance: "m9" });
+  assert.equal(sentence, "Maintenance m9 started");
 });
 
-test("what a driver says is cut where it is too long", () => {
-  const words = told("WorkFailed", of({ vms: [], detail: "x".repeat(500) }));
-  assert.ok(words.length < 250 && words.endsWith("…)"), words);
+test("a long driver message is shortened", () => {
+  const sentence = sentenceOf("WorkFailed", of({ vms: [], detail: "x".repeat(500) }));
+  assert.ok(sentence.length < 250 && sentence.endsWith("…)"), sentence);
 });
 
-test("maintenances are named by what is shown, and by what was announced", () => {
+test("titles come from the items, and from announcements in the journal", () => {
   const items = new Map([["m0", anItem()]]);
   const announced = aMaintenance({ id: "m1", type: "Freeze", events: [] });
   const names = namesOf(items, [anEntry("Announced", { announced })]);
-  const found = ["m0", "e0", "m1", "m2"].map(names);
+  const titles = ["m0", "e0", "m1", "m2"].map(names);
   const first = "Reboot of host-a";
-  assert.deepEqual(found, [first, first, "Freeze of host-a", null]);
+  assert.deepEqual(titles, [first, first, "Freeze of host-a", null]);
+});
+
+const sight = { event: "e0", vm: "web-0", at: "2026-11-16T12:00:00Z" };
+const approved = (more) =>
+  anEvent({ approved_at: "2026-11-16T12:01:00Z", approved_by: "web-0", ...more });
+
+test("VMs that have seen an event are counted", () => {
+  const none = { affected: [], others: [], missing: ["web-0"] };
+  assert.equal(seenPhrase(none), "not seen yet");
+  const one = { affected: [sight], others: [], missing: ["web-1"] };
+  assert.equal(seenPhrase(one), "seen by 1 of 2 VMs");
+  const other = { affected: [], others: [sight], missing: ["web-1"] };
+  assert.equal(seenPhrase(other), "seen by 0 of 1 VM, and 1 other");
+});
+
+test("an approval names the approver and the API", () => {
+  const phrase = (more) => approvalPhrase(aMaintenance(), approved(more));
+  const metadata = phrase({ approved_via: "metadata" });
+  assert.equal(metadata, "approved by web-0, at the metadata endpoint");
+  const policy = phrase({ approved_via: "policy" });
+  assert.equal(policy, "approved beforehand, by the settings of the group");
+  assert.equal(phrase({ approved_via: "new" }), "approved by web-0, via new");
+});
+
+test("a missing approval is final after the start", () => {
+  const phrase = (more, event) => approvalPhrase(aMaintenance(more), anEvent(event));
+  assert.equal(phrase(), "not approved yet");
+  assert.equal(phrase({ started_at: "2026-11-16T12:15:00Z" }), "not approved");
+  assert.match(phrase({}, { status: null }), /^withdrawn/);
+});
+
+test("the origin of a maintenance is described, even if its cause is unknown", () => {
+  assert.equal(originOf(aMaintenance()), "Platform: planned work on the platform");
+  assert.equal(originOf(aMaintenance({ cause: "new" })), "Platform: new");
+});
+
+test("a duration may be unknown", () => {
+  assert.equal(durationPhrase(-1), "not known beforehand");
+  assert.equal(durationPhrase(9), "9 s");
 });

@@ -1,26 +1,26 @@
-// How often and how long a service is asked that does not answer.
+// Retries and timeouts when the service does not respond.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Api, Refused } from "../../../src/forewarn/server/portal/service/api.js";
-import { page, Service, settled, until } from "./a_service.js";
+import { Api, RequestError } from "../../../src/forewarn/server/portal/service/api.js";
+import { page, Service, settled, until } from "./fake_service.js";
 
-test("whoever is in haste does not wait for the next attempt", async (context) => {
+test("starting again retries at once", async (context) => {
   const service = new Service();
   service.isAway = true;
   const { live } = page(context, service);
   context.mock.timers.enable({ apis: ["setTimeout"] });
   live.start();
   await settled();
-  assert.equal(service.asked.length, 1);
+  assert.equal(service.requests.length, 1);
   live.start();
   await settled();
-  assert.equal(service.asked.length, 2);
+  assert.equal(service.requests.length, 2);
   live.stop();
 });
 
-test("questions that fail are asked again, less and less often", async (context) => {
+test("failed refreshes are retried with growing delays", async (context) => {
   const service = new Service();
   service.announce("A");
   const { model, live } = page(context, service);
@@ -28,19 +28,19 @@ test("questions that fail are asked again, less and less often", async (context)
   await until(model, () => model.link.state === "live");
   context.mock.timers.enable({ apis: ["setTimeout"] });
   service.status = 503;
-  const asked = service.asked.length;
+  const before = service.requests.length;
   live.needFleet();
   for (let spent = 0; spent < 3000; spent += 50) {
     context.mock.timers.tick(50);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  assert.deepEqual(new Set(service.asked.slice(asked)), new Set(["/v1/fleet/map"]));
-  assert.equal(service.asked.length - asked, 4); // at 0, 250, 750 and 1750 ms
+  assert.deepEqual(new Set(service.requests.slice(before)), new Set(["/v1/fleet/map"]));
+  assert.equal(service.requests.length - before, 4); // at 0, 250, 750 and 1750 ms
   context.mock.timers.reset();
   live.stop();
 });
 
-test("a stream that is refused is asked for less and less often", async (context) => {
+test("a stream that is refused is retried with growing delays", async (context) => {
   const service = new Service();
   service.before = (path) => {
     if (path === "/v1/stream") throw new TypeError("refused");
@@ -54,31 +54,31 @@ test("a stream that is refused is asked for less and less often", async (context
     }
     context.mock.timers.tick(50);
   }
-  const streams = service.asked.filter((each) => each.startsWith("/v1/stream"));
+  const streams = service.requests.filter((path) => path.startsWith("/v1/stream"));
   assert.equal(streams.length, 4);
   live.stop();
 });
 
-test("an answer that never comes is not waited for", async (context) => {
+test("a read without a response times out", async (context) => {
   const service = new Service();
   service.before = () => new Promise(() => {});
   const api = new Api(service.fetch, () => {});
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  const answer = api.get("/v1/overview");
+  const request = api.get("/v1/overview");
   context.mock.timers.tick(20_000);
-  await assert.rejects(answer, (error) => {
-    return error instanceof Refused && error.status === 0;
+  await assert.rejects(request, (error) => {
+    return error instanceof RequestError && error.status === 0;
   });
 });
 
-test("a stream without a sign of life is given up", async (context) => {
+test("a stream without keep-alives is given up", async (context) => {
   const service = new Service();
   const { model, live } = page(context, service);
   context.mock.timers.enable({ apis: ["setTimeout"] });
   live.start();
   await settled();
   context.mock.timers.tick(30_000);
-  service.tell("clock", { clock: "system", now: "2026-11-16T12:00:30Z" });
+  service.sendEvent("clock", { clock: "system", now: "2026-11-16T12:00:30Z" });
   await settled();
   context.mock.timers.tick(30_000);
   await settled();
@@ -89,7 +89,7 @@ test("a stream without a sign of life is given up", async (context) => {
   live.stop();
 });
 
-test("after each break it comes back as soon as after the first", async (context) => {
+test("the retry delay starts over after each break", async (context) => {
   const service = new Service();
   const { model, live } = page(context, service);
   context.mock.timers.enable({ apis: ["setTimeout"] });
@@ -105,7 +105,7 @@ test("after each break it comes back as soon as after the first", async (context
   live.stop();
 });
 
-test("a page that is shown again is not live before it has caught up", async (t) => {
+test("a page that is shown again is connecting until it has caught up", async (t) => {
   const service = new Service();
   const { model, live } = page(t, service);
   live.start();

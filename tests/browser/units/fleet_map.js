@@ -1,4 +1,4 @@
-// A small fleet as the service's map tells it, for tests of what is made of it.
+// Fleet maps for tests.
 
 /** @typedef {import("../../../src/forewarn/server/portal/types").FleetMap} FleetMap */
 
@@ -7,7 +7,7 @@ export const NOON = "2026-11-16T12:00:00Z";
 const HOSTS = ["host-a", "host-b", "host-c"];
 const GROUPS = ["web", "db-0", "batch", "nobody"];
 
-/** Name, group, host, update domain, spot, when it asked. */
+/** Name, group, host, update domain, spot, last request. */
 const VMS = [
   ["web-0", 0, 0, 0, false, "2026-11-16T11:59:00Z"],
   ["web-1", 0, 1, 1, false, "2026-11-15T11:59:00Z"],
@@ -18,12 +18,13 @@ const VMS = [
 ];
 
 /**
- * Two VMs of web and one of db-0 on host-a; db-0 is silent; batch_1 has no host.
+ * A small fleet: host-a has two VMs of web and one of db-0; db-0 is silent; batch_1 has
+ * no host.
  * @returns {FleetMap}
  */
 export function aFleet() {
   const column = (/** @type {number} */ at) =>
-    /** @type {any[]} */ (VMS.map((each) => each[at]));
+    /** @type {any[]} */ (VMS.map((vm) => vm[at]));
   return {
     position: 7,
     now: NOON,
@@ -47,7 +48,7 @@ export function aFleet() {
 }
 
 /**
- * A fleet of this many VMs, ten a group, spread over hosts and update domains.
+ * A fleet of `size` VMs, ten per group, spread over hosts and five update domains.
  * @param {number} size
  * @param {number} hosts
  * @returns {FleetMap}
