@@ -41,19 +41,19 @@ const WRITERS = {
     `${name} is stuck: the driver failed on ${few(names(entry.vms))}` +
     inParentheses(entry.detail),
   WorkPrinted: printed,
-  WorkRetried: (entry, name) => `${name} is tried again, ${byWhom(entry)}`,
+  WorkRetried: (entry, name) => `${name} is tried again, ${authorOf(entry)}`,
   WorkEnded: (entry, name) =>
-    `${name} said to be done, ${byWhom(entry)}${reason(entry)}`,
+    `${name} said to be done, ${authorOf(entry)}${reason(entry)}`,
   Completed: (_, name) => `${name} completed`,
-  Canceled: (entry, name) => `${name} canceled, ${byWhom(entry)}${reason(entry)}`,
-  Closed: (entry, name) => `${name} given up, ${byWhom(entry)}${reason(entry)}`,
+  Canceled: (entry, name) => `${name} canceled, ${authorOf(entry)}${reason(entry)}`,
+  Closed: (entry, name) => `${name} given up, ${authorOf(entry)}${reason(entry)}`,
   Published: published,
   Seen: seen,
   OutageEnded: outageEnded,
   TokenCreated: (entry) =>
     `${entry.by} gave out the token ${entry.name}, ${roleOf(entry)}`,
   TokenRevoked: (entry) =>
-    `Token ${entry.name} revoked, ${byWhom(entry, "as its group is gone")}`,
+    `Token ${entry.name} revoked, ${authorOf(entry, "as its group is gone")}`,
   AccessRefused: refused,
 };
 
@@ -88,7 +88,7 @@ function announced(entry, name) {
   const { not_before, announced_at, reason } = maintenance;
   const isAtOnce = not_before === announced_at;
   const when = isAtOnce ? "at once" : `not before ${utc(not_before)}`;
-  return `${name} announced ${byWhom(entry)}, ${when}${inParentheses(reason)}`;
+  return `${name} announced ${authorOf(entry)}, ${when}${inParentheses(reason)}`;
 }
 
 /** @type {Writer} */
@@ -179,7 +179,7 @@ function roleOf(entry) {
  * @param {Entry} entry
  * @param {string} nobody
  */
-function byWhom(entry, nobody = "by itself") {
+function authorOf(entry, nobody = "by itself") {
   return entry.by ? `by ${entry.by}` : nobody;
 }
 
