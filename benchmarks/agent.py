@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.figures import line
 from benchmarks.program import Running, resident, serving
 
-_SETTLING = 5.0  # seconds until the start is over
+_SETTLING = 5.0  # seconds until startup is complete
 _HOUR = 3_600.0  # seconds
 _IMPORTS = 10
 _IMPORTED = {
@@ -28,7 +28,7 @@ _IMPORTED = {
     "importing the agent": "import forewarn.agent.main",
 }
 
-#: How the agent asks, and what its file says.
+#: Ways of polling, and the setting of each.
 _WAYS = {"asking every second": "wait = false", "being held": "wait = true"}
 
 _FILE = """\
@@ -54,29 +54,29 @@ _COUNT = "forewarn_metadata_requests_total"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """What an agent has used in some time."""
+    """Resources that an agent used during a measurement."""
 
     seconds: float
     processor: float  # seconds
     memory: int  # kB, at the end
-    memory_before: int  # kB, at the beginning
+    memory_before: int  # kB, at the start
     questions: float
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(prog="scripts/bench agent", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each way")
     parser.add_argument("--archive", help="run what scripts/zipapp has made, alone")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     program = [sys.executable, "-m", "forewarn"]
-    if asked.archive:
-        program = [sys.executable, "-I", "-S", asked.archive]
+    if arguments.archive:
+        program = [sys.executable, "-I", "-S", arguments.archive]
     for what, code in _IMPORTED.items():
         sys.stdout.write(line(what, _import_time(code)))
     for what, way in _WAYS.items():
         with tempfile.TemporaryDirectory() as folder:
-            use = _measure(Path(folder), program, way, asked.seconds)
+            use = _measure(Path(folder), program, way, arguments.seconds)
         sys.stdout.write(line(what, _shown(use)))
 
 
@@ -94,13 +94,13 @@ def _shown(use: Use) -> str:
 
 
 def _import_time(code: str) -> str:
-    """Run `code` in fresh interpreters; leave out what these take by themselves."""
-    said = [
+    """Time `code` in fresh interpreters, without their own startup."""
+    outputs = [
         subprocess.check_output([sys.executable, "-c", _IMPORT.format(code=code)])
         for _ in range(_IMPORTS)
     ]
-    pairs = [[float(each) * 1000 for each in one.split()] for one in said]
-    taken, busy = (statistics.median(each) for each in zip(*pairs, strict=True))
+    pairs = [[float(text) * 1000 for text in output.split()] for output in outputs]
+    taken, busy = (statistics.median(column) for column in zip(*pairs, strict=True))
     least = min(pairs)[0]
     return (
         f"p50 {taken:5.0f} ms   of a processor {busy:5.0f} ms   least {least:5.0f} ms"
@@ -119,20 +119,20 @@ def _measure(folder: Path, program: list[str], way: str, seconds: float) -> Use:
         ) as pid:
             time.sleep(_SETTLING)
             before, begun = _processor(pid), time.perf_counter()
-            asked, memory = _questions(service), resident(pid)
+            requests, memory = _questions(service), resident(pid)
             time.sleep(seconds)
             return Use(
                 seconds=time.perf_counter() - begun,
                 processor=_processor(pid) - before,
                 memory=resident(pid),
                 memory_before=memory,
-                questions=_questions(service) - asked,
+                questions=_questions(service) - requests,
             )
 
 
 @contextmanager
 def _running(command: list[str]) -> Iterator[int]:
-    """Run an agent until the block ends; tell its process."""
+    """Run an agent until the block ends; yield its process id."""
     process = subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.DEVNULL)
     try:
         yield process.pid
@@ -144,21 +144,21 @@ def _running(command: list[str]) -> Iterator[int]:
 
 
 def _processor(pid: int) -> float:
-    """How many seconds its threads have run, to the nanosecond: there are few."""
+    """Return the CPU seconds of all threads, from nanosecond counters."""
     threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
+    return sum(int(file.read_text().split()[0]) for file in threads) / 1e9
 
 
 def _questions(service: Running) -> float:
-    """Ask the service how many requests of VMs it has answered."""
+    """Return how many metadata requests the service has answered."""
     connection = HTTPConnection(service.control, timeout=10)
     connection.request("GET", "/metrics", headers=service.authorization)
-    told = connection.getresponse().read().decode()
+    metrics = connection.getresponse().read().decode()
     connection.close()
     return sum(
-        float(each.rpartition(" ")[2])
-        for each in told.splitlines()
-        if each.startswith(_COUNT)
+        float(sample.rpartition(" ")[2])
+        for sample in metrics.splitlines()
+        if sample.startswith(_COUNT)
     )
 
 

@@ -1,8 +1,8 @@
-"""How the metadata plane reads any number of streams: as its oracles do, or not.
+"""Fuzz benchmark of the HTTP parser: compares the metadata plane with its oracles.
 
-Run by `scripts/bench bytes --cases 1000000 --seed 1`. A case is a stream of bytes that
-its number gives; it is judged as in tests/server/metadata/test_any_bytes.py. Whatever
-differs is shown with its number and the shortest stream that still differs.
+Run by `scripts/bench bytes --cases 1000000 --seed 1`. Each case is a stream of bytes,
+generated from its number and judged as in tests/server/metadata/test_any_bytes.py. A
+difference is reported with its number and the shortest stream that still differs.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from tests.server.support.stream_judge import Judgement, judge, judge_good, shor
 from tests.server.support.valid_streams import good_requests
 
 _BATCH = 500
-_PATIENCE = 20  # seconds for one case; it takes milliseconds
-_SHOWN = 10  # differences that are shown in full
+_PATIENCE = 20  # seconds for one case, which usually takes milliseconds
+_SHOWN = 10  # differences reported in full
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of some cases."""
+    """Results of some cases."""
 
     cases: int = 0
     accepted: int = 0
@@ -36,7 +36,7 @@ class Tally:
     differences: list[str] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
-        """Count what `other` has counted."""
+        """Add the counts of `other`."""
         self.cases += other.cases
         self.accepted += other.accepted
         self.refused += other.refused
@@ -52,11 +52,11 @@ class Tally:
 
 
 def _draw(random: Random) -> tuple[str, Judgement, bytes]:
-    """Draw a case and judge it; of ten cases two are good."""
+    """Generate a case and judge it; two in ten are valid requests."""
     drawn = random.random()
     if drawn < 0.2:
         sent = good_requests(random)
-        stream = b"".join(each.wire for each in sent)
+        stream = b"".join(request.wire for request in sent)
         return "good", judge_good(sent, random), stream
     is_large = drawn < 0.201
     stream = large(random) if is_large else bad_stream(random)
@@ -65,7 +65,7 @@ def _draw(random: Random) -> tuple[str, Judgement, bytes]:
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Give up what does not end."""
+    """Raise `TimeoutError` if the block does not end in time."""
 
     def give_up(*_: object) -> None:
         raise TimeoutError(f"it takes more than {_PATIENCE} seconds")
@@ -90,7 +90,7 @@ def _batch(seed: int, first: int, count: int) -> Tally:
                 is_shown = len(tally.differences) < _SHOWN
                 short = _shortest(stream) if is_shown else stream
                 tally.differences.append(_describe(name, short, judgement))
-        except Exception as problem:  # whatever it is, it is to be reported
+        except Exception as problem:  # every failure is reported
             tally.differences.append(f"case {name} raises {problem!r}")
     return tally
 
@@ -101,11 +101,11 @@ def _describe(name: str, short: bytes, judgement: Judgement) -> str:
 
 
 def _shortest(stream: bytes) -> bytes:
-    return shortest(stream, lambda each: bool(judge(each, Random(0)).complaints))
+    return shortest(stream, lambda part: bool(judge(part, Random(0)).complaints))
 
 
 def _run(cases: int, seed: int, workers: int) -> Tally:
-    tally, begun, told = Tally(), time.monotonic(), 0.0
+    tally, begun, reported = Tally(), time.monotonic(), 0.0
     with ProcessPoolExecutor(workers) as pool:
         batches = [
             pool.submit(_batch, seed, first, min(_BATCH, cases - first))
@@ -114,8 +114,8 @@ def _run(cases: int, seed: int, workers: int) -> Tally:
         for batch in batches:
             tally.add(batch.result())
             taken = time.monotonic() - begun
-            if taken - told > 10:
-                told = taken
+            if taken - reported > 10:
+                reported = taken
                 sys.stderr.write(
                     f"{tally.cases:>9} of {cases} cases, {tally.cases / taken:.0f} a "
                     f"second, {len(tally.differences)} differences\n"
@@ -124,19 +124,19 @@ def _run(cases: int, seed: int, workers: int) -> Tally:
 
 
 def main() -> int:
-    """Run as many cases as asked for; answer 1 if one differs."""
+    """Run the cases; return 1 if one of them differs."""
     parser = argparse.ArgumentParser(prog="scripts/bench bytes")
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
-    given = parser.parse_args()
-    tally = _run(given.cases, given.seed, given.workers)
+    arguments = parser.parse_args()
+    tally = _run(arguments.cases, arguments.seed, arguments.workers)
     refused = ", ".join(
         f"{n} by {status}" for status, n in sorted(tally.refused.items())
     )
     kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(tally.kinds.items()))
     lines = [
-        f"cases              {tally.cases}: {kinds}; seed {given.seed}",
+        f"cases              {tally.cases}: {kinds}; seed {arguments.seed}",
         f"requests accepted  {tally.accepted}",
         f"streams refused    {tally.refused.total()}: {refused}",
         f"differences        {len(tally.differences)}",

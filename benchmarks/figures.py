@@ -1,22 +1,22 @@
-"""Figures: how long things took, and whether something grows."""
+"""Figures of benchmarks: percentiles of durations, and growth rates."""
 
 import statistics
 from collections.abc import Sequence
 
 
 def line(what: str, text: str) -> str:
-    """Write one line of a table."""
+    """Format one line of a table."""
     return f"{what:<28} {text}\n"
 
 
 def share(seconds: Sequence[float], part: float) -> float:
-    """How long the given part of all took at most, in seconds."""
+    """Return the percentile `part` (0 to 1), in seconds."""
     in_order = sorted(seconds)
     return in_order[min(int(len(in_order) * part), len(in_order) - 1)]
 
 
 def times(seconds: Sequence[float]) -> str:
-    """Write half, 99 of a hundred, and the longest, in milliseconds."""
+    """Format median, 99th percentile and maximum, in milliseconds."""
     if not seconds:
         return "none"
     half, most, longest = share(seconds, 0.5), share(seconds, 0.99), max(seconds)
@@ -27,7 +27,7 @@ def times(seconds: Sequence[float]) -> str:
 
 
 def slope(samples: Sequence[tuple[float, float]]) -> float:
-    """How much the second of each pair grows while the first grows by one."""
+    """Return the slope of the linear regression of (x, y) samples."""
     if len(samples) < 2:
         return 0.0
     xs, ys = [x for x, _ in samples], [y for _, y in samples]

@@ -23,7 +23,7 @@ from benchmarks.figures import line
 
 _ROOT = Path(__file__).parents[1]
 _EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
-#: What the README lets one type, behind `forewarn`.
+#: The commands of the README, without `forewarn`.
 SERVE = ("serve", "--fleet", "demo")
 ANNOUNCE = ("vm", "restart", "web-0")
 _ROUNDS = 5
@@ -31,11 +31,11 @@ _ROUNDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """How many seconds passed since the first command was typed."""
+    """Seconds since the start of the first command."""
 
-    ready: float  # it had said where it answers
-    announced: float  # the second command had ended
-    seen: float  # a GET had shown the event
+    ready: float  # until it printed its addresses
+    announced: float  # until the second command ended
+    seen: float  # until a GET returned the event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,21 +48,21 @@ class Installed:
 
 
 def install(folder: Path) -> Installed:
-    """Make a virtual environment in `folder`, and install forewarn there."""
+    """Create a virtual environment in `folder` and install forewarn there."""
     begun = time.perf_counter()
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    made = time.perf_counter()
+    created = time.perf_counter()
     pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--no-cache-dir"]
     subprocess.run([*pip, f"{_ROOT}[server]"], check=True, stderr=subprocess.DEVNULL)
     return Installed(
         program=folder / "bin" / "forewarn",
-        made_in=made - begun,
-        installed_in=time.perf_counter() - made,
+        made_in=created - begun,
+        installed_in=time.perf_counter() - created,
     )
 
 
 def play(program: Path, folder: Path) -> Round:
-    """Type the two commands, and look."""
+    """Run the two commands, then read the event."""
     ports = {"FOREWARN_METADATA": "127.0.0.1:0", "FOREWARN_CONTROL": "127.0.0.1:0"}
     environment = _environment(FOREWARN_STATE_DIR=str(folder), **ports)
     begun = time.perf_counter()
@@ -106,18 +106,18 @@ def _running(
 
 
 def _addresses(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Read the two lines that are printed when both planes answer."""
+    """Read the two lines that are printed when both planes are ready."""
     assert process.stdout is not None
     lines = [process.stdout.readline().split() for _ in range(2)]
-    found = dict(each for each in lines if len(each) == 2)
-    return found["metadata"], found["control"]
+    addresses = dict(words for words in lines if len(words) == 2)
+    return addresses["metadata"], addresses["control"]
 
 
 def _look(metadata: str) -> None:
-    """Ask once; the event must be there."""
-    asked = Request(metadata + _EVENTS, headers={"Metadata": "true"})
-    with urlopen(asked, timeout=10) as answer:
-        (event,) = json.load(answer)["Events"]
+    """Check that one GET returns the event."""
+    request = Request(metadata + _EVENTS, headers={"Metadata": "true"})
+    with urlopen(request, timeout=10) as response:
+        (event,) = json.load(response)["Events"]
     if event["EventType"] != "Reboot":
         raise RuntimeError(f"that is not the event: {event}")
 
@@ -128,7 +128,7 @@ def _shown(seconds: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Run the benchmark and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     rounds: int = parser.parse_args().rounds
@@ -143,9 +143,9 @@ def main() -> None:
     write(line("processors", str(os.cpu_count())))
     write(line("a virtual environment", f"{installed.made_in:6.2f} s"))
     write(line("pip install '.[server]'", f"{installed.installed_in:6.2f} s"))
-    write(line("serve: both planes answer", _shown([each.ready for each in played])))
-    write(line("vm restart: announced", _shown([each.announced for each in played])))
-    write(line("GET: the event is there", _shown([each.seen for each in played])))
+    write(line("serve: both planes answer", _shown([one.ready for one in played])))
+    write(line("vm restart: announced", _shown([one.announced for one in played])))
+    write(line("GET: the event is there", _shown([one.seen for one in played])))
 
 
 if __name__ == "__main__":

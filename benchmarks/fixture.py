@@ -60,41 +60,41 @@ class Run:
 
     seconds: float  # the whole process
     processor: float  # seconds
-    told: str  # what pytest said last
+    told: str  # last line of pytest's output
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(prog="scripts/bench fixture", description=__doc__)
     parser.add_argument("--tests", type=int, default=200)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     sys.stdout.write(line("importing the plugin", _import_time()))
     with tempfile.TemporaryDirectory() as folder:
-        empty = _run(Path(folder), _EMPTY.format(tests=asked.tests))
-        full = _run(Path(folder), _TEST.format(tests=asked.tests))
-    sys.stdout.write(line("tests of nothing", _shown(empty, asked.tests)))
-    sys.stdout.write(line("tests with a service", _shown(full, asked.tests)))
-    if asked.tests == 200 and full.seconds > _BAR:
+        empty = _run(Path(folder), _EMPTY.format(tests=arguments.tests))
+        full = _run(Path(folder), _TEST.format(tests=arguments.tests))
+    sys.stdout.write(line("tests of nothing", _shown(empty, arguments.tests)))
+    sys.stdout.write(line("tests with a service", _shown(full, arguments.tests)))
+    if arguments.tests == 200 and full.seconds > _BAR:
         sys.stdout.write(f"that is more than {_BAR:.0f} s\n")
         sys.exit(1)
 
 
 def _import_time() -> str:
-    said = [
+    seconds = [
         float(subprocess.check_output([sys.executable, "-c", _IMPORT]))
         for _ in range(_IMPORTS)
     ]
-    return f"p50 {statistics.median(said) * 1000:.1f} ms"
+    return f"p50 {statistics.median(seconds) * 1000:.1f} ms"
 
 
 def _run(folder: Path, text: str) -> Run:
     (folder / "test_it.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     before, begun = os.times(), time.perf_counter()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "forewarn.testing.plugin"]
     done = subprocess.run(
-        command, cwd=folder, env=alone, check=True, capture_output=True, text=True
+        command, cwd=folder, env=environment, check=True, capture_output=True, text=True
     )
     seconds, after = time.perf_counter() - begun, os.times()
     busy = after.children_user + after.children_system
@@ -106,12 +106,12 @@ def _run(folder: Path, text: str) -> Run:
 
 
 def _shown(run: Run, tests: int) -> str:
-    found = re.match(r"(\d+) passed", run.told)
-    if found is None or int(found[1]) != tests:
+    passed = re.match(r"(\d+) passed", run.told)
+    if passed is None or int(passed[1]) != tests:
         raise RuntimeError(f"{tests} tests were to pass: {run.told}")
-    each = run.seconds / tests * 1000
+    milliseconds = run.seconds / tests * 1000
     return (
-        f"{tests} in {run.seconds:.1f} s   each {each:.1f} ms"
+        f"{tests} in {run.seconds:.1f} s   each {milliseconds:.1f} ms"
         f"   of a processor {run.processor:.1f} s"
     )
 

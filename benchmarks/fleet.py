@@ -8,16 +8,16 @@ _VMS_ON_A_HOST = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """One kind of group: how large, and how it is written."""
+    """A kind of group: its size, and its settings in the fleet file."""
 
     kind: str
     size: int
-    update_domains: int = 0  # 0: none
+    update_domains: int = 0  # 0 if it has none
     settings: str = ""
     vm_settings: str = ""
 
 
-#: A hundred VMs; larger fleets have the same groups again.
+#: A hundred VMs; larger fleets repeat these groups.
 _SHAPES = (
     *[Shape(kind="availability-set", size=10, update_domains=5)] * 4,
     *[Shape(kind="scale-set", size=15, vm_settings="spot = true\n")] * 2,
@@ -33,13 +33,13 @@ class Machine:
 
     name: str
     group: str
-    audience: str  # whoever has the same one is shown the same
+    audience: str  # VMs of one audience receive the same document
     host: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """The machines, and how the fleet file tells of them."""
+    """The machines, and the text of their fleet file."""
 
     machines: Sequence[Machine]
     text: str
@@ -47,19 +47,19 @@ class Fleet:
     @property
     def hosts(self) -> Sequence[str]:
         """The names of all hosts."""
-        return [*dict.fromkeys(each.host for each in self.machines)]
+        return [*dict.fromkeys(machine.host for machine in self.machines)]
 
     @property
     def groups(self) -> Sequence[str]:
         """The names of all groups."""
-        return [*dict.fromkeys(each.group for each in self.machines)]
+        return [*dict.fromkeys(machine.group for machine in self.machines)]
 
 
 def a_fleet(vms: int) -> Fleet:
-    """Make a fleet of `vms` machines."""
+    """Create a fleet of `vms` machines."""
     hosts = max(vms // _VMS_ON_A_HOST, 1)
     machines: list[Machine] = []
-    text = "".join(f'[[hosts]]\nname = "host-{each}"\n' for each in range(hosts))
+    text = "".join(f'[[hosts]]\nname = "host-{number}"\n' for number in range(hosts))
     for group, shape in _groups(vms):
         text += _group_table(group, shape)
         for number in range(shape.size):
@@ -80,14 +80,14 @@ def a_fleet(vms: int) -> Fleet:
 
 
 def _groups(vms: int) -> Iterator[tuple[str, Shape]]:
-    """Name groups until they hold `vms` machines; the last ones stand alone."""
-    made = number = 0
-    while made < vms:
+    """Yield groups for `vms` machines; the last ones are standalone VMs."""
+    total = number = 0
+    while total < vms:
         shape = _SHAPES[number % len(_SHAPES)]
-        if made + shape.size > vms:
+        if total + shape.size > vms:
             shape = _SHAPES[-1]
         yield f"g{number}", shape
-        made += shape.size
+        total += shape.size
         number += 1
 
 

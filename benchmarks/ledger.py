@@ -1,6 +1,6 @@
-"""The journal, judged at the end: told from its beginning, it leads to what there is.
+"""Check of the journal: replayed from its start, it must lead to the final state.
 
-Nothing of forewarn is used here: a second opinion is worth more than the first again.
+Nothing of forewarn is imported, so that this is an independent check.
 """
 
 from collections import Counter
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-#: Which fact leads from which phase to which.
+#: Phase before and after each fact.
 _MOVES: Mapping[str, tuple[str | None, str]] = {
     "Announced": (None, "SCHEDULED"),
     "Started": ("SCHEDULED", "STARTED"),
@@ -18,10 +18,10 @@ _MOVES: Mapping[str, tuple[str | None, str]] = {
 
 
 class Ledger:
-    """What the journal tells, fact by fact."""
+    """State that results from the facts of a journal, and its inconsistencies."""
 
     def __init__(self, facts: Sequence[Any]) -> None:
-        """Read `facts` from the first to the last."""
+        """Replay `facts`, oldest first."""
         self.complaints: list[str] = []
         self.phases: dict[str, str] = {}  # by maintenance
         self.approvals: dict[str, Any] = {}  # by event
@@ -42,19 +42,19 @@ class Ledger:
                 self._move(fact)
 
     def _check_order(self, facts: Sequence[Any]) -> None:
-        positions = [each["position"] for each in facts]
+        positions = [fact["position"] for fact in facts]
         if positions != [*range(1, len(facts) + 1)]:
             self.complaints.append("the journal has gaps")
-        times = [_moment(each["at"]) for each in facts]
+        times = [_moment(fact["at"]) for fact in facts]
         if times != sorted(times):
             self.complaints.append("the journal's times go back")
 
     def _move(self, fact: Any) -> None:
         kind, id_ = fact["fact"], fact["maintenance"]
         before, after = _MOVES[kind]
-        found = self.phases.get(id_)
-        if found != before:
-            self.complaints.append(f"{kind} happened to {id_}, which was {found}")
+        phase = self.phases.get(id_)
+        if phase != before:
+            self.complaints.append(f"{kind} happened to {id_}, which was {phase}")
         self.phases[id_] = after
 
     def _take_announced(self, fact: Any) -> None:
@@ -79,31 +79,33 @@ class Ledger:
         self.incarnations[audience] = number
 
     def _take_seen(self, fact: Any) -> None:
-        self.seen |= {each["event"] for each in fact["sights"]}
+        self.seen |= {sight["event"] for sight in fact["sights"]}
 
     def _is_approved(self, maintenance: str) -> bool:
         events = self._announced[maintenance]["events"]
-        return all(each["id"] in self.approvals for each in events)
+        return all(event["id"] in self.approvals for event in events)
 
     def compare(
         self, maintenances: Sequence[Any], latest: Mapping[str, tuple[str, int]]
     ) -> Sequence[str]:
-        """Complain where the state, or what VMs saw last, is another one."""
-        found = list(self.complaints)
-        state = {each["id"]: each["phase"] for each in maintenances}
+        """Return all differences from the state and from what VMs saw last."""
+        problems = list(self.complaints)
+        state = {item["id"]: item["phase"] for item in maintenances}
         if state != self.phases:
-            found.append(
+            problems.append(
                 f"the journal tells of {Counter(self.phases.values())},"
                 f" the state of {Counter(state.values())}"
             )
         for audience, (_, seen) in latest.items():
-            told = self.incarnations.get(audience, 0)
-            if seen != told:
-                found.append(f"{audience} saw {seen} last, the journal tells of {told}")
-        return found
+            last = self.incarnations.get(audience, 0)
+            if seen != last:
+                problems.append(
+                    f"{audience} saw {seen} last, the journal tells of {last}"
+                )
+        return problems
 
     def fates(self) -> Counter[str]:
-        """Count how maintenances came to start, or did not."""
+        """Count why maintenances started, or that they were canceled."""
         return Counter(self._fate(id_, phase) for id_, phase in self.phases.items())
 
     def _fate(self, maintenance: str, phase: str) -> str:

@@ -1,16 +1,16 @@
-"""One connection to a plane: requests out, answers in, with what they took."""
+"""HTTP connection to a plane that measures the duration of each request."""
 
 import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_TIMEOUT = 20.0  # seconds beyond what the request itself asks to wait
+_TIMEOUT = 20.0  # seconds beyond the wait of a long poll
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back, and how long it took."""
+    """A response, and how long it took."""
 
     status: int
     headers: Mapping[str, str]  # names in lower case
@@ -19,10 +19,10 @@ class Answer:
 
 
 class Line:
-    """A connection that is made when it is needed, and kept if it may be."""
+    """A connection that is opened on demand and kept alive if possible."""
 
     def __init__(self, address: str) -> None:
-        """Ask `address`, a host and a port."""
+        """Connect to `address`, a host and a port."""
         self._host, _, self._port = address.rpartition(":")
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
@@ -36,7 +36,7 @@ class Line:
         *,
         wait: float = 0.0,
     ) -> Answer:
-        """Ask and read the answer, which may take `wait` seconds by intent."""
+        """Send a request and read the response; a long poll takes up to `wait`."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if method == "POST":
@@ -48,24 +48,24 @@ class Line:
                 async with asyncio.timeout(_TIMEOUT + wait):
                     reader, writer = await self._connected()
                     writer.write(request)
-                    status, found, content = await _read(reader)
+                    status, received, content = await _read(reader)
             except BaseException:
                 self.close()
                 raise
             took = time.perf_counter() - begun
-            if found.get("connection") == "close":
+            if received.get("connection") == "close":
                 self.close()
-        return Answer(status=status, headers=found, body=content, seconds=took)
+        return Answer(status=status, headers=received, body=content, seconds=took)
 
     def close(self) -> None:
-        """Give the connection up, if there is one."""
+        """Close the connection, if there is one."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is not None and self._streams[0].at_eof():
-            self.close()  # it was idle for too long
+            self.close()  # closed by the server after an idle time
         if self._streams is None:
             self._streams = await asyncio.open_connection(self._host, int(self._port))
         return self._streams

@@ -1,7 +1,7 @@
-"""The operator: announces maintenances of all types, and calls some of them off.
+"""Operator of the load test: announces maintenances of all types and cancels some.
 
-So that a life fits into minutes of the system's clock, a Preempt gets its 30 seconds
-of notice, and everything else is an emergency with 10 to 40 seconds of it.
+A lifecycle must fit into minutes of the system clock. A Preempt therefore gets its 30
+seconds of notice, and everything else is an emergency with 10 to 40 seconds.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from benchmarks.program import TOKEN
 _TYPES = ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")
 _ON_HOSTS = ("Freeze", "Reboot", "Redeploy")
 
-_HOSTS = 0.25  # of those that may be: for a whole host
-_CALLED_OFF = 0.15  # of all
-_APPROVED = 0.08  # of all, by the operator
-_AT_ONCE = 0.05  # of emergencies: without notice
+_HOSTS = 0.25  # share of maintenances of a whole host, where the type permits
+_CALLED_OFF = 0.15  # share of canceled maintenances
+_APPROVED = 0.08  # share of maintenances that the operator approves
+_AT_ONCE = 0.05  # share of emergencies without notice
 
 _HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
@@ -38,10 +38,10 @@ class Log:
 
 
 class Operator:
-    """Whoever is at the control plane."""
+    """Client of the control plane."""
 
     def __init__(self, address: str, fleet: Fleet, oracle: Oracle, seed: int) -> None:
-        """Command at `address` what `seed` leads to."""
+        """Send requests to `address`, chosen at random from `seed`."""
         self.log = Log()
         self._address = address
         self._fleet = fleet
@@ -50,7 +50,7 @@ class Operator:
         self._later: set[asyncio.Task[None]] = set()
 
     async def announce(self, count: int, seconds: float) -> None:
-        """Announce `count` maintenances, evenly over some `seconds`."""
+        """Announce `count` maintenances, evenly distributed over `seconds`."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
         for number in range(count):
@@ -61,17 +61,17 @@ class Operator:
                 self.log.errors.append(f"announce: {order}: {answer}")
                 continue
             self.log.announcements.append(answer.seconds)
-            for made in json.loads(answer.body)["maintenances"]:
-                self._think_about(made)
-        for each in [*self._later]:
-            await each
+            for maintenance in json.loads(answer.body)["maintenances"]:
+                self._think_about(maintenance)
+        for task in [*self._later]:
+            await task
 
     async def phases(self) -> Counter[str]:
         """Count maintenances by phase."""
-        return Counter(each["phase"] for each in await self.read("maintenances"))
+        return Counter(item["phase"] for item in await self.read("maintenances"))
 
     async def read(self, what: str) -> Sequence[Any]:
-        """Read the whole list of `what`, page by page."""
+        """Read all pages of the list `what`."""
         items: list[Any] = []
         after = ""
         while True:
@@ -88,7 +88,7 @@ class Operator:
 
     async def _ask(self, method: str, path: str, body: object = None) -> Answer | None:
         data = b"" if body is None else json.dumps(body).encode()
-        line = Line(self._address)  # others may be asking at the same time
+        line = Line(self._address)  # requests may overlap
         try:
             return await line.ask(method, path, _HEADERS, data)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
@@ -112,11 +112,11 @@ class Operator:
             order["duration_seconds"] = self._random.randint(1, 9)
         return order
 
-    def _think_about(self, made: Any) -> None:
+    def _think_about(self, maintenance: Any) -> None:
         chance = self._random.random()
-        event = self._random.choice(made["events"])["id"]
+        event = self._random.choice(maintenance["events"])["id"]
         if chance < _CALLED_OFF:
-            self._do_later(self._cancel(made["id"]))
+            self._do_later(self._cancel(maintenance["id"]))
         elif chance < _CALLED_OFF + _APPROVED:
             self._do_later(self._approve(event))
 

@@ -24,15 +24,15 @@ from benchmarks.outcome import Outcome, Plan, head, missed_bars, table
 from benchmarks.program import Running, serving
 from benchmarks.vms import EVENTS, VM, World, lag
 
-_LIFE = 75.0  # seconds that the last maintenance gets before the time is over
-_MORE = 90  # seconds after that, if some are not over yet
-_SAMPLE = 10.0  # seconds between two looks at the memory
-_DIFFERENT = 5000  # requests; more than are remembered
+_LIFE = 75.0  # seconds from the last announcement to the end
+_MORE = 90  # seconds after the end for maintenances that are not over yet
+_SAMPLE = 10.0  # seconds between two memory samples
+_DIFFERENT = 5000  # distinct requests; more than the service caches
 _OVER = ("COMPLETED", "CANCELED")
 
 
 async def run(program: Running, fleet: Fleet, plan: Plan) -> Outcome:
-    """Let everything live, and judge it."""
+    """Run the load, and check its results."""
     outcome = Outcome()
     operator = Operator(program.control, fleet, outcome.oracle, plan.seed)
     await _fill_caches(program.metadata, fleet)
@@ -45,7 +45,7 @@ async def run(program: Running, fleet: Fleet, plan: Plan) -> Outcome:
     outcome.took = time.monotonic() - begun
     outcome.processor = (program.processor - used, time.process_time())
     await _judge(operator, outcome)
-    await asyncio.sleep(1)  # until the last connections are closed
+    await asyncio.sleep(1)  # the last connections are closed by then
     outcome.files = (files, program.files)
     return outcome
 
@@ -54,7 +54,7 @@ async def run(program: Running, fleet: Fleet, plan: Plan) -> Outcome:
 async def _polled(
     address: str, fleet: Fleet, plan: Plan, outcome: Outcome
 ) -> AsyncIterator[None]:
-    """Let all VMs poll until the block ends."""
+    """Poll from all VMs until the block ends."""
     world = World(
         address=address,
         every=plan.every,
@@ -63,8 +63,11 @@ async def _polled(
         ended=asyncio.Event(),
     )
     late = asyncio.create_task(lag(world.ended))
-    vms = [VM(world, each, n, plan.seed) for n, each in enumerate(fleet.machines)]
-    living = [asyncio.create_task(each.live()) for each in vms]
+    vms = [
+        VM(world, machine, number, plan.seed)
+        for number, machine in enumerate(fleet.machines)
+    ]
+    living = [asyncio.create_task(vm.live()) for vm in vms]
     try:
         yield
     finally:
@@ -74,10 +77,10 @@ async def _polled(
 
 
 async def _fill_caches(address: str, fleet: Fleet) -> None:
-    """Ask often and each time differently, as clients do that number their requests.
+    """Send many distinct requests, like clients that number theirs.
 
-    What the service remembers of requests is limited; here it gets to the limit, so
-    that from now on memory that grows is memory that leaks.
+    The service caches a limited number of requests. This fills the caches, so that any
+    growth of memory after it is a leak.
     """
     path = EVENTS.format(fleet.machines[0].name)
     line = Line(address)
@@ -88,7 +91,7 @@ async def _fill_caches(address: str, fleet: Fleet) -> None:
 
 
 async def _until_over(operator: Operator, begun: float, plan: Plan) -> None:
-    """Wait until the time is over, and so is every maintenance."""
+    """Wait until the planned time and all maintenances are over."""
     await asyncio.sleep(max(begun + plan.seconds - time.monotonic(), 0))
     for _ in range(_MORE):
         if {*await operator.phases()} <= {*_OVER}:
@@ -101,25 +104,25 @@ async def _judge(operator: Operator, outcome: Outcome) -> None:
     facts = await operator.read("journal")
     ledger = outcome.ledger = Ledger(facts)
     outcome.facts = len(facts)
-    outcome.phases = Counter(each["phase"] for each in maintenances)
+    outcome.phases = Counter(maintenance["phase"] for maintenance in maintenances)
     outcome.announcements = operator.log.announcements
     outcome.tally.errors += operator.log.errors
     outcome.complaints += outcome.oracle.complaints
     outcome.complaints += ledger.compare(maintenances, outcome.oracle.latest)
-    for each in maintenances:
-        if each["phase"] not in _OVER:
-            outcome.complaints.append(f"{each['id']} is still {each['phase']}")
-        for event in each["events"]:
+    for item in maintenances:
+        if item["phase"] not in _OVER:
+            outcome.complaints.append(f"{item['id']} is still {item['phase']}")
+        for event in item["events"]:
             unseen = event["id"] in outcome.oracle.never_started
-            if unseen and each["phase"] == "COMPLETED":
-                said = f"{event['id']} was gone before Started was seen"
-                outcome.complaints.append(said)
+            if unseen and item["phase"] == "COMPLETED":
+                text = f"{event['id']} was gone before Started was seen"
+                outcome.complaints.append(text)
 
 
 async def _watch(
     program: Running, operator: Operator, outcome: Outcome, plan: Plan
 ) -> None:
-    """Look at the memory now and then; show progress to who looks on."""
+    """Sample the memory; show progress on a terminal."""
     begun, following = time.monotonic(), 0.0
     while True:
         passed = time.monotonic() - begun
@@ -154,7 +157,7 @@ def _plan() -> Plan:
 
 
 def main() -> int:
-    """Measure, print, and answer whether every bar was held."""
+    """Run the load test and print its figures; return 1 if a bar is missed."""
     plan = _plan()
     fleet = a_fleet(plan.vms)
     sys.stdout.write("".join(head(plan, fleet)))
@@ -171,8 +174,8 @@ def main() -> int:
         sys.stderr.write("\r\x1b[K")
     sys.stdout.write("".join(table(outcome)))
     missed = [*missed_bars(outcome)]
-    for each in missed:
-        sys.stdout.write(f"MISSED: {each}\n")
+    for text in missed:
+        sys.stdout.write(f"MISSED: {text}\n")
     return 1 if missed else 0
 
 

@@ -1,11 +1,11 @@
-"""What every answer to a VM must be, judged as it comes, from the outside alone.
+"""Oracle of the load test: checks every response to a VM, as a client sees it.
 
-1. An answer is whole: status, headers, JSON, the fields and their types.
-2. A tag stands for one document, for everybody who shares it.
-3. Whoever asks after somebody was answered sees no older document than he did.
-4. An event is Scheduled, then Started, then gone; it does not come back, and what
-   was said of it does not change.
-5. Nothing starts before its NotBefore, unless somebody has approved it.
+1. A response is complete: status, headers, JSON, fields and their types.
+2. An ETag stands for one document, the same for all VMs of an audience.
+3. A request that is sent after a response has arrived returns no older document.
+4. An event is Scheduled, then Started, then gone. It does not come back, and its
+   other fields do not change.
+5. No event starts before its NotBefore, unless it was approved.
 """
 
 import json
@@ -36,16 +36,16 @@ _TYPES = {"Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"}
 _FIXED = ("EventType", "Resources", "Description", "EventSource", "DurationInSeconds")
 _ORDER = {"Scheduled": 0, "Started": 1}
 
-#: `Date` is a whole second, and may be a moment old.
+#: Tolerance: `Date` has whole seconds, and may be slightly old.
 _DATE = timedelta(seconds=2)
 
 
 @dataclass(slots=True)
 class Life:
-    """One event, as the first who saw it saw it."""
+    """One event, as it was first seen."""
 
     first: Mapping[str, Any]
-    not_before: datetime | None  # None: it starts at once
+    not_before: datetime | None  # None if it starts at once
 
 
 @dataclass(slots=True)
@@ -57,31 +57,31 @@ class View:
 
 
 class Oracle:
-    """Knows what was seen, and complains."""
+    """Keeps what VMs have seen, and collects violations."""
 
     def __init__(self) -> None:
-        """Begin without having seen anything."""
+        """Start with nothing seen."""
         self.complaints: list[str] = []
         self.lives: dict[str, Life] = {}
-        self.approved: set[str] = set()  # events that somebody may have approved
-        self.never_started: set[str] = set()  # vanished while they were Scheduled
+        self.approved: set[str] = set()  # events that may have been approved
+        self.never_started: set[str] = set()  # vanished while Scheduled
         self.latest: dict[str, tuple[str, int]] = {}  # by audience: epoch, incarnation
         self._bodies: dict[tuple[str, str], bytes] = {}  # by audience and tag
         self._views: dict[str, View] = {}  # by VM
 
     def expect(self, truth: bool, complaint: str) -> None:
-        """Complain unless `truth`."""
+        """Record `complaint` unless `truth`."""
         if not truth:
             self.complaints.append(complaint)
 
     def floor(self, machine: Machine) -> int:
-        """The oldest incarnation that may be answered to who asks now."""
+        """Return the oldest incarnation that a new request may return."""
         return self.latest.get(machine.audience, ("", 0))[1]
 
     def read(self, machine: Machine, answer: Answer, floor: int) -> Sequence[Any]:
-        """Judge a document; answer its events, or nothing if it makes no sense."""
+        """Check a document and return its events; none if it is malformed."""
         tag = answer.headers.get("etag", "")
-        found = _TAG.fullmatch(tag)
+        match = _TAG.fullmatch(tag)
         try:
             document = json.loads(answer.body)
             events = [*document["Events"]]
@@ -89,10 +89,10 @@ class Oracle:
         except (ValueError, KeyError, TypeError):
             self.complaints.append(f"{machine.name}: not a document: {answer.body!r}")
             return ()
-        if found is None or int(found[2]) != incarnation:
+        if match is None or int(match[2]) != incarnation:
             self.complaints.append(f"{machine.name}: {incarnation} is tagged {tag}")
             return ()
-        self._judge_tag(machine, answer, found[1], incarnation, floor)
+        self._judge_tag(machine, answer, match[1], incarnation, floor)
         now = parsedate_to_datetime(answer.headers["date"])
         for event in events:
             self._judge_event(machine, event, now)
@@ -103,8 +103,8 @@ class Oracle:
         self, machine: Machine, answer: Answer, epoch: str, incarnation: int, floor: int
     ) -> None:
         who, tag = machine.audience, answer.headers["etag"]
-        known = self._bodies.setdefault((who, tag), answer.body)
-        self.expect(known == answer.body, f"{who}: two documents are tagged {tag}")
+        body = self._bodies.setdefault((who, tag), answer.body)
+        self.expect(body == answer.body, f"{who}: two documents are tagged {tag}")
         self.expect(incarnation >= floor, f"{who}: {incarnation} after {floor}")
         before = self.latest.get(who)
         if before is not None:
@@ -131,12 +131,12 @@ class Oracle:
             due = life.not_before is None or now + _DATE >= life.not_before
             self.expect(due or id_ in self.approved, f"{where} started early")
         elif life.first["EventStatus"] == "Scheduled":
-            said = life.first["NotBefore"]
-            self.expect(event["NotBefore"] == said, f"{where}: it was {said}")
+            time = life.first["NotBefore"]
+            self.expect(event["NotBefore"] == time, f"{where}: it was {time}")
 
     def _judge_change(self, machine: Machine, events: Sequence[Any]) -> None:
         view = self._views.setdefault(machine.name, View())
-        now = {each["EventId"]: each["EventStatus"] for each in events}
+        now = {event["EventId"]: event["EventStatus"] for event in events}
         for id_, status in now.items():
             who = f"{machine.name}: {id_}"
             self.expect(id_ not in view.gone, f"{who} came back")

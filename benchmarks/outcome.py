@@ -1,4 +1,4 @@
-"""What came of a load: the figures, and the bars that they must not miss."""
+"""Outcome of a load test: its figures, and the limits that they must meet."""
 
 import os
 from collections import Counter
@@ -11,19 +11,19 @@ from benchmarks.ledger import Ledger
 from benchmarks.oracle import Oracle
 from benchmarks.vms import WAYS, Tally
 
-_WARM = 60.0  # seconds, until the first caches are filled
+_WARM = 60.0  # seconds until the first caches are filled
 
-#: The bars.
+#: The limits.
 MOST_GROWTH = 8.0  # MB after the first minute
 MOST_SLOPE = 64.0  # kB a minute, in the last third of ten minutes or more
 MOST_FILES = 16  # more at the end than at the start: connections of the store
-MOST_MISSED = 0.01  # of all polls: else it is this program that is too slow
-MOST_SECONDS = {"GET": 0.1, "POST": 1.0}  # for 99 of a hundred
+MOST_MISSED = 0.01  # share of polls; beyond it this program is too slow
+MOST_SECONDS = {"GET": 0.1, "POST": 1.0}  # 99th percentile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What was asked for."""
+    """Options of the load test."""
 
     vms: int
     minutes: float
@@ -33,13 +33,13 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """How long it takes."""
+        """Duration in seconds."""
         return self.minutes * 60
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of it."""
+    """Results of the load test."""
 
     tally: Tally = field(default_factory=Tally)
     oracle: Oracle = field(default_factory=Oracle)
@@ -49,26 +49,26 @@ class Outcome:
     phases: Counter[str] = field(default_factory=Counter)
     memory: list[tuple[float, float]] = field(default_factory=list)  # minutes, kB
     files: tuple[int, int] = (0, 0)
-    processor: tuple[float, float] = (0.0, 0.0)  # of the service, and our own
+    processor: tuple[float, float] = (0.0, 0.0)  # seconds: the service, this program
     lag: Sequence[float] = ()
     took: float = 0.0
     complaints: list[str] = field(default_factory=list)
 
 
 def growth(outcome: Outcome) -> float:
-    """How much memory was added after the first minute, in MB."""
+    """Return the growth of memory after the first minute, in MB."""
     warm = [kilobytes for at, kilobytes in outcome.memory if at * 60 >= _WARM]
     return (warm[-1] - warm[0]) / 1024 if warm else 0.0
 
 
 def slope(outcome: Outcome) -> float:
-    """How much memory was added a minute in the last third of the time, in kB."""
+    """Return the growth of memory in the last third of the time, in kB a minute."""
     samples = outcome.memory
     return figures.slope(samples[len(samples) * 2 // 3 :])
 
 
 def missed_bars(outcome: Outcome) -> Iterator[str]:
-    """Name each bar that was missed."""
+    """Describe each limit that was missed."""
     tally = outcome.tally
     if tally.errors:
         yield f"{len(tally.errors)} errors, the first: {tally.errors[:3]}"
@@ -92,7 +92,7 @@ def _missed_by_the_machine(outcome: Outcome) -> Iterator[str]:
 
 
 def table(outcome: Outcome) -> Iterator[str]:
-    """Write the figures."""
+    """Format the figures."""
     tally, took = outcome.tally, outcome.took
     rate = tally.requests / took
     yield figures.line(
@@ -131,8 +131,8 @@ def _machine(outcome: Outcome) -> Iterator[str]:
 
 
 def head(plan: Plan, fleet: Fleet) -> Iterator[str]:
-    """Write what is about to happen."""
-    ways = Counter(WAYS[each % len(WAYS)] for each in range(plan.vms))
+    """Format the plan."""
+    ways = Counter(WAYS[number % len(WAYS)] for number in range(plan.vms))
     groups, hosts = len(fleet.groups), len(fleet.hosts)
     yield f"{plan.vms} VMs in {groups} groups on {hosts} hosts, {plan.minutes:g} min,"
     yield f" {plan.maintenances} maintenances, seed {plan.seed}; load average of the"

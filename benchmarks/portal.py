@@ -24,12 +24,12 @@ from tests.browser.visitor import drawn, signed_in
 
 _PAGES = ("now", "timeline", "fleet")
 _UPDATE_DOMAINS = 5
-_IDS = 100  # that one question of a page has at the most
+_IDS = 100  # at most, in one request of a page
 
-#: What two cores must manage, in milliseconds; and how far things may jump.
+#: Limits on two cores: milliseconds, and layout shift.
 _BARS: Mapping[str, float] = {"painted": 1000, "burst_task": 200, "burst_shift": 0.1}
 
-#: Notes from the very beginning what a page does; `begin` begins anew.
+#: Observes long tasks and layout shifts from the start; `begin` resets them.
 _WATCH = """
 globalThis.watched = { task: 0, shift: 0, begin() { this.task = this.shift = 0; } };
 new PerformanceObserver((list) => {
@@ -41,7 +41,7 @@ new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift", buffered: true });
 """
 
-#: Waits until a page has asked for nothing more for two seconds.
+#: Waits until a page has sent no request for two seconds.
 _QUIET = """() => new Promise((quiet) => {
   let timer = setTimeout(quiet, 2000);
   new PerformanceObserver(() => {
@@ -60,7 +60,7 @@ _TOLD = """(mark) => ({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How large the fleet is."""
+    """Size of the fleet."""
 
     vms: int
     groups: int
@@ -69,7 +69,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What one page did: milliseconds, and how far things jumped."""
+    """Figures of one page: milliseconds, and layout shift."""
 
     painted: float
     drawn: float
@@ -80,7 +80,7 @@ class Figures:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(prog="scripts/bench portal", description=__doc__)
     parser.add_argument("--vms", type=int, default=10_000)
     parser.add_argument("--groups", type=int, default=1_000)
@@ -88,20 +88,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pages", nargs="+", choices=_PAGES, default=_PAGES)
     parser.add_argument("--json", action="store_true", help="the figures alone")
-    asked = parser.parse_args()
-    found = executable()
-    if found is None:
+    arguments = parser.parse_args()
+    path = executable()
+    if path is None:
         sys.exit(MISSING)
-    size = Size(vms=asked.vms, groups=asked.groups, hosts=asked.hosts)
-    with a_chromium(found) as chromium:
-        told = {
+    size = Size(vms=arguments.vms, groups=arguments.groups, hosts=arguments.hosts)
+    with a_chromium(path) as chromium:
+        results = {
             name: _median(
-                [_round(chromium.browser, name, size) for _ in range(asked.rounds)]
+                [_round(chromium.browser, name, size) for _ in range(arguments.rounds)]
             )
-            for name in asked.pages
+            for name in arguments.pages
         }
-    sys.stdout.write(_as_json(told) if asked.json else _as_table(told))
-    if any(_missed(each) for each in told.values()):
+    sys.stdout.write(_as_json(results) if arguments.json else _as_table(results))
+    if any(_missed(figures) for figures in results.values()):
         sys.exit(1)
 
 
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def _round(browser: Browser, name: str, size: Size) -> Figures:
-    """Open a page of a service that was just started, and let much happen."""
+    """Measure a page of a fresh service, before and during a burst of facts."""
     with tempfile.TemporaryDirectory() as folder:
         fleet = Path(folder) / "fleet.toml"
         fleet.write_text(_fleet(size))
@@ -145,60 +145,60 @@ def _visit(context: BrowserContext, control: str, name: str, size: Size) -> Figu
 
 
 def _announce(context: BrowserContext, control: str, size: Size) -> None:
-    """Announce a maintenance in each group, and so at least as many facts."""
+    """Announce a maintenance in each group: at least one fact each."""
     vms = [f"g{number}-0" for number in range(size.groups)]
-    answer = context.request.post(
+    response = context.request.post(
         f"{control}/v1/maintenances",
         data={"type": "Freeze", "vms": vms},
         headers={"Authorization": f"Bearer {TOKEN}"},
         timeout=60_000,
     )
-    if answer.status != 201 or len(answer.json()["maintenances"]) != size.groups:
-        raise RuntimeError(f"answered {answer.status} {answer.text()[:500]}")
+    if response.status != 201 or len(response.json()["maintenances"]) != size.groups:
+        raise RuntimeError(f"answered {response.status} {response.text()[:500]}")
 
 
 def _expect_all(page: Page, size: Size) -> None:
-    """Make sure that the page has asked for what has changed."""
-    asked = page.evaluate(
+    """Check that the page has requested everything that has changed."""
+    requests = page.evaluate(
         """() => performance.getEntriesByType("resource")
           .filter((each) => each.name.includes("/v1/overview?id=")).length"""
     )
-    if asked * _IDS < size.groups:
-        raise RuntimeError(f"the page has asked {asked} times for what has changed")
+    if requests * _IDS < size.groups:
+        raise RuntimeError(f"the page has asked {requests} times for what has changed")
 
 
 # --- the fleet ---------------------------------------------------------------
 
 
 def _fleet(size: Size) -> str:
-    """Write groups of one size, spread over all hosts."""
-    tables = [f'[[hosts]]\nname = "host-{each}"\n' for each in range(size.hosts)]
-    each_has = size.vms // size.groups
+    """Write a fleet file with groups of one size, spread over all hosts."""
+    tables = [f'[[hosts]]\nname = "host-{host}"\n' for host in range(size.hosts)]
+    group_size = size.vms // size.groups
     for group in range(size.groups):
         tables.append(f'[[groups]]\nname = "g{group}"\nkind = "availability-set"\n')
         tables += [
             f'[[vms]]\nname = "g{group}-{number}"\ngroup = "g{group}"\n'
-            f'host = "host-{(group * each_has + number) % size.hosts}"\n'
+            f'host = "host-{(group * group_size + number) % size.hosts}"\n'
             f"update_domain = {number % _UPDATE_DOMAINS}\n"
-            for number in range(each_has)
+            for number in range(group_size)
         ]
     return "".join(tables)
 
 
-# --- what is told ------------------------------------------------------------
+# --- results -----------------------------------------------------------------
 
 
 def _median(all_: Sequence[Figures]) -> Figures:
     return Figures(
         **{
-            each.name: statistics.median(getattr(one, each.name) for one in all_)
-            for each in fields(Figures)
+            field.name: statistics.median(getattr(page, field.name) for page in all_)
+            for field in fields(Figures)
         }
     )
 
 
 def _missed(figures: Figures) -> Sequence[str]:
-    """Say which bars it has missed."""
+    """Describe the limits that were missed."""
     return [
         f"{name} {getattr(figures, name):.2f} is more than {most:g}"
         for name, most in _BARS.items()
@@ -207,21 +207,21 @@ def _missed(figures: Figures) -> Sequence[str]:
 
 
 def _as_json(told: Mapping[str, Figures]) -> str:
-    return json.dumps({name: asdict(each) for name, each in told.items()}) + "\n"
+    return json.dumps({name: asdict(figures) for name, figures in told.items()}) + "\n"
 
 
 def _as_table(told: Mapping[str, Figures]) -> str:
     lines: list[str] = []
-    for name, each in told.items():
+    for name, page in told.items():
         lines.append(
-            line(f"{name}: first paint", f"{each.painted:.0f} ms")
-            + line(f"{name}: its data drawn", f"{each.drawn:.0f} ms")
-            + line(f"{name}: longest task", _task(each.load_task))
-            + line(f"{name}: the same, in a burst", _task(each.burst_task))
-            + line(f"{name}: layout shift", f"{each.load_shift:.3f}")
-            + line(f"{name}: the same, in a burst", f"{each.burst_shift:.3f}")
+            line(f"{name}: first paint", f"{page.painted:.0f} ms")
+            + line(f"{name}: its data drawn", f"{page.drawn:.0f} ms")
+            + line(f"{name}: longest task", _task(page.load_task))
+            + line(f"{name}: the same, in a burst", _task(page.burst_task))
+            + line(f"{name}: layout shift", f"{page.load_shift:.3f}")
+            + line(f"{name}: the same, in a burst", f"{page.burst_shift:.3f}")
         )
-        lines += [f"{name}: {missed}\n" for missed in _missed(each)]
+        lines += [f"{name}: {missed}\n" for missed in _missed(page)]
     return "".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The real program in a process of its own, and what it uses of the machine."""
+"""`forewarn serve` as a child process, and the resources that it uses."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Of a service that lives for minutes.
+#: Token of a service that runs for minutes.
 TOKEN = "benchmark"
 
 DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
@@ -23,33 +23,33 @@ class Running:
     process: subprocess.Popen[str]
     metadata: str  # host and port
     control: str  # host and port
-    begun: float  # of `time.perf_counter`
+    begun: float  # by `time.perf_counter`
 
     @property
     def memory(self) -> int:
-        """What it has in memory, in kB."""
+        """Resident memory in kB."""
         return resident(self.process.pid)
 
     @property
     def processor(self) -> float:
-        """How many seconds of the processor it has used."""
+        """CPU seconds it has used."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
     def authorization(self) -> Mapping[str, str]:
-        """The header that lets one ask the control plane."""
+        """Header of requests to the control plane."""
         return {"Authorization": f"Bearer {TOKEN}"}
 
     @property
     def files(self) -> int:
-        """How many files it has open, sockets included."""
+        """Number of open files, including sockets."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
 def resident(pid: int) -> int:
-    """Memory of a process, in kB."""
+    """Return the resident memory of a process in kB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next(int(x.split()[1]) for x in status.splitlines() if "VmRSS" in x)
 

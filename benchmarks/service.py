@@ -1,7 +1,7 @@
-"""How long things take in the real program: start, announce to visible, approve.
+"""Latency benchmark of the service: start, announcement to visible, approval.
 
-Run by `scripts/bench`. The disk's own fsync is measured in the same run, because an
-approval waits for it; compare figures of one run only.
+Run by `scripts/bench`. An approval waits for an fsync, so the fsync time of the disk is
+measured in the same run. Compare figures of one run only.
 """
 
 import json
@@ -49,7 +49,7 @@ def program(folder: Path) -> Iterator[Program]:
 def send(
     connection: HTTPConnection, method: str, path: str, body: object = None
 ) -> None:
-    """Send a request; `receive` reads the answer."""
+    """Send a request; `receive` reads the response."""
     headers = {"Metadata": "true", "Authorization": f"Bearer {TOKEN}"}
     headers["Content-Type"] = "application/json"
     text = None if body is None else json.dumps(body)
@@ -57,12 +57,12 @@ def send(
 
 
 def receive(connection: HTTPConnection) -> bytes:
-    """Read an answer, which must be a good one."""
+    """Read a response; raise unless it was successful."""
     response = connection.getresponse()
-    answer = response.read()
+    body = response.read()
     if response.status >= 300:
-        raise RuntimeError(f"answered {response.status} {answer!r}")
-    return answer
+        raise RuntimeError(f"answered {response.status} {body!r}")
+    return body
 
 
 def _ask(
@@ -73,12 +73,12 @@ def _ask(
 
 
 def _announce_and_approve(service: Program) -> tuple[float, float]:
-    """Announce a reboot, see it, approve it; answer how long each of both took."""
+    """Announce a reboot and approve it; return both latencies in seconds."""
     body = {"type": "Reboot", "vms": ["db-0"]}
     path = _EVENTS.format(vm="db-0")
     begun = time.perf_counter()
-    made = json.loads(_ask(service.control, "POST", "/v1/maintenances", body))
-    event = made["maintenances"][0]["events"][0]["id"]
+    created = json.loads(_ask(service.control, "POST", "/v1/maintenances", body))
+    event = created["maintenances"][0]["events"][0]["id"]
     while event.encode() not in _ask(service.metadata, "GET", path):
         pass
     seen = time.perf_counter()
@@ -90,7 +90,7 @@ def _announce_and_approve(service: Program) -> tuple[float, float]:
 
 
 def _fsync_rate(folder: Path) -> list[float]:
-    """How long the disk takes to keep a small write."""
+    """Measure how long small writes with fsync take, in seconds."""
     taken = []
     with (folder / "fsync").open("wb", buffering=0) as file:
         for _ in range(_ROUNDS):
@@ -108,7 +108,7 @@ def _line(what: str, seconds: list[float]) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print its figures."""
     starts = []
     for _ in range(_STARTS):
         with tempfile.TemporaryDirectory() as folder, program(Path(folder)) as service:

@@ -23,21 +23,21 @@ from forewarn.service.service import Service
 
 _DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
 _EVENTS = "/vm/web-1/metadata/scheduledevents?api-version=2020-07-01"
-_TOKEN = "benchmark"  # of a service that lives for an instant
-_ASKED = 10  # every tenth service is asked
-_WARM = 20  # starts, until every cache is filled
+_TOKEN = "benchmark"  # of a short-lived service
+_ASKED = 10  # every tenth service receives requests
+_WARM = 20  # starts until all caches are filled
 
-#: Files of a store; what SQLite keeps beside it is gone after a stop.
+#: Files of a store; SQLite removes its other files on a clean stop.
 _KEPT = {"forewarn.db", "forewarn.db-lock"}
 
-#: What may be more at the end, in all; caches of libraries are filled by then.
+#: Allowed growth in total, for caches of libraries.
 _MOST_OBJECTS = 500
 _MOST_MEMORY = 2048  # kB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """What this process holds at one moment."""
+    """Resources that this process holds."""
 
     files: frozenset[str]
     threads: frozenset[str]
@@ -46,29 +46,29 @@ class Holdings:
 
 
 def holdings() -> Holdings:
-    """Look at this process after a collection of garbage."""
+    """Return the resources of this process after a garbage collection."""
     gc.collect()
     status = Path("/proc/self/status").read_text()
     memory = next(int(x.split()[1]) for x in status.splitlines() if "VmRSS" in x)
     return Holdings(
         files=frozenset(_open_files()),
-        threads=frozenset(each.name for each in threading.enumerate()),
+        threads=frozenset(thread.name for thread in threading.enumerate()),
         objects=len(gc.get_objects()),
         memory=memory,
     )
 
 
 def _open_files() -> Iterator[str]:
-    """Name each open file by its number and what it is, sockets included."""
+    """Yield the number and target of each open file, including sockets."""
     for number in os.listdir("/proc/self/fd"):
         try:
             yield f"{number} {os.readlink(f'/proc/self/fd/{number}')}"
         except FileNotFoundError:
-            continue  # it was open to list this folder
+            continue  # the descriptor that listed this folder
 
 
 def _config(folder: Path, number: int) -> Config:
-    """Settings of one service: every other one keeps its store in a file."""
+    """Return the settings of a service; every other one has a store in a file."""
     store = f"sqlite:///{folder / 'forewarn.db'}" if number % 2 else "memory"
     flags = {
         "metadata": ["127.0.0.1:0"],
@@ -81,10 +81,10 @@ def _config(folder: Path, number: int) -> Config:
 
 
 def _ask(system: Service) -> None:
-    """Announce, and see the event on the metadata plane."""
+    """Announce a reboot, and check that the metadata plane shows it."""
     order = {"type": "Reboot", "vms": ["web-0"]}
-    made = _answer(system.control, "POST", "/v1/maintenances", json.dumps(order))
-    event = json.loads(made)["maintenances"][0]["events"][0]["id"]
+    created = _answer(system.control, "POST", "/v1/maintenances", json.dumps(order))
+    event = json.loads(created)["maintenances"][0]["events"][0]["id"]
     if event.encode() not in _answer(system.metadata[0], "GET", _EVENTS):
         raise RuntimeError(f"the VM was not shown {event}")
 
@@ -100,7 +100,7 @@ def _answer(plane: str, method: str, path: str, body: str | None = None) -> byte
 
 def _start_and_stop(folder: Path, numbers: range) -> None:
     for number in numbers:
-        if number % _ASKED == 0:  # a new store, lest the benchmark measure its growth
+        if number % _ASKED == 0:  # a new store, so that its growth is not measured
             (folder / "forewarn.db").unlink(missing_ok=True)
         with Service(_config(folder, number), _TOKEN) as system:
             if number % _ASKED in (0, 1):  # one in memory, one in a file
@@ -110,11 +110,11 @@ def _start_and_stop(folder: Path, numbers: range) -> None:
 def complaints(
     before: Holdings, after: Holdings, starts: int, folder: Path
 ) -> Iterator[str]:
-    """Say what was left behind by `starts` services."""
+    """Describe what `starts` services have left behind."""
     for what, left in (
         ("open files", after.files - before.files),
         ("threads", after.threads - before.threads),
-        ("files", {each.name for each in folder.iterdir()} - _KEPT),
+        ("files", {file.name for file in folder.iterdir()} - _KEPT),
     ):
         if left:
             yield f"{what} were left: {', '.join(sorted(left))}"
@@ -143,16 +143,16 @@ def _run(starts: int, folder: Path) -> Sequence[str]:
 
 
 def main() -> int:
-    """Start and stop, look, and say what was left behind."""
+    """Start and stop services; return 1 if anything is left behind."""
     parser = argparse.ArgumentParser(prog="scripts/bench starts", description=__doc__)
     parser.add_argument("--starts", type=int, default=1000, help="default: 1000")
     starts: int = parser.parse_args().starts
     with tempfile.TemporaryDirectory() as folder:
-        tempfile.tempdir = folder  # so that what is made there is seen
-        found = _run(starts, Path(folder))
-    for each in found:
-        sys.stdout.write(f"MISSED: {each}\n")
-    return 1 if found else 0
+        tempfile.tempdir = folder  # so that leftover temporary files are noticed
+        problems = _run(starts, Path(folder))
+    for problem in problems:
+        sys.stdout.write(f"MISSED: {problem}\n")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

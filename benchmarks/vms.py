@@ -1,4 +1,4 @@
-"""VMs that poll in all the ways in which programs poll, and approve what they see."""
+"""VMs of the load test: they poll as real programs do, and approve events."""
 
 import asyncio
 import json
@@ -14,15 +14,15 @@ from benchmarks.fleet import Machine
 from benchmarks.line import Answer, Line
 from benchmarks.oracle import Oracle
 
-WAIT = 10  # seconds that a held request asks for
+WAIT = 10  # seconds of a long poll
 
 EVENTS = "/vm/{}/metadata/scheduledevents?api-version=2020-07-01"
-_LATE = 1.5  # seconds that a held request may be answered late
-_LONGEST_THOUGHT = 8.0  # seconds from the sight of an event to its approval
+_LATE = 1.5  # seconds that the response to a long poll may be late
+_LONGEST_THOUGHT = 8.0  # seconds from seeing an event to approving it
 
 
 class Way(Enum):
-    """How a VM asks."""
+    """How a VM polls."""
 
     KEPT = "keep-alive"
     FRESH = "a new connection each time"
@@ -30,17 +30,17 @@ class Way(Enum):
     HELD = f"held, Prefer: wait={WAIT}"
 
 
-#: Of ten VMs, as many ask in each way.
+#: The ways of ten VMs.
 WAYS = (*[Way.KEPT] * 4, *[Way.FRESH] * 2, *[Way.TAGGED] * 2, *[Way.HELD] * 2)
 
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What all VMs have done."""
+    """Counts and durations of all VMs together."""
 
     gets: list[float] = field(default_factory=list)  # seconds
     held: list[float] = field(default_factory=list)  # seconds beyond the wait
-    woken: int = 0  # held requests that a change has answered
+    woken: int = 0  # long polls that ended with a change
     posts: list[float] = field(default_factory=list)  # seconds
     statuses: Counter[int] = field(default_factory=Counter)
     by_peers: int = 0  # approvals by VMs that the event does not list
@@ -49,13 +49,13 @@ class Tally:
 
     @property
     def requests(self) -> int:
-        """All requests that were answered."""
+        """Number of requests with a response."""
         return self.statuses.total()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What all VMs share."""
+    """State that all VMs share."""
 
     address: str
     every: float  # seconds
@@ -65,10 +65,10 @@ class World:
 
 
 class VM:
-    """One VM: polls until the world ends."""
+    """One VM, which polls until the load test ends."""
 
     def __init__(self, world: World, machine: Machine, number: int, seed: int) -> None:
-        """Ask in the way of `number`; every other one approves."""
+        """Create VM `number`, which sets its way of polling and whether it approves."""
         self._world = world
         self._machine = machine
         self._way = WAYS[number % len(WAYS)]
@@ -82,7 +82,7 @@ class VM:
         self._thoughts: set[asyncio.Task[None]] = set()
 
     async def live(self) -> None:
-        """Poll at a steady pace; a held request is its own pace."""
+        """Poll at a steady pace, or by back-to-back long polls."""
         world = self._world
         loop = asyncio.get_running_loop()
         following = loop.time() + self._random.random() * world.every
@@ -94,8 +94,8 @@ class VM:
                     world.tally.missed += 1
                     following = loop.time()
             await self._poll()
-        for each in [*self._thoughts]:
-            await each
+        for thought in [*self._thoughts]:
+            await thought
         self._line.close()
         self._second_line.close()
 
@@ -158,10 +158,10 @@ class VM:
             who = f"{self._machine.name} was held {answer.seconds:.2f} s"
             self._world.oracle.expect(in_time, who)
 
-    # --- approving -----------------------------------------------------------
+    # --- approvals -----------------------------------------------------------
 
     def _think(self, events: Sequence[Any]) -> None:
-        """Make up the mind about events that are new."""
+        """Decide whether to approve new events."""
         for event in events:
             id_ = event["EventId"]
             if id_ in self._thought_of or event["EventStatus"] != "Scheduled":
@@ -186,17 +186,17 @@ class VM:
         world.tally.posts.append(answer.seconds)
         world.tally.by_peers += self._machine.name not in event["Resources"]
         if (answer.status, answer.body) != (200, b""):
-            said = f"POST: {answer.status} {answer.body!r}"
-            world.tally.errors.append(f"{self._machine.name}: {said}")
+            text = f"POST: {answer.status} {answer.body!r}"
+            world.tally.errors.append(f"{self._machine.name}: {text}")
 
 
 def _is_welcome(event: str) -> bool:
-    """Whether VMs approve `event`: of ten events, seven."""
+    """Whether VMs approve `event`: seven in ten."""
     return int(event[:4], 16) % 10 < 7
 
 
 async def lag(ended: asyncio.Event) -> list[float]:
-    """Measure by how much this program itself comes too late, in seconds."""
+    """Measure by how much timers of this program are late, in seconds."""
     late: list[float] = []
     while not ended.is_set():
         begun = time.perf_counter()

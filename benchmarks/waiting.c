@@ -1,8 +1,8 @@
-/* The least that can answer held requests: a yardstick for waiting.py.
+/* Minimal long-poll server: the yardstick of waiting.py.
 
-   Holds every request that comes, until one arrives that begins with "POST". That is
-   answered, and then all that are held, in the order of their coming. The answer to a
-   held request has as many bytes as the only argument says. */
+   Holds every request until one arrives that starts with "POST". It responds to that
+   one, and then to all held requests in the order of their arrival. The argument is the
+   length of the response to a held request, in bytes. */
 
 #define _GNU_SOURCE
 

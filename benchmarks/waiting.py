@@ -1,7 +1,7 @@
-"""How soon many held requests are answered, and what they cost while they wait.
+"""Long-poll benchmark: wake-up latency and cost of many waiting requests.
 
-Run by `scripts/bench waiting`. A plain epoll server in C answers as many waiters with
-as many bytes in the same run, if there is a compiler: compare with that only.
+Run by `scripts/bench waiting`. If there is a compiler, a plain epoll server in C serves
+the same number of waiters and bytes in the same run. Compare with that only.
 """
 
 import re
@@ -24,10 +24,10 @@ from benchmarks.service import Program, program, receive, send
 
 _WAITERS = 10_000
 _ROUNDS = 3
-_QUIET = 1.0  # seconds after which a server has taken in what was sent
-_PATIENCE = 30.0  # seconds; then something is broken
-_SOURCES = 8  # addresses that connections come from, lest ports run short
-_FILES = 512  # that are needed for other things
+_QUIET = 1.0  # seconds until a server has read all requests
+_PATIENCE = 30.0  # seconds; a longer wait is a failure
+_SOURCES = 8  # source addresses, so that there are enough ports
+_FILES = 512  # open files for other purposes
 _GET = (
     "GET /vm/db-0/metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\n"
     "Host: vm\r\nMetadata: true\r\n{more}\r\n"
@@ -37,22 +37,22 @@ _HOLD = 'If-None-Match: "{tag}"\r\nPrefer: wait=60\r\n'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """How long after the change the waiters were answered, in order."""
+    """Seconds from the change to each response, in order."""
 
     seconds: Sequence[float]
-    busy: float  # seconds of processor time that the server took
-    memory: float  # kB of each waiter
+    busy: float  # CPU seconds of the server
+    memory: float  # kB per waiter
 
     @property
     def last(self) -> float:
-        """When all were answered."""
+        """Seconds until the last response."""
         return self.seconds[-1]
 
     def __str__(self) -> str:
-        """Show the first, the middle and the last."""
+        """Format first, median and last."""
         half = statistics.median(self.seconds)
         shown = {"first": self.seconds[0], "p50": half, "all": self.last}
-        times = [f"{name} {each * 1000:6.1f} ms" for name, each in shown.items()]
+        times = [f"{name} {value * 1000:6.1f} ms" for name, value in shown.items()]
         times += [
             f"processor {self.busy * 1000:6.1f} ms",
             f"{self.memory:5.2f} kB each",
@@ -67,15 +67,15 @@ def _connect(where: tuple[str, int], number: int) -> socket.socket:
 
 
 def _busy(pid: int) -> float:
-    """How many seconds of processor time a process has taken."""
+    """Return the CPU seconds of a process."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(each.read_text().split()[0]) for each in tasks) / 1e9
+    return sum(int(file.read_text().split()[0]) for file in tasks) / 1e9
 
 
 def _measure(
     where: tuple[str, int], held: bytes, change: Callable[[], None], pid: int
 ) -> Round:
-    """Let many wait, change what they wait for, and see when each is answered."""
+    """Open many long polls, make a change, and time each response."""
     before = resident(pid)
     with ExitStack() as stack, select.epoll() as watched:
         waiters = {}
@@ -120,25 +120,25 @@ def _answer(where: tuple[str, int], request: str) -> bytes:
 
 
 def _announce(service: Program, vm: str) -> None:
-    """Ask for a change; that it was made is seen by those who wait for it."""
+    """Request a change; the responses to the long polls show that it was made."""
     body = {"type": "Reboot", "vms": [vm]}
     send(service.control, "POST", "/v1/maintenances", body)
 
 
 def _of_forewarn() -> tuple[Round, int]:
-    """Measure the real program; answer the length of its answers too."""
+    """Measure forewarn; return the figures and the length of a response."""
     with tempfile.TemporaryDirectory() as folder, program(Path(folder)) as service:
         where = service.metadata.host, service.metadata.port
-        found = re.search(rb'ETag: "([^"]+)"', _answer(where, _GET.format(more="")))
-        if found is None:
+        match = re.search(rb'ETag: "([^"]+)"', _answer(where, _GET.format(more="")))
+        if match is None:
             raise RuntimeError("the document has no tag")
-        held = _GET.format(more=_HOLD.format(tag=found[1].decode()))
-        _announce(service, "web-0")  # of another group: the first of all takes longer
+        held = _GET.format(more=_HOLD.format(tag=match[1].decode()))
+        _announce(service, "web-0")  # another group: the first announcement is slower
         receive(service.control)
         pid = service.process.pid
-        made = _measure(where, held.encode(), lambda: _announce(service, "db-0"), pid)
+        taken = _measure(where, held.encode(), lambda: _announce(service, "db-0"), pid)
         receive(service.control)
-        return made, len(_answer(where, held))
+        return taken, len(_answer(where, held))
 
 
 # --- the yardstick -----------------------------------------------------------
@@ -147,10 +147,10 @@ def _of_forewarn() -> tuple[Round, int]:
 @contextmanager
 def _yardstick(folder: Path, length: int) -> Iterator[subprocess.Popen[str]]:
     """Compile and run the server in C."""
-    source, made = Path(__file__).with_suffix(".c"), folder / "waiting"
-    subprocess.run(["cc", "-O2", "-o", str(made), str(source)], check=True)
+    source, binary = Path(__file__).with_suffix(".c"), folder / "waiting"
+    subprocess.run(["cc", "-O2", "-o", str(binary), str(source)], check=True)
     process = subprocess.Popen(
-        [str(made), str(length)], stdout=subprocess.PIPE, text=True
+        [str(binary), str(length)], stdout=subprocess.PIPE, text=True
     )
     with process:
         try:
@@ -173,18 +173,18 @@ def _of_yardstick(length: int) -> Round:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print its figures."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most < _WAITERS + _FILES:
         sys.exit(f"{_WAITERS} connections need more open files than ulimit -Hn allows")
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     has_compiler = shutil.which("cc") is not None
     for _ in range(_ROUNDS):
-        made, length = _of_forewarn()
-        sys.stdout.write(f"{'forewarn':<10}{made}\n")
+        taken, length = _of_forewarn()
+        sys.stdout.write(f"{'forewarn':<10}{taken}\n")
         if has_compiler:
             least = _of_yardstick(length)
-            ratio = made.last / least.last
+            ratio = taken.last / least.last
             sys.stdout.write(f"{'C':<10}{least}\n{'ratio':<10}{ratio:.2f}\n")
 
 

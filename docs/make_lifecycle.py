@@ -1,6 +1,6 @@
-"""Draws the life of a maintenance from the transition table itself.
+"""Diagram of the lifecycle of a maintenance, drawn from the transition table.
 
-Run by `scripts/reference`; a test fails when the drawing is out of date.
+Run by `scripts/reference`; a test fails if the diagram is out of date.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +15,15 @@ FILE = Path(__file__).parent / "explanation" / "lifecycle.svg"
 
 _WIDTH, _HEIGHT = 960, 410
 _BOX_WIDTH, _BOX_HEIGHT = 170, 66
-_MARGIN = 24  # around what VMs see
-_LINE = 18  # from one line of text to the next
+_MARGIN = 24  # px around what VMs see
+_LINE = 18  # px line height
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """Where a phase is drawn, and how."""
+    """Position and look of a phase."""
 
-    x: int  # of the middle
+    x: int  # of the center
     y: int
     color: str
     note: str
@@ -75,7 +75,7 @@ _STYLE = """\
 
 
 def diagram() -> str:
-    """Make the drawing."""
+    """Return the diagram as SVG."""
     return "\n".join((*_head(), *_wire(), *_begin(), *_arrows(), *_boxes(), "</svg>\n"))
 
 
@@ -94,11 +94,11 @@ def _head() -> Iterator[str]:
 
 def _wire() -> Iterator[str]:
     """Frame the phases that VMs can see."""
-    seen = [spot for phase, spot in SPOTS.items() if phase.is_live]
-    left = min(spot.x for spot in seen) - _BOX_WIDTH // 2 - _MARGIN
-    right = max(spot.x for spot in seen) + _BOX_WIDTH // 2 + _MARGIN
-    top = min(spot.y for spot in seen) - _BOX_HEIGHT // 2 - 2 * _MARGIN
-    bottom = max(spot.y for spot in seen) + _BOX_HEIGHT // 2 + _MARGIN
+    visible = [spot for phase, spot in SPOTS.items() if phase.is_live]
+    left = min(spot.x for spot in visible) - _BOX_WIDTH // 2 - _MARGIN
+    right = max(spot.x for spot in visible) + _BOX_WIDTH // 2 + _MARGIN
+    top = min(spot.y for spot in visible) - _BOX_HEIGHT // 2 - 2 * _MARGIN
+    bottom = max(spot.y for spot in visible) + _BOX_HEIGHT // 2 + _MARGIN
     yield f'  <rect class="wire" x="{left}" y="{top}" width="{right - left}"'
     yield f'    height="{bottom - top}" rx="12"/>'
     yield _text("what VMs see", right - _MARGIN, top + 28, "caption")
@@ -119,20 +119,20 @@ def _arrows() -> Iterator[str]:
 
 
 def _transition(before: Phase, after: Phase) -> Iterator[str]:
-    """Draw an arrow to the right or down, with its label above or beside it."""
-    one, other, label = SPOTS[before], SPOTS[after], LABELS[before, after]
+    """Draw an arrow to the right or down, with its label above or next to it."""
+    source, target, label = SPOTS[before], SPOTS[after], LABELS[before, after]
     data = f' data-from="{before}" data-to="{after}"'
-    if one.y == other.y:
-        start, end = one.x + _BOX_WIDTH // 2, other.x - _BOX_WIDTH // 2 - 3
-        yield from _arrow(f"M {start} {one.y} H {end}", data)
-        top = one.y - 10 - (len(label) - 1) * _LINE
+    if source.y == target.y:
+        start, end = source.x + _BOX_WIDTH // 2, target.x - _BOX_WIDTH // 2 - 3
+        yield from _arrow(f"M {start} {source.y} H {end}", data)
+        top = source.y - 10 - (len(label) - 1) * _LINE
         edge = start if after.is_live else start + _MARGIN  # of the frame
         yield from _lines(label, (edge + end) // 2, top)
     else:
-        start, end = one.y + _BOX_HEIGHT // 2, other.y - _BOX_HEIGHT // 2 - 3
-        yield from _arrow(f"M {one.x} {start} V {end}", data)
+        start, end = source.y + _BOX_HEIGHT // 2, target.y - _BOX_HEIGHT // 2 - 3
+        yield from _arrow(f"M {source.x} {start} V {end}", data)
         top = (start + _MARGIN + end) // 2 - (len(label) - 1) * _LINE // 2 + 5
-        yield from _lines(label, one.x + 14, top, "beside")
+        yield from _lines(label, source.x + 14, top, "beside")
 
 
 def _boxes() -> Iterator[str]:

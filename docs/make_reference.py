@@ -1,6 +1,6 @@
-"""Writes the reference pages from the program itself.
+"""Reference pages, generated from the program.
 
-Run by `scripts/reference`; a test fails when the pages are out of date.
+Run by `scripts/reference`; a test fails if the pages are out of date.
 """
 
 import os
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent / "reference"
 
 
 def pages() -> Mapping[str, str]:
-    """Make all pages."""
+    """Return the text of each page by its file name."""
     return {
         "settings.md": "\n".join(_settings()),
         "commands.md": "\n".join(_commands()),
@@ -78,15 +78,15 @@ def _commands() -> Iterator[str]:
 
 
 def _help(*words: str) -> Iterator[str]:
-    """Show the help of a command, and of those that follow it."""
-    said = _said(*words, "--help")
+    """Show the help of a command and of its subcommands."""
+    text = _said(*words, "--help")
     yield ""
     yield f"{'#' * (len(words) + 1)} forewarn {' '.join(words)}"
     yield ""
     yield "```text"
-    yield said
+    yield text
     yield "```"
-    _, _, listed = said.partition("\n  COMMAND\n")
+    _, _, listed = text.partition("\n  COMMAND\n")
     for word in re.findall(r"^    (\w+)\b", listed, re.MULTILINE):
         yield from _help(*words, word)
 
@@ -166,9 +166,9 @@ def _agent_metrics() -> Iterator[str]:
     yield ""
     yield "| metric | type | labels | what it tells |"
     yield "|---|---|---|---|"
-    for each in AGENT_METRICS:
-        labels = ", ".join(f"`{label}`" for label in each.labels)
-        yield f"| `{PREFIX}{each.name}` | {each.kind} | {labels} | {each.help} |"
+    for metric in AGENT_METRICS:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        yield f"| `{PREFIX}{metric.name}` | {metric.kind} | {labels} | {metric.help} |"
     yield ""
 
 

@@ -1,6 +1,6 @@
-"""Writes the page on scenario files, and their JSON Schema, from the reader's tables.
+"""Reference page of scenario files and their JSON Schema, from the reader's tables.
 
-Run by `scripts/reference`; a test fails when they are out of date.
+Run by `scripts/reference`; a test fails if they are out of date.
 """
 
 import json
@@ -12,7 +12,7 @@ from forewarn.testing.scenario.schema import schema
 from forewarn.testing.scenario.values import StepForm, StepKey
 
 FOLDER = Path(__file__).parent / "reference"
-_MANY = 2  # keys, above which a table reads better than a list
+_MANY = 2  # keys; for more, a table reads better than a list
 
 _SCENARIO = """\
 # Scenario files
@@ -128,7 +128,7 @@ def _keys(keys: Sequence[StepKey[object]]) -> Iterator[str]:
 
 
 def pages() -> Mapping[str, str]:
-    """Make the page and the schema."""
+    """Return the page and the schema by their file names."""
     return {
         "scenario-file.md": "\n".join(_scenario_file()),
         "scenario.schema.json": json.dumps(schema(), indent=2) + "\n",
@@ -136,7 +136,7 @@ def pages() -> Mapping[str, str]:
 
 
 def main() -> None:
-    """Write them."""
+    """Write both files."""
     for name, text in pages().items():
         (FOLDER / name).write_text(text)
 

@@ -17,32 +17,32 @@ from tests.server.support.service import RunningService
 
 FOLDER = Path(__file__).parent / "portal"
 
-#: The pages, and how high each is.
+#: The pages, and their heights in px.
 PAGES: Mapping[str, int] = {"now": 940, "timeline": 720, "fleet": 980}
 
-_FIRST = "timeline"  # it asks for what is past, which others show when it is there
+_FIRST = "timeline"  # loads the past, which other pages show only if it is loaded
 _WIDTH = 1280
 _POINTED_AT = "host-1"
 _LARGEST = 250_000  # bytes of a picture
 
 
 def main() -> None:
-    """Take all pictures."""
+    """Take all screenshots."""
     parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
     parser.add_argument("--into", type=Path, default=FOLDER, help="another folder")
     parser.add_argument("--width", type=int, default=_WIDTH)
-    asked = parser.parse_args()
-    found = executable()
-    if found is None:
+    arguments = parser.parse_args()
+    program = executable()
+    if program is None:
         sys.exit(MISSING)
-    asked.into.mkdir(parents=True, exist_ok=True)
+    arguments.into.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as folder,
         a_lively_service(Path(folder)) as service,
-        a_chromium(found) as chromium,
+        a_chromium(program) as chromium,
         a_visitor(Rooms(chromium.browser)) as visitor,
     ):
-        for path in take(visitor, service, asked.into, asked.width):
+        for path in take(visitor, service, arguments.into, arguments.width):
             sys.stdout.write(f"{path}  {path.stat().st_size // 1000} kB\n")
     if visitor.watch.complaints:
         sys.exit("\n".join(visitor.watch.complaints))
@@ -51,7 +51,7 @@ def main() -> None:
 def take(
     visitor: Visitor, service: RunningService, into: Path, width: int
 ) -> Iterator[Path]:
-    """Take a picture of each page by day and by night."""
+    """Take a screenshot of each page in the light and the dark scheme."""
     for scheme in SCHEMES:
         page = visitor.opens(service, _FIRST, width=width, scheme=scheme, zone="UTC")
         for name, height in PAGES.items():

@@ -6,8 +6,8 @@ from tests.server.support.service import RunningService
 
 #: What is shown by itself, and `said` below it.
 _MOUNT = """async ([component, props, id]) => {
-  const [acts, view, { Api }, { Live }, { Model }] = await Promise.all(
-    ["acts/acts", "view", "service/api", "service/live", "service/model"].map(
+  const [buttons, view, { Api }, { Live }, { Model }] = await Promise.all(
+    ["actions/buttons", "view", "service/api", "service/live", "service/model"].map(
       (name) => import(`./${name}.js`),
     ),
   );
@@ -18,13 +18,13 @@ _MOUNT = """async ([component, props, id]) => {
   if (id) props.item = (await api.get(`/v1/overview?id=${id}`)).items[0];
   const said = document.createElement("p");
   const app = { model, api, live: new Live(api, model) };
-  app.say = (text) => (said.textContent = text);
+  app.notify = (text) => (said.textContent = text);
   const root = document.getElementById("root");
   document.getElementById("said")?.remove();
   render(null, root);
   render(
     html`<${AppContext.Provider} value=${app}>
-      <main id="main" tabindex="-1"><${acts[component]} ...${props} /></main>
+      <main id="main" tabindex="-1"><${buttons[component]} ...${props} /></main>
     <//>`,
     root,
   );
@@ -42,7 +42,7 @@ def mounted(
     token: str | None = None,
     **props: object,
 ) -> Page:
-    """Show `component` of acts.js alone; `of` is a maintenance whose item it gets."""
+    """Show `component` of actions/buttons.js; `of`: the maintenance it gets."""
     page = visitor.comes(service)
     signed_in(page.context, service.control, token or service.token)
     empty = {"body": "", "content_type": "text/javascript"}

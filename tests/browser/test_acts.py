@@ -62,7 +62,7 @@ def test_all_events_are_approved_at_once(
     visitor: Visitor, shared: RunningService
 ) -> None:
     made = shared.announce(host="host-a")
-    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
     press(page, "Approve: Reboot of host-a", "Approve")
     said(page, "Approved for db, web: Reboot of host-a.")
     found = now(shared, made)
@@ -75,7 +75,7 @@ def test_one_event_is_approved_and_the_other_left_out(
     visitor: Visitor, shared: RunningService
 ) -> None:
     made = shared.announce(host="host-a")
-    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
     press(page, "Approve: Reboot of host-a")
     page.get_by_label("web: web-0").uncheck()
     press(page, "Approve")
@@ -90,7 +90,7 @@ def test_a_maintenance_is_canceled_with_a_reason(
     visitor: Visitor, shared: RunningService
 ) -> None:
     made = shared.announce(vms=["lone"])
-    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
     press(page, "Cancel: Reboot of lone")
     page.get_by_label("Reason").fill("not today")
     press(page, "Cancel it")
@@ -105,7 +105,7 @@ def test_a_started_maintenance_is_completed(
     visitor: Visitor, shared: RunningService
 ) -> None:
     made = shared.announce(vms=["lone"], emergency=True, reason="smoke")
-    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
     assert buttons(page) == ["Complete"]
     press(page, "Complete: Reboot of lone", "Complete it")
     said(page, "Started: Reboot of lone.")  # it is shown for some seconds yet
@@ -119,7 +119,7 @@ def test_what_is_stuck_is_tried_again_or_given_up(
     service = serve(driver="script", driver_command="false", lead=0)
     made = service.announce(vms=["lone"], emergency=True, reason="smoke")
     service.advance(1)
-    page = mounted(visitor, service, "MaintenanceActs", of=made["id"])
+    page = mounted(visitor, service, "MaintenanceActions", of=made["id"])
     assert buttons(page) == ["Complete", "Retry", "Close"]
     press(page, "Retry: Reboot of lone", "Retry")
     said(page, "Started: Reboot of lone.")
@@ -133,7 +133,7 @@ def test_what_is_stuck_is_tried_again_or_given_up(
 
 
 def test_a_vm_is_acted_on(visitor: Visitor, shared: RunningService) -> None:
-    page = mounted(visitor, shared, "VmActs", name="spot", isSpot=True)
+    page = mounted(visitor, shared, "VmActions", name="spot", isSpot=True)
     for act in ("Restart", "Redeploy", "Reimage", "Evict", "Delete"):
         press(page, f"{act}: spot")
         page.get_by_label("Reason").fill(act)
@@ -155,14 +155,14 @@ def test_a_vm_is_acted_on(visitor: Visitor, shared: RunningService) -> None:
 def test_only_a_spot_vm_can_be_evicted(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
+    page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
     shown = ["Announce…", "Restart", "Redeploy", "Reimage", "Delete"]
     assert buttons(page) == shown
 
 
 def test_a_host_wears_out_fails_and_recovers(visitor: Visitor, serve: Serve) -> None:
     service = serve()
-    page = mounted(visitor, service, "HostActs", name="host-b")
+    page = mounted(visitor, service, "HostActions", name="host-b")
     press(page, "Degraded: host-b", "Tell its VMs")
     said(page, "Scheduled: Redeploy of host-b")
     press(page, "Failed: host-b", "Tell its VMs")
@@ -180,7 +180,7 @@ def test_until_when_a_host_lasts_is_told_in_the_zone_of_him_who_tells_it(
 ) -> None:
     service = serve()
     service.ask("POST", "/v1/clock/advance", {"to": "2035-07-01T00:00:00Z"})
-    page = mounted(visitor, service, "HostActs", name="host-b")
+    page = mounted(visitor, service, "HostActions", name="host-b")
     press(page, "Degraded: host-b")
     page.get_by_label("Fails by").fill("2035-07-03T12:00:00")
     expect(page.get_by_role("dialog")).to_contain_text("2035-07-03 10:00:00 UTC")
@@ -191,15 +191,15 @@ def test_until_when_a_host_lasts_is_told_in_the_zone_of_him_who_tells_it(
 def test_announcing_begins_with_what_it_is_for(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "HostActs", name="lone")
+    page = mounted(visitor, shared, "HostActions", name="lone")
     press(page, "Maintain: lone")
     assert begun(page) == ("host", ["Freeze", "Reboot", "Redeploy"])
     page.keyboard.press("Escape")
-    mount(page, "GroupActs", name="lone")
+    mount(page, "GroupActions", name="lone")
     press(page, "Announce…: lone")
     assert begun(page)[0] == "group"
     page.keyboard.press("Escape")
-    mount(page, "VmActs", name="lone", isSpot=False)
+    mount(page, "VmActions", name="lone", isSpot=False)
     press(page, "Announce…: lone")
     assert begun(page)[0] == "vms"
 
@@ -220,7 +220,7 @@ def test_a_refusal_is_told_in_the_services_own_words_and_the_dialog_stays(
 ) -> None:
     visitor.forgive("status of 409")
     made = shared.announce(vms=["lone"])
-    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
     press(page, "Cancel: Reboot of lone")
     page.get_by_label("Reason").fill("too late")
     (event,) = made["events"]
@@ -235,7 +235,7 @@ def test_a_click_that_comes_twice_is_done_once(
     visitor: Visitor, shared: RunningService
 ) -> None:
     before = len(shared.facts("Announced"))
-    page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
+    page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
     press(page, "Reimage: lone")
     page.locator("dialog form").evaluate(
         "(it) => [it.requestSubmit(), it.requestSubmit()]"
@@ -249,7 +249,7 @@ def test_what_is_asked_again_after_a_lost_answer_is_done_once(
 ) -> None:
     visitor.forgive("ERR_FAILED")
     before = len(shared.facts("Announced"))
-    page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
+    page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
 
     def lose(route: Route) -> None:
         route.fetch()
@@ -268,7 +268,7 @@ def test_escape_leaves_all_as_it_is_and_gives_the_focus_back(
     visitor: Visitor, shared: RunningService
 ) -> None:
     before = len(shared.facts())
-    page = mounted(visitor, shared, "VmActs", name="lone", isSpot=False)
+    page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
     opener = page.get_by_role("button", name="Delete: lone")
     opener.press("Enter")
     expect(page.get_by_label("Reason")).to_be_focused()
@@ -282,11 +282,13 @@ def test_a_viewer_sees_no_button(
     visitor: Visitor, shared: RunningService, onlooker: str
 ) -> None:
     made = shared.announce(vms=["web-2"])
-    page = mounted(visitor, shared, "VmActs", token=onlooker, name="lone", isSpot=True)
+    page = mounted(
+        visitor, shared, "VmActions", token=onlooker, name="lone", isSpot=True
+    )
     assert buttons(page) == []
-    mount(page, "HostActs", name="host-a")
+    mount(page, "HostActions", name="host-a")
     assert buttons(page) == []
-    mount(page, "GroupActs", name="web")
+    mount(page, "GroupActions", name="web")
     assert buttons(page) == []
-    mount(page, "MaintenanceActs", of=made["id"])
+    mount(page, "MaintenanceActions", of=made["id"])
     assert buttons(page) == []

@@ -12,7 +12,7 @@ def test_a_refusal_that_comes_after_the_dialog_was_left_is_told_all_the_same(
 ) -> None:
     visitor.forgive("status of 409")
     made = shared.announce(vms=["lone"])
-    page = mounted(visitor, shared, "MaintenanceActs", of=made["id"])
+    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
     held: list[Route] = []
     page.route("**/cancel", lambda route: held.append(route))
     press(page, "Cancel: Reboot of lone")
@@ -28,7 +28,7 @@ def test_a_refusal_that_comes_after_the_dialog_was_left_is_told_all_the_same(
 def test_a_dialog_that_was_left_does_not_take_the_focus_when_its_answer_comes(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "HostActs", name="host-b")
+    page = mounted(visitor, shared, "HostActions", name="host-b")
     held: list[Route] = []
     page.route("**/recovered", lambda route: held.append(route))
     press(page, "Recovered: host-b")
@@ -45,7 +45,7 @@ def test_a_dialog_that_was_left_does_not_take_the_focus_when_its_answer_comes(
 def test_a_key_that_is_held_down_does_nothing_again_and_again(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "HostActs", name="host-b")
+    page = mounted(visitor, shared, "HostActions", name="host-b")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.get_by_role("button", name="Recovered: host-b").focus()
@@ -61,7 +61,7 @@ def test_a_key_that_is_held_down_does_nothing_again_and_again(
 def test_a_day_without_a_time_is_not_taken_for_nothing(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "HostActs", name="host-b")
+    page = mounted(visitor, shared, "HostActions", name="host-b")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     press(page, "Degraded: host-b")

@@ -12,13 +12,13 @@ from forewarn.core.lifecycle.facts import Fact
 pytestmark = needs("node")
 
 _PRINT = """\
-const { KINDS } = await import(process.argv[1]);
-console.log(JSON.stringify(KINDS));
+const { FACT_KINDS } = await import(process.argv[1]);
+console.log(JSON.stringify(FACT_KINDS));
 """
 
 
 def test_every_kind_of_fact_has_words_of_its_own(tmp_path: Path) -> None:
-    module = (PORTAL / "now" / "fact_words.js").as_uri()
+    module = (PORTAL / "overview" / "phrases.js").as_uri()
     ended = run_program(
         tmp_path, "node", "--input-type=module", "-e", _PRINT, "--", module
     )

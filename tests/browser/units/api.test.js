@@ -1,4 +1,4 @@
-// Tests of questions whose answers do not come, or not whole.
+// Requests that fail.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,18 +6,18 @@ import { test } from "node:test";
 import { Api } from "../../../src/forewarn/server/portal/service/api.js";
 
 /** @param {string} body */
-function answering(body) {
+function apiWith(body) {
   return new Api(
     async () => new Response(body),
     () => {},
   );
 }
 
-test("an answer that breaks off in its middle counts as none", async () => {
-  const asking = answering('{"maintenances": [').post("/v1/maintenances");
-  await assert.rejects(asking, { status: 0, message: /does not answer/ });
+test("a truncated response counts as no response", async () => {
+  const request = apiWith('{"maintenances": [').post("/v1/maintenances");
+  await assert.rejects(request, { status: 0, message: /does not answer/ });
 });
 
-test("a token that cannot be sent is called so", async () => {
-  await assert.rejects(answering("{}").signIn("€"), { message: /is no token/ });
+test("a token with characters that cannot be sent is rejected", async () => {
+  await assert.rejects(apiWith("{}").signIn("€"), { message: /is no token/ });
 });

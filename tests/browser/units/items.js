@@ -1,4 +1,4 @@
-// Builds what the service answers; a test says only what matters to it.
+// Builders of the service's objects; every field has a default.
 
 /** @param {object} more */
 export function anEvent(more = {}) {

@@ -1,29 +1,29 @@
-// Following the journal: whatever breaks, each fact counts once and none is missed.
+// Live connection: after any break, each fact counts once and none is missed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { following, NOW, page, positions, Service, until } from "./a_service.js";
+import { connectedPage, NOW, page, positions, Service, until } from "./fake_service.js";
 
-test("what there is is shown, and what comes after it, each once", async (t) => {
+test("existing and new items are shown, each fact once", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   service.announce("B");
   await until(model, () => model.items.has("B"));
   assert.deepEqual(positions(model), [2, 1]);
-  assert.equal(model.clock.told, Date.parse(NOW));
+  assert.equal(model.clock.reported, Date.parse(NOW));
   service.end("A");
   await until(model, () => model.ended().length === 1);
   assert.deepEqual(
-    model.live().map((each) => each.maintenance.id),
+    model.live().map(({ maintenance }) => maintenance.id),
     ["B"],
   );
 });
 
-test("after a break nothing is missing and nothing is doubled", async (t) => {
+test("after a break no fact is missing and none is doubled", async (t) => {
   const service = new Service();
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   for (let round = 0; round < 3; round += 1) {
     service.announce(`before-${round}`);
     service.cut();
@@ -34,9 +34,9 @@ test("after a break nothing is missing and nothing is doubled", async (t) => {
   assert.deepEqual(positions(model), [6, 5, 4, 3, 2, 1]);
 });
 
-test("a lost connection is shown, and mended by itself", async (t) => {
+test("a lost connection is shown, and restored automatically", async (t) => {
   const service = new Service();
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   service.isAway = true;
   service.cut();
   await until(model, () => model.link.state === "lost");
@@ -45,19 +45,19 @@ test("a lost connection is shown, and mended by itself", async (t) => {
   await until(model, () => model.link.state === "live" && model.items.has("A"));
 });
 
-test("what ended during a break is not live any more", async (t) => {
+test("what ended during a break is no longer live", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   service.cut();
   service.end("A");
   await until(model, () => model.live().length === 0 && model.ended().length === 1);
 });
 
-test("another journal under the same name is found out", async (t) => {
+test("a different journal is detected", async (t) => {
   const service = new Service();
   service.announce("old-1");
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   service.end("old-1");
   await until(model, () => model.ended().length === 1);
   service.journal = [];
@@ -68,15 +68,15 @@ test("another journal under the same name is found out", async (t) => {
   assert.deepEqual([...model.items.keys()].sort(), ["new-1", "new-2", "new-3"]);
   assert.deepEqual(positions(model), [3, 2, 1]);
   assert.deepEqual(
-    model.facts.map((each) => each.maintenance),
+    model.facts.map(({ maintenance }) => maintenance),
     ["new-3", "new-2", "new-1"],
   );
 });
 
-test("a shorter journal under the same name is found out", async (t) => {
+test("a shorter journal is detected", async (t) => {
   const service = new Service();
   for (const id of ["old-1", "old-2"]) service.announce(id);
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   service.journal = [];
   service.items.clear();
   service.cut();
@@ -84,26 +84,27 @@ test("a shorter journal under the same name is found out", async (t) => {
   assert.equal(model.items.size, 0);
 });
 
-test("when the session is over, nothing is asked any more", async (t) => {
+test("no requests are sent after the session has ended", async (t) => {
   const service = new Service();
   service.status = 401;
   const { model, live, isSignedOut } = page(t, service);
   live.start();
   await until(model, () => isSignedOut() && live.running === null);
-  assert.deepEqual(service.asked, ["/v1/overview?limit=200"]);
+  assert.deepEqual(service.requests, ["/v1/overview?limit=200"]);
 });
 
-test("a burst is asked for in few questions", async (t) => {
+test("a burst of facts causes only a few requests", async (t) => {
   const service = new Service();
-  const { model } = await following(t, service);
-  const asked = service.asked.length;
+  const { model } = await connectedPage(t, service);
+  const before = service.requests.length;
   for (let number = 0; number < 450; number += 1) service.announce(`M${number}`);
   await until(model, () => model.items.size === 450);
-  assert.ok(service.asked.length - asked <= 8, `${service.asked.length - asked}`);
+  const number = service.requests.length - before;
+  assert.ok(number <= 8, `${number}`);
   assert.equal(new Set(positions(model)).size, 450);
 });
 
-test("what happens between the first two questions is not missed", async (t) => {
+test("a fact between the first two requests is not missed", async (t) => {
   const service = new Service();
   const { model, live } = page(t, service);
   service.before = (path) => {
@@ -115,19 +116,19 @@ test("what happens between the first two questions is not missed", async (t) => 
   live.stop();
 });
 
-test("what vanished during a break without a fact is forgotten", async (t) => {
+test("what vanished during a break without a fact is dropped", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   service.items.clear();
   service.cut();
   await until(model, () => model.items.size === 0);
 });
 
-test("after a very long break it begins anew", async (t) => {
+test("after a very long break everything is loaded again", async (t) => {
   const service = new Service();
   service.announce("A");
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   service.cut();
   for (let position = 2; position <= 6000; position += 1) {
     service.journal.push({ position, at: NOW, fact: "Seen", maintenance: null });
@@ -137,17 +138,17 @@ test("after a very long break it begins anew", async (t) => {
   assert.equal(model.position, 6000);
 });
 
-test("a stream that ends is followed again behind the last fact", async (t) => {
+test("a stream that ends is resumed after the last fact", async (t) => {
   const service = new Service();
-  const { model } = await following(t, service);
+  const { model } = await connectedPage(t, service);
   service.announce("A");
   await until(model, () => model.facts.length === 1);
   for (const { controller } of service.streams) controller.close();
   service.streams.clear();
   await until(model, () => service.streams.size === 1);
-  const streams = service.asked.filter((each) => each.startsWith("/v1/stream"));
+  const streams = service.requests.filter((path) => path.startsWith("/v1/stream"));
   assert.deepEqual(
-    streams.map((each) => /after=(\d+)/.exec(each)?.[1]),
+    streams.map((path) => /after=(\d+)/.exec(path)?.[1]),
     ["0", "1"],
   );
 });

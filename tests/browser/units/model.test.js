@@ -1,4 +1,4 @@
-// What the page knows: in order, each once, and not without bounds.
+// Model: order, duplicates and limits of facts and items.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { Model } from "../../../src/forewarn/server/portal/service/model.js";
 /** @param {number} position */
 const fact = (position) => /** @type {any} */ ({ position });
 
-test("facts are kept the newest first, and only so many", () => {
+test("facts are kept newest first, up to a limit", () => {
   const model = new Model(
     () => {},
     () => 0,
@@ -19,7 +19,7 @@ test("facts are kept the newest first, and only so many", () => {
   assert.deepEqual(model.facts, all.slice(100).reverse());
 });
 
-test("what has ended is kept, but not for ever", () => {
+test("ended items are kept, up to a limit", () => {
   const model = new Model(
     () => {},
     () => 0,
@@ -33,7 +33,7 @@ test("what has ended is kept, but not for ever", () => {
   assert.ok(!model.items.has("M0"));
 });
 
-test("many changes are drawn once", () => {
+test("many changes cause one redraw", () => {
   /** @type {(() => void)[]} */
   const draws = [];
   const model = new Model(

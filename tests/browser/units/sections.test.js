@@ -1,23 +1,23 @@
-// What is going on, in order of urgency.
+// Sections of the overview, sightings, approvals and waits.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  approvals,
-  sightingOf,
+  approvalsOf,
   lastEnded,
   sectionsOf,
-  summary,
-  waitsTold,
-} from "../../../src/forewarn/server/portal/now/sections.js";
+  shownWaits,
+  sightingOf,
+  summaryOf,
+} from "../../../src/forewarn/server/portal/overview/sections.js";
 import { anEvent, anItem } from "./items.js";
 
 const at = (minute) => `2026-11-16T12:${String(minute).padStart(2, "0")}:00Z`;
-const ids = (items) => items.map((each) => each.maintenance.id);
+const ids = (items) => items.map(({ maintenance }) => maintenance.id);
 const wait = (kind) => ({ kind, what: "", opens_at: null, opened_by: null });
 
-test("each item is in the section that the service's word puts it in", () => {
+test("each item is in the section of its standing", () => {
   const sections = sectionsOf([
     anItem({ id: "scheduled" }),
     anItem({ id: "gate" }, { due: true }),
@@ -25,11 +25,12 @@ test("each item is in the section that the service's word puts it in", () => {
     anItem({ id: "stuck", started_at: at(1), stuck_since: at(2) }),
     anItem({ id: "over", ended_at: at(3) }),
   ]);
-  const found = Object.entries(sections).map(([name, items]) => [name, ids(items)]);
-  for (const [name, inside] of found) assert.deepEqual(inside, [name]);
+  for (const [name, items] of Object.entries(sections)) {
+    assert.deepEqual(ids(items), [name]);
+  }
 });
 
-test("what comes soonest, and what lasts longest, is first", () => {
+test("what starts soonest, or has lasted longest, is first", () => {
   const { scheduled, started } = sectionsOf([
     anItem({ id: "later", not_before: at(40) }),
     anItem({ id: "sooner", not_before: at(20) }),
@@ -40,12 +41,12 @@ test("what comes soonest, and what lasts longest, is first", () => {
   assert.deepEqual(ids(started), ["old", "young"]);
 });
 
-test("what is equal stays in the order of announcement", () => {
+test("equal items stay in the order of announcement", () => {
   const { scheduled } = sectionsOf([anItem({ id: "b" }), anItem({ id: "a" })]);
   assert.deepEqual(ids(scheduled), ["b", "a"]);
 });
 
-test("the few that ended last are found, the latest first", () => {
+test("the items that ended last are returned, latest first", () => {
   const ended = [3, 9, 1, 7, 5].map((minute) =>
     anItem({ id: String(minute), ended_at: at(minute) }),
   );
@@ -53,48 +54,48 @@ test("the few that ended last are found, the latest first", () => {
   assert.deepEqual(lastEnded([anItem()], 3), []);
 });
 
-test("who has seen an event is told apart by whether it touches him", () => {
+test("sightings distinguish affected VMs from others", () => {
   const event = anEvent({ resources: ["web-0", "web-1"] });
   const seen = ["web-0", "web-2"].map((vm) => ({ event: "e0", vm, at: at(1) }));
   const other = { event: "e1", vm: "web-1", at: at(1) };
   const item = anItem({ events: [event] }, { seen: [...seen, other] });
-  const { touched, others, missing } = sightingOf(item, event);
+  const { affected, others, missing } = sightingOf(item, event);
   assert.deepEqual(
-    touched.map((each) => each.vm),
+    affected.map(({ vm }) => vm),
     ["web-0"],
   );
   assert.deepEqual(
-    others.map((each) => each.vm),
+    others.map(({ vm }) => vm),
     ["web-2"],
   );
   assert.deepEqual(missing, ["web-1"]);
 });
 
-test("an event that is withdrawn is not waited for", () => {
+test("a withdrawn event needs no approval", () => {
   const events = [
     anEvent({ id: "e0", approved_at: at(1) }),
     anEvent({ id: "e1" }),
     anEvent({ id: "e2", status: null }),
   ];
-  assert.deepEqual(approvals(anItem({ events })), { given: 1, wanted: 2 });
+  assert.deepEqual(approvalsOf(anItem({ events })), { given: 1, needed: 2 });
 });
 
-test("before the start gates are told, afterwards all that it waits for", () => {
+test("before the start only gates are shown, after it everything but approvals", () => {
   const waits = [wait("approval"), wait("time"), wait("gate"), wait("gate")];
-  const kinds = (item) => waitsTold(item).told.map((each) => each.kind);
+  const kinds = (item) => shownWaits(item).shown.map(({ kind }) => kind);
   assert.deepEqual(kinds(anItem({}, { waits })), ["gate"]);
   assert.deepEqual(kinds(anItem({}, { waits, due: true })), ["gate", "gate"]);
   const work = { waits: [wait("work"), wait("time")] };
   assert.deepEqual(kinds(anItem({ started_at: at(1) }, work)), ["work", "time"]);
 });
 
-test("gates that are left out are counted", () => {
+test("gates that are not shown are counted", () => {
   const waits = [wait("gate"), wait("gate"), wait("gate")];
-  assert.equal(waitsTold(anItem({}, { waits })).more, 2);
+  assert.equal(shownWaits(anItem({}, { waits })).more, 2);
 });
 
-test("all is summed up in a sentence", () => {
-  assert.equal(summary(sectionsOf([])), "Nothing is announced.");
+test("the sections are summarized in a sentence", () => {
+  assert.equal(summaryOf(sectionsOf([])), "Nothing is announced.");
   const some = sectionsOf([anItem(), anItem(), anItem({}, { due: true })]);
-  assert.equal(summary(some), "0 stuck, 0 started, 1 at a gate, 2 scheduled.");
+  assert.equal(summaryOf(some), "0 stuck, 0 started, 1 at a gate, 2 scheduled.");
 });

@@ -1,4 +1,4 @@
-// Server-sent events, however they are cut into pieces.
+// Parser of server-sent events.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,32 +21,34 @@ const WHOLE = [
   { id: null, event: "clock", data: '{"clock": "manual"}' },
 ];
 
-test("events are the same wherever the text is cut", () => {
+test("messages are the same wherever the text is split", () => {
   for (let cut = 0; cut <= TEXT.length; cut += 1) {
     const parser = new Parser();
-    const found = [...parser.feed(TEXT.slice(0, cut)), ...parser.feed(TEXT.slice(cut))];
-    assert.deepEqual(found, WHOLE, `cut at ${cut}`);
+    const messages = [TEXT.slice(0, cut), TEXT.slice(cut)].flatMap((chunk) =>
+      parser.feed(chunk),
+    );
+    assert.deepEqual(messages, WHOLE, `cut at ${cut}`);
   }
 });
 
-test("an event without its end is not given out", () => {
+test("an incomplete message is not returned", () => {
   assert.deepEqual(new Parser().feed('id: 1\ndata: {"position": 1}\n'), []);
 });
 
-test("a sign of life is heard, though it is no event", async () => {
-  let heard = 0;
+test("a keep-alive comment counts as activity, not as a message", async () => {
+  let activity = 0;
   /** @type {unknown[]} */
-  const taken = [];
+  const received = [];
   const body = new Blob([": still here\n\n"]).stream();
   await readEvents(
     body,
-    () => (heard += 1),
-    (sent) => taken.push(...sent),
+    () => (activity += 1),
+    (messages) => received.push(...messages),
   );
-  assert.deepEqual([heard, taken], [1, []]);
+  assert.deepEqual([activity, received], [1, []]);
 });
 
-test("a character that is cut in half comes whole", async () => {
+test("a character that is split between chunks is decoded", async () => {
   const bytes = new TextEncoder().encode('id: 1\ndata: "é"\n\n');
   const half = bytes.indexOf(0xc3) + 1;
   const body = new ReadableStream({
@@ -57,11 +59,11 @@ test("a character that is cut in half comes whole", async () => {
     },
   });
   /** @type {string[]} */
-  const taken = [];
+  const received = [];
   await readEvents(
     body,
     () => {},
-    (sent) => taken.push(...sent.map((s) => s.data)),
+    (messages) => received.push(...messages.map(({ data }) => data)),
   );
-  assert.deepEqual(taken, ['"é"']);
+  assert.deepEqual(received, ['"é"']);
 });

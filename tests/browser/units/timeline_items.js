@@ -1,10 +1,10 @@
-// Maintenances for tests: each shows only what matters to it.
+// Builders of maintenances for the timeline; every field has a default.
 
 export const MINUTE = 60_000;
 export const NOON = Date.parse("2026-11-16T12:00:00Z");
 
 /**
- * Write the time that many minutes after noon.
+ * Return the time `minutes` after noon in RFC 3339.
  * @param {number} minutes
  */
 export function at(minutes) {
@@ -14,18 +14,18 @@ export function at(minutes) {
 /** @typedef {import("../../../src/forewarn/server/portal/types").Item} Item */
 
 /**
- * @typedef {object} Given besides what a maintenance has
+ * @typedef {object} Options in addition to the fields of a maintenance
  * @property {string[]} [groups]
- * @property {Record<string, [string, string]>} [approved] by group: by whom, and when
+ * @property {Record<string, [string, string]>} [approved] approver and time, by group
  */
 
 /**
- * Make what the overview shows of a maintenance.
- * @param {Given & Partial<Item["maintenance"]>} [given]
+ * Create an item of the overview.
+ * @param {Options & Partial<Item["maintenance"]>} [options]
  * @returns {Item}
  */
-export function anItem({ groups = ["web"], approved = {}, ...given } = {}) {
-  const id = given.id ?? "m0";
+export function anItem({ groups = ["web"], approved = {}, ...fields } = {}) {
+  const id = fields.id ?? "m0";
   const maintenance = {
     id,
     type: "Reboot",
@@ -43,10 +43,10 @@ export function anItem({ groups = ["web"], approved = {}, ...given } = {}) {
     stuck_since: null,
     reason: null,
     events: groups.map((group) => anEvent(id, group, approved[group])),
-    ...given,
+    ...fields,
   };
-  const nothing = { due: false, waits: [], starts_at_latest: null, can: [], seen: [] };
-  return { maintenance, ...nothing };
+  const defaults = { due: false, waits: [], starts_at_latest: null, can: [], seen: [] };
+  return { maintenance, ...defaults };
 }
 
 /**

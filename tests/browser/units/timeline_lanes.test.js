@@ -1,4 +1,4 @@
-// Lanes of the timeline: which there are, and what lies in each.
+// Lanes of the timeline: names, order and bars.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,23 +10,23 @@ import {
 } from "../../../src/forewarn/server/portal/timeline/lanes.js";
 import { anItem, at, MINUTE, NOON } from "./timeline_items.js";
 
-const ASKED = {
+const BY_GROUP = {
   by: /** @type {const} */ ("group"),
   hostOf: new Map([
     ["web-0", "host-a"],
     ["db-0", "host-b"],
   ]),
-  stretch: { from: NOON - 30 * MINUTE, to: NOON + 30 * MINUTE },
+  range: { from: NOON - 30 * MINUTE, to: NOON + 30 * MINUTE },
   now: NOON,
   search: "",
 };
-const BY_HOST = { ...ASKED, by: /** @type {const} */ ("host") };
+const BY_HOST = { ...BY_GROUP, by: /** @type {const} */ ("host") };
 
 /** @param {ReturnType<typeof lanesOf>} lanes */
-const names = (lanes) => lanes.map((each) => each.name);
+const names = (lanes) => lanes.map(({ name }) => name);
 
 test("a maintenance of several groups is in the lane of each, with its event", () => {
-  const lanes = lanesOf([anItem({ groups: ["web", "db"] })], ASKED);
+  const lanes = lanesOf([anItem({ groups: ["web", "db"] })], BY_GROUP);
   assert.deepEqual(names(lanes), ["db", "web"]);
   assert.deepEqual(
     lanes.map(({ bars }) => bars.map(({ events }) => events.map(({ id }) => id))),
@@ -40,9 +40,9 @@ test("a host's maintenance is in its host's lane, with all events", () => {
   assert.equal(lane?.bars[0]?.events.length, 2);
 });
 
-test("a maintenance of VMs is in the lanes of their hosts, or in that of none", () => {
+test("a maintenance of VMs is in the lanes of their hosts", () => {
   const groups = ["web", "db", "lone"];
-  const item = anItem({ vms: groups.map((each) => `${each}-0`), groups });
+  const item = anItem({ vms: groups.map((group) => `${group}-0`), groups });
   const lanes = lanesOf([item], BY_HOST);
   assert.deepEqual(names(lanes), ["host-a", "host-b", ""]);
   assert.deepEqual(
@@ -51,7 +51,7 @@ test("a maintenance of VMs is in the lanes of their hosts, or in that of none", 
   );
 });
 
-test("only what reaches into the time shown is there", () => {
+test("only bars that overlap the range are shown", () => {
   const before = anItem({
     groups: ["before"],
     announced_at: at(-90),
@@ -63,43 +63,43 @@ test("only what reaches into the time shown is there", () => {
     announced_at: at(-90),
     not_before: at(90),
   });
-  assert.deepEqual(names(lanesOf([before, after, through], ASKED)), ["through"]);
+  assert.deepEqual(names(lanesOf([before, after, through], BY_GROUP)), ["through"]);
 });
 
-test("lanes are in order of their numbers", () => {
+test("lanes are sorted by the numbers in their names", () => {
   const items = ["web-10", "web-9", "db"].map((group) => anItem({ groups: [group] }));
-  assert.deepEqual(names(lanesOf(items, ASKED)), ["db", "web-9", "web-10"]);
+  assert.deepEqual(names(lanesOf(items, BY_GROUP)), ["db", "web-9", "web-10"]);
 });
 
-test("lanes are found by a part of their names, in any case", () => {
+test("the search matches part of a name, ignoring case", () => {
   const items = ["web", "db"].map((group) => anItem({ groups: [group] }));
-  assert.deepEqual(names(lanesOf(items, { ...ASKED, search: " WE" })), ["web"]);
+  assert.deepEqual(names(lanesOf(items, { ...BY_GROUP, search: " WE" })), ["web"]);
   const lone = anItem({ vms: ["lone-0"] });
   assert.deepEqual(names(lanesOf([lone], { ...BY_HOST, search: "no host" })), [""]);
 });
 
-test("what is live comes first, then what ended last", () => {
+test("live bars come first, then those that ended last", () => {
   const items = [
     anItem({ id: "older", announced_at: at(-20), ended_at: at(-9) }),
     anItem({ id: "newer", announced_at: at(-20), ended_at: at(-5) }),
     anItem({ id: "live", announced_at: at(-1) }),
   ];
-  const [lane] = lanesOf(items, ASKED);
+  const [lane] = lanesOf(items, BY_GROUP);
   assert.deepEqual(
     lane?.bars.map(({ id }) => id),
     ["live", "newer", "older"],
   );
 });
 
-test("only so many lanes are drawn at once, and so many bars", () => {
+test("the number of lanes and bars drawn at once is limited", () => {
   const items = ["a", "b", "c"].map((group) => anItem({ groups: [group] }));
-  const lanes = lanesOf(items, ASKED);
+  const lanes = lanesOf(items, BY_GROUP);
   assert.deepEqual(names(firstLanes(lanes, 2, 100)), ["a", "b"]);
   assert.deepEqual(names(firstLanes(lanes, 100, 1)), ["a"]);
   assert.deepEqual(names(firstLanes(lanes, 3, 3)), ["a", "b", "c"]);
 });
 
-test("where VMs run is read from the columns of the fleet", () => {
+test("the host of each VM is read from the fleet map", () => {
   const fleet = {
     position: 0,
     now: at(0),
@@ -114,8 +114,7 @@ test("where VMs run is read from the columns of the fleet", () => {
       asked: [null, null, null],
     },
   };
-  const found = [...hostsOf(fleet)];
-  assert.deepEqual(found, [
+  assert.deepEqual([...hostsOf(fleet)], [
     ["one", "host-b"],
     ["three", "host-a"],
   ]);

@@ -1,4 +1,4 @@
-// Times and lengths of time in words, and the service's clock.
+// Times, durations and the service's clock.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,9 +18,9 @@ import {
 const NOON = Date.parse("2026-11-16T12:00:00Z");
 const ZONE = { timeZone: "Asia/Tokyo" };
 
-test("a countdown says how long it is at most", () => {
-  const said = [0, 1, 1000, 59_000, 60_000, 899_001, 3_723_000, 90_061_000];
-  assert.deepEqual(said.map(countdown), [
+test("a countdown rounds up to the next second", () => {
+  const lengths = [0, 1, 1000, 59_000, 60_000, 899_001, 3_723_000, 90_061_000];
+  assert.deepEqual(lengths.map(countdown), [
     "0:00",
     "0:01",
     "0:01",
@@ -33,19 +33,19 @@ test("a countdown says how long it is at most", () => {
   assert.equal(countdown(-5000), "0:00");
 });
 
-test("a span is told in at most two units", () => {
+test("a span has at most two units", () => {
   const lengths = [4400, 60_000, 59.6 * 60_000, 12_000_000, 7_200_000, 187_200_000];
-  const told = ["4 s", "1 min", "1 h", "3 h 20 min", "2 h", "2 d 4 h"];
-  assert.deepEqual(lengths.map(span), told);
+  const texts = ["4 s", "1 min", "1 h", "3 h 20 min", "2 h", "2 d 4 h"];
+  assert.deepEqual(lengths.map(span), texts);
 });
 
-test("how far a moment is is told from now", () => {
+test("the distance from now is described", () => {
   assert.equal(fromNow(NOON + 720_000, NOON), "in 12 min");
   assert.equal(fromNow("2026-11-16T11:00:00Z", NOON), "1 h ago");
   assert.equal(fromNow(NOON + 400, NOON), "now");
 });
 
-test("a moment is told in the viewer's zone, and in UTC beside it", () => {
+test("a time is shown in the viewer's time zone and in UTC", () => {
   assert.equal(local(NOON, NOON, ZONE), "21:00:00");
   assert.equal(local(NOON + 4 * 3_600_000, NOON, ZONE), "17 Nov 2026 01:00:00");
   assert.equal(utc(NOON), "2026-11-16 12:00:00 UTC");

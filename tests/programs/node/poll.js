@@ -1,21 +1,21 @@
-// A poller like common samples for Node: GET with the last tag, POST that must return 200.
-// Prints each new status on a line; exits when the event it approved is gone.
+// Poller in the style of Node samples: GET with the last ETag, POST that must return
+// 200. Prints each new status on a line; ends when the event it approved is gone.
 "use strict";
-const ask = require("./ways.js")[process.argv[2]]();
+const send = require("./clients.js")[process.argv[2]]();
 const url = process.argv[3];
 const headers = { Metadata: "true", "Content-Type": "application/json" };
 
 async function main() {
   let tag = "0";
-  let told = "";
+  let printed = "";
   let approved = false;
   for (let round = 0; round < 500; round += 1) {
-    const answer = await ask("GET", url, { ...headers, "If-None-Match": tag });
-    if (answer.status === 200) {
-      tag = answer.etag;
-      const [event] = JSON.parse(answer.text).Events;
+    const response = await send("GET", url, { ...headers, "If-None-Match": tag });
+    if (response.status === 200) {
+      tag = response.etag;
+      const [event] = JSON.parse(response.text).Events;
       const status = event ? event.EventStatus : "none";
-      if (status !== told) console.log((told = status));
+      if (status !== printed) console.log((printed = status));
       if (status === "Scheduled" && !approved) {
         await expectUnchanged(tag);
         await approve(event.EventId, tag);
@@ -23,26 +23,27 @@ async function main() {
       } else if (!event && approved) {
         return;
       }
-    } else if (answer.status !== 304) {
-      throw new Error(`GET was answered ${answer.status}: ${answer.text}`);
+    } else if (response.status !== 304) {
+      throw new Error(`GET returned ${response.status}: ${response.text}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Error("it did not end");
+  throw new Error("the event did not end");
 }
 
 async function expectUnchanged(tag) {
-  const answer = await ask("GET", url, { ...headers, "If-None-Match": tag });
-  if (answer.status !== 304 || answer.text) throw new Error(`got ${answer.status}`);
+  const response = await send("GET", url, { ...headers, "If-None-Match": tag });
+  const isUnchanged = response.status === 304 && !response.text;
+  if (!isUnchanged) throw new Error(`got ${response.status}`);
 }
 
 async function approve(id, tag) {
   const body = JSON.stringify({ StartRequests: [{ EventId: id }] });
-  const answer = await ask("POST", url, { ...headers, "If-None-Match": tag }, body);
-  if (answer.status !== 200) throw new Error(`POST was answered ${answer.status}`);
+  const response = await send("POST", url, { ...headers, "If-None-Match": tag }, body);
+  if (response.status !== 200) throw new Error(`POST returned ${response.status}`);
 }
 
-main().catch((problem) => {
-  console.log(problem);
+main().catch((error) => {
+  console.log(error);
   process.exitCode = 1;
 });

@@ -1,11 +1,10 @@
-// Puts the page together and sets it going.
+// Entry point: creates the application and renders it.
 
-import { Api, Refused } from "./service/api.js";
+import { Api, otherTabs, RequestError } from "./service/api.js";
 import { Live } from "./service/live.js";
 import { Model } from "./service/model.js";
-import { otherPages } from "./service/pages.js";
 import { Shell } from "./shell.js";
-import { SignIn } from "./signin.js";
+import { SignIn } from "./sign_in.js";
 import { Toasts, useToasts } from "./toasts.js";
 import { AppContext, html, render, useEffect, useMemo, useState } from "./view.js";
 
@@ -13,112 +12,112 @@ import { AppContext, html, render, useEffect, useMemo, useState } from "./view.j
 
 const SECOND = 1000;
 
-/** @param {{first: Session | null}} props who is signed in at first; null: nobody */
+/** @param {{first: Session | null}} props the session at first; null if signed out */
 function Root({ first }) {
   const [session, setSession] = useState(first);
-  const [why, setWhy] = useState(""); // one has to sign in again
-  const { toasts, say, drop, clear } = useToasts();
-  const others = useMemo(() => otherPages(() => void sessionNow().then(setSession)), []);
-  const app = useMemo(() => made(session, say, end), [session]);
+  const [reason, setReason] = useState(""); // for having to sign in again
+  const { toasts, notify, drop, clear } = useToasts();
+  const tabs = useMemo(() => otherTabs(() => void fetchSession().then(setSession)), []);
+  const app = useMemo(() => createApp(session, notify, end), [session]);
 
-  useEffect(() => (session ? begun(app) : undefined), [app]);
-  useEffect(() => clear, [session]); // the next one has not asked for it
+  useEffect(() => (session ? connect(app) : undefined), [app]);
+  useEffect(() => clear, [session]); // toasts belong to the session
 
-  /** @param {string} reason */
-  function end(reason) {
-    if (session) setWhy(reason); // else it is a token that was refused
+  /** @param {string} why */
+  function end(why) {
+    if (session) setReason(why); // else a sign-in was rejected
     setSession(null);
   }
 
   /** @param {Session | null} changed */
   function change(changed) {
-    setWhy("");
+    setReason("");
     setSession(changed);
-    others.tell();
+    tabs.notify();
   }
 
-  async function leave() {
+  async function signOut() {
     try {
       await app.api.signOut();
       change(null);
     } catch (error) {
-      say(/** @type {Error} */ (error).message, "refused");
+      notify(/** @type {Error} */ (error).message, "refused");
     }
   }
 
   return html`<${AppContext.Provider} value=${app}>
-    ${session && html`<${Shell} key=${session.expires_at} leave=${leave} />`}
-    ${!session && html`<${SignIn} why=${why} enter=${change} />`}
+    ${session && html`<${Shell} key=${session.expires_at} signOut=${signOut} />`}
+    ${!session && html`<${SignIn} reason=${reason} enter=${change} />`}
     <${Toasts} toasts=${toasts} drop=${drop} />
   <//>`;
 }
 
 /**
- * Make what pages are given: anew for each session, so that nobody is shown what was
- * answered to another.
+ * Create what components can reach. Every session gets its own model, so that no data
+ * of another session is shown.
  * @param {Session | null} session
- * @param {import("./view.js").App["say"]} say
+ * @param {import("./view.js").App["notify"]} notify
  * @param {(why: string) => void} signedOut
  * @returns {import("./view.js").App}
  */
-function made(session, say, signedOut) {
+function createApp(session, notify, signedOut) {
   const model = new Model(
     (draw) => requestAnimationFrame(draw),
     () => performance.now(),
   );
   model.session = session;
-  const api = asking(signedOut);
-  return { model, api, live: new Live(api, model), say };
+  const api = createApi(signedOut);
+  return { model, api, live: new Live(api, model), notify };
 }
 
 /** @param {(why: string) => void} signedOut */
-function asking(signedOut) {
+function createApi(signedOut) {
   return new Api((path, init) => fetch(path, init), signedOut);
 }
 
 /**
- * Ask who is signed in, until the service answers.
+ * Fetch the current session; retry until the service responds.
  * @returns {Promise<Session | null>}
  */
-async function sessionNow() {
-  const api = asking(() => {});
+async function fetchSession() {
+  const api = createApi(() => {});
   for (;;) {
     try {
       return await api.get("/v1/session");
     } catch (error) {
-      if (error instanceof Refused && error.status === 401) return null;
+      if (error instanceof RequestError && error.status === 401) return null;
       await new Promise((resolve) => setTimeout(resolve, SECOND));
     }
   }
 }
 
 /**
- * Follow the service as long as somebody is signed in and looks at the page: browsers
- * open but a few connections to one service, for all their pages together.
+ * Stay connected while the page is visible: browsers limit the number of connections
+ * to one service across all tabs.
  * @param {import("./view.js").App} app
  */
-function begun({ model, live }) {
-  const look = () => (document.hidden ? live.stop() : live.start());
-  look();
-  document.addEventListener("visibilitychange", look);
-  addEventListener("online", look);
+function connect({ model, live }) {
+  const update = () => (document.hidden ? live.stop() : live.start());
+  update();
+  document.addEventListener("visibilitychange", update);
+  addEventListener("online", update);
   const timer = setInterval(() => live.tick(), SECOND);
   return () => {
     clearInterval(timer);
-    document.removeEventListener("visibilitychange", look);
-    removeEventListener("online", look);
+    document.removeEventListener("visibilitychange", update);
+    removeEventListener("online", update);
     live.stop();
-    model.session = null; // for dialogs, which are over the page
-    model.forget();
+    model.session = null; // closes open dialogs
+    model.reset();
   };
 }
 
-/** Take the place of what the file itself shows, which is there before any script. */
-async function begin() {
+/** Replace the static content of index.html. */
+async function start() {
   const root = document.getElementById("root");
-  const first = await sessionNow();
+  const first = await fetchSession();
   root?.replaceChildren();
   if (root) render(html`<${Root} first=${first} />`, root);
 }
 
-void begin();
+void start();

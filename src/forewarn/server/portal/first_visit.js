@@ -1,7 +1,6 @@
-// What somebody sees who has no fleet yet: what to do, and how to try things out.
+// First visit: shown while the fleet is empty; explains how to add VMs.
 
-import { Command } from "./command.js";
-import { html } from "./view.js";
+import { html, useApp } from "./view.js";
 
 const FLEET = `[[hosts]]
 name = "host-a"
@@ -34,4 +33,26 @@ export function FirstVisit() {
       The <a href="/docs">description of the API</a> says how other programs can do it.
     </p>
   </section>`;
+}
+
+/**
+ * A command or a file with a copy button.
+ * @param {{text: string, label: string}} props
+ */
+function Command({ text, label }) {
+  const { notify } = useApp();
+
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text);
+      notify("Copied.");
+    } catch {
+      notify("The browser does not allow that; select the text instead.", "refused");
+    }
+  }
+
+  return html`<div class="command">
+    <pre tabindex="0" aria-label=${label}><code>${text}</code></pre>
+    <button onClick=${copy} aria-label=${`Copy ${label}`}>Copy</button>
+  </div>`;
 }

@@ -1,11 +1,11 @@
-// Where in the portal one is: #/PAGE, or #/PAGE/ID with the story of a maintenance.
+// URL routes: #/PAGE, or #/PAGE/ID with the story of a maintenance.
 
 import { useEffect, useState } from "./view.js";
 
 /**
  * @typedef {object} Route
  * @property {string} page
- * @property {string | null} id of the maintenance whose story is open
+ * @property {string | null} id of the maintenance whose story is open; null if none is
  */
 
 export const PAGES = [
@@ -20,8 +20,8 @@ export const PAGES = [
  */
 export function routeOf(hash) {
   const [, page = "", id = ""] = hash.replace(/^#/, "").split("/");
-  const known = PAGES.some((each) => each.name === page);
-  return { page: known ? page : "now", id: decodeURIComponent(id) || null };
+  const isKnown = PAGES.some(({ name }) => name === page);
+  return { page: isKnown ? page : "now", id: decodeURIComponent(id) || null };
 }
 
 /**
@@ -36,15 +36,15 @@ export function hashOf(page, id = null) {
 export function useRoute() {
   const [route, setRoute] = useState(() => routeOf(location.hash));
   useEffect(() => {
-    const changed = () => setRoute(routeOf(location.hash));
-    addEventListener("hashchange", changed);
-    return () => removeEventListener("hashchange", changed);
+    const update = () => setRoute(routeOf(location.hash));
+    addEventListener("hashchange", update);
+    return () => removeEventListener("hashchange", update);
   }, []);
   return route;
 }
 
 /**
- * Open the story of a maintenance beside the page that is shown; null closes it.
+ * Open the story of a maintenance next to the current page; null closes it.
  * @param {string | null} id
  */
 export function openStory(id) {

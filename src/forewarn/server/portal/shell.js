@@ -1,19 +1,19 @@
-// What is around every page: where to go, how the service is, who is signed in.
+// Page frame: navigation, connection state, session, and the current page.
 
-import { AnnounceButton } from "./acts/announce.js";
-import { Bars } from "./bars/bars.js";
+import { AnnounceButton } from "./actions/announce_dialog.js";
 import { FleetPage } from "./fleet/fleet.js";
-import { NowPage } from "./now/now.js";
+import { OverviewPage } from "./overview/overview.js";
 import { hashOf, PAGES, useRoute } from "./route.js";
+import { StatusBar } from "./status_bar/status_bar.js";
 import { StoryPanel } from "./story/story.js";
 import { TimelinePage } from "./timeline/timeline.js";
 import { html, useApp, useEffect, useModel, useRef } from "./view.js";
 
 /** @type {Record<string, () => unknown>} */
-const SHOWN = { now: NowPage, timeline: TimelinePage, fleet: FleetPage };
+const PAGE_COMPONENTS = { now: OverviewPage, timeline: TimelinePage, fleet: FleetPage };
 
-/** @param {{leave: () => void}} props */
-export function Shell({ leave }) {
+/** @param {{signOut: () => void}} props */
+export function Shell({ signOut }) {
   const { page, id } = useRoute();
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const first = useRef(true);
@@ -23,28 +23,28 @@ export function Shell({ leave }) {
     scrollTo(0, 0);
     first.current = false;
   }, [page]);
-  const Page = SHOWN[page];
+  const Page = PAGE_COMPONENTS[page];
   return html`
-    <a class="skip" href="#main" onClick=${jump(main)}>Skip to the page</a>
-    <${Header} page=${page} leave=${leave} />
+    <a class="skip" href="#main" onClick=${focusMain(main)}>Skip to the page</a>
+    <${Header} page=${page} signOut=${signOut} />
     <div class="columns">
       <main id="main" tabindex="-1" ref=${main}><${Page} /></main>
       ${id !== null && html`<${StoryPanel} key=${id} id=${id} />`}
     </div>
-    <${Bars} />
-    <${Mark} page=${page} />
+    <${StatusBar} />
+    <${PaintMark} page=${page} />
   `;
 }
 
 /**
- * Marks, for those who measure, when a page has drawn its first data; the timeline, which
- * needs more than others, does so itself.
+ * Sets a performance mark when a page has drawn its first data. The timeline waits for
+ * more data and sets its own mark.
  * @param {{page: string}} props
  */
-function Mark({ page }) {
+function PaintMark({ page }) {
   const model = useModel();
-  const isKnown = page === "now" || (page === "fleet" && model.fleet !== null);
-  const isDrawn = isKnown && model.isLoaded;
+  const isReady = page === "now" || (page === "fleet" && model.fleet !== null);
+  const isDrawn = isReady && model.isLoaded;
   useEffect(() => {
     if (isDrawn) performance.mark(`forewarn:${page}`);
   }, [page, isDrawn]);
@@ -53,29 +53,29 @@ function Mark({ page }) {
 
 /** @param {string} page */
 function titleOf(page) {
-  return PAGES.find((each) => each.name === page)?.title ?? "";
+  return PAGES.find(({ name }) => name === page)?.title ?? "";
 }
 
 /** @param {{current: HTMLElement | null}} main */
-function jump(main) {
+function focusMain(main) {
   return (/** @type {Event} */ event) => {
-    event.preventDefault(); // the hash says which page is shown
+    event.preventDefault(); // the hash selects the page
     main.current?.focus();
   };
 }
 
-/** @param {{page: string, leave: () => void}} props */
-function Header({ page, leave }) {
+/** @param {{page: string, signOut: () => void}} props */
+function Header({ page, signOut }) {
   const { session } = useModel();
   return html`<header>
     <a class="brand" href=${hashOf("now")}>forewarn</a>
     <nav aria-label="Pages">
       ${PAGES.map(
-        (each) => html`<a
-          key=${each.name}
-          href=${hashOf(each.name)}
-          aria-current=${each.name === page ? "page" : undefined}
-          >${each.title}</a
+        ({ name, title }) => html`<a
+          key=${name}
+          href=${hashOf(name)}
+          aria-current=${name === page ? "page" : undefined}
+          >${title}</a
         >`,
       )}
     </nav>
@@ -85,22 +85,22 @@ function Header({ page, leave }) {
       <span title=${`signed in as ${session?.name}, role ${session?.role}`}>
         ${session?.name} <small>${session?.role}</small>
       </span>
-      <button class="quiet" onClick=${leave}>Sign out</button>
+      <button class="quiet" onClick=${signOut}>Sign out</button>
     </div>
   </header>`;
 }
 
-/** How the page stands with the service. */
+/** State of the connection to the service. */
 function LinkState() {
   const { live } = useApp();
   const { link } = useModel();
-  const said = {
+  const text = {
     live: "Live",
     connecting: "Connecting…",
     lost: "Connection lost, trying again…",
   }[link.state];
   return html`<div class="link ${link.state}" role="status">
-    <span class="dot" aria-hidden="true"></span><span>${said}</span>
+    <span class="dot" aria-hidden="true"></span><span>${text}</span>
     ${
       link.state === "lost" &&
       html`<button class="quiet" onClick=${() => live.start()}>Try now</button>`

@@ -1,9 +1,13 @@
-// Times and lengths of time in words: the viewer's zone to read, UTC beside it.
+// Times and durations: formatting for the viewer's time zone and UTC, and parsing.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+
+/** Durations as people write them: 20m, 2h30m, 1d. */
+const DURATION = /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/i;
+const SIZES = [86_400, 3600, 60, 1];
 
 /** @typedef {string | number} Moment RFC 3339, or ms since 1970 */
 
@@ -13,7 +17,7 @@ export function ms(moment) {
 }
 
 /**
- * Write a moment in UTC, as it is shown beside the viewer's own time.
+ * Format a time in UTC, as shown next to the viewer's local time.
  * @param {Moment} moment
  */
 export function utc(moment) {
@@ -22,19 +26,19 @@ export function utc(moment) {
 }
 
 /**
- * Write a moment in the viewer's zone: the time alone on the day of `now`.
+ * Format a time in the viewer's time zone, without the date if it is today.
  * @param {Moment} moment
  * @param {number} now
- * @param {Intl.DateTimeFormatOptions} [more] for tests: the zone
+ * @param {Intl.DateTimeFormatOptions} [options] the time zone, for tests
  */
-export function local(moment, now, more = {}) {
+export function local(moment, now, options = {}) {
   const at = new Date(ms(moment));
-  const time = clockTime(at, more);
-  if (dayOf(at, more) === dayOf(new Date(now), more)) return time;
-  return `${dayOf(at, more)} ${time}`;
+  const time = clockTime(at, options);
+  if (dayOf(at, options) === dayOf(new Date(now), options)) return time;
+  return `${dayOf(at, options)} ${time}`;
 }
 
-/** @type {Map<string, Intl.DateTimeFormat>} each is dear to make, and used often */
+/** @type {Map<string, Intl.DateTimeFormat>} expensive to create and used often */
 const FORMATS = new Map();
 
 /**
@@ -43,34 +47,34 @@ const FORMATS = new Map();
  */
 function formatOf(options) {
   const key = JSON.stringify(options);
-  const known = FORMATS.get(key) ?? new Intl.DateTimeFormat("en-GB", options);
-  FORMATS.set(key, known);
-  return known;
+  const format = FORMATS.get(key) ?? new Intl.DateTimeFormat("en-GB", options);
+  FORMATS.set(key, format);
+  return format;
 }
 
 /**
  * @param {Date} at
- * @param {Intl.DateTimeFormatOptions} more
+ * @param {Intl.DateTimeFormatOptions} options
  */
-function clockTime(at, more) {
+function clockTime(at, options) {
   /** @type {Intl.DateTimeFormatOptions} */
   const time = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
-  return formatOf({ ...time, ...more }).format(at);
+  return formatOf({ ...time, ...options }).format(at);
 }
 
 /**
  * @param {Date} at
- * @param {Intl.DateTimeFormatOptions} more
+ * @param {Intl.DateTimeFormatOptions} options
  */
-function dayOf(at, more) {
+function dayOf(at, options) {
   /** @type {Intl.DateTimeFormatOptions} */
   const day = { day: "numeric", month: "short", year: "numeric" };
-  return formatOf({ ...day, ...more }).format(at);
+  return formatOf({ ...day, ...options }).format(at);
 }
 
 /**
- * Write a length of time as a countdown does: 1:02:03, 14:59, 0:07.
- * @param {number} length in ms; what has begun counts as a whole second
+ * Format a duration as a countdown: 1:02:03, 14:59, 0:07.
+ * @param {number} length in ms, rounded up to a whole second
  */
 export function countdown(length) {
   const seconds = Math.max(Math.ceil(length / SECOND), 0);
@@ -84,7 +88,7 @@ export function countdown(length) {
 }
 
 /**
- * Write a length of time in words: 45 s, 12 min, 3 h 20 min, 2 d 4 h.
+ * Format a duration with its units: 45 s, 12 min, 3 h 20 min, 2 d 4 h.
  * @param {number} length in ms
  */
 export function span(length) {
@@ -92,8 +96,8 @@ export function span(length) {
   if (abs < MINUTE) return `${Math.round(abs / SECOND)} s`;
   const minutes = Math.round(abs / MINUTE);
   if (minutes < 60) return `${minutes} min`;
-  if (abs < DAY) return two(minutes, 60, "h", "min");
-  return two(Math.round(abs / HOUR), 24, "d", "h");
+  if (abs < DAY) return twoUnits(minutes, 60, "h", "min");
+  return twoUnits(Math.round(abs / HOUR), 24, "d", "h");
 }
 
 /**
@@ -102,14 +106,14 @@ export function span(length) {
  * @param {string} large
  * @param {string} small
  */
-function two(count, per, large, small) {
+function twoUnits(count, per, large, small) {
   const rest = count % per;
   const first = `${Math.floor(count / per)} ${large}`;
   return rest ? `${first} ${rest} ${small}` : first;
 }
 
 /**
- * Say how far `moment` is from `now`: "in 12 min", "3 h ago", "now".
+ * Format the distance from `now`: "in 12 min", "3 h ago", "now".
  * @param {Moment} moment
  * @param {number} now
  */
@@ -117,4 +121,25 @@ export function fromNow(moment, now) {
   const left = ms(moment) - now;
   if (Math.abs(left) < SECOND) return "now";
   return left > 0 ? `in ${span(left)}` : `${span(left)} ago`;
+}
+
+/**
+ * Parse a duration such as 90, 90s, 20m, 2h30m or 1d.
+ * @param {string} text
+ * @returns {number | null} in seconds; null if it is not a duration
+ */
+export function parseDuration(text) {
+  const trimmed = text.trim().replace(/\s+/g, "");
+  if (/^\d{1,9}$/.test(trimmed)) return Number(trimmed);
+  const parts = trimmed ? DURATION.exec(trimmed) : null;
+  if (parts === null) return null;
+  return SIZES.reduce((sum, size, i) => sum + Number(parts[i + 1] ?? 0) * size, 0);
+}
+
+/**
+ * Return the error for a text that is not a duration.
+ * @param {string} text
+ */
+export function durationError(text) {
+  return `“${text.trim()}” is not a duration; write 90s, 20m, 1h30m or 1d.`;
 }

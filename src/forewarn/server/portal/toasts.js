@@ -1,48 +1,48 @@
-// What came of what was asked: said once, read aloud, gone after a while.
+// Toasts: short messages about completed or failed actions.
 
 import { html, useEffect, useMemo, useState } from "./view.js";
 
-/** @typedef {{id: number, said: string, kind: "done" | "refused"}} Toast */
+/** @typedef {{id: number, text: string, kind: "done" | "refused"}} Toast */
 
-const SHOWN = 8000; // ms; what was refused stays until it is put away
+const DURATION = 8000; // ms; a failure stays until it is dismissed
 
-/** Keep what was said. */
+/** Keep the list of toasts. */
 export function useToasts() {
   const [toasts, setToasts] = useState(/** @type {Toast[]} */ ([]));
-  const kept = useMemo(() => {
+  const actions = useMemo(() => {
     let last = 0;
     const drop = (/** @type {number} */ id) =>
-      setToasts((all) => all.filter((each) => each.id !== id));
-    const say = (
-      /** @type {string} */ said,
+      setToasts((all) => all.filter((toast) => toast.id !== id));
+    const notify = (
+      /** @type {string} */ text,
       /** @type {"done" | "refused"} */ kind = "done",
     ) => {
       last += 1;
-      const toast = { id: last, said, kind };
+      const toast = { id: last, text, kind };
       setToasts((all) => [...all.slice(-3), toast]);
     };
-    return { say, drop, clear: () => setToasts([]) };
+    return { notify, drop, clear: () => setToasts([]) };
   }, []);
-  return { toasts, ...kept };
+  return { toasts, ...actions };
 }
 
 /** @param {{toasts: Toast[], drop: (id: number) => void}} props */
 export function Toasts({ toasts, drop }) {
   return html`<div class="toasts" role="status" aria-live="polite">
-    ${toasts.map((each) => html`<${One} key=${each.id} toast=${each} drop=${drop} />`)}
+    ${toasts.map((toast) => html`<${Message} key=${toast.id} ...${{ toast, drop }} />`)}
   </div>`;
 }
 
 /** @param {{toast: Toast, drop: (id: number) => void}} props */
-function One({ toast, drop }) {
-  const { id, said, kind } = toast;
+function Message({ toast, drop }) {
+  const { id, text, kind } = toast;
   useEffect(() => {
     if (kind === "refused") return undefined;
-    const timer = setTimeout(() => drop(id), SHOWN);
+    const timer = setTimeout(() => drop(id), DURATION);
     return () => clearTimeout(timer);
   }, [id]);
   return html`<div class="toast ${kind}">
-    <span>${said}</span>
+    <span>${text}</span>
     <button class="quiet" aria-label="Put away" onClick=${() => drop(id)}>×</button>
   </div>`;
 }

@@ -1,4 +1,4 @@
-// What the service answers, as the portal's modules know it.
+// Types of the service's responses, as far as the portal uses them.
 
 export type Phase = "SCHEDULED" | "STARTED" | "COMPLETED" | "CANCELED" | "FAILED";
 
@@ -135,9 +135,9 @@ export interface Story {
   sentences: string[];
 }
 
-/** How the page stands with the service. */
+/** State of the connection to the service. */
 export interface Link {
   state: "connecting" | "live" | "lost";
-  /** When the next attempt is made, in ms of `performance.now()`. */
+  /** Time of the next attempt, in ms of `performance.now()`. */
   again?: number;
 }

@@ -1,4 +1,4 @@
-// Preact and htm under one roof, and what every component is given.
+// Preact, htm and hooks, and the application context of all components.
 
 import { createContext, h, render } from "./vendor/preact.js";
 import {
@@ -21,14 +21,14 @@ export const html = htm.bind(h);
  * @property {import("./service/model.js").Model} model
  * @property {import("./service/live.js").Live} live
  * @property {import("./service/api.js").Api} api
- * @property {(said: string, kind?: "done" | "refused") => void} say
+ * @property {(text: string, kind?: "done" | "refused") => void} notify shows a toast
  */
 
 /** @type {import("preact").Context<App | null>} */
 export const AppContext = createContext(/** @type {App | null} */ (null));
 
 /**
- * Reach what the page is made of.
+ * Return the application context.
  * @returns {App}
  */
 export function useApp() {
@@ -38,7 +38,7 @@ export function useApp() {
 }
 
 /**
- * Reach the model, and be drawn again whenever it changes.
+ * Return the model, and redraw whenever it changes.
  * @returns {import("./service/model.js").Model}
  */
 export function useModel() {
@@ -49,7 +49,7 @@ export function useModel() {
 }
 
 /**
- * Be drawn again every second, as countdowns are.
+ * Return the current time, and redraw every second.
  * @returns {number} the service's time in ms
  */
 export function useNow() {

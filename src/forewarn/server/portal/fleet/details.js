@@ -1,32 +1,33 @@
-// What is known of the chosen VM, group or host, and what can be done to it.
+// Details panel of the chosen VM, group or host, with its actions.
 
-import { GroupActs, HostActs, VmActs } from "../acts/acts.js";
-import { reachOf, sentenceOf } from "./reach.js";
-import { count, Standing, Time, titleOf } from "../parts.js";
+import { GroupActions, HostActions, VmActions } from "../actions/buttons.js";
+import { count, Standing, Time, titleOf } from "../components.js";
 import { openStory } from "../route.js";
 import { html, useEffect, useModel, useRef } from "../view.js";
+import { impactOf, shareSentence } from "./impact.js";
 
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 /** @typedef {import("../types").Item} Item */
+
 /** @typedef {{kind: "vm" | "group" | "host", name: string}} Chosen */
 /** @typedef {(kind: "vm" | "group" | "host", at: number) => void} Choose */
 
-const MOST = 50; // entries of a list
+const MOST_ENTRIES = 50; // of a list
 
 const TITLES = { vm: "VM", group: "Group", host: "Host" };
-const KNOWN = { vm: VmKnown, group: GroupKnown, host: HostKnown };
+const BODIES = { vm: VmBody, group: GroupBody, host: HostBody };
 
 /**
  * @param {{index: FleetIndex, chosen: Chosen, choose: Choose, close: () => void}} props
  */
 export function Details({ index, chosen, choose, close }) {
   const { kind, name } = chosen;
-  const at = placeOf(index, chosen);
-  const Known = KNOWN[kind];
+  const at = positionOf(index, chosen);
+  const Body = BODIES[kind];
   const section = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     const isLost = document.activeElement === document.body;
-    if (isLost) section.current?.focus(); // it was on a name that has gone
+    if (isLost) section.current?.focus(); // the focused link was replaced
   }, [kind, name]);
   const label = `${TITLES[kind]} ${name}`;
   return html`<section
@@ -42,28 +43,28 @@ export function Details({ index, chosen, choose, close }) {
     ${
       at === undefined
         ? html`<p class="soft">It is no longer in the fleet.</p>`
-        : html`<${Known} index=${index} at=${at} choose=${choose} />`
+        : html`<${Body} index=${index} at=${at} choose=${choose} />`
     }
   </section>`;
 }
 
 /**
- * Find where in the map the chosen one is now.
+ * Return the chosen object's current index in the fleet map; undefined if it is gone.
  * @param {FleetIndex} index
  * @param {Chosen} chosen
  */
-export function placeOf(index, { kind, name }) {
-  const { vmNamed, groupNamed, hostNamed } = index;
-  return { vm: vmNamed, group: groupNamed, host: hostNamed }[kind].get(name);
+export function positionOf(index, { kind, name }) {
+  const { vmByName, groupByName, hostByName } = index;
+  return { vm: vmByName, group: groupByName, host: hostByName }[kind].get(name);
 }
 
 /** @param {{index: FleetIndex, at: number, choose: Choose}} props */
-function VmKnown({ index, at, choose }) {
+function VmBody({ index, at, choose }) {
   const { vms, groups, hosts } = index.map;
   const name = vms.name[at] ?? "";
   const group = vms.group[at] ?? -1;
   const host = vms.host[at] ?? null;
-  return html`<${VmActs} name=${name} isSpot=${vms.spot[at] ?? false} />
+  return html`<${VmActions} name=${name} isSpot=${vms.spot[at] ?? false} />
     <dl>
       <dt>Group</dt>
       <dd>
@@ -83,25 +84,25 @@ function VmKnown({ index, at, choose }) {
       <dd>${vms.spot[at] ? "yes: it can be evicted" : "no"}</dd>
       <dt>Last request</dt>
       <dd>
-        <${Asked} at=${vms.asked[at]} never="none since the service began" />
+        <${LastRequest} at=${vms.asked[at]} never="none since the service began" />
         ${
           index.silence[at] === "silent" &&
           html` <span class="badge warn">silent group</span>`
         }
       </dd>
     </dl>
-    <${Events} isOf=${(/** @type {Item} */ item) => isForVm(item, name)} />`;
+    <${Events} matches=${(/** @type {Item} */ item) => isForVm(item, name)} />`;
 }
 
 /** @param {{index: FleetIndex, at: number}} props */
-function GroupKnown({ index, at }) {
+function GroupBody({ index, at }) {
   const group = index.map.groups[at];
   if (!group) return null;
   const { name, kind, listening, is_silent: isSilent } = group;
   const vms = index.ofGroup[at] ?? [];
   const hosts = new Set(vms.map((vm) => index.map.vms.host[vm] ?? null));
   hosts.delete(null);
-  return html`<${GroupActs} name=${name} />
+  return html`<${GroupActions} name=${name} />
     <dl>
       <dt>Kind</dt>
       <dd>${kind}</dd>
@@ -117,31 +118,32 @@ function GroupKnown({ index, at }) {
         }
       </dd>
       <dt>Last request</dt>
-      <dd><${Asked} at=${group.last_request} never="none" /></dd>
+      <dd><${LastRequest} at=${group.last_request} never="none" /></dd>
     </dl>
-    <${Events} isOf=${(/** @type {Item} */ item) => isForGroup(item, name)} />`;
+    <${Events} matches=${(/** @type {Item} */ item) => isForGroup(item, name)} />`;
 }
 
 /** @param {{index: FleetIndex, at: number, choose: Choose}} props */
-function HostKnown({ index, at, choose }) {
-  const { host, vms, shares } = reachOf(index, at);
+function HostBody({ index, at, choose }) {
+  const { host, vms, shares } = impactOf(index, at);
   const names = new Set((index.ofHost[at] ?? []).map((vm) => index.map.vms.name[vm]));
-  const isOf = (/** @type {Item} */ item) =>
+  const isForHost = (/** @type {Item} */ item) =>
     item.maintenance.host === host ||
-    item.maintenance.vms.some((each) => names.has(each));
-  return html`<${HostActs} name=${host} />
+    item.maintenance.vms.some((vm) => names.has(vm));
+  return html`<${HostActions} name=${host} />
     <h3>${count(vms, "VM")} of ${count(shares.length, "group")}</h3>
     <ul class="fleet-shares">
-      ${shares.slice(0, MOST).map((share) => {
-        const group = index.groupNamed.get(share.group) ?? -1;
-        return html`<li key=${share.group} class=${share.isDefeated ? "defeated" : ""}>
+      ${shares.slice(0, MOST_ENTRIES).map((share) => {
+        const group = index.groupByName.get(share.group) ?? -1;
+        const kind = share.spansDomains ? "defeated" : "";
+        return html`<li key=${share.group} class=${kind}>
           <${Link} name=${share.group} go=${() => choose("group", group)} />
-          : ${sentenceOf(share)}
+          : ${shareSentence(share)}
         </li>`;
       })}
     </ul>
     <${More} all=${shares.length} noun="group" />
-    <${Events} isOf=${isOf} />`;
+    <${Events} matches=${isForHost} />`;
 }
 
 /**
@@ -149,9 +151,9 @@ function HostKnown({ index, at, choose }) {
  * @param {string} name
  */
 function isForVm({ maintenance }, name) {
-  const isFor = (/** @type {import("../types").ScheduledEvent} */ each) =>
-    each.status !== null && each.resources.includes(name);
-  return maintenance.events.some(isFor);
+  return maintenance.events.some(
+    ({ status, resources }) => status !== null && resources.includes(name),
+  );
 }
 
 /**
@@ -159,16 +161,16 @@ function isForVm({ maintenance }, name) {
  * @param {string} name
  */
 function isForGroup({ maintenance }, name) {
-  return maintenance.events.some((each) => each.status && each.group === name);
+  return maintenance.events.some(({ status, group }) => status && group === name);
 }
 
-/** @param {{isOf: (item: Item) => boolean}} props */
-function Events({ isOf }) {
-  const items = useModel().live().filter(isOf);
+/** @param {{matches: (item: Item) => boolean}} props */
+function Events({ matches }) {
+  const items = useModel().live().filter(matches);
   return html`<h3>Live maintenances</h3>
     ${!items.length && html`<p class="soft">None.</p>`}
     <ul class="fleet-events">
-      ${items.slice(0, MOST).map(
+      ${items.slice(0, MOST_ENTRIES).map(
         (item) => html`<li key=${item.maintenance.id}>
           <${Standing} item=${item} />${" "}
           <${Link}
@@ -184,8 +186,8 @@ function Events({ isOf }) {
 
 /** @param {{all: number, noun: string}} props */
 function More({ all, noun }) {
-  if (all <= MOST) return null;
-  return html`<p class="soft">and ${count(all - MOST, noun)} more</p>`;
+  if (all <= MOST_ENTRIES) return null;
+  return html`<p class="soft">and ${count(all - MOST_ENTRIES, noun)} more</p>`;
 }
 
 /** @param {{name: string | undefined, go: () => void}} props */
@@ -194,7 +196,7 @@ function Link({ name, go }) {
 }
 
 /** @param {{at: string | null | undefined, never: string}} props */
-function Asked({ at, never }) {
+function LastRequest({ at, never }) {
   if (!at) return html`<span>${never}</span>`;
   return html`<${Time} at=${at} relative=${true} />`;
 }

@@ -1,17 +1,7 @@
-// The Fleet page: hosts, groups and update domains, and what a host would touch.
+// Fleet page: hosts, groups and update domains, and the impact of host maintenance.
 
-import { Details, placeOf } from "./details.js";
+import { standingOf } from "../components.js";
 import { FirstVisit } from "../first_visit.js";
-import { Grid } from "./grid.js";
-import { Hosts } from "./hosts.js";
-import { indexOf } from "./fleet_index.js";
-import { Legend } from "./legend.js";
-import { marksOf } from "./marks.js";
-import { ReachBar } from "./reach_bar.js";
-import { rowsByGroup, rowsByHost } from "./rows.js";
-import { search } from "./search.js";
-import { SearchBar } from "./search_bar.js";
-import { standingOf } from "../parts.js";
 import {
   html,
   useApp,
@@ -22,25 +12,34 @@ import {
   useRef,
   useState,
 } from "../view.js";
+import { Details, positionOf } from "./details.js";
+import { indexOf } from "./fleet_index.js";
+import { Grid } from "./grid.js";
+import { Hosts } from "./hosts.js";
+import { ImpactBar } from "./impact.js";
+import { Legend, marksOf } from "./marks.js";
+import { rowsByGroup, rowsByHost } from "./rows.js";
+import { search, SearchBar } from "./search.js";
 
 /** @typedef {import("../types").FleetMap} FleetMap */
 /** @typedef {import("./details.js").Chosen} Chosen */
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 
-const OFTEN = 60_000; // ms; who asks, and who falls silent, is no fact of the journal
+const REFRESH = 60_000; // ms; last requests and silent groups are not in the journal
 
 export function FleetPage() {
   const { live } = useApp();
   const { fleet, isLoaded } = useModel();
-  const isReady = fleet !== null && isLoaded; // marks that come later would move hosts
+  // without the live items, hosts would move when their marks arrive
+  const isReady = fleet !== null && isLoaded;
   useEffect(() => {
-    live.renewFleet();
-    const timer = setInterval(() => live.renewFleet(), OFTEN);
+    live.refreshFleet();
+    const timer = setInterval(() => live.refreshFleet(), REFRESH);
     return () => clearInterval(timer);
   }, [live]);
   return html`<div class="fleet">
     <h1>Fleet</h1>
-    ${!isReady && html`<${Waiting} />`}
+    ${!isReady && html`<${Loading} />`}
     ${isReady && isEmpty(fleet) && html`<${FirstVisit} />`}
     ${isReady && !isEmpty(fleet) && html`<${Fleet} map=${fleet} />`}
   </div>`;
@@ -51,8 +50,8 @@ function isEmpty({ hosts, groups, vms }) {
   return !hosts.length && !groups.length && !vms.name.length;
 }
 
-/** The room that the fleet will have. */
-function Waiting() {
+/** Placeholder while the fleet is loading. */
+function Loading() {
   return html`<p class="fleet-waiting soft" role="status" aria-busy="true">
     Asking for the fleet…
   </p>`;
@@ -64,22 +63,23 @@ function Fleet({ map }) {
   const [query, setQuery] = useState("");
   const [isByHost, setByHost] = useState(false);
   const [isOnly, setOnly] = useState(false);
-  const [pointed, point] = useState(/** @type {number | null} */ (null));
+  const [hovered, hover] = useState(/** @type {number | null} */ (null));
   const index = useMemo(() => indexOf(map), [map]);
   const { chosen, choose, close } = useChosen(index);
-  const found = useMemo(() => search(index, query), [index, query]);
-  const at = chosen && (placeOf(index, chosen) ?? null);
+  const matches = useMemo(() => search(index, query), [index, query]);
+  const at = chosen && (positionOf(index, chosen) ?? null);
   const host = chosen?.kind === "host" ? at : null;
   const rows = useMemo(() => {
-    const wish = { query, found, host, isOnly: isOnly && host !== null };
-    return (isByHost ? rowsByHost : rowsByGroup)(index, wish);
-  }, [index, found, host, isOnly, isByHost]);
-  const middle = useInView(chosen, isByHost);
+    const filter = { query, matches, host, isOnly: isOnly && host !== null };
+    return (isByHost ? rowsByHost : rowsByGroup)(index, filter);
+  }, [index, matches, host, isOnly, isByHost]);
+  const middle = useScrollTo(chosen, isByHost);
   const marks = marksOf(model.live(), standingOf);
-  const lit = litBy(pointed, chosen, at);
-  const look = { isByHost, marks, lit, host, vm: chosen?.kind === "vm" ? at : null };
+  const highlight = highlightOf(hovered, chosen, at);
+  const vm = chosen?.kind === "vm" ? at : null;
+  const look = { isByHost, marks, highlight, host, vm };
   return html`
-    <${SearchBar} ...${{ index, query, setQuery, found, isByHost, setByHost }} />
+    <${SearchBar} ...${{ index, query, setQuery, matches, isByHost, setByHost }} />
     <${Legend} isByHost=${isByHost} />
     <div
       class="fleet-parts ${isByHost ? "by-host" : ""} ${chosen ? "with-details" : ""}"
@@ -88,16 +88,16 @@ function Fleet({ map }) {
       ${
         !isByHost &&
         html`<${Hosts}
-        ...${{ index, marks, query, found, choose, point }}
+        ...${{ index, marks, query, matches, choose, hover }}
         chosen=${host}
       />`
       }
       <div class="fleet-middle" ref=${middle}>
-        <${ReachBar} ...${{ index, pointed, host, isOnly, setOnly }} />
+        <${ImpactBar} ...${{ index, hovered, host, isOnly, setOnly }} />
         <${Grid}
           key=${isByHost}
-          ...${{ index, rows, look, choose, point }}
-          wished=${`${host} ${isOnly} ${query}`}
+          ...${{ index, rows, look, choose, hover }}
+          filterKey=${`${host} ${isOnly} ${query}`}
         />
       </div>
       ${chosen && html`<${Details} ...${{ index, chosen, choose, close }} />`}
@@ -106,12 +106,12 @@ function Fleet({ map }) {
 }
 
 /**
- * Keep which VM, group or host is chosen, by its name: places change with the fleet.
+ * Keep the chosen VM, group or host by its name: indexes change with the fleet.
  * @param {FleetIndex} index
  */
 function useChosen(index) {
   const [chosen, setChosen] = useState(/** @type {Chosen | null} */ (null));
-  const acts = useMemo(() => {
+  const actions = useMemo(() => {
     const { vms, groups, hosts } = index.map;
     const nameOf = {
       vm: (/** @type {number} */ at) => vms.name[at],
@@ -126,16 +126,16 @@ function useChosen(index) {
     };
     return { choose, close: () => setChosen(null) };
   }, [index]);
-  return { chosen, ...acts };
+  return { chosen, ...actions };
 }
 
 /**
- * Bring into view what is chosen: what a host touches is at the top, and a VM may be
- * below the details.
+ * Scroll to the chosen object: the groups of a host are at the top, and a VM may be
+ * covered by the details.
  * @param {Chosen | null} chosen
  * @param {boolean} isByHost
  */
-function useInView(chosen, isByHost) {
+function useScrollTo(chosen, isByHost) {
   const middle = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     const { current } = middle;
@@ -149,13 +149,13 @@ function useInView(chosen, isByHost) {
 }
 
 /**
- * @param {number | null} pointed
+ * @param {number | null} hovered
  * @param {Chosen | null} chosen
- * @param {number | null} at where the chosen one is, null: nowhere
+ * @param {number | null} at index of the chosen object; null if it is gone
  * @returns {{kind: "host" | "group", at: number} | null}
  */
-function litBy(pointed, chosen, at) {
-  if (pointed !== null) return { kind: "host", at: pointed };
+function highlightOf(hovered, chosen, at) {
+  if (hovered !== null) return { kind: "host", at: hovered };
   if (at === null || !chosen || chosen.kind === "vm") return null;
   return { kind: chosen.kind, at };
 }

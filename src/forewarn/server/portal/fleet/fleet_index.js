@@ -1,33 +1,32 @@
-// The fleet's columns turned into who is where, so that nothing is searched for twice.
+// Index of the fleet map: VMs by group, host and name, computed once per map.
 
 /** @typedef {import("../types").FleetMap} FleetMap */
 
 /**
- * How far a VM is from being heard: its group is silent, or others of its group ask
- * while it does not.
+ * Whether a VM does not poll: its whole group is silent, or only this VM is unheard.
  * @typedef {"silent" | "unheard" | null} Silence
  */
 
 /**
- * @typedef {object} FleetIndex everything by its place in the columns of the map
+ * @typedef {object} FleetIndex VMs, groups and hosts are indexes of the map's columns
  * @property {FleetMap} map
  * @property {number[][]} ofGroup the VMs of each group
  * @property {number[][]} ofHost the VMs of each host, group by group
- * @property {number[]} homeless VMs without a host
- * @property {number[]} groupsOfHost how many groups each host holds VMs of
- * @property {boolean[]} isParted whether each group has update domains
- * @property {(number | null)[]} columns the update domains, none (null) the last
+ * @property {number[]} unplaced VMs without a host
+ * @property {number[]} groupsOfHost number of groups on each host
+ * @property {boolean[]} hasDomains whether each group has update domains
+ * @property {(number | null)[]} columns the update domains; null (none) comes last
  * @property {Silence[]} silence of each VM
- * @property {string[]} texts what a word is looked for in, of each VM
- * @property {Map<string, number>} vmNamed
- * @property {Map<string, number>} groupNamed
- * @property {Map<string, number>} hostNamed
+ * @property {string[]} texts searchable text of each VM
+ * @property {Map<string, number>} vmByName
+ * @property {Map<string, number>} groupByName
+ * @property {Map<string, number>} hostByName
  */
 
-const LONG_AGO = 24 * 3600 * 1000; // ms; as long as it takes a group to be silent
+const SILENT_AFTER = 24 * 3600 * 1000; // ms without a request
 
 /**
- * Find out who is where.
+ * Build the index of a fleet map.
  * @param {FleetMap} map
  * @returns {FleetIndex}
  */
@@ -36,57 +35,58 @@ export function indexOf(map) {
   const ofGroup = groups.map(() => /** @type {number[]} */ ([]));
   const ofHost = hosts.map(() => /** @type {number[]} */ ([]));
   /** @type {number[]} */
-  const homeless = [];
+  const unplaced = [];
   for (let vm = 0; vm < vms.name.length; vm += 1) {
     const host = vms.host[vm];
     ofGroup[vms.group[vm] ?? -1]?.push(vm);
-    (host == null ? homeless : ofHost[host])?.push(vm);
+    (host == null ? unplaced : ofHost[host])?.push(vm);
   }
-  const byGroup = (/** @type {number} */ one, /** @type {number} */ other) =>
-    (vms.group[one] ?? 0) - (vms.group[other] ?? 0) || one - other;
-  for (const each of [...ofHost, homeless]) each.sort(byGroup);
+  const byGroup = (/** @type {number} */ a, /** @type {number} */ b) =>
+    (vms.group[a] ?? 0) - (vms.group[b] ?? 0) || a - b;
+  for (const list of [...ofHost, unplaced]) list.sort(byGroup);
   return {
     map,
     ofGroup,
     ofHost,
-    homeless,
-    groupsOfHost: ofHost.map((all) => new Set(all.map((vm) => vms.group[vm])).size),
+    unplaced,
+    groupsOfHost: ofHost.map((list) => new Set(list.map((vm) => vms.group[vm])).size),
     ...domains(map),
-    silence: silences(map),
+    silence: silenceOf(map),
     texts: vms.name.map((_, vm) => textOf(map, vm)),
-    vmNamed: placesOf(vms.name),
-    groupNamed: placesOf(groups.map((each) => each.name)),
-    hostNamed: placesOf(hosts),
+    vmByName: positionsByName(vms.name),
+    groupByName: positionsByName(groups.map(({ name }) => name)),
+    hostByName: positionsByName(hosts),
   };
 }
 
 /**
- * Find the update domains; VMs without one need a column only beside others of theirs.
+ * Return the columns of the grid. VMs without an update domain need a column only if
+ * others of their group have one.
  * @param {FleetMap} map
- * @returns {{isParted: boolean[], columns: (number | null)[]}}
+ * @returns {{hasDomains: boolean[], columns: (number | null)[]}}
  */
 function domains({ groups, vms }) {
-  const isParted = groups.map(() => false);
+  const hasDomains = groups.map(() => false);
   const used = new Set();
   vms.update_domain.forEach((domain, vm) => {
     if (domain === null) return;
     used.add(domain);
-    isParted[vms.group[vm] ?? -1] = true;
+    hasDomains[vms.group[vm] ?? -1] = true;
   });
   const isMixed = vms.update_domain.some(
-    (domain, vm) => domain === null && isParted[vms.group[vm] ?? -1],
+    (domain, vm) => domain === null && hasDomains[vms.group[vm] ?? -1],
   );
-  const columns = [...used].sort((one, other) => one - other);
-  return { isParted, columns: isMixed ? [...columns, null] : columns };
+  const columns = [...used].sort((a, b) => a - b);
+  return { hasDomains, columns: isMixed ? [...columns, null] : columns };
 }
 
 /**
  * @param {FleetMap} map
  * @returns {Silence[]}
  */
-function silences({ now, groups, vms }) {
-  const limit = Date.parse(now) - LONG_AGO;
-  const isSilent = groups.map((each) => each.is_silent);
+function silenceOf({ now, groups, vms }) {
+  const limit = Date.parse(now) - SILENT_AFTER;
+  const isSilent = groups.map((group) => group.is_silent);
   return vms.asked.map((asked, vm) => {
     if (isSilent[vms.group[vm] ?? -1]) return "silent";
     return asked !== null && Date.parse(asked) > limit ? null : "unheard";
@@ -104,27 +104,27 @@ function textOf({ groups, hosts, vms }, vm) {
 }
 
 /** @param {string[]} names */
-function placesOf(names) {
+function positionsByName(names) {
   return new Map(names.map((name, at) => [name, at]));
 }
 
 /**
- * Say in a few words all that a VM's square shows.
+ * Describe everything that the square of a VM shows.
  * @param {FleetIndex} index
  * @param {number} vm
  */
-export function wordsOf({ map, silence }, vm) {
+export function vmLabel({ map, silence }, vm) {
   const { vms, groups, hosts } = map;
   const domain = vms.update_domain[vm];
   const host = hosts[vms.host[vm] ?? -1];
-  const words = [
+  const parts = [
     vms.name[vm],
     `group ${groups[vms.group[vm] ?? -1]?.name}`,
     domain == null ? "no update domain" : `update domain ${domain}`,
     host === undefined ? "no host" : `on ${host}`,
   ];
-  if (vms.spot[vm]) words.push("spot");
-  if (silence[vm] === "silent") words.push("silent");
-  if (silence[vm] === "unheard") words.push("has not asked itself");
-  return words.join(", ");
+  if (vms.spot[vm]) parts.push("spot");
+  if (silence[vm] === "silent") parts.push("silent");
+  if (silence[vm] === "unheard") parts.push("has not asked itself");
+  return parts.join(", ");
 }

@@ -1,33 +1,33 @@
-// The hosts beside the grid: whichever one points at lights its VMs.
+// Host list next to the grid; hovering over a host highlights its VMs.
 
-import { useArrows } from "./keys.js";
-import { markOfHost } from "./marks.js";
-import { fitsName } from "./search.js";
-import { count, STANDINGS } from "../parts.js";
+import { count, STANDINGS } from "../components.js";
 import { html, useMemo, useState } from "../view.js";
+import { useArrowKeys } from "./arrow_keys.js";
+import { markOfHost } from "./marks.js";
+import { matchesName } from "./search.js";
 
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 /** @typedef {import("./marks.js").Marks} Marks */
 /** @typedef {import("./marks.js").Mark} Mark */
 
 /**
- * @typedef {object} HostShown
+ * @typedef {object} HostSummary
  * @property {string} name
  * @property {number} vms
  * @property {number} groups
  * @property {Mark | undefined} mark
- * @property {string | undefined} condition "failed" or "degraded"
+ * @property {string | undefined} condition "failed" or "degraded"; undefined if healthy
  */
 
-const STEP = 200; // hosts that are drawn at once
+const PAGE_SIZE = 200; // hosts drawn at once
 
 /**
  * @param {FleetIndex} index
  * @param {Marks} marks
  * @param {number} host
- * @returns {HostShown}
+ * @returns {HostSummary}
  */
-export function hostOf(index, marks, host) {
+export function summarizeHost(index, marks, host) {
   const name = index.map.hosts[host] ?? "";
   return {
     name,
@@ -39,12 +39,13 @@ export function hostOf(index, marks, host) {
 }
 
 /**
- * @param {HostShown & {said?: string}} props `said`: of its VMs, if not how many
+ * @param {HostSummary & {vmCount?: string}} props `vmCount`: instead of the number
+ *   of its VMs
  */
-export function HostFace({ name, vms, groups, mark, condition, said }) {
+export function HostLabel({ name, vms, groups, mark, condition, vmCount }) {
   return html`<span class="name" title=${name}>${name}</span>
     <span class="about">
-      ${said ?? count(vms, "VM")} · ${count(groups, "group")}
+      ${vmCount ?? count(vms, "VM")} · ${count(groups, "group")}
       ${condition && html` <span class="badge failed">${condition}</span>`}
       ${mark && html` <span class="badge ${mark}">${STANDINGS[mark]}</span>`}
     </span>`;
@@ -55,34 +56,34 @@ export function HostFace({ name, vms, groups, mark, condition, said }) {
  *   index: FleetIndex,
  *   marks: Marks,
  *   query: string,
- *   found: import("./search.js").Found | null,
+ *   matches: import("./search.js").SearchResult | null,
  *   chosen: number | null,
  *   choose: (kind: "host", at: number) => void,
- *   point: (host: number | null) => void,
+ *   hover: (host: number | null) => void,
  * }} props
  */
-export function Hosts({ index, marks, query, found, chosen, choose, point }) {
-  const [most, setMost] = useState(STEP);
-  const arrows = useArrows();
-  const hosts = useMemo(() => hostsFound(index, query, found), [index, found]);
+export function Hosts({ index, marks, query, matches, chosen, choose, hover }) {
+  const [most, setMost] = useState(PAGE_SIZE);
+  const arrows = useArrowKeys();
+  const hosts = useMemo(() => matchingHosts(index, query, matches), [index, matches]);
   return html`<section class="fleet-hosts card" aria-label="Hosts">
     <h2>Hosts</h2>
-    <ul ...${arrows} onMouseLeave=${() => point(null)}>
+    <ul ...${arrows} onMouseLeave=${() => hover(null)}>
       ${hosts.slice(0, most).map(
-        (at) => html`<${OneHost}
+        (at) => html`<${HostRow}
           key=${index.map.hosts[at]}
-          ...${hostOf(index, marks, at)}
+          ...${summarizeHost(index, marks, at)}
           at=${at}
           isChosen=${at === chosen}
           choose=${choose}
-          point=${point}
+          hover=${hover}
         />`,
       )}
     </ul>
     ${!hosts.length && html`<p class="soft">No host fits.</p>`}
     ${
       hosts.length > most &&
-      html`<button onClick=${() => setMost(most + STEP)}>
+      html`<button onClick=${() => setMost(most + PAGE_SIZE)}>
       Show more of ${count(hosts.length - most, "host")}
     </button>`
     }
@@ -92,27 +93,28 @@ export function Hosts({ index, marks, query, found, chosen, choose, point }) {
 /**
  * @param {FleetIndex} index
  * @param {string} query
- * @param {import("./search.js").Found | null} found
+ * @param {import("./search.js").SearchResult | null} matches
  */
-function hostsFound({ map, ofHost }, query, found) {
+function matchingHosts({ map, ofHost }, query, matches) {
   const all = map.hosts.map((_, at) => at);
-  if (found === null) return all;
+  if (matches === null) return all;
   return all.filter(
     (at) =>
-      ofHost[at]?.some((vm) => found.vms[vm]) || fitsName(map.hosts[at] ?? "", query),
+      ofHost[at]?.some((vm) => matches.vms[vm]) ||
+      matchesName(map.hosts[at] ?? "", query),
   );
 }
 
 /**
- * @param {HostShown & {
+ * @param {HostSummary & {
  *   at: number,
  *   isChosen: boolean,
  *   choose: (kind: "host", at: number) => void,
- *   point: (host: number | null) => void,
+ *   hover: (host: number | null) => void,
  * }} props
  */
-function OneHost({ at, isChosen, choose, point, ...host }) {
-  const depends = [at, isChosen, choose, point, ...Object.values(host)];
+function HostRow({ at, isChosen, choose, hover, ...host }) {
+  const depends = [at, isChosen, choose, hover, ...Object.values(host)];
   return useMemo(
     () => html`<li>
       <button
@@ -121,11 +123,11 @@ function OneHost({ at, isChosen, choose, point, ...host }) {
         tabindex="-1"
         aria-pressed=${isChosen}
         onClick=${() => choose("host", at)}
-        onMouseEnter=${() => point(at)}
-        onFocus=${() => point(at)}
-        onBlur=${() => point(null)}
+        onMouseEnter=${() => hover(at)}
+        onFocus=${() => hover(at)}
+        onBlur=${() => hover(null)}
       >
-        <${HostFace} ...${host} />
+        <${HostLabel} ...${host} />
       </button>
     </li>`,
     depends,

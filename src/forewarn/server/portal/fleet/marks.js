@@ -1,9 +1,13 @@
-// Which VMs and hosts have something coming, and how it stands.
+// Marks of VMs and hosts with live maintenance, and the legend that explains them.
+
+import { STANDINGS } from "../components.js";
+import { html } from "../view.js";
 
 /** @typedef {import("../types").Item} Item */
+
 /** @typedef {"stuck" | "started" | "gate" | "scheduled"} Mark */
 
-/** The letter in a square, beside its color; the order is that of urgency. */
+/** The letter in a square, in addition to its color; most urgent first. */
 export const LETTERS = /** @type {const} */ ({
   stuck: "!",
   started: "▸",
@@ -11,20 +15,20 @@ export const LETTERS = /** @type {const} */ ({
   scheduled: "S",
 });
 
-/** @type {Record<string, string>} what the cause of a maintenance says of its host */
+/** @type {Record<string, string>} host conditions by the cause of a maintenance */
 const CONDITIONS = { "host-failure": "failed", degraded: "degraded" };
 
 const URGENCY = Object.keys(LETTERS);
 
 /**
  * @typedef {object} Marks
- * @property {Map<string, Mark>} ofVm by name, the most urgent
- * @property {Map<string, Mark>} ofHost what was announced for the host itself
+ * @property {Map<string, Mark>} ofVm the most urgent one, by name
+ * @property {Map<string, Mark>} ofHost of maintenance of the host itself, by name
  * @property {Map<string, string>} conditions "failed" or "degraded", by host
  */
 
 /**
- * Find what is coming to whom.
+ * Return the marks of all live items.
  * @param {Item[]} live
  * @param {(item: Item) => string} standingOf
  * @returns {Marks}
@@ -36,10 +40,10 @@ export function marksOf(live, standingOf) {
     const mark = /** @type {Mark} */ (standingOf(item));
     const { host, cause, events } = item.maintenance;
     for (const { status, resources } of events) {
-      if (status !== null) for (const vm of resources) put(marks.ofVm, vm, mark);
+      if (status !== null) for (const vm of resources) addMark(marks.ofVm, vm, mark);
     }
     if (host === null) continue;
-    put(marks.ofHost, host, mark);
+    addMark(marks.ofHost, host, mark);
     const condition = CONDITIONS[cause];
     if (condition && marks.conditions.get(host) !== "failed") {
       marks.conditions.set(host, condition);
@@ -53,23 +57,23 @@ export function marksOf(live, standingOf) {
  * @param {string} name
  * @param {Mark} mark
  */
-function put(marks, name, mark) {
+function addMark(marks, name, mark) {
   marks.set(name, moreUrgent(marks.get(name), mark) ?? mark);
 }
 
 /**
- * Choose the more urgent of two marks.
- * @param {Mark | undefined} one
- * @param {Mark | undefined} other
+ * Return the more urgent of two marks.
+ * @param {Mark | undefined} a
+ * @param {Mark | undefined} b
  */
-export function moreUrgent(one, other) {
-  if (one === undefined) return other;
-  if (other === undefined) return one;
-  return URGENCY.indexOf(one) <= URGENCY.indexOf(other) ? one : other;
+function moreUrgent(a, b) {
+  if (a === undefined) return b;
+  if (b === undefined) return a;
+  return URGENCY.indexOf(a) <= URGENCY.indexOf(b) ? a : b;
 }
 
 /**
- * Find the most urgent mark of a host: of its own, or of a VM there.
+ * Return the most urgent mark of a host and its VMs.
  * @param {import("./fleet_index.js").FleetIndex} index
  * @param {Marks} marks
  * @param {number} host
@@ -85,17 +89,51 @@ export function markOfHost(index, marks, host) {
 }
 
 /**
- * Write down all that is marked in a row: other text, other look.
+ * Return a text that changes if and only if a mark in the row changes.
  * @param {import("./rows.js").Row} row
  * @param {string[]} names of the VMs
  * @param {Marks} marks
  */
-export function signOf({ vms }, names, { ofVm }) {
+export function marksKey({ vms }, names, { ofVm }) {
   if (!ofVm.size) return "";
-  let sign = "";
+  let key = "";
   for (const vm of vms) {
     const mark = ofVm.get(names[vm] ?? "");
-    sign += mark === undefined ? "." : LETTERS[mark];
+    key += mark === undefined ? "." : LETTERS[mark];
   }
-  return sign;
+  return key;
+}
+
+const LEGEND = [
+  { mark: "", label: "VM" },
+  { mark: "spot", label: "spot VM" },
+  { mark: "silent", label: "silent: the group has not asked in 24 h" },
+  { mark: "unheard", label: "unheard: this VM has not asked itself" },
+];
+
+/** @param {{isByHost: boolean}} props */
+export function Legend({ isByHost }) {
+  const standings = /** @type {(keyof typeof LETTERS)[]} */ (Object.keys(LETTERS));
+  return html`<ul class="fleet-legend" aria-label="Legend">
+    ${LEGEND.map(
+      ({ mark, label }) => html`<li key=${label}>
+        <span class="vm ${mark}" aria-hidden="true"></span> ${label}
+      </li>`,
+    )}
+    ${standings.map(
+      (name) => html`<li key=${name}>
+        <span class="vm ${name}" data-mark=${LETTERS[name]} aria-hidden="true"></span>
+        ${STANDINGS[name].toLowerCase()}
+      </li>`,
+    )}
+    ${
+      isByHost &&
+      html`<li>
+      <span class="vm ud-0" aria-hidden="true">0</span>
+      <span class="vm ud-1" aria-hidden="true">1</span>
+      the number is the update domain
+    </li>`
+    }
+    ${!isByHost && html`<li><b>UD</b> update domain</li>`}
+  </ul>`;
 }

@@ -1,84 +1,84 @@
-// The rows of the fleet's grid: which there are, in which order, how much of each.
+// Rows of the fleet's grid: selection, order, and how many squares are drawn.
 
-import { fitsName } from "./search.js";
+import { matchesName } from "./search.js";
 
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
-/** @typedef {import("./search.js").Found} Found */
+/** @typedef {import("./search.js").SearchResult} SearchResult */
 
 /**
- * @typedef {object} Cell VMs side by side
- * @property {number | null} domain null: without update domain
+ * @typedef {object} Cell VMs of one update domain
+ * @property {number | null} domain null for VMs without one
  * @property {number[]} vms
  */
 
 /**
- * @typedef {object} Row one group, or one host
+ * @typedef {object} Row one group or one host
  * @property {string} key
- * @property {number} at its place in the map, -1: VMs without a host
+ * @property {number} at its index in the map; -1 for VMs without a host
  * @property {string} name
- * @property {number[]} vms those that are shown
- * @property {number} total how many VMs it has
+ * @property {number[]} vms the VMs that match the filter
+ * @property {number} total number of all its VMs
  */
 
 /**
- * @typedef {object} Wish what is to be shown
+ * @typedef {object} RowFilter
  * @property {string} query
- * @property {Found | null} found null: nothing is looked for
- * @property {number | null} host whose VMs come first
- * @property {boolean} isOnly whether nothing else is shown
+ * @property {SearchResult | null} matches null if there is no query
+ * @property {number | null} host whose groups come first; null for none
+ * @property {boolean} isOnly whether only these are shown
  */
 
-export const MOST = 200; // squares of a row, unless more are asked for
-const ROW = 10; // squares that cost as much to draw as a row
+export const MOST_SQUARES = 200; // of a row, until the viewer expands it
+const ROW_COST = 10; // of an empty row, in squares
 
 /**
- * List the groups, each with its VMs by update domain.
+ * Return a row for each group.
  * @param {FleetIndex} index
- * @param {Wish} wish
+ * @param {RowFilter} filter
  * @returns {Row[]}
  */
-export function rowsByGroup(index, wish) {
+export function rowsByGroup(index, filter) {
   const { map, ofGroup } = index;
   /** @type {Row[]} */
-  const touched = [];
+  const affected = [];
   /** @type {Row[]} */
   const others = [];
   ofGroup.forEach((all, at) => {
     const name = map.groups[at]?.name ?? "";
-    const vms = shown(all, name, wish);
+    const vms = matchingVms(all, name, filter);
     if (vms === null) return;
-    const isTouched = wish.host !== null && holds(map.vms.host, all, wish.host);
-    if (wish.isOnly && !isTouched) return;
+    const isAffected = filter.host !== null && holds(map.vms.host, all, filter.host);
+    if (filter.isOnly && !isAffected) return;
     const row = { key: `g${name}`, at, name, vms, total: all.length };
-    (isTouched ? touched : others).push(row);
+    (isAffected ? affected : others).push(row);
   });
-  return [...touched, ...others];
+  return [...affected, ...others];
 }
 
 /**
- * List the hosts, each with its VMs group by group.
+ * Return a row for each host, with its VMs sorted by group.
  * @param {FleetIndex} index
- * @param {Wish} wish
+ * @param {RowFilter} filter
  * @returns {Row[]}
  */
-export function rowsByHost(index, wish) {
-  const { ofHost, homeless } = index;
-  const all = ofHost.map((vms, at) => hostRow(index, at, vms, wish));
-  const none = homeless.length ? [hostRow(index, -1, homeless, wish)] : [];
-  const rows = [...all, ...none].filter((each) => each !== null);
-  return wish.isOnly ? rows.filter((each) => each.at === wish.host) : rows;
+export function rowsByHost(index, filter) {
+  const { ofHost, unplaced } = index;
+  const all = ofHost.map((vms, at) => hostRow(index, at, vms, filter));
+  const none = unplaced.length ? [hostRow(index, -1, unplaced, filter)] : [];
+  const rows = [...all, ...none].filter((row) => row !== null);
+  return filter.isOnly ? rows.filter(({ at }) => at === filter.host) : rows;
 }
 
 /**
  * @param {FleetIndex} index
  * @param {number} at
  * @param {number[]} held
- * @param {Wish} wish
+ * @param {RowFilter} filter
  * @returns {Row | null}
  */
-function hostRow({ map }, at, held, wish) {
+function hostRow({ map }, at, held, filter) {
   const name = map.hosts[at] ?? "";
-  const vms = shown(held, name, wish);
+  const vms = matchingVms(held, name, filter);
   if (vms === null) return null;
   return { key: `h${name}`, at, name, vms, total: held.length };
 }
@@ -86,13 +86,13 @@ function hostRow({ map }, at, held, wish) {
 /**
  * @param {number[]} all
  * @param {string} name
- * @param {Wish} wish
- * @returns {number[] | null} null: it is not what is looked for
+ * @param {RowFilter} filter
+ * @returns {number[] | null} null if the row does not match
  */
-function shown(all, name, { found, query }) {
-  if (found === null) return all;
-  if (!all.length) return fitsName(name, query) ? [] : null;
-  const vms = all.filter((vm) => found.vms[vm]);
+function matchingVms(all, name, { matches, query }) {
+  if (matches === null) return all;
+  if (!all.length) return matchesName(name, query) ? [] : null;
+  const vms = all.filter((vm) => matches.vms[vm]);
   return vms.length ? vms : null;
 }
 
@@ -106,7 +106,7 @@ function holds(hosts, vms, host) {
 }
 
 /**
- * Part the VMs of a group by update domain, those without one the last.
+ * Split the VMs of a group by update domain; those without one come last.
  * @param {FleetIndex} index
  * @param {number[]} vms
  * @param {number | null} host whose VMs come first
@@ -121,32 +121,32 @@ export function cellsOf({ map }, vms, host) {
     if (same) same.push(vm);
     else byDomain.set(domain, [vm]);
   }
-  const isOff = (/** @type {number} */ vm) => (map.vms.host[vm] === host ? 0 : 1);
+  const rank = (/** @type {number} */ vm) => (map.vms.host[vm] === host ? 0 : 1);
   return [...byDomain]
-    .sort(([one], [other]) => (one ?? Infinity) - (other ?? Infinity))
+    .sort(([a], [b]) => (a ?? Infinity) - (b ?? Infinity))
     .map(([domain, same]) => ({
       domain,
-      vms: host === null ? same : same.sort((one, other) => isOff(one) - isOff(other)),
+      vms: host === null ? same : same.sort((a, b) => rank(a) - rank(b)),
     }));
 }
 
 /**
- * Cut cells to the room of their row, of which all have their share.
+ * Cut cells to the room of their row, which they share evenly.
  * @param {Cell[]} cells
- * @param {number} room squares that the row may have
+ * @param {number} room in squares
  * @returns {{cells: Cell[], hidden: number}}
  */
-export function fitted(cells, room) {
-  const total = cells.reduce((sum, each) => sum + each.vms.length, 0);
+export function fitCells(cells, room) {
+  const total = cells.reduce((sum, { vms }) => sum + vms.length, 0);
   if (total <= room) return { cells, hidden: 0 };
   const share = Math.max(Math.floor(room / cells.length), 1);
   const cut = cells.map(({ domain, vms }) => ({ domain, vms: vms.slice(0, share) }));
-  const left = cut.reduce((sum, each) => sum + each.vms.length, 0);
+  const left = cut.reduce((sum, { vms }) => sum + vms.length, 0);
   return { cells: cut, hidden: total - left };
 }
 
 /**
- * Say how many rows can be drawn at a cost.
+ * Return how many rows can be drawn at a cost.
  * @param {Row[]} rows
  * @param {number} cost in squares
  */
@@ -154,7 +154,7 @@ export function rowsFor(rows, cost) {
   let left = cost;
   let number = 0;
   while (number < rows.length && left > 0) {
-    left -= ROW + Math.min(rows[number]?.vms.length ?? 0, MOST);
+    left -= ROW_COST + Math.min(rows[number]?.vms.length ?? 0, MOST_SQUARES);
     number += 1;
   }
   return number;

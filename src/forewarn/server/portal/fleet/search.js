@@ -1,9 +1,13 @@
-// What is looked for in the fleet: words, each of which must fit.
+// Search in the fleet: a query of words that must all match, and the search bar.
+
+import { count } from "../components.js";
+import { html } from "../view.js";
 
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
-/** @typedef {(index: FleetIndex, vm: number) => boolean} Fits */
 
-/** @type {Record<string, Fits>} words that are not only looked for in names */
+/** @typedef {(index: FleetIndex, vm: number) => boolean} Term */
+
+/** @type {Record<string, Term>} words that match a property, or a name */
 const KINDS = {
   silent: ({ silence }, vm) => silence[vm] === "silent",
   unheard: ({ silence }, vm) => silence[vm] === "unheard",
@@ -27,35 +31,35 @@ function line(text, number) {
 }
 
 /**
- * @typedef {object} Found
- * @property {boolean[]} vms whether each VM fits
- * @property {number} count how many do
+ * @typedef {object} SearchResult
+ * @property {boolean[]} vms whether each VM matches
+ * @property {number} count number of matching VMs
  */
 
 /**
- * Find the VMs that fit every word.
+ * Find the VMs that match every word.
  * @param {FleetIndex} index
  * @param {string} query
- * @returns {Found | null} null: nothing is looked for
+ * @returns {SearchResult | null} null if the query is empty
  */
 export function search(index, query) {
-  const terms = wordsIn(query).map(fits);
+  const terms = wordsIn(query).map(termOf);
   if (!terms.length) return null;
   let count = 0;
   const vms = index.texts.map((_, vm) => {
-    const isFound = terms.every((each) => each(index, vm));
-    if (isFound) count += 1;
-    return isFound;
+    const isMatch = terms.every((matches) => matches(index, vm));
+    if (isMatch) count += 1;
+    return isMatch;
   });
   return { vms, count };
 }
 
 /**
- * Whether a name fits as well, as of a group or host without VMs.
+ * Whether a name matches, such as that of a group or host without VMs.
  * @param {string} name
  * @param {string} query
  */
-export function fitsName(name, query) {
+export function matchesName(name, query) {
   const lower = name.toLowerCase();
   return wordsIn(query).every((word) => lower.includes(word));
 }
@@ -67,14 +71,72 @@ function wordsIn(query) {
 
 /**
  * @param {string} word
- * @returns {Fits}
+ * @returns {Term}
  */
-function fits(word) {
+function termOf(word) {
   const [, name = "", value = ""] = /^(\w+):(.*)$/.exec(word) ?? [];
   const field = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined;
-  if (field && !value) return () => true; // it is still being typed
+  if (field && !value) return () => true; // still being typed
   if (field) return (index, vm) => field(index, vm, value);
   const kind = Object.hasOwn(KINDS, word) ? KINDS[word] : undefined;
   return (index, vm) =>
     (kind?.(index, vm) ?? false) || (index.texts[vm]?.includes(word) ?? false);
+}
+
+/**
+ * @param {{
+ *   index: FleetIndex,
+ *   query: string,
+ *   setQuery: (query: string) => void,
+ *   matches: SearchResult | null,
+ *   isByHost: boolean,
+ *   setByHost: (isByHost: boolean) => void,
+ * }} props
+ */
+export function SearchBar({ index, query, setQuery, matches, isByHost, setByHost }) {
+  const onInput = (/** @type {Event} */ { target }) =>
+    target instanceof HTMLInputElement && setQuery(target.value);
+  return html`<div class="fleet-bar">
+    <div class="fleet-search">
+      <label for="fleet-search">Search</label>
+      <input
+        id="fleet-search"
+        type="search"
+        autocomplete="off"
+        spellcheck=${false}
+        placeholder="names, silent, unheard, spot, ud:2, host:…, group:…"
+        value=${query}
+        onInput=${onInput}
+      />
+    </div>
+    <p class="fleet-counted" role="status">${summaryOf(index, matches)}</p>
+    <fieldset class="fleet-arranged">
+      <legend class="hidden">Arranged</legend>
+      <${Option} label="By group" isOn=${!isByHost} choose=${() => setByHost(false)} />
+      <${Option} label="By host" isOn=${isByHost} choose=${() => setByHost(true)} />
+    </fieldset>
+  </div>`;
+}
+
+/** @param {{label: string, isOn: boolean, choose: () => void}} props */
+function Option({ label, isOn, choose }) {
+  return html`<label class=${isOn ? "on" : ""}>
+    <input type="radio" name="arranged" checked=${isOn} onChange=${choose} />
+    ${label}
+  </label>`;
+}
+
+/**
+ * @param {FleetIndex} index
+ * @param {SearchResult | null} matches
+ */
+function summaryOf({ map }, matches) {
+  const all = count(map.vms.name.length, "VM");
+  if (matches) return `${matches.count.toLocaleString("en")} of ${all}`;
+  const silent = map.groups.filter((group) => group.is_silent).length;
+  const groups = count(map.groups.length, "group");
+  const hosts = count(map.hosts.length, "host");
+  const parts = [all, groups, hosts];
+  if (silent) parts.push(count(silent, "silent group"));
+  return parts.join(", ");
 }

@@ -1,9 +1,9 @@
-// Questions to the service, and how it refuses them.
+// HTTP client of the control API, and its errors.
 
-/** What the service says when it refuses: its own sentence. */
-export class Refused extends Error {
+/** A request that failed; the message is the service's own sentence. */
+export class RequestError extends Error {
   /**
-   * @param {number} status 0: there was no answer
+   * @param {number} status 0 if there was no response
    * @param {string} detail
    */
   constructor(status, detail) {
@@ -12,12 +12,15 @@ export class Refused extends Error {
   }
 }
 
-const AWAY = "The service does not answer. Nothing is known of what you asked for.";
+const NO_RESPONSE =
+  "The service does not answer. Nothing is known of what you asked for.";
 
-const NO_TOKEN = "That is no token: it has characters that cannot be sent.";
-const LATE = 20_000; // ms; what is read is there in one second, if ever
+const BAD_TOKEN = "That is no token: it has characters that cannot be sent.";
+const READ_TIMEOUT = 20_000; // ms; a read usually takes less than one second
 
-/** Asks the service; the browser adds the session's cookie. */
+const SESSION_CHANNEL = "forewarn-session";
+
+/** Sends requests; the browser adds the session cookie. */
 export class Api {
   /**
    * @param {(path: string, init: RequestInit) => Promise<Response>} fetch
@@ -29,19 +32,20 @@ export class Api {
   }
 
   /**
-   * Read. An answer that is late is none: a connection may be dead, and nobody says so.
+   * Read JSON. Times out, because a dead connection may never report an error.
    * @param {string} path
    * @param {AbortSignal} [signal]
-   * @returns {Promise<any>} the JSON of the answer
+   * @returns {Promise<any>} the JSON of the response
    */
   async get(path, signal) {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), LATE);
-    const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(), READ_TIMEOUT);
+    const either = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
     try {
-      return await this.ask("GET", path, { signal: either });
+      return await this.request("GET", path, { signal: either });
     } catch (error) {
-      if (late.signal.aborted && !signal?.aborted) throw new Refused(0, AWAY);
+      const isTimeout = timeout.signal.aborted && !signal?.aborted;
+      if (isTimeout) throw new RequestError(0, NO_RESPONSE);
       throw error;
     } finally {
       clearTimeout(timer);
@@ -49,18 +53,18 @@ export class Api {
   }
 
   /**
-   * Ask for a change. The same `key` twice is done once.
+   * Request a change. The service carries out requests with the same `key` once.
    * @param {string} path
    * @param {object} [body]
    * @param {string} [key]
    * @returns {Promise<any>}
    */
-  post(path, body = {}, key = freshKey()) {
+  post(path, body = {}, key = newKey()) {
     const headers = {
       "Content-Type": "application/json",
       "Idempotency-Key": key,
     };
-    return this.ask("POST", path, { headers, body: JSON.stringify(body) });
+    return this.request("POST", path, { headers, body: JSON.stringify(body) });
   }
 
   /**
@@ -68,62 +72,62 @@ export class Api {
    * @returns {Promise<import("../types").Session>}
    */
   async signIn(token) {
-    if (/[^\x20-\xff]/.test(token)) throw new Refused(0, NO_TOKEN);
+    if (/[^\x20-\xff]/.test(token)) throw new RequestError(0, BAD_TOKEN);
     const headers = { Authorization: `Bearer ${token}` };
-    return this.ask("POST", "/v1/session", { headers });
+    return this.request("POST", "/v1/session", { headers });
   }
 
   /** @returns {Promise<any>} */
   signOut() {
-    return this.ask("DELETE", "/v1/session", {});
+    return this.request("DELETE", "/v1/session", {});
   }
 
   /**
    * @param {string} method
    * @param {string} path
-   * @param {RequestInit} more
+   * @param {RequestInit} init
    */
-  async ask(method, path, more) {
-    const answer = await this.answered(path, { ...more, method });
-    if (!answer.ok) throw await this.refusal(answer);
-    if (answer.status === 204) return null;
-    return orAway(answer.json(), more.signal); // it may break off in its middle
+  async request(method, path, init) {
+    const response = await this.fetchResponse(path, { ...init, method });
+    if (!response.ok) throw await this.errorOf(response);
+    if (response.status === 204) return null;
+    return orNoResponse(response.json(), init.signal); // the body may be cut short
   }
 
   /**
-   * Get an answer, whatever it is.
+   * Return the response, whatever its status.
    * @param {string} path
    * @param {RequestInit} init
    */
-  answered(path, init) {
-    return orAway(this.fetch(path, { cache: "no-store", ...init }), init.signal);
+  fetchResponse(path, init) {
+    return orNoResponse(this.fetch(path, { cache: "no-store", ...init }), init.signal);
   }
 
   /**
-   * Read why an answer is none.
-   * @param {Response} answer
+   * Read the error of a failed response; a 401 ends the session.
+   * @param {Response} response
    */
-  async refusal(answer) {
-    const said = await answer.json().catch(() => null);
-    const detail = said?.detail ?? `The service answers ${answer.status}.`;
-    if (answer.status === 401) this.signedOut(detail);
-    return new Refused(answer.status, detail);
+  async errorOf(response) {
+    const body = await response.json().catch(() => null);
+    const detail = body?.detail ?? `The service answers ${response.status}.`;
+    if (response.status === 401) this.signedOut(detail);
+    return new RequestError(response.status, detail);
   }
 }
 
 /**
- * Wait for what the service sends, and say so if it does not come.
+ * Await `result`; report a network failure as a `RequestError`.
  * @template T
- * @param {Promise<T>} coming
- * @param {AbortSignal | null} [signal] of those who wait no longer
+ * @param {Promise<T>} result
+ * @param {AbortSignal | null} [signal] of the caller, whose abort is passed on
  * @returns {Promise<T>}
  */
-async function orAway(coming, signal) {
+async function orNoResponse(result, signal) {
   try {
-    return await coming;
+    return await result;
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Refused(0, AWAY);
+    throw new RequestError(0, NO_RESPONSE);
   }
 }
 
@@ -136,8 +140,20 @@ export function path(texts, ...names) {
   return String.raw({ raw: texts }, ...names.map(encodeURIComponent));
 }
 
-/** Make a key that nobody has used. */
-export function freshKey() {
+/** Create a random idempotency key. */
+export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Connect to the other tabs of this browser. They share the session cookie, so signing
+ * in or out in one tab applies to all of them.
+ * @param {() => void} changed called when another tab has signed in or out
+ * @returns {{notify: () => void}}
+ */
+export function otherTabs(changed) {
+  const channel = new BroadcastChannel(SESSION_CHANNEL);
+  channel.addEventListener("message", changed);
+  return { notify: () => channel.postMessage(null) };
 }

@@ -1,23 +1,23 @@
-// The service's clock, as it can be told between two answers.
+// The service's clock, extrapolated between two responses.
 
-/** A clock that runs as the service's does: as usual, N times as fast, or by hand. */
+/** A clock that runs like the service's: in real time, N times as fast, or manually. */
 export class ServiceClock {
   /**
    * @param {string} name "system", "xN" or "manual"
-   * @param {number} told the time that the service told, in ms
+   * @param {number} reported the service's time when this clock is created, in ms
    * @param {() => number} elapsed real milliseconds, such as `performance.now`
    */
-  constructor(name, told, elapsed) {
+  constructor(name, reported, elapsed) {
     this.name = name;
     this.rate = rateOf(name);
-    this.told = told;
+    this.reported = reported;
     this.elapsed = elapsed;
     this.since = elapsed();
   }
 
   /** @returns {number} the service's time in ms */
   now() {
-    return this.told + (this.elapsed() - this.since) * this.rate;
+    return this.reported + (this.elapsed() - this.since) * this.rate;
   }
 
   get isSystem() {
@@ -30,7 +30,7 @@ export class ServiceClock {
 }
 
 /**
- * Say how fast a clock of this name runs.
+ * Return how fast a clock of this name runs; 1 is real time, 0 stands still.
  * @param {string} name
  */
 export function rateOf(name) {

@@ -1,29 +1,29 @@
-// Keeps the model true: asks for all once, then follows the journal.
+// Live connection to the service: loads everything once, then follows the journal.
 //
 // Rules of this file:
 //
-// 1. A fact is followed by its position. What comes twice counts once; after a break
-//    the stream goes on behind the last position, so that nothing is missed.
-// 2. What a fact changes is asked for again (`changes.js`); nothing is reckoned from
+// 1. Facts are identified by their position. A fact that arrives twice counts once;
+//    after a break the stream resumes after the last position, so none is missed.
+// 2. What a fact changes is requested again (`refresh.js`); nothing is computed from
 //    facts.
-// 3. A journal that is not the one known (a service started anew without its store) is
-//    found out after each break, and all is forgotten.
+// 3. After each break the journal is compared with the known one. If it is another one
+//    (the service was restarted without its store), all data is dropped.
 
-import { Refused } from "./api.js";
-import { Changes, patience } from "./changes.js";
-import { changesFleet, concerned } from "./concerned.js";
+import { RequestError } from "./api.js";
+import { changesFleet, idsIn } from "./model.js";
+import { Refresher, retryDelay } from "./refresh.js";
 import { readEvents } from "./stream.js";
 
 /** @typedef {import("../types").Entry} Entry */
 /** @typedef {import("../types").Overview} Overview */
-/** @typedef {import("./stream.js").Sent} Sent */
+/** @typedef {import("./stream.js").StreamMessage} StreamMessage */
 
-const PAGE = 200;
-const FACTS_AT_FIRST = 100;
-const LONGEST_GAP = 5000; // facts that are caught up with one by one
-const DEAF = 40_000; // ms without a sign of life, which comes every 15 s
+const PAGE_SIZE = 200;
+const FIRST_FACTS = 100;
+const LONGEST_GAP = 5000; // facts to catch up on; beyond that all is loaded again
+const SILENCE_TIMEOUT = 40_000; // ms; keep-alives arrive every 15 s
 
-/** Asks and follows, until it is stopped. */
+/** Keeps the model up to date until it is stopped. */
 export class Live {
   /**
    * @param {import("./api.js").Api} api
@@ -36,21 +36,21 @@ export class Live {
     this.running = null;
     /** @type {() => void} */
     this.wake = () => {};
-    this.tries = 0; // to follow, in a row
-    this.changes = new Changes(api, model, () => this.running?.signal ?? null);
+    this.attempts = 0; // to follow, in a row
+    this.refresher = new Refresher(api, model, () => this.running?.signal ?? null);
   }
 
-  /** Begin, or go on at once if it waits for the next attempt. */
+  /** Connect; if it is waiting before the next attempt, retry at once. */
   start() {
     this.wake();
     if (this.running) return;
     this.running = new AbortController();
-    this.model.link = { state: "connecting" }; // again, perhaps
+    this.model.link = { state: "connecting" };
     this.model.changed();
     void this.run(this.running.signal);
   }
 
-  /** End; what is known stays. */
+  /** Disconnect; the model keeps its data. */
   stop() {
     this.running?.abort();
     this.running = null;
@@ -59,20 +59,20 @@ export class Live {
 
   /** @param {AbortSignal} signal */
   async run(signal) {
-    for (this.tries = 0; !signal.aborted; this.tries += 1) {
+    for (this.attempts = 0; !signal.aborted; this.attempts += 1) {
       try {
         await this.catchUp(signal);
         await this.follow(signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof Refused && error.status === 401) return this.stop();
-        if (!(error instanceof Refused)) console.warn(error);
+        if (error instanceof RequestError && error.status === 401) return this.stop();
+        if (!(error instanceof RequestError)) console.warn(error);
       }
-      if (!signal.aborted) await this.pause(patience(this.tries));
+      if (!signal.aborted) await this.pause(retryDelay(this.attempts));
     }
   }
 
-  /** @param {number} length */
+  /** @param {number} length in ms */
   async pause(length) {
     this.model.link = { state: "lost", again: this.model.elapsed() + length };
     this.model.changed();
@@ -86,26 +86,26 @@ export class Live {
     this.wake = () => {};
   }
 
-  // --- all at once -------------------------------------------------------------
+  // --- initial load ------------------------------------------------------------
 
   /** @param {AbortSignal} signal */
   async catchUp(signal) {
-    const { model, changes } = this;
-    changes.renewFleet(); // nobody has told what became of it
-    const first = await this.page("", signal);
+    const { model, refresher } = this;
+    refresher.refreshFleet(); // it may have changed during the break
+    const first = await this.fetchPage("", signal);
     if (!(await this.isSameJournal(first.position, signal))) {
-      model.forget();
-      changes.renewFleet();
+      model.reset();
+      refresher.refreshFleet();
     }
     model.setClock(first.clock, first.now);
     const position = model.position < 0 ? first.position : model.position;
-    await this.restOf(first, signal);
-    if (model.position < 0) await this.firstFacts(signal);
+    await this.loadPages(first, signal);
+    if (model.position < 0) await this.loadFirstFacts(signal);
     model.position = position;
   }
 
   /**
-   * Whether the journal goes on where it was left, and not too far from there.
+   * Whether the journal continues the known one, after a gap that is not too long.
    * @param {number} position where it is now
    * @param {AbortSignal} signal
    */
@@ -122,41 +122,43 @@ export class Live {
   }
 
   /** @param {AbortSignal} signal */
-  async firstFacts(signal) {
-    const query = `order=newest&limit=${FACTS_AT_FIRST}`;
+  async loadFirstFacts(signal) {
+    const query = `order=newest&limit=${FIRST_FACTS}`;
     const { items } = await this.api.get(`/v1/journal?${query}`, signal);
     this.model.addFacts(items);
   }
 
   /**
-   * @param {string} more
+   * @param {string} query further parameters
    * @param {AbortSignal} [signal]
    * @returns {Promise<Overview>}
    */
-  page(more, signal) {
-    return this.api.get(`/v1/overview?limit=${PAGE}${more}`, signal);
+  fetchPage(query, signal) {
+    return this.api.get(`/v1/overview?limit=${PAGE_SIZE}${query}`, signal);
   }
 
   /**
-   * Take in a page, and those behind it.
+   * Store a page of the overview and all pages after it.
    * @param {Overview} first
    * @param {AbortSignal} [signal]
-   * @param {string} more
+   * @param {string} query
    */
-  async restOf(first, signal, more = "") {
+  async loadPages(first, signal, query = "") {
     const { model } = this;
     const listed = new Set();
-    for (let page = first; ; page = await this.page(behind(page, more), signal)) {
+    let page = first;
+    for (;;) {
       model.putItems(page.items, page.position);
-      for (const each of page.items) listed.add(each.maintenance.id);
+      for (const { maintenance } of page.items) listed.add(maintenance.id);
       if (page.next === null) break;
+      page = await this.fetchPage(nextQuery(page, query), signal);
     }
-    const known = model.live().map((each) => each.maintenance.id);
+    const known = model.live().map(({ maintenance }) => maintenance.id);
     model.isLoaded = true;
-    this.changes.ask(known.filter((id) => !listed.has(id)));
+    this.refresher.refresh(known.filter((id) => !listed.has(id)));
   }
 
-  // --- bit by bit --------------------------------------------------------------
+  // --- stream ------------------------------------------------------------------
 
   /** @param {AbortSignal} signal */
   async follow(signal) {
@@ -164,86 +166,86 @@ export class Live {
     const attempt = new AbortController();
     const end = () => attempt.abort();
     signal.addEventListener("abort", end);
-    let timer = setTimeout(end, DEAF);
-    const heard = () => {
+    let timer = setTimeout(end, SILENCE_TIMEOUT);
+    const restartTimer = () => {
       clearTimeout(timer);
-      timer = setTimeout(end, DEAF);
+      timer = setTimeout(end, SILENCE_TIMEOUT);
     };
     try {
       const query = `after=${model.position}&also=clock&also=faults`;
       const init = { signal: attempt.signal };
-      const answer = await this.api.answered(`/v1/stream?${query}`, init);
-      if (!answer.ok || !answer.body) throw await this.api.refusal(answer);
-      this.tries = 0;
+      const response = await this.api.fetchResponse(`/v1/stream?${query}`, init);
+      if (!response.ok || !response.body) throw await this.api.errorOf(response);
+      this.attempts = 0;
       model.link = { state: "live" };
       model.changed();
-      this.changes.refresh();
-      await readEvents(answer.body, heard, (sent) => this.take(sent));
+      this.refresher.start();
+      await readEvents(response.body, restartTimer, (batch) => this.apply(batch));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", end);
     }
   }
 
-  /** @param {Sent[]} several */
-  take(several) {
+  /** @param {StreamMessage[]} messages */
+  apply(messages) {
     const { model } = this;
     /** @type {Entry[]} */
     const entries = [];
-    for (const sent of several) {
-      if (sent.event === "clock") this.takeClock(JSON.parse(sent.data));
-      else if (sent.event === "faults") model.faults = JSON.parse(sent.data).items;
-      else if (sent.data) entries.push(JSON.parse(sent.data));
+    for (const { event, data } of messages) {
+      if (event === "clock") this.applyClock(JSON.parse(data));
+      else if (event === "faults") model.faults = JSON.parse(data).items;
+      else if (data) entries.push(JSON.parse(data));
     }
-    if (entries.length) this.takeFacts(entries);
-    for (const { id } of several) {
+    if (entries.length) this.applyFacts(entries);
+    for (const { id } of messages) {
       if (id !== null) model.position = Math.max(model.position, Number(id));
     }
     model.changed();
   }
 
-  /** @param {{clock: string, now: string}} told */
-  takeClock(told) {
-    this.model.setClock(told.clock, told.now);
-    this.changes.askDue();
+  /** @param {{clock: string, now: string}} reading */
+  applyClock({ clock, now }) {
+    this.model.setClock(clock, now);
+    this.refresher.refreshDue();
   }
 
   /** @param {Entry[]} entries */
-  takeFacts(entries) {
+  applyFacts(entries) {
     this.model.addFacts(entries);
-    if (entries.some(changesFleet)) this.changes.renewFleet();
-    this.changes.askDue(entries.flatMap(concerned));
+    if (entries.some(changesFleet)) this.refresher.refreshFleet();
+    this.refresher.refreshDue(entries.flatMap(idsIn));
   }
 
-  /** Do what is to be done every second. */
+  /** Called every second. */
   tick() {
-    this.changes.askPast();
+    this.refresher.refreshOverdue();
     this.model.tick();
   }
 
-  // --- what pages need ---------------------------------------------------------
+  // --- requests of the pages ---------------------------------------------------
 
   /**
-   * Ask again for what somebody has just changed.
+   * Request again what the viewer has just changed.
    * @param {string[]} ids
    */
-  askAgain(ids) {
-    this.changes.ask(ids);
+  refresh(ids) {
+    this.refresher.refresh(ids);
   }
 
-  /** Ask for the fleet, and from now on again whenever it changes. */
+  /** Load the fleet, and keep it up to date from now on. */
   needFleet() {
-    this.changes.needFleet();
+    this.refresher.needFleet();
   }
 
-  /** The same, though it is known: who asks, and who falls silent, is no fact. */
-  renewFleet() {
-    this.changes.needFleet();
-    this.changes.renewFleet();
+  /** Reload the fleet: the time of each VM's last request is not in the journal. */
+  refreshFleet() {
+    this.refresher.needFleet();
+    this.refresher.refreshFleet();
   }
 
   /**
-   * Ask for what has ended since a moment, once.
+   * Load what has ended since a moment, unless it is loaded already.
    * @param {number} since in ms of the service's clock
    */
   async needPast(since) {
@@ -251,11 +253,11 @@ export class Live {
     if (model.pastSince !== null && model.pastSince <= since) return;
     const before = model.pastSince;
     model.pastSince = since;
-    const more = `&since=${new Date(since).toISOString()}`;
+    const query = `&since=${new Date(since).toISOString()}`;
     try {
-      await this.restOf(await this.page(more), undefined, more);
+      await this.loadPages(await this.fetchPage(query), undefined, query);
     } catch (error) {
-      model.pastSince = before; // so that it can be asked for again
+      model.pastSince = before; // so that it can be requested again
       throw error;
     }
   }
@@ -263,8 +265,8 @@ export class Live {
 
 /**
  * @param {Overview} page
- * @param {string} more
+ * @param {string} query
  */
-function behind(page, more) {
-  return `${more}&after=${encodeURIComponent(String(page.next))}`;
+function nextQuery(page, query) {
+  return `${query}&after=${encodeURIComponent(String(page.next))}`;
 }

@@ -1,4 +1,4 @@
-// What the page knows: filled by `live.js`, drawn by the pages; no DOM, no network.
+// The page's data: filled by `live.js`, drawn by the pages; no DOM, no network.
 
 import { ServiceClock } from "./clock.js";
 
@@ -8,7 +8,7 @@ import { ServiceClock } from "./clock.js";
 const MOST_FACTS = 500;
 const MOST_ENDED = 2000;
 
-/** All that is known of the service, and who wants to hear of changes. */
+/** The service's data as far as it is loaded, and its subscribers. */
 export class Model {
   /**
    * @param {(draw: () => void) => void} later runs `draw` soon, such as before the
@@ -26,38 +26,38 @@ export class Model {
     this.tickers = new Set();
     this.isWaiting = false;
     this.clock = new ServiceClock("system", 0, elapsed);
-    this.position = -1; // of the last fact that has come, -1: none was asked for
-    this.isLoaded = false; // whether `items` holds all that is live
-    this.forget();
+    this.position = -1; // of the last fact; -1 before the first load
+    this.isLoaded = false; // whether `items` holds everything that is live
+    this.reset();
   }
 
-  /** Know nothing of any fleet; who is signed in stays. */
-  forget() {
+  /** Drop all data except the session. */
+  reset() {
     this.clock = new ServiceClock("system", 0, this.elapsed);
     /** @type {import("../types").Link} */
     this.link = { state: "connecting" };
     this.position = -1;
-    /** @type {Entry[]} the newest first, each once */
+    /** @type {Entry[]} newest first, without duplicates */
     this.facts = [];
     /** @type {Map<string, Item>} by the id of the maintenance */
     this.items = new Map();
-    /** @type {WeakMap<Item, number>} how far the journal was when each was told */
-    this.toldAt = new WeakMap();
+    /** @type {WeakMap<Item, number>} journal position of the response it came with */
+    this.positions = new WeakMap();
     this.isLoaded = false;
-    /** @type {import("../types").FleetMap | null} null: not asked for yet */
+    /** @type {import("../types").FleetMap | null} null until it is loaded */
     this.fleet = null;
-    /** @type {import("../types").Fault[] | null} null: not told yet */
+    /** @type {import("../types").Fault[] | null} null until they are reported */
     this.faults = null;
-    /** @type {number | null} since when what has ended is known, in ms */
+    /** @type {number | null} since when ended maintenances are loaded, in ms */
     this.pastSince = null;
     this.changed();
   }
 
-  // --- who listens -------------------------------------------------------------
+  // --- subscribers -------------------------------------------------------------
 
   /**
    * @param {() => void} listener
-   * @returns {() => void} ends it
+   * @returns {() => void} unsubscribes it
    */
   subscribe(listener) {
     this.listeners.add(listener);
@@ -66,29 +66,29 @@ export class Model {
 
   /**
    * @param {() => void} ticker called every second
-   * @returns {() => void} ends it
+   * @returns {() => void} unsubscribes it
    */
   onTick(ticker) {
     this.tickers.add(ticker);
     return () => this.tickers.delete(ticker);
   }
 
-  /** Let all countdowns be drawn again. */
+  /** Redraw all countdowns. */
   tick() {
-    for (const each of this.tickers) each();
+    for (const ticker of this.tickers) ticker();
   }
 
-  /** Let all be drawn again: once, whatever else changes before that. */
+  /** Redraw the page: once, however many changes come before that. */
   changed() {
     if (this.isWaiting) return;
     this.isWaiting = true;
     this.later(() => {
       this.isWaiting = false;
-      for (const each of [...this.listeners]) each();
+      for (const listener of [...this.listeners]) listener();
     });
   }
 
-  // --- what is heard -----------------------------------------------------------
+  // --- updates -----------------------------------------------------------------
 
   /**
    * @param {string} name
@@ -101,37 +101,37 @@ export class Model {
   }
 
   /**
-   * Take facts in, each once, whatever comes again.
+   * Add facts; those that are known already are ignored.
    * @param {Entry[]} entries in any order
    */
   addFacts(entries) {
-    const known = new Set(this.facts.map((each) => each.position));
-    const fresh = entries.filter((each) => !known.has(each.position));
+    const known = new Set(this.facts.map(({ position }) => position));
+    const fresh = entries.filter(({ position }) => !known.has(position));
     this.facts = [...fresh, ...this.facts]
-      .sort((one, other) => other.position - one.position)
+      .sort((a, b) => b.position - a.position)
       .slice(0, MOST_FACTS);
     this.changed();
   }
 
   /**
-   * Take items in, but for those of which something newer is known: answers overtake
-   * each other.
+   * Add or replace items, except where a newer version is known: responses may
+   * overtake each other.
    * @param {Item[]} items
-   * @param {number} position how far the journal was when they were told
+   * @param {number} position journal position of the response
    */
   putItems(items, position) {
-    for (const each of items) {
-      const known = this.items.get(each.maintenance.id);
-      if (known && (this.toldAt.get(known) ?? 0) > position) continue;
-      this.items.set(each.maintenance.id, each);
-      this.toldAt.set(each, position);
+    for (const item of items) {
+      const known = this.items.get(item.maintenance.id);
+      if (known && (this.positions.get(known) ?? 0) > position) continue;
+      this.items.set(item.maintenance.id, item);
+      this.positions.set(item, position);
     }
-    this.forgetOldest();
+    this.dropOldest();
     this.changed();
   }
 
   /**
-   * Forget what the service does not show any more.
+   * Drop what the service no longer shows.
    * @param {string[]} ids
    */
   dropItems(ids) {
@@ -139,32 +139,51 @@ export class Model {
     this.changed();
   }
 
-  forgetOldest() {
-    const ended = this.ended();
-    for (const each of ended.slice(MOST_ENDED)) this.items.delete(each.maintenance.id);
+  dropOldest() {
+    const oldest = this.ended().slice(MOST_ENDED);
+    for (const { maintenance } of oldest) this.items.delete(maintenance.id);
   }
 
-  // --- what is asked -----------------------------------------------------------
+  // --- queries -----------------------------------------------------------------
 
-  /** @returns {Item[]} what is announced or under way */
+  /** @returns {Item[]} what is announced or in progress */
   live() {
-    return [...this.items.values()].filter((each) => !each.maintenance.ended_at);
+    return [...this.items.values()].filter((item) => !item.maintenance.ended_at);
   }
 
-  /** @returns {Item[]} what is over, the latest first */
+  /** @returns {Item[]} what has ended, latest first */
   ended() {
     return [...this.items.values()]
-      .filter((each) => each.maintenance.ended_at)
-      .sort((one, other) =>
-        (other.maintenance.ended_at ?? "") < (one.maintenance.ended_at ?? "") ? -1 : 1,
+      .filter((item) => item.maintenance.ended_at)
+      .sort((a, b) =>
+        (b.maintenance.ended_at ?? "") < (a.maintenance.ended_at ?? "") ? -1 : 1,
       );
   }
 
   /**
-   * Whether the viewer may do this at all.
-   * @param {string} act
+   * Whether the viewer's role permits an action.
+   * @param {string} action
    */
-  may(act) {
-    return this.session?.may.includes(act) ?? false;
+  may(action) {
+    return this.session?.may.includes(action) ?? false;
   }
+}
+
+/**
+ * List the ids of the maintenances or events that a fact is about.
+ * @param {Entry} entry
+ * @returns {string[]}
+ */
+export function idsIn(entry) {
+  const sights = /** @type {{event: string}[]} */ (entry.sights ?? []);
+  const ids = sights.map(({ event }) => event);
+  return typeof entry.maintenance === "string" ? [entry.maintenance, ...ids] : ids;
+}
+
+/**
+ * Whether a fact changes the fleet.
+ * @param {Entry} entry
+ */
+export function changesFleet(entry) {
+  return entry.fact === "FleetChanged" || entry.fact === "ListeningBegan";
 }

@@ -1,13 +1,13 @@
-// Server-sent events, read from the bytes of an answer.
+// Parser of server-sent events (SSE).
 
 /**
- * @typedef {object} Sent
- * @property {string | null} id null: it has none
+ * @typedef {object} StreamMessage
+ * @property {string | null} id null if it has none
  * @property {string} event
  * @property {string} data
  */
 
-/** Takes text in as it comes, and gives whole events out. */
+/** Accepts text in chunks of any size and returns complete messages. */
 export class Parser {
   constructor() {
     this.rest = "";
@@ -15,39 +15,39 @@ export class Parser {
 
   /**
    * @param {string} text
-   * @returns {Sent[]}
+   * @returns {StreamMessage[]}
    */
   feed(text) {
     const blocks = (this.rest + text).split("\n\n");
     this.rest = blocks.pop() ?? "";
-    return blocks.map(parsed).filter((each) => each !== null);
+    return blocks.map(parse).filter((message) => message !== null);
   }
 }
 
 /**
  * @param {string} block
- * @returns {Sent | null} null: a comment
+ * @returns {StreamMessage | null} null if it is a comment
  */
-function parsed(block) {
-  /** @type {Sent} */
-  const sent = { id: null, event: "message", data: "" };
+function parse(block) {
+  /** @type {StreamMessage} */
+  const message = { id: null, event: "message", data: "" };
   for (const line of block.split("\n")) {
     const [, name, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
-    if (name === "id") sent.id = value ?? null;
-    if (name === "event") sent.event = value ?? "";
+    if (name === "id") message.id = value ?? null;
+    if (name === "event") message.event = value ?? "";
     if (name === "data")
-      sent.data = sent.data ? `${sent.data}\n${value}` : (value ?? "");
+      message.data = message.data ? `${message.data}\n${value}` : (value ?? "");
   }
-  return sent.id === null && !sent.data ? null : sent;
+  return message.id === null && !message.data ? null : message;
 }
 
 /**
- * Read events until there are no more, several at a time as they come.
+ * Read messages until the stream ends; those that arrive together are passed together.
  * @param {ReadableStream<Uint8Array>} body
- * @param {() => void} heard called whenever anything comes, be it a sign of life
- * @param {(sent: Sent[]) => void} take
+ * @param {() => void} onActivity called for every chunk, including keep-alive comments
+ * @param {(messages: StreamMessage[]) => void} onMessages
  */
-export async function readEvents(body, heard, take) {
+export async function readEvents(body, onActivity, onMessages) {
   /** @type {ReadableWritablePair<string, any>} */
   const decoder = new TextDecoderStream();
   const reader = body.pipeThrough(decoder).getReader();
@@ -55,8 +55,8 @@ export async function readEvents(body, heard, take) {
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    heard();
-    const sent = parser.feed(value);
-    if (sent.length) take(sent);
+    onActivity();
+    const messages = parser.feed(value);
+    if (messages.length) onMessages(messages);
   }
 }

@@ -1,78 +1,79 @@
-// Where the focus goes when a story is opened and closed, and what Escape does.
+// Keyboard focus of the story panel: on open, on close, and the Escape key.
 
 import { openStory } from "../route.js";
 import { useEffect, useLayoutEffect, useRef, useState } from "../view.js";
 
-/** @typedef {{current: HTMLElement | null}} Place */
+/** @typedef {{current: HTMLElement | null}} Ref */
 
-const NARROW = "(max-width: 899px)"; // as in now.css
+const NARROW = "(max-width: 899px)"; // as in story.css
 
-/** Say whether the story lies over the page, and not beside it. */
+/** Return whether the story covers the page instead of being next to it. */
 export function useNarrow() {
   const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
   useEffect(() => {
     const query = matchMedia(NARROW);
-    const changed = () => setNarrow(query.matches);
-    query.addEventListener("change", changed);
-    return () => query.removeEventListener("change", changed);
+    const update = () => setNarrow(query.matches);
+    query.addEventListener("change", update);
+    return () => query.removeEventListener("change", update);
   }, []);
   return isNarrow;
 }
 
 /**
- * Bring the focus to `heading`, and back to where it was when the story is closed.
- * @param {Place} heading
+ * Move the focus to `heading`, and back when the story is closed.
+ * @param {Ref} heading
  */
 export function useFocus(heading) {
-  const from = useRef(/** @type {Element | null} */ (null));
+  const opener = useRef(/** @type {Element | null} */ (null));
   useLayoutEffect(() => {
-    from.current = document.activeElement;
+    opener.current = document.activeElement;
     heading.current?.focus({ preventScroll: true });
     const hash = location.hash;
-    return () => giveBack(from.current, hash);
+    return () => restoreFocus(opener.current, hash);
   }, []);
 }
 
 /**
- * @param {Element | null} from
+ * @param {Element | null} opener
  * @param {string} hash of the story that was open
  */
-function giveBack(from, hash) {
+function restoreFocus(opener, hash) {
   requestAnimationFrame(() => {
     const active = document.activeElement;
-    if (active && active !== document.body) return; // somebody has gone elsewhere
-    const isThere = from instanceof HTMLElement && from.isConnected;
+    if (active && active !== document.body) return; // it has moved already
+    const isConnected = opener instanceof HTMLElement && opener.isConnected;
     const links = [...document.querySelectorAll("main a")];
-    const link = links.find((each) => each.getAttribute("href") === hash);
+    const link = links.find((anchor) => anchor.getAttribute("href") === hash);
     const main = document.getElementById("main");
-    const next = isThere && from !== document.body ? from : (link ?? main);
+    const isUsable = isConnected && opener !== document.body;
+    const next = isUsable ? opener : (link ?? main);
     /** @type {HTMLElement | null} */ (next)?.focus();
   });
 }
 
-/** Close the story with Escape, unless a dialog is open, which is closed first. */
+/** Close the story with Escape, unless a dialog is open. */
 export function useEscape() {
   useEffect(() => {
-    const pressed = (/** @type {KeyboardEvent} */ event) => {
+    const onKey = (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
       if (document.querySelector("dialog[open]")) return;
       openStory(null);
     };
-    document.addEventListener("keydown", pressed);
-    return () => document.removeEventListener("keydown", pressed);
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
   }, []);
 }
 
 /**
- * Keep what lies below the story out of reach.
+ * Make the rest of the page inert while the story covers it.
  * @param {boolean} isNarrow
  */
 export function useInert(isNarrow) {
   useEffect(() => {
-    const below = [...document.querySelectorAll("main, body header, body footer")];
-    for (const each of below) each.toggleAttribute("inert", isNarrow);
+    const covered = [...document.querySelectorAll("main, body header, body footer")];
+    for (const element of covered) element.toggleAttribute("inert", isNarrow);
     return () => {
-      for (const each of below) each.removeAttribute("inert");
+      for (const element of covered) element.removeAttribute("inert");
     };
   }, [isNarrow]);
 }

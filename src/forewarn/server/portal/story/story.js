@@ -1,25 +1,27 @@
-// The story of one maintenance in sentences: beside the page, or over it if narrow.
+// Story panel: the history of one maintenance in sentences. It is next to the page, or
+// covers it on narrow screens.
 
-import { MaintenanceActs } from "../acts/acts.js";
-import { EventList } from "../now/event_list.js";
-import { durationWords, originOf } from "../now/words.js";
-import { Standing, Time, titleOf } from "../parts.js";
+import { MaintenanceActions } from "../actions/buttons.js";
+import { Standing, Time, titleOf } from "../components.js";
+import { EventList } from "../overview/event_list.js";
+import { durationPhrase, originOf } from "../overview/phrases.js";
 import { openStory } from "../route.js";
-import { Sentence } from "./sentence.js";
-import { useStory } from "./answers.js";
+import { path } from "../service/api.js";
+import { idsIn } from "../service/model.js";
+import { html, useApp, useEffect, useModel, useRef, useState } from "../view.js";
 import { useEscape, useFocus, useInert, useNarrow } from "./focus.js";
-import { html, useRef, useState } from "../view.js";
+import { Sentence } from "./sentence.js";
 
 /** @typedef {import("../types").Item} Item */
-/** @typedef {import("./answers.js").Told} Told */
+/** @typedef {import("../types").Entry} Entry */
 
-const MORE = 100;
+const PAGE_SIZE = 100; // entries shown at once
 
 /** @param {{id: string}} props */
 export function StoryPanel({ id }) {
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   const isNarrow = useNarrow();
-  const { told, refusal } = useStory(id);
+  const { data, error } = useStory(id);
   useFocus(heading);
   useEscape();
   useInert(isNarrow);
@@ -29,13 +31,13 @@ export function StoryPanel({ id }) {
   return html`<div class="story" aria-labelledby="story" ...${role}>
     <div class="story-head">
       <h2 id="story" tabindex="-1" ref=${heading}>
-        ${told?.item ? titleOf(told.item.maintenance) : "Story"}
+        ${data?.item ? titleOf(data.item.maintenance) : "Story"}
       </h2>
       <button class="quiet" aria-label="Close the story" onClick=${close}>×</button>
     </div>
-    <p class="refusal" role="alert" hidden=${!refusal}>${refusal}</p>
-    ${told && html`<${Telling} told=${told} />`}
-    ${!told && !refusal && html`<p class="soft" role="status">Asking…</p>`}
+    <p class="refusal" role="alert" hidden=${!error}>${error}</p>
+    ${data && html`<${Content} data=${data} />`}
+    ${!data && !error && html`<p class="soft" role="status">Asking…</p>`}
   </div>`;
 }
 
@@ -43,10 +45,10 @@ function close() {
   openStory(null);
 }
 
-/** @param {{told: Told}} props */
-function Telling({ told: { item, explanation, story } }) {
+/** @param {{data: StoryData}} props */
+function Content({ data: { item, explanation, story } }) {
   return html`
-    ${item && html`<${Standing} item=${item} /> <${MaintenanceActs} item=${item} />`}
+    ${item && html`<${Standing} item=${item} /> <${MaintenanceActions} item=${item} />`}
     <section aria-labelledby="story-why">
       <h3 id="story-why">How it stands</h3>
       <${Sentences} sentences=${explanation.sentences} />
@@ -67,7 +69,7 @@ function Sentences({ sentences }) {
 
 /** @param {{entries: import("../types").Story["entries"]}} props */
 function Entries({ entries }) {
-  const [shown, setShown] = useState(MORE);
+  const [shown, setShown] = useState(PAGE_SIZE);
   const rest = entries.length - shown;
   return html`<ol class="entries">
       ${entries.slice(0, shown).map(
@@ -79,8 +81,8 @@ function Entries({ entries }) {
     </ol>
     ${
       rest > 0 &&
-      html`<button onClick=${() => setShown(shown + MORE)}>
-      Show ${Math.min(rest, MORE)} more of ${entries.length}
+      html`<button onClick=${() => setShown(shown + PAGE_SIZE)}>
+      Show ${Math.min(rest, PAGE_SIZE)} more of ${entries.length}
     </button>`
     }`;
 }
@@ -91,7 +93,7 @@ function Details({ item }) {
   return html`
     <section aria-labelledby="story-whom">
       <h3 id="story-whom">Whom it touches</h3>
-      <${EventList} item=${item} atFirst=${10} />
+      <${EventList} item=${item} first=${10} />
     </section>
     <section aria-labelledby="story-more">
       <h3 id="story-more">More about it</h3>
@@ -101,7 +103,7 @@ function Details({ item }) {
         <dt>NotBefore</dt>
         <dd><${Time} at=${maintenance.not_before} /></dd>
         <dt>Duration</dt>
-        <dd>${durationWords(maintenance.duration_seconds)}</dd>
+        <dd>${durationPhrase(maintenance.duration_seconds)}</dd>
         <dt>Description</dt>
         <dd>${maintenance.description || "none"}</dd>
         ${
@@ -114,4 +116,67 @@ function Details({ item }) {
       </dl>
     </section>
   `;
+}
+
+/**
+ * @typedef {object} StoryData
+ * @property {Item | null} item null if the service does not show it
+ * @property {import("../types").Explanation} explanation
+ * @property {import("../types").Story} story
+ */
+
+/**
+ * Load a story, and again whenever there is news of it.
+ * @param {string} id of the maintenance, or of one of its events
+ * @returns {{data: StoryData | null, error: string}}
+ */
+function useStory(id) {
+  const { api } = useApp();
+  const model = useModel();
+  const [data, setData] = useState(/** @type {StoryData | null} */ (null));
+  const [error, setError] = useState("");
+  const loaded = data?.item?.maintenance ?? null;
+  const item = model.items.get(loaded?.id ?? id) ?? data?.item ?? null;
+  const ids = loaded ? [loaded.id, ...loaded.events.map((event) => event.id)] : [id];
+  const last = lastPosition(model.facts, new Set(ids));
+
+  useEffect(() => {
+    const request = new AbortController();
+    fetchStory(api, id, request.signal)
+      .then((response) => {
+        setData(response);
+        setError("");
+      })
+      .catch((/** @type {Error} */ failure) => {
+        if (!request.signal.aborted) setError(failure.message);
+      });
+    return () => request.abort();
+  }, [id, last, item?.due, model.clock.reported]); // sentences mention the time left
+
+  return { data: data && { ...data, item }, error };
+}
+
+/**
+ * @param {import("../service/api.js").Api} api
+ * @param {string} id
+ * @param {AbortSignal} signal
+ * @returns {Promise<StoryData>}
+ */
+async function fetchStory(api, id, signal) {
+  const [overview, explanation, story] = await Promise.all([
+    api.get(`/v1/overview?id=${encodeURIComponent(id)}`, signal),
+    api.get(path`/v1/maintenances/${id}/explain`, signal),
+    api.get(path`/v1/maintenances/${id}/story`, signal),
+  ]);
+  return { item: overview.items[0] ?? null, explanation, story };
+}
+
+/**
+ * Return the position of the last fact about these ids; 0 if there is none.
+ * @param {Entry[]} facts newest first
+ * @param {Set<string>} ids
+ */
+function lastPosition(facts, ids) {
+  const last = facts.find((entry) => idsIn(entry).some((id) => ids.has(id)));
+  return last?.position ?? 0;
 }

@@ -1,6 +1,6 @@
-// What a maintenance looks like on a timeline: from when to when, and its marks.
+// Bars of the timeline: start, end and marks of a maintenance.
 
-import { standingOf } from "../parts.js";
+import { standingOf } from "../components.js";
 
 /** @typedef {import("../types").Item} Item */
 /** @typedef {import("../types").ScheduledEvent} ScheduledEvent */
@@ -14,65 +14,65 @@ import { standingOf } from "../parts.js";
  */
 
 /**
- * @typedef {object} Moments of an item, read once
+ * @typedef {object} Moments times of an item in ms, parsed once
  * @property {number} announced
  * @property {number} notBefore
- * @property {number} startsAt by when it starts, if it is not started
+ * @property {number} startsAt when it starts at the latest, unless it has started
  * @property {number | null} started
  * @property {number | null} ended
- * @property {number | null} length null: nobody knows
+ * @property {number | null} length null if unknown
  * @property {Mark[]} marks
  */
 
 /**
  * @typedef {object} Extent
  * @property {number} from
- * @property {number | null} work when it begins to be done; null: it never was
+ * @property {number | null} work start of the work; null if there was none
  * @property {number} to
- * @property {boolean} isExpected whether the work is still to begin
- * @property {boolean} isOpen whether its end is not known
+ * @property {boolean} isExpected whether the work has yet to start
+ * @property {boolean} isOpen whether its end is unknown
  */
 
 /**
- * @typedef {object} Own
+ * @typedef {object} BarData
  * @property {string} id of the maintenance
  * @property {Item} item
- * @property {ScheduledEvent[]} events those that its lane is about
+ * @property {ScheduledEvent[]} events those of its lane
  * @property {ReturnType<typeof standingOf>} standing
  * @property {number} notBefore
  * @property {Mark[]} marks in order of time
  */
 
-/** @typedef {Own & Extent} Bar */
+/** @typedef {BarData & Extent} Bar */
 
-/** @type {WeakMap<Item, Moments>} an item that changes is another one */
-const READ = new WeakMap();
+/** @type {WeakMap<Item, Moments>} a changed item is a new object */
+const PARSED = new WeakMap();
 
 /**
- * Draw up the bar of an item.
+ * Create the bar of an item.
  * @param {Item} item
- * @param {ScheduledEvent[]} events those that its lane is about
+ * @param {ScheduledEvent[]} events those of its lane
  * @param {number} now
- * @param {number} tail how long an open end is drawn, in ms
+ * @param {number} tail length of an open end, in ms
  * @returns {Bar}
  */
 export function barOf(item, events, now, tail) {
   const { maintenance } = item;
   const moments = momentsOf(item);
-  const ids = new Set(events.map((each) => each.id));
+  const ids = new Set(events.map(({ id }) => id));
   return {
     id: maintenance.id,
     item,
     events,
     standing: standingOf(item),
     notBefore: moments.notBefore,
-    marks: moments.marks.filter((each) => ids.has(each.event)),
+    marks: moments.marks.filter(({ event }) => ids.has(event)),
     ...extentOf(moments, now, tail),
   };
 }
 
 /**
- * Find from when to when an item reaches.
+ * Return start, work and end of an item.
  * @param {Moments} moments
  * @param {number} now
  * @param {number} tail
@@ -92,32 +92,32 @@ export function extentOf(moments, now, tail) {
 }
 
 /**
- * Read the moments of an item.
+ * Return the times of an item.
  * @param {Item} item
  * @returns {Moments}
  */
 export function momentsOf(item) {
-  const known = READ.get(item);
-  if (known) return known;
+  const cached = PARSED.get(item);
+  if (cached) return cached;
   const { maintenance } = item;
   const seconds = maintenance.duration_seconds;
   const notBefore = Date.parse(maintenance.not_before);
-  const read = {
+  const moments = {
     announced: Date.parse(maintenance.announced_at),
     notBefore,
-    startsAt: Math.max(notBefore, parsed(item.starts_at_latest) ?? notBefore),
-    started: parsed(maintenance.started_at),
-    ended: parsed(maintenance.ended_at),
+    startsAt: Math.max(notBefore, parse(item.starts_at_latest) ?? notBefore),
+    started: parse(maintenance.started_at),
+    ended: parse(maintenance.ended_at),
     length: seconds < 0 ? null : seconds * 1000,
     marks: marksOf(item),
   };
-  READ.set(item, read);
-  return read;
+  PARSED.set(item, moments);
+  return moments;
 }
 
-/** @param {string | null} moment */
-function parsed(moment) {
-  return moment === null ? null : Date.parse(moment);
+/** @param {string | null} time */
+function parse(time) {
+  return time === null ? null : Date.parse(time);
 }
 
 /**
@@ -133,9 +133,9 @@ function marksOf({ maintenance, seen }) {
     by: vm,
   }));
   for (const event of maintenance.events) {
-    const at = parsed(event.approved_at);
+    const at = parse(event.approved_at);
     const by = event.approved_by ?? event.approved_via ?? "";
     if (at !== null) marks.push({ kind: "approved", at, event: event.id, by });
   }
-  return marks.sort((one, other) => one.at - other.at);
+  return marks.sort((a, b) => a.at - b.at);
 }

@@ -1,54 +1,57 @@
-// The timeline as a picture: an axis, a line for now, lanes with bars.
+// Timeline chart: an axis, a line for the current time, and lanes with bars.
 
-import { laneTitle } from "./words.js";
-import { firstLanes } from "./lanes.js";
-import { placeOf, ticksOf } from "./scale.js";
-import { stacked } from "./slots.js";
-import { BarButton, moved } from "./bar_button.js";
-import { Legend, More } from "./legend.js";
-import { useMoves } from "./moves.js";
+import { openStory } from "../route.js";
 import { utc } from "../times.js";
 import { html, useLayoutEffect, useNow, useRef, useState } from "../view.js";
+import { Legend, More } from "./controls.js";
+import { firstLanes } from "./lanes.js";
+import { stackBars } from "./layout.js";
+import { usePointer } from "./navigation.js";
+import { barLabel, barSentence, laneTitle, markTitle } from "./phrases.js";
+import { positionOf, ticksOf } from "./scale.js";
 
 /** @typedef {import("./choice.js").Choice} Choice */
-/** @typedef {import("./scale.js").Stretch} Stretch */
+/** @typedef {import("./scale.js").TimeRange} TimeRange */
 /** @typedef {import("./scale.js").Tick} Tick */
 /** @typedef {import("./lanes.js").By} By */
+/** @typedef {import("./layout.js").Slot} Slot */
+/** @typedef {import("./layout.js").Piece} Piece */
+
 /** @typedef {{current: HTMLElement | null}} Ref */
 
 /**
- * @typedef {object} Shown
+ * @typedef {object} PictureProps of the chart and the table
  * @property {Choice} choice
  * @property {import("./lanes.js").Lane[]} lanes
- * @property {Stretch} stretch
+ * @property {TimeRange} range
  * @property {number} now
  * @property {boolean} isReady
- * @property {import("preact").ComponentChildren} children what is said instead of lanes
+ * @property {import("preact").ComponentChildren} children shown if there are no lanes
  */
 
 const ROW = 36; // px
-const SKELETON = 6; // lanes drawn while nothing is known
-const BARS_A_LANE = 5; // drawn at once, on average
-const MOST_ROWS = 6; // of a lane, unless all are asked for
+const SKELETON_LANES = 6; // drawn while data is loading
+const BARS_PER_LANE = 5; // drawn at once, on average
+const MOST_ROWS = 6; // of a lane, until the viewer expands it
 
-const WITH_SECONDS = 10 * 60_000; // ms: below this the axis tells seconds
+const WITH_SECONDS = 10 * 60_000; // ms; the axis of a shorter range shows seconds
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const MINUTE = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const SECOND = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
-/** @param {Shown} props */
-export function Chart({ choice, lanes, stretch, now, isReady, children }) {
+/** @param {PictureProps} props */
+export function Chart({ choice, lanes, range, now, isReady, children }) {
   const chart = useRef(/** @type {HTMLElement | null} */ (null));
   const track = useRef(/** @type {HTMLElement | null} */ (null));
   const width = useWidth(track);
-  useHeader(chart);
-  useMoves(chart, track, choice, now);
+  useHeaderHeight(chart);
+  usePointer(chart, track, choice, now);
   const { by, most } = choice;
-  const shown = width ? firstLanes(lanes, most, most * BARS_A_LANE) : [];
-  const props = { by, stretch, width, now };
+  const shown = width ? firstLanes(lanes, most, most * BARS_PER_LANE) : [];
+  const props = { by, range, width, now };
   return html`<${Legend} />
     <div class="chart card" ref=${chart}>
-      <${Axis} stretch=${stretch} width=${width} track=${track} isReady=${isReady} />
+      <${Axis} range=${range} width=${width} track=${track} isReady=${isReady} />
       ${!isReady && html`<${Skeleton} />`} ${children}
       <ol class="lanes" aria-label=${by === "host" ? "Hosts" : "Groups"}>
         ${shown.map(
@@ -61,13 +64,13 @@ export function Chart({ choice, lanes, stretch, now, isReady, children }) {
 }
 
 /**
- * Know how wide an element is.
- * @param {Ref} of
+ * Return the width of an element in px, and redraw when it changes.
+ * @param {Ref} ref
  */
-function useWidth(of) {
+function useWidth(ref) {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
-    const element = of.current;
+    const element = ref.current;
     if (!element) return undefined;
     const measure = () => setWidth(element.clientWidth);
     measure();
@@ -79,16 +82,16 @@ function useWidth(of) {
 }
 
 /**
- * Let the axis stay in sight below what stays at the top of the page.
+ * Set `--below-header`, so that the sticky axis stays below a sticky header.
  * @param {Ref} chart
  */
-function useHeader(chart) {
+function useHeaderHeight(chart) {
   useLayoutEffect(() => {
     const header = document.querySelector("header");
     if (!header) return undefined;
     const observer = new ResizeObserver(() => {
-      const isFixed = getComputedStyle(header).position === "sticky";
-      const height = isFixed ? header.offsetHeight : 0;
+      const isSticky = getComputedStyle(header).position === "sticky";
+      const height = isSticky ? header.offsetHeight : 0;
       chart.current?.style.setProperty("--below-header", `${height}px`);
     });
     observer.observe(header);
@@ -97,40 +100,40 @@ function useHeader(chart) {
 }
 
 /**
- * @param {{stretch: Stretch, width: number, track: Ref, isReady: boolean}} props
+ * @param {{range: TimeRange, width: number, track: Ref, isReady: boolean}} props
  */
-function Axis({ stretch, width, track, isReady }) {
-  const ticks = isReady && width ? ticksOf(stretch, width) : [];
-  const placed = ticks.map((tick) => ({
+function Axis({ range, width, track, isReady }) {
+  const ticks = isReady && width ? ticksOf(range, width) : [];
+  const positioned = ticks.map((tick) => ({
     ...tick,
-    style: moved(placeOf(tick.at, stretch, width)),
+    style: translate(positionOf(tick.at, range, width)),
   }));
   return html`<div class="axis" aria-hidden="true">
       <div class="ticks" ref=${track}>
-        ${placed.map(
+        ${positioned.map(
           ({ at, isDay, style }) => html`<time
             key=${at}
             class=${isDay ? "day" : ""}
             style=${style}
             title=${utc(at)}
-            >${axisLabel(at, isDay, stretch)}</time
+            >${axisLabel(at, isDay, range)}</time
           >`,
         )}
-        ${isReady && html`<${NowSign} stretch=${stretch} width=${width} />`}
+        ${isReady && html`<${NowLabel} range=${range} width=${width} />`}
       </div>
     </div>
     <div class="plot" aria-hidden="true">
-      ${placed.map(
+      ${positioned.map(
         ({ at, style }) => html`<i key=${at} class="grid" style=${style} />`,
       )}
-      ${isReady && html`<${NowLine} stretch=${stretch} width=${width} />`}
+      ${isReady && html`<${NowLine} range=${range} width=${width} />`}
     </div>`;
 }
 
 /**
  * @param {number} at
  * @param {boolean} isDay
- * @param {Stretch} stretch
+ * @param {TimeRange} range
  */
 function axisLabel(at, isDay, { from, to }) {
   if (isDay) return DAY.format(at);
@@ -138,25 +141,25 @@ function axisLabel(at, isDay, { from, to }) {
 }
 
 /**
- * The present, which goes on by the service's clock.
- * @param {{stretch: Stretch, width: number}} props
+ * The line at the current time of the service's clock.
+ * @param {{range: TimeRange, width: number}} props
  */
-function NowLine({ stretch, width }) {
-  const left = placeOf(useNow(), stretch, width);
+function NowLine({ range, width }) {
+  const left = positionOf(useNow(), range, width);
   const past = `${Math.min(Math.max(left, 0), width)}px`;
   return html`<i class="past" style=${{ width: past }} />
-    ${isInside(left, width) && html`<i class="now" style=${moved(left)} />`}`;
+    ${isInside(left, width) && html`<i class="now" style=${translate(left)} />`}`;
 }
 
 /**
- * The name of that line, on the axis.
- * @param {{stretch: Stretch, width: number}} props
+ * The label of that line, on the axis.
+ * @param {{range: TimeRange, width: number}} props
  */
-function NowSign({ stretch, width }) {
+function NowLabel({ range, width }) {
   const now = useNow();
-  const left = placeOf(now, stretch, width);
+  const left = positionOf(now, range, width);
   if (!isInside(left, width)) return null;
-  return html`<b style=${moved(left)} title=${utc(now)}><span>now</span></b>`;
+  return html`<b style=${translate(left)} title=${utc(now)}><span>now</span></b>`;
 }
 
 /**
@@ -172,16 +175,16 @@ function isInside(left, width) {
  * @property {string} name
  * @property {import("./bars.js").Bar[]} bars
  * @property {By} by
- * @property {Stretch} stretch
+ * @property {TimeRange} range
  * @property {number} width
  * @property {number} now
  */
 
 /** @param {Row} props */
-function LaneRow({ name, bars, by, stretch, width, now }) {
+function LaneRow({ name, bars, by, range, width, now }) {
   const [isWhole, setWhole] = useState(false);
   const most = isWhole ? Infinity : MOST_ROWS;
-  const { slots, rows, hidden } = stacked(bars, stretch, width, most);
+  const { slots, rows, hidden } = stackBars(bars, range, width, most);
   const title = laneTitle(name, by);
   return html`<li class="lane">
     <div class="name ${name ? "" : "soft"}" title=${title}>${title}</div>
@@ -199,10 +202,60 @@ function LaneRow({ name, bars, by, stretch, width, now }) {
   </li>`;
 }
 
-/** As much room as lanes will need. */
+/** Placeholder of the lanes while data is loading. */
 function Skeleton() {
-  const lanes = [...Array(SKELETON).keys()];
+  const lanes = [...Array(SKELETON_LANES).keys()];
   return html`<div class="skeleton" aria-hidden="true">
-    ${lanes.map((each) => html`<div key=${each} class="lane"><i></i></div>`)}
+    ${lanes.map((lane) => html`<div key=${lane} class="lane"><i></i></div>`)}
   </div>`;
+}
+
+/** @param {{slot: Slot, now: number}} props */
+function BarButton({ slot, now }) {
+  const { bar, notice, work, tick, clusters } = slot;
+  const sentence = barSentence(bar, now);
+  const workState = `${bar.isExpected ? "expected" : ""} ${bar.isOpen ? "open" : ""}`;
+  return html`<li class="slot" style=${slotStyle(slot)}>
+    <button
+      class="bar ${bar.standing}"
+      aria-label=${sentence}
+      title=${sentence}
+      onClick=${() => openStory(bar.id)}
+    >
+      <span class="label">${barLabel(bar)}</span>
+      <span class="strip">
+        ${notice && html`<i class="notice" style=${px(notice)} />`}
+        ${work && html`<i class="work ${workState}" style=${px(work)} />`}
+        ${tick !== null && html`<i class="tick" style=${{ left: `${tick}px` }} />`}
+        ${clusters.map(
+          ({ kind, left, marks }) => html`<i
+            key=${`${kind}${marks[0]?.at}`}
+            class="mark ${kind}"
+            title=${markTitle(marks, now)}
+            style=${{ left: `${left}px` }}
+          />`,
+        )}
+      </span>
+    </button>
+  </li>`;
+}
+
+/** @param {Slot} slot */
+function slotStyle({ left, width, row }) {
+  return { width: `${width}px`, ...translate(left, row * ROW) };
+}
+
+/**
+ * Position an element by a transform: it moves as time passes, and a transform needs no
+ * new layout and does not count as a layout shift.
+ * @param {number} left
+ * @param {number} top
+ */
+function translate(left, top = 0) {
+  return { transform: `translate(${left}px, ${top}px)` };
+}
+
+/** @param {Piece} piece */
+function px({ left, width }) {
+  return { left: `${left}px`, width: `${width}px` };
 }

@@ -1,7 +1,7 @@
-// What the viewer has chosen to see on the timeline; some of it is kept for next time.
+// The viewer's choices on the timeline; some are kept in the browser's storage.
 
-import { SPANS } from "./scale.js";
 import { useMemo, useState } from "../view.js";
+import { SPANS } from "./scale.js";
 
 /** @typedef {import("./lanes.js").By} By */
 
@@ -11,25 +11,25 @@ import { useMemo, useState } from "../view.js";
  * @property {boolean} asTable
  * @property {import("./scale.js").View} view
  * @property {string} search
- * @property {number} most lanes or rows that are drawn
+ * @property {number} most number of lanes or rows to draw
  */
 
-/** @typedef {Chosen & {set: (more: Partial<Chosen>) => void}} Choice */
+/** @typedef {Chosen & {set: (changed: Partial<Chosen>) => void}} Choice */
 
-const KEPT = "forewarn.timeline";
-export const AT_ONCE = 100;
+const STORAGE_KEY = "forewarn.timeline";
+export const PAGE_SIZE = 100; // lanes or rows
 
 /**
- * Keep what is chosen.
+ * Return the choices, and the function that changes them.
  * @returns {Choice}
  */
 export function useChoice() {
-  const [chosen, setChosen] = useState(begin);
+  const [chosen, setChosen] = useState(initialChoice);
   const set = useMemo(
-    () => (/** @type {Partial<Chosen>} */ more) =>
+    () => (/** @type {Partial<Chosen>} */ changed) =>
       setChosen((before) => {
-        const after = { ...before, ...more };
-        keep(after);
+        const after = { ...before, ...changed };
+        store(after);
         return after;
       }),
     [],
@@ -38,31 +38,31 @@ export function useChoice() {
 }
 
 /** @returns {Chosen} */
-function begin() {
-  const { by, asTable } = kept();
+function initialChoice() {
+  const { by, asTable } = stored();
   return {
     by: by === "group" ? "group" : "host",
     asTable: asTable === true,
     view: { span: SPANS[1]?.span ?? 0, middle: null },
     search: "",
-    most: AT_ONCE,
+    most: PAGE_SIZE,
   };
 }
 
 /** @returns {Partial<Chosen>} */
-function kept() {
+function stored() {
   try {
-    return JSON.parse(localStorage.getItem(KEPT) ?? "{}") ?? {};
+    return JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}") ?? {};
   } catch {
-    return {}; // the browser keeps nothing, or what it has kept is not ours
+    return {}; // no storage, or its content is not ours
   }
 }
 
 /** @param {Chosen} chosen */
-function keep({ by, asTable }) {
+function store({ by, asTable }) {
   try {
-    localStorage.setItem(KEPT, JSON.stringify({ by, asTable }));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify({ by, asTable }));
   } catch {
-    // then it is chosen again next time
+    // no storage: the defaults apply next time
   }
 }

@@ -1,50 +1,51 @@
-// Which lanes a timeline has, and which maintenances lie in each.
+// Lanes of the timeline: one per host or group, with its bars.
 
-import { laneTitle } from "./words.js";
 import { barOf, extentOf, momentsOf } from "./bars.js";
+import { laneTitle } from "./phrases.js";
 
 /** @typedef {import("../types").Item} Item */
 /** @typedef {import("../types").ScheduledEvent} ScheduledEvent */
 /** @typedef {import("../types").FleetMap} FleetMap */
 /** @typedef {import("./bars.js").Bar} Bar */
+
 /** @typedef {"host" | "group"} By */
 
 /**
  * @typedef {object} Lane
- * @property {string} name empty: of what is on no host, or in no group
- * @property {Bar[]} bars what is live first, in order of announcement; then what has
- *   ended, the latest first
+ * @property {string} name empty for what has no host, or no group
+ * @property {Bar[]} bars live ones first, in order of announcement; then those that
+ *   have ended, latest first
  */
 
 /**
- * @typedef {object} Asked
+ * @typedef {object} LaneOptions
  * @property {By} by
- * @property {Map<string, string>} hostOf where each VM runs
- * @property {import("./scale.js").Stretch} stretch
+ * @property {Map<string, string>} hostOf host of each VM
+ * @property {import("./scale.js").TimeRange} range
  * @property {number} now
- * @property {string} search a part of the lane's name
+ * @property {string} search part of the lane's name
  */
 
-const TAIL = 1 / 12; // of the stretch: how long an open end is drawn
+const TAIL = 1 / 12; // length of an open end, as a share of the range
 const ORDER = new Intl.Collator("en", { numeric: true }); // web-2 before web-10
 
 /**
- * Find the lanes that have something in a stretch of time, in order of their names.
+ * Return the lanes that have bars in the range, sorted by name.
  * @param {Iterable<Item>} items
- * @param {Asked} asked
+ * @param {LaneOptions} options
  * @returns {Lane[]}
  */
-export function lanesOf(items, asked) {
-  const { now, stretch } = asked;
-  const tail = (stretch.to - stretch.from) * TAIL;
-  const wanted = asked.search.trim().toLowerCase();
+export function lanesOf(items, options) {
+  const { now, range } = options;
+  const tail = (range.to - range.from) * TAIL;
+  const search = options.search.trim().toLowerCase();
   /** @type {Map<string, Bar[]>} */
   const lanes = new Map();
   for (const item of items) {
     const { from, to } = extentOf(momentsOf(item), now, tail);
-    if (to < stretch.from || from > stretch.to) continue;
-    for (const [name, events] of sharesOf(item, asked)) {
-      if (!laneTitle(name, asked.by).toLowerCase().includes(wanted)) continue;
+    if (to < range.from || from > range.to) continue;
+    for (const [name, events] of eventsByLane(item, options)) {
+      if (!laneTitle(name, options.by).toLowerCase().includes(search)) continue;
       const bars = lanes.get(name) ?? [];
       bars.push(barOf(item, events, now, tail));
       lanes.set(name, bars);
@@ -56,78 +57,78 @@ export function lanesOf(items, asked) {
 }
 
 /**
- * Find the lanes of an item, and which of its events each of them is about.
+ * Return the lanes of an item, each with its events.
  * @param {Item} item
- * @param {Asked} asked
+ * @param {LaneOptions} options
  * @returns {Map<string, ScheduledEvent[]>}
  */
-function sharesOf({ maintenance }, { by, hostOf }) {
+function eventsByLane({ maintenance }, { by, hostOf }) {
   const { events, host, vms } = maintenance;
   if (by === "group") {
-    const shares = new Map(events.map((each) => [each.group, [each]]));
-    return shares.size ? shares : new Map([["", events]]);
+    const lanes = new Map(events.map((event) => [event.group, [event]]));
+    return lanes.size ? lanes : new Map([["", events]]);
   }
   if (host !== null) return new Map([[host, events]]);
-  const hosts = new Set(vms.map((each) => hostOf.get(each) ?? ""));
-  return new Map([...hosts].map((each) => [each, touching(each, events, hostOf)]));
+  const hosts = new Set(vms.map((vm) => hostOf.get(vm) ?? ""));
+  return new Map([...hosts].map((name) => [name, eventsOn(name, events, hostOf)]));
 }
 
 /**
- * Find the events of VMs on a host.
+ * Return the events of VMs on a host.
  * @param {string} host
  * @param {ScheduledEvent[]} events
  * @param {Map<string, string>} hostOf
  */
-function touching(host, events, hostOf) {
+function eventsOn(host, events, hostOf) {
   return events.filter(({ resources }) =>
-    resources.some((each) => (hostOf.get(each) ?? "") === host),
+    resources.some((vm) => (hostOf.get(vm) ?? "") === host),
   );
 }
 
 /**
- * Find where each VM runs; those without a host are left out.
+ * Return the host of each VM; VMs without a host are omitted.
  * @param {FleetMap} fleet
  * @returns {Map<string, string>}
  */
 export function hostsOf({ hosts, vms }) {
-  const found = new Map();
+  const hostOf = new Map();
   vms.name.forEach((name, index) => {
     const host = vms.host[index] ?? null;
-    if (host !== null) found.set(name, hosts[host]);
+    if (host !== null) hostOf.set(name, hosts[host]);
   });
-  return found;
+  return hostOf;
 }
 
 /**
- * Take as many lanes as are drawn at once.
+ * Return the lanes that are drawn at once.
  * @param {Lane[]} lanes
  * @param {number} mostLanes
- * @param {number} mostBars that all of them may have, unless the first has more
+ * @param {number} mostBars of all lanes; the first lane may have more
  */
 export function firstLanes(lanes, mostLanes, mostBars) {
   let bars = 0;
-  const end = lanes.findIndex((each, index) => {
-    bars += each.bars.length;
+  const end = lanes.findIndex((lane, index) => {
+    bars += lane.bars.length;
     return index >= mostLanes || (index > 0 && bars > mostBars);
   });
   return end < 0 ? lanes : lanes.slice(0, end);
 }
 
 /**
- * @param {Lane} one
- * @param {Lane} other
+ * @param {Lane} a
+ * @param {Lane} b
  */
-function byName(one, other) {
-  if (!one.name || !other.name) return one.name ? -1 : 1;
-  return ORDER.compare(one.name, other.name);
+function byName(a, b) {
+  if (!a.name || !b.name) return a.name ? -1 : 1;
+  return ORDER.compare(a.name, b.name);
 }
 
 /**
- * @param {Bar} one
- * @param {Bar} other
+ * @param {Bar} a
+ * @param {Bar} b
  */
-function byUrgency({ item: one }, { item: other }) {
-  const [first, second] = [momentsOf(one), momentsOf(other)];
+function byUrgency(a, b) {
+  const [first, second] = [momentsOf(a.item), momentsOf(b.item)];
   const live = Number(second.ended === null) - Number(first.ended === null);
   if (live) return live;
   if (first.ended === null) return first.announced - second.announced;

@@ -1,4 +1,4 @@
-// Which stretch of time is shown, and where on it a moment lies.
+// Time scale: the range that is shown, zooming, panning, and ticks of the axis.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -8,18 +8,18 @@ const DAY = 24 * HOUR;
 /**
  * @typedef {object} View what the viewer has chosen to see
  * @property {number} span in ms
- * @property {number | null} middle in ms; null: now, wherever that goes
+ * @property {number | null} middle in ms; null to follow the current time
  */
 
 /**
- * @typedef {object} Stretch
+ * @typedef {object} TimeRange
  * @property {number} from in ms
  * @property {number} to
  */
 
 /** @typedef {{at: number, isDay: boolean}} Tick */
 
-/** What is offered by a button. */
+/** Ranges with a button. */
 export const SPANS = [
   { label: "15 min", span: 15 * MINUTE },
   { label: "1 h", span: HOUR },
@@ -30,101 +30,101 @@ export const SPANS = [
 
 const SHORTEST = MINUTE;
 const LONGEST = 60 * DAY;
-const STEPS = 20; // of a stretch that follows now: its bars do not move all the time
-const MARGIN = 1.2; // of what is fitted in
+const STEPS = 20; // a range that follows now moves in steps, not continuously
+const MARGIN = 1.2; // around what is fitted in
 
-/** Between two ticks, the smallest first. */
-const BETWEEN = [
-  ...[5, 10, 15, 30].map((each) => each * SECOND),
-  ...[1, 2, 5, 10, 15, 30].map((each) => each * MINUTE),
-  ...[1, 2, 3, 6, 12].map((each) => each * HOUR),
-  ...[1, 2, 7, 14, 28].map((each) => each * DAY),
+/** Possible distances of two ticks, smallest first. */
+const TICK_STEPS = [
+  ...[5, 10, 15, 30].map((seconds) => seconds * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR),
+  ...[1, 2, 7, 14, 28].map((days) => days * DAY),
 ];
-const CLOSEST = 76; // px between two ticks, so that their labels have room
+const CLOSEST = 76; // px between two ticks, the room of a label
 
 /**
- * Find the stretch that is shown.
+ * Return the range that a view shows.
  * @param {View} view
  * @param {number} now
- * @returns {Stretch}
+ * @returns {TimeRange}
  */
-export function stretchOf({ span, middle }, now) {
+export function rangeOf({ span, middle }, now) {
   const step = span / STEPS;
   const around = middle ?? Math.floor(now / step) * step;
   return { from: around - span / 2, to: around + span / 2 };
 }
 
 /**
- * Show less (a factor below 1) or more, while one moment stays where it is.
+ * Zoom in (a factor below 1) or out around a fixed time.
  * @param {View} view
  * @param {number} factor
- * @param {number | null} [at] null: the middle stays
+ * @param {number | null} [at] the fixed time; null for the middle
  * @param {number} [now] needed with `at`
  * @returns {View}
  */
-export function zoomed(view, factor, at = null, now = 0) {
+export function zoom(view, factor, at = null, now = 0) {
   const span = Math.min(Math.max(view.span * factor, SHORTEST), LONGEST);
   if (at === null) return { ...view, span };
-  const { from } = stretchOf(view, now);
+  const { from } = rangeOf(view, now);
   const share = (at - from) / view.span;
   return { span, middle: at + (0.5 - share) * span };
 }
 
 /**
- * Show what comes before (a share below 0) or after.
+ * Move to earlier (a share below 0) or later times.
  * @param {View} view
- * @param {number} share of what is shown
+ * @param {number} share of the range
  * @param {number} now
  * @returns {View}
  */
-export function panned(view, share, now) {
-  const { from } = stretchOf(view, now);
+export function pan(view, share, now) {
+  const { from } = rangeOf(view, now);
   return { ...view, middle: from + view.span * (0.5 + share) };
 }
 
 /**
- * Show all of these moments.
+ * Return a view of all these times.
  * @param {number[]} moments at least one
  * @returns {View}
  */
-export function fitted(moments) {
-  const from = moments.reduce((one, other) => Math.min(one, other));
-  const to = moments.reduce((one, other) => Math.max(one, other));
+export function fit(moments) {
+  const from = moments.reduce((a, b) => Math.min(a, b));
+  const to = moments.reduce((a, b) => Math.max(a, b));
   const span = Math.min(Math.max((to - from) * MARGIN, SHORTEST), LONGEST);
   return { span, middle: (from + to) / 2 };
 }
 
 /**
- * Find where a moment lies, in px from the left.
+ * Return the position of a time in px from the left.
  * @param {number} at
- * @param {Stretch} stretch
+ * @param {TimeRange} range
  * @param {number} width in px
  */
-export function placeOf(at, { from, to }, width) {
+export function positionOf(at, { from, to }, width) {
   return ((at - from) / (to - from)) * width;
 }
 
 /**
- * Find the moments to write on the axis: round ones, in the viewer's zone.
- * @param {Stretch} stretch
+ * Return the ticks of the axis: round times in the viewer's time zone.
+ * @param {TimeRange} range
  * @param {number} width in px
  * @param {(at: number) => number} [offset] of the zone, in ms; for tests
  * @returns {Tick[]}
  */
 export function ticksOf({ from, to }, width, offset = zoneOffset) {
   const least = ((to - from) * CLOSEST) / Math.max(width, 1);
-  const step = BETWEEN.find((each) => each >= least) ?? 56 * DAY;
+  const step = TICK_STEPS.find((candidate) => candidate >= least) ?? 56 * DAY;
   const ticks = [];
   const first = Math.ceil((from + offset(from)) / step) * step;
   for (let wall = first; ; wall += step) {
-    const at = wall - offset(wall - offset(from)); // summer time may begin between
+    const at = wall - offset(wall - offset(from)); // DST may start between
     if (at > to) return ticks;
     ticks.push({ at, isDay: wall % DAY === 0 });
   }
 }
 
 /**
- * Say how far the viewer's wall clock is ahead of UTC.
+ * Return how far the viewer's time zone is ahead of UTC, in ms.
  * @param {number} at
  */
 function zoneOffset(at) {

@@ -1,17 +1,17 @@
-// The timeline as a table, for those to whom a picture tells nothing.
+// The timeline as a table, for screen readers and for those who prefer text.
 
-import { laneTitle, lengthOf, namesOf } from "./words.js";
-import { few, Standing, titleOf } from "../parts.js";
+import { few, Standing, titleOf } from "../components.js";
 import { openStory } from "../route.js";
-import { More } from "./legend.js";
 import { local, utc } from "../times.js";
 import { html } from "../view.js";
+import { More } from "./controls.js";
+import { durationOf, laneTitle, namesOf } from "./phrases.js";
 
-/** @typedef {import("./chart.js").Shown} Shown */
+/** @typedef {import("./chart.js").PictureProps} PictureProps */
 /** @typedef {import("./bars.js").Bar} Bar */
 /** @typedef {import("./bars.js").Mark} Mark */
 
-const HEADS = [
+const HEADINGS = [
   "Maintenance",
   "Standing",
   "Announced",
@@ -25,20 +25,21 @@ const HEADS = [
 
 const NONE = "–";
 
-/** @param {Shown} props */
+/** @param {PictureProps} props */
 export function LaneTable({ choice, lanes, now, isReady, children }) {
   const { by, most } = choice;
   const rows = lanes.flatMap(({ name, bars }) => bars.map((bar) => ({ name, bar })));
   const shown = rows.slice(0, most);
   const lane = by === "host" ? "Host" : "Group";
-  // roles are written out: what is laid out as blocks would lose those it has
+  // explicit roles: on narrow screens the table is laid out as blocks, and would lose
+  // its implicit roles
   return html`<table class="lanetable card" role="table" aria-busy=${!isReady}>
       <caption class="hidden">What happens in this time</caption>
       <thead role="rowgroup">
         <tr role="row">
-          ${[lane, ...HEADS].map(
-            (each) =>
-              html`<th key=${each} role="columnheader" scope="col">${each}</th>`,
+          ${[lane, ...HEADINGS].map(
+            (heading) =>
+              html`<th key=${heading} role="columnheader" scope="col">${heading}</th>`,
           )}
         </tr>
       </thead>
@@ -59,29 +60,29 @@ function BarRow({ lane, title, bar, now }) {
   const { maintenance } = bar.item;
   const cells = [
     html`<${Standing} item=${bar.item} />`,
-    when(maintenance.announced_at, now),
-    when(maintenance.not_before, now),
-    when(maintenance.started_at, now),
-    when(maintenance.ended_at, now),
-    lengthOf(bar),
-    who(bar.marks, "approved"),
-    who(bar.marks, "seen"),
+    timeCell(maintenance.announced_at, now),
+    timeCell(maintenance.not_before, now),
+    timeCell(maintenance.started_at, now),
+    timeCell(maintenance.ended_at, now),
+    durationOf(bar),
+    namesCell(bar.marks, "approved"),
+    namesCell(bar.marks, "seen"),
   ];
   return html`<tr role="row">
     <td role="cell" data-head=${lane}>${title}</td>
-    <th role="rowheader" scope="row" data-head=${HEADS[0]}>
+    <th role="rowheader" scope="row" data-head=${HEADINGS[0]}>
       <button class="quiet" onClick=${() => openStory(bar.id)}>
         ${titleOf(maintenance)}
       </button>
     </th>
     ${cells.map(
-      (each, index) => html`<td
+      (cell, index) => html`<td
         key=${index}
         role="cell"
-        class=${each === NONE ? "none" : ""}
-        data-head=${HEADS[index + 1]}
+        class=${cell === NONE ? "none" : ""}
+        data-head=${HEADINGS[index + 1]}
       >
-        ${each}
+        ${cell}
       </td>`,
     )}
   </tr>`;
@@ -91,7 +92,7 @@ function BarRow({ lane, title, bar, now }) {
  * @param {string | null} at
  * @param {number} now
  */
-function when(at, now) {
+function timeCell(at, now) {
   if (at === null) return NONE;
   return html`<time datetime=${at} title=${utc(at)}>${local(at, now)}</time>`;
 }
@@ -100,6 +101,6 @@ function when(at, now) {
  * @param {Mark[]} marks
  * @param {Mark["kind"]} kind
  */
-function who(marks, kind) {
-  return few(namesOf(marks.filter((each) => each.kind === kind))) || NONE;
+function namesCell(marks, kind) {
+  return few(namesOf(marks.filter((mark) => mark.kind === kind))) || NONE;
 }

@@ -1,14 +1,6 @@
-// The Timeline page: past and future in one picture.
+// Timeline page: past and planned maintenances in one picture.
 
-import { extentOf, momentsOf } from "./bars.js";
-import { hostsOf, lanesOf } from "./lanes.js";
-import { count } from "../parts.js";
-import { fitted, stretchOf } from "./scale.js";
-import { Chart } from "./chart.js";
-import { useChoice } from "./choice.js";
-import { useKeys } from "./moves.js";
-import { LaneTable } from "./table.js";
-import { Shown, Tools } from "./tools.js";
+import { count } from "../components.js";
 import {
   html,
   useApp,
@@ -18,37 +10,45 @@ import {
   useRef,
   useState,
 } from "../view.js";
+import { extentOf, momentsOf } from "./bars.js";
+import { Chart } from "./chart.js";
+import { useChoice } from "./choice.js";
+import { RangeText, Toolbar } from "./controls.js";
+import { hostsOf, lanesOf } from "./lanes.js";
+import { useKeys } from "./navigation.js";
+import { fit, rangeOf } from "./scale.js";
+import { LaneTable } from "./table.js";
 
 /** @typedef {import("./choice.js").Choice} Choice */
-/** @typedef {import("./scale.js").Stretch} Stretch */
+/** @typedef {import("./scale.js").TimeRange} TimeRange */
 /** @typedef {import("./scale.js").View} View */
 
-const HAIR = 500; // steps in which now goes through a stretch: about 2 px each
+const STEPS = 500; // in which now moves through a range: about 2 px each
 
 export function TimelinePage() {
   const model = useModel();
   const choice = useChoice();
   const { view, by, search, asTable } = choice;
-  const now = useNowBy(view.span / HAIR);
-  const stretch = stretchOf(view, now);
-  const isReady = useData(choice, stretch);
+  const now = useNowInSteps(view.span / STEPS);
+  const range = rangeOf(view, now);
+  const isReady = useData(choice, range);
   const fleet = model.fleet;
   const hostOf = useMemo(() => (fleet ? hostsOf(fleet) : new Map()), [fleet]);
-  const asked = { by, hostOf, stretch, now, search };
-  const lanes = isReady ? lanesOf(model.items.values(), asked) : [];
+  const options = { by, hostOf, range, now, search };
+  const lanes = isReady ? lanesOf(model.items.values(), options) : [];
   const section = useRef(/** @type {HTMLElement | null} */ (null));
   useKeys(section, choice, now);
   const Picture = asTable ? LaneTable : Chart;
   return html`<section class="timeline" aria-label="Timeline" ref=${section}>
     <div class="heading">
       <h1>Timeline</h1>
-      <${Shown} choice=${choice} stretch=${stretch} now=${now} isReady=${isReady} />
+      <${RangeText} choice=${choice} range=${range} now=${now} isReady=${isReady} />
     </div>
-    <${Tools} choice=${choice} now=${now} />
+    <${Toolbar} choice=${choice} now=${now} />
     <${Picture}
       choice=${choice}
       lanes=${lanes}
-      stretch=${stretch}
+      range=${range}
       now=${now}
       isReady=${isReady}
     >
@@ -58,10 +58,10 @@ export function TimelinePage() {
 }
 
 /**
- * Be drawn again whenever the service's clock has gone on by so much.
+ * Return the service's time rounded down to `step`, and redraw when it changes.
  * @param {number} step in ms
  */
-function useNowBy(step) {
+function useNowInSteps(step) {
   const { model } = useApp();
   const steps = () => Math.floor(model.clock.now() / step);
   const [, redraw] = useState(0);
@@ -70,27 +70,27 @@ function useNowBy(step) {
 }
 
 /**
- * Ask for all that is shown.
+ * Load everything that the range shows.
  * @param {Choice} choice
- * @param {Stretch} stretch
- * @returns {boolean} whether it is there
+ * @param {TimeRange} range
+ * @returns {boolean} whether it is loaded
  */
-function useData({ by, view }, stretch) {
+function useData({ by, view }, range) {
   const { live, model } = useApp();
-  const [isPastKnown, setPastKnown] = useState(model.pastSince !== null);
+  const [isPastLoaded, setPastLoaded] = useState(model.pastSince !== null);
   const { isLoaded, link, fleet } = model;
-  // more than is shown, so that not every movement asks for more
-  const since = (Math.floor(stretch.from / view.span) - 1) * view.span;
+  // more than is shown, so that not every movement needs a request
+  const since = (Math.floor(range.from / view.span) - 1) * view.span;
   useEffect(() => {
     if (!isLoaded) return;
-    const known = () => setPastKnown(true);
-    void live.needPast(since).then(known, known); // asked again when the link is back
+    const done = () => setPastLoaded(true);
+    void live.needPast(since).then(done, done); // on failure: retried once connected
   }, [isLoaded, link.state, since]);
   const needsFleet = by === "host" || (isLoaded && !model.items.size);
   useEffect(() => {
     if (needsFleet) live.needFleet();
   }, [needsFleet]);
-  const isReady = isLoaded && isPastKnown && (!needsFleet || fleet !== null);
+  const isReady = isLoaded && isPastLoaded && (!needsFleet || fleet !== null);
   useEffect(() => {
     if (isReady) performance.mark("forewarn:timeline");
   }, [isReady]);
@@ -98,7 +98,7 @@ function useData({ by, view }, stretch) {
 }
 
 /**
- * What to do when there is nothing to see.
+ * Shown if there are no lanes: the reason, and what to do.
  * @param {{choice: Choice, now: number}} props
  */
 function Nothing({ choice, now }) {
@@ -118,8 +118,8 @@ function Nothing({ choice, now }) {
   }
   const live = model.live();
   if (live.length) {
-    const extents = live.map((each) => extentOf(momentsOf(each), now, 0));
-    const all = fitted(extents.flatMap((each) => [each.from, each.to]));
+    const extents = live.map((item) => extentOf(momentsOf(item), now, 0));
+    const all = fit(extents.flatMap(({ from, to }) => [from, to]));
     return html`<div class="empty">
       <p>Nothing happens in this time, but before or after it.</p>
       <p>

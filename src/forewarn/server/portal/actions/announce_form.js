@@ -1,0 +1,233 @@
+// Announcement form: target, type, time, and the details that VMs receive.
+
+import { html, useEffect, useModel, useState } from "../view.js";
+import { addNames, suggest } from "./announcement.js";
+import {
+  CheckField,
+  ChoiceField,
+  DateTimeField,
+  RadioField,
+  TextField,
+} from "./fields.js";
+
+/** @typedef {import("./announcement.js").Form} Form */
+
+/**
+ * @typedef {object} PartProps
+ * @property {Form} form
+ * @property {Record<string, string>} errors
+ * @property {(changed: Partial<Form>) => void} set
+ */
+
+const TARGETS = [
+  { value: "vms", label: "VMs" },
+  { value: "host", label: "A host" },
+  { value: "group", label: "A group" },
+];
+const TIMINGS = [
+  { value: "minimum", label: "As soon as the type allows" },
+  { value: "notice", label: "Notice" },
+  { value: "not_before", label: "Not before" },
+];
+const SOURCES = [
+  { value: "", label: "As usual for the type" },
+  { value: "Platform", label: "Platform" },
+  { value: "User", label: "User" },
+];
+
+/** @param {PartProps & {types: string[]}} props */
+export function AnnounceForm({ form, types, errors, set }) {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    if (errors.duration) setOpen(true); // an error must be visible
+  }, [errors.duration]);
+  const toggle = (/** @type {Event} */ event) =>
+    setOpen(/** @type {HTMLDetailsElement} */ (event.currentTarget).open);
+  const choices = types.map((value) => ({ value, label: value }));
+  const fieldProps = (/** @type {keyof Form} */ name) => ({
+    name,
+    value: form[name],
+    set: (/** @type {string} */ value) => set({ [name]: value }),
+    error: errors[name],
+  });
+  return html`<div class="announce">
+    <${Target} form=${form} errors=${errors} set=${set} />
+    <div class="pair">
+      <${ChoiceField} label="Type" choices=${choices} ...${fieldProps("type")} />
+      <${TextField}
+        label="Reason"
+        hint=${form.isEmergency ? "An emergency needs one." : "For the journal."}
+        ...${fieldProps("reason")}
+      />
+    </div>
+    <${Timing} form=${form} errors=${errors} set=${set} fieldProps=${fieldProps} />
+    <details class="more" open=${isOpen} onToggle=${toggle}>
+      <summary>Duration, description, source, emergency</summary>
+      <div class="pair">
+        <${TextField}
+          label="Duration"
+          hint="Such as 9s or 1h30m; as usual for the type if empty."
+          ...${fieldProps("duration")}
+        />
+        <${ChoiceField} label="Source" choices=${SOURCES} ...${fieldProps("source")} />
+      </div>
+      <${TextField}
+        label="Description"
+        hint="What VMs are told; the usual sentence if empty."
+        ...${fieldProps("description")}
+      />
+      <${Emergency} form=${form} set=${set} />
+    </details>
+  </div>`;
+}
+
+/** @param {PartProps} props */
+function Target({ form, errors, set }) {
+  const { fleet } = useModel();
+  return html`<${RadioField}
+      name="target"
+      label="On"
+      value=${form.target}
+      choices=${TARGETS}
+      set=${(/** @type {Form["target"]} */ target) => set({ target })}
+    />
+    ${
+      form.target === "vms"
+        ? html`<${Vms} form=${form} errors=${errors} set=${set} />`
+        : html`<${NameField}
+          key=${form.target}
+          name=${form.target}
+          label=${form.target === "host" ? "Host" : "Group"}
+          names=${
+            form.target === "host"
+              ? (fleet?.hosts ?? [])
+              : (fleet?.groups.map(({ name }) => name) ?? [])
+          }
+          value=${form[form.target]}
+          set=${(/** @type {string} */ value) => set({ [form.target]: value })}
+          error=${errors.target}
+        />`
+    }`;
+}
+
+/**
+ * A text field that suggests names of the fleet.
+ * @param {import("./fields.js").FieldProps & {names: string[],
+ *   onKeyDown?: (event: KeyboardEvent) => void}} props
+ */
+function NameField({ names, ...field }) {
+  const list = `names-${field.name}`;
+  return html`<${TextField} list=${list} ...${field} />
+    <datalist id=${list}>
+      ${suggest(names, field.value).map(
+        (name) => html`<option key=${name} value=${name}></option>`,
+      )}
+    </datalist>`;
+}
+
+/** @param {PartProps} props */
+function Vms({ form, errors, set }) {
+  const { fleet } = useModel();
+  const names = fleet?.vms.name ?? [];
+  const add = (/** @type {string} */ typed) =>
+    set({ vms: addNames(form.vms, typed), typed: "" });
+
+  /** @param {string} typed */
+  function type(typed) {
+    const isWhole = /[\s,;]$/.test(typed) && typed.trim();
+    if (isWhole || (names.includes(typed) && isChosen(typed, form.typed))) add(typed);
+    else set({ typed });
+  }
+
+  /** @param {KeyboardEvent} event */
+  function press(event) {
+    if (event.key !== "Enter" || !form.typed.trim()) return;
+    event.preventDefault(); // the next Enter requests the preview
+    add(form.typed);
+  }
+
+  return html`${
+    form.vms.length > 0 &&
+    html`<ul class="chosen" aria-label="VMs chosen">
+      ${form.vms.map(
+        (vm) => html`<li key=${vm}>
+          <span>${vm}</span>
+          <button
+            type="button"
+            class="quiet"
+            aria-label=${`Leave out ${vm}`}
+            onClick=${() => set({ vms: form.vms.filter((name) => name !== vm) })}
+          >
+            ×
+          </button>
+        </li>`,
+      )}
+    </ul>`
+  }
+    <${NameField}
+      name="vms"
+      label=${form.vms.length ? "Another VM" : "VMs"}
+      hint="Names; Enter takes one in, several are separated by spaces."
+      names=${names}
+      value=${form.typed}
+      set=${type}
+      error=${errors.target}
+      onKeyDown=${press}
+    />`;
+}
+
+/**
+ * Whether a name was picked from the suggestions. A name that is typed letter by letter
+ * may be the start of a longer one.
+ * @param {string} typed
+ * @param {string} before
+ */
+function isChosen(typed, before) {
+  return typed.length - before.length > 1;
+}
+
+/**
+ * @param {PartProps & {fieldProps: (name: keyof Form) => object}} props
+ */
+function Timing({ form, set, fieldProps }) {
+  return html`<${RadioField}
+      name="timing"
+      label="When"
+      value=${form.timing}
+      choices=${TIMINGS}
+      set=${(/** @type {Form["timing"]} */ timing) => set({ timing })}
+    />
+    ${
+      form.timing === "notice" &&
+      html`<${TextField}
+      label="Notice"
+      hint="Such as 20m, 2h30m or 1d."
+      ...${fieldProps("notice")}
+    />`
+    }
+    ${
+      form.timing === "not_before" &&
+      html`<${DateTimeField}
+      label="Not before"
+      hint="In your zone."
+      ...${fieldProps("not_before")}
+    />`
+    }`;
+}
+
+/** @param {{form: Form, set: (changed: Partial<Form>) => void}} props */
+function Emergency({ form, set }) {
+  return html`<${CheckField}
+      name="emergency"
+      label="Emergency: less notice than the type promises, or none"
+      isOn=${form.isEmergency}
+      set=${(/** @type {boolean} */ isEmergency) => set({ isEmergency })}
+    />
+    <${CheckField}
+      name="ignore_gates"
+      label="Ignore gates: start even where a gate is shut"
+      isOn=${form.isEmergency && form.ignoresGates}
+      isDisabled=${!form.isEmergency}
+      set=${(/** @type {boolean} */ ignoresGates) => set({ ignoresGates })}
+    />`;
+}

@@ -1,0 +1,54 @@
+// Sign-in page.
+
+import { html, useApp, useState } from "./view.js";
+
+/**
+ * @param {{
+ *   reason: string,
+ *   enter: (session: import("./types").Session) => void,
+ * }} props `reason`: why the session has ended, or empty
+ */
+export function SignIn({ reason, enter }) {
+  const { api } = useApp();
+  const [error, setError] = useState(reason);
+  const [isBusy, setBusy] = useState(false);
+
+  /** @param {SubmitEvent} event */
+  async function submit(event) {
+    event.preventDefault();
+    const form = /** @type {HTMLFormElement} */ (event.currentTarget);
+    const token = String(new FormData(form).get("token")).trim();
+    setBusy(true);
+    try {
+      enter(await api.signIn(token));
+    } catch (failure) {
+      setError(/** @type {Error} */ (failure).message);
+      setBusy(false);
+    }
+  }
+
+  return html`<main class="signin">
+    <form class="card" onSubmit=${submit}>
+      <h1>forewarn</h1>
+      <p>Sign in with a token to see the fleet and every promise made to it.</p>
+      <label for="token">Token</label>
+      <input
+        id="token"
+        name="token"
+        type="password"
+        required
+        autofocus
+        autocomplete="current-password"
+        spellcheck="false"
+        aria-describedby="refusal hint"
+        aria-invalid=${error ? "true" : "false"}
+      />
+      <p id="refusal" class="refusal" role="alert">${error}</p>
+      <button class="primary" disabled=${isBusy}>Sign in</button>
+      <p id="hint" class="hint">
+        <code>forewarn portal</code>, where the service runs, tells you one.
+        ${" "}<code>forewarn token create</code> makes others.
+      </p>
+    </form>
+  </main>`;
+}

@@ -1,0 +1,117 @@
+// Status bar at the foot of every page: injected faults, and a clock that is not the
+// system's.
+
+import { count, few } from "../components.js";
+import { countdown } from "../times.js";
+import { html, useLayoutEffect, useMemo, useModel, useNow, useRef } from "../view.js";
+import { ClockBar } from "./clock_bar.js";
+
+/** @typedef {import("../types").Fault} Fault */
+
+/** @type {Record<string, string>} */
+const KINDS = {
+  "slow-first-call": "the first call of each VM is answered late",
+  slow: "answered late",
+  429: "answered 429, too many requests",
+  410: "answered 410, gone",
+  500: "answered 500, an error",
+  503: "answered 503, unavailable",
+  reset: "the connection is reset",
+  truncated: "the answer ends in its middle",
+  empty: "the answer is empty",
+  stale: "the document is an old one",
+  refused: "nobody listens",
+};
+
+/** @type {Record<string, string>} */
+const REQUESTS = {
+  any: "all requests",
+  read: "reads",
+  approve: "approvals",
+};
+
+/**
+ * Both bars appear at the same time, so that neither moves the other. Their height is
+ * in the CSS variable `--bars`, for what else stands at the foot of the page.
+ */
+export function StatusBar() {
+  const { faults } = useModel();
+  const bars = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    const { style } = document.documentElement;
+    const observer = new ResizeObserver(([entry]) =>
+      style.setProperty("--bars", `${entry?.contentRect.height ?? 0}px`),
+    );
+    if (bars.current) observer.observe(bars.current);
+    return () => observer.disconnect();
+  }, []);
+  return html`<footer class="bars">
+    <div ref=${bars}>
+      ${faults && html`<${FaultBar} faults=${faults} /><${ClockBar} />`}
+    </div>
+  </footer>`;
+}
+
+/** @param {{faults: Fault[]}} props */
+function FaultBar({ faults }) {
+  const text = faults.length
+    ? `${count(faults.length, "fault")} in force: VMs are answered wrongly on purpose.`
+    : "";
+  return html`<div>
+    <p class="hidden" role="status">${text}</p>
+    ${
+      faults.length > 0 &&
+      html`<section class="faultbar" aria-label="Faults in force">
+      <p><strong>${text}</strong></p>
+      <ul>
+        ${faults.map((fault) => html`<${FaultRow} key=${fault.id} fault=${fault} />`)}
+      </ul>
+    </section>`
+    }
+  </div>`;
+}
+
+/** @param {{fault: Fault}} props */
+function FaultRow({ fault }) {
+  useNow();
+  const receivedAt = useMemo(() => performance.now(), [fault]);
+  const left = remainingOf(fault, performance.now() - receivedAt);
+  return html`<li>
+    <strong>${scopeOf(fault)}</strong>: ${effectOf(fault)};
+    ${" "}<span class="left">${left}</span>;
+    ${" "}set by ${fault.set_by}
+  </li>`;
+}
+
+/**
+ * Describe what a fault does.
+ * @param {Fault} fault
+ */
+export function effectOf({ kind, delay_seconds: delay, probability }) {
+  const parts = [KINDS[kind] ?? kind];
+  if (delay) parts.push(`by ${delay} s`);
+  if (probability !== undefined && probability < 1) {
+    parts.push(`in ${Math.round(probability * 100)} % of cases`);
+  }
+  return parts.join(" ");
+}
+
+/**
+ * Describe the requests that a fault applies to.
+ * @param {Fault} fault
+ */
+export function scopeOf({ on, vms }) {
+  return `${REQUESTS[on] ?? on} of ${vms.length ? few(vms) : "all VMs"}`;
+}
+
+/**
+ * Describe how long a fault still applies.
+ * @param {Fault} fault
+ * @param {number} elapsed real ms since it was reported
+ */
+export function remainingOf({ left, left_seconds: seconds }, elapsed) {
+  const parts = [];
+  if (left !== null) parts.push(`${count(left, "request")} left`);
+  if (seconds !== null) parts.push(`${countdown(seconds * 1000 - elapsed)} left`);
+  return parts.join(", ") || "until it is cleared";
+}

@@ -1,0 +1,70 @@
+// Status bar: steps of a manual clock, and descriptions of faults.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  describeClock,
+  nextNotBefore,
+  targetOf,
+} from "../../../src/forewarn/server/portal/status_bar/clock_bar.js";
+import {
+  effectOf,
+  remainingOf,
+  scopeOf,
+} from "../../../src/forewarn/server/portal/status_bar/status_bar.js";
+
+process.env.TZ = "UTC";
+
+const NOON = Date.parse("2030-01-01T12:00:00Z");
+
+/**
+ * @param {string} not_before
+ * @param {string | null} started_at
+ */
+function anItem(not_before, started_at = null) {
+  return /** @type {any} */ ({ maintenance: { not_before, started_at } });
+}
+
+/** @param {object} more */
+function aFault(more) {
+  const plain = { kind: "503", on: "any", vms: [], left: null, left_seconds: null };
+  const rest = { probability: 1, delay_seconds: null, ...more };
+  return /** @type {any} */ ({ ...plain, ...rest });
+}
+
+test("the next NotBefore ignores what has started", () => {
+  const items = [
+    anItem("2030-01-01T12:30:00Z"),
+    anItem("2030-01-01T12:05:00Z", "2030-01-01T11:59:00Z"),
+    anItem("2030-01-01T12:00:00Z"),
+    anItem("2030-01-01T12:20:00Z"),
+  ];
+  assert.equal(nextNotBefore(items, NOON), "2030-01-01T12:20:00Z");
+  assert.equal(nextNotBefore([], NOON), null);
+});
+
+test("a step is a target time or a number of seconds", () => {
+  assert.equal(targetOf({ to: "2030-01-01T12:00:05Z" }, NOON), NOON + 5000);
+  assert.equal(targetOf({ seconds: 60 }, NOON), NOON + 60_000);
+});
+
+test("the kind of a clock is described", () => {
+  assert.equal(describeClock("manual"), "moves by hand");
+  assert.equal(describeClock("x60"), "60 times as fast");
+});
+
+test("effect and scope of a fault are described", () => {
+  const slow = aFault({ kind: "slow", delay_seconds: 5, probability: 0.5 });
+  assert.equal(effectOf(slow), "answered late by 5 s in 50 % of cases");
+  assert.equal(scopeOf(slow), "all requests of all VMs");
+  const own = aFault({ on: "approve", vms: ["web-0", "web-1"] });
+  assert.equal(scopeOf(own), "approvals of web-0, web-1");
+});
+
+test("the remainder of a fault is described", () => {
+  assert.equal(remainingOf(aFault({}), 0), "until it is cleared");
+  assert.equal(remainingOf(aFault({ left: 1 }), 0), "1 request left");
+  const both = aFault({ left: 3, left_seconds: 90 });
+  assert.equal(remainingOf(both, 30_000), "3 requests left, 1:00 left");
+});
