@@ -149,7 +149,7 @@ def test_one_file_is_run_by_its_name(archive: Path) -> None:
 def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
     with zipfile.ZipFile(archive) as content:
         names = content.namelist()
-    assert "forewarn/agent/plan.py" in names
+    assert "forewarn/agent/config/plan.py" in names
     assert "LICENSE" in names
     assert not [name for name in names if name.startswith(SERVER_SIDE)]
     for words in (("serve", "--store", "memory"), ("rehearse", "--list")):
