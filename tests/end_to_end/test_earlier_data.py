@@ -1,0 +1,76 @@
+"""Data of an earlier version: stores and agent state still open, with all they hold.
+
+`tests/golden/earlier` was written by commit 209cd76: a SQLite store as SQL, the state
+directory of an agent that was killed, and what that version returned for both.
+"""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.server.support.service import RunningService, a_service
+
+from forewarn.agent.events.state import HookOutcome
+from forewarn.agent.storage.store import StateStore
+from forewarn.cli.main import main
+
+EARLIER = Path(__file__).parents[1] / "golden" / "earlier"
+RESPONSES: dict[str, Any] = json.loads((EARLIER / "responses.json").read_text())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """Return the URL of the earlier store."""
+    file = tmp_path / "forewarn.db"
+    with closing(sqlite3.connect(file)) as database:
+        database.executescript((EARLIER / "store.sql").read_text())
+    return f"sqlite:///{file}"
+
+
+def test_a_store_opens_with_all_it_holds(tmp_path: Path, store: str) -> None:
+    with a_service(tmp_path, store=store, fleet=None, driver="operator") as service:
+        for resource in ("maintenances", "vms", "groups", "hosts"):
+            items = service.get(f"/v1/{resource}?limit=100")["items"]
+            assert items == RESPONSES[resource], resource
+        length = len(RESPONSES["journal"])
+        assert service.facts()[:length] == RESPONSES["journal"]
+
+
+def test_events_of_the_store_go_on(tmp_path: Path, store: str) -> None:
+    with a_service(tmp_path, store=store, fleet=None, driver="operator") as service:
+        freeze = _scheduled(service, "web-1", "Freeze")
+        assert service.approve_as("web-1", freeze).status == 200
+        assert len(service.facts("Approved")) == 2
+        redeploy = _scheduled(service, "batch_3", "Redeploy")
+        assert service.approve_as("batch_3", redeploy).status == 200
+        assert len(service.facts("Approved")) == 3
+
+
+def _scheduled(service: RunningService, vm: str, kind: str) -> str:
+    (event,) = (
+        event["EventId"]
+        for event in service.document(vm)["Events"]
+        if (event["EventType"], event["EventStatus"]) == (kind, "Scheduled")
+    )
+    return str(event)
+
+
+def test_agent_state_loads_completely() -> None:
+    loaded = StateStore(EARLIER / "agent").load()
+    assert loaded.complaints == ()
+    assert len(loaded.lives) == 4
+    (run,) = loaded.lives["A6A663F3-421E-4013-AA50-9BBE282A43B1"].runs
+    assert run.outcome is HookOutcome.DONE
+
+
+def test_an_audit_log_gives_the_same_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "agent.toml"
+    config.write_text(f'state = "{EARLIER / "agent"}"\nname = "web-0"\n')
+    assert main(["agent", "report", "--config", str(config), "--json"]) == 0
+    report = json.loads((EARLIER / "agent" / "report.json").read_text())
+    assert json.loads(capsys.readouterr().out) == report
