@@ -56,37 +56,35 @@ def test_lifecycle_diagram_has_every_phase_and_transition() -> None:
     )
 
 
-def test_architecture_lists_exactly_the_existing_modules() -> None:
+def test_architecture_lists_exactly_the_existing_packages() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    listing = text.split("```text", 1)[1].split("```", 1)[0]
-    named = set(re.findall(r"^\s*([\w/.-]+\.(?:py|toml))\b", listing, re.MULTILINE))
-    there = {
-        str(path.relative_to(SOURCE))
-        for pattern in ("*.py", "*.toml")
-        for path in SOURCE.rglob(pattern)
-        if path.name != "__init__.py" or path.parent == SOURCE
+    listing = text.split("## Packages", 1)[1].split("```text", 1)[1].split("```", 1)[0]
+    listed = re.findall(r"^ *([a-z_.]+)  ", listing, re.MULTILINE)
+    packages = {
+        ".".join(path.parent.relative_to(SOURCE).parts)
+        for path in SOURCE.rglob("__init__.py")
+        if path.parent != SOURCE
     }
-    assert _listed_paths(listing) == sorted(there)
-    assert named
+    assert sorted(listed) == sorted(packages | {"server.portal"})
 
 
-def _listed_paths(listing: str) -> list[str]:
-    """Parse the tree, in which folders end with a slash and their files are
-    indented.
-    """
-    paths: list[str] = []
-    folders: list[tuple[int, str]] = []
-    for line in listing.splitlines():
-        match = re.match(r"^(\s*)([\w.-]+/?)(?:\s|$)", line)
-        if match is None:
-            continue
-        depth, name = len(match[1]), match[2]
-        folders = [above for above in folders if above[0] < depth]
-        if name.endswith("/"):
-            folders.append((depth, name))
-        elif name.endswith((".py", ".toml")):
-            paths.append("".join(folder for _, folder in folders) + name)
-    return sorted(paths)
+def test_architecture_is_short_and_names_files_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert len(text.splitlines()) <= 200
+    table = text.split("## Where to make a change", 1)[1]
+    names = [name for name in re.findall(r"`([^` ]+)`", table) if "/" in name]
+    assert [name for name in names if not _exists(name)] == []
+
+
+def _exists(name: str) -> bool:
+    """Whether every path of `folder/{one,other}` is a module, folder or file."""
+    head, _, rest = name.partition("{")
+    ends, _, tail = rest.partition("}")
+    paths = [f"{head}{end}{tail}".rstrip("/…") for end in ends.split(",")]
+    return all(
+        any(path.exists() for path in (ROOT / at, SOURCE / at, SOURCE / f"{at}.py"))
+        for at in paths
+    )
 
 
 def test_instance_page_has_the_real_date_of_every_value() -> None:

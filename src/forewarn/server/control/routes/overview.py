@@ -57,7 +57,8 @@ def overview(
     In the order of announcement; then what has ended since a time, the latest end
     first. Of what each waits for the first 20 are shown; `explain` has all. Of a long
     journal a page may hold little, though there is more: go on until `next` is null.
-    Whoever follows the stream behind the `position` of the first page misses nothing.
+    A client that follows the stream after the `position` of the first page misses
+    nothing.
     """
     engine, only = service.engine, by.group
     if id is not None:
