@@ -1,17 +1,19 @@
 """Settings for all tests, and what is started at most once for them."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 from tests.postgres import Server, a_server
 from tests.postgres_binaries import MISSING, binaries
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.lanes"]
 
-# The same examples each time: a run says something about the change it is made for.
-settings.register_profile("steady", derandomize=True, database=None, deadline=None)
-settings.load_profile("steady")
+# A caller may ignore these, as `nohup` and `&` in a script do. Programs under test
+# would inherit that, and a test that interrupts one of them would hang.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -16,12 +16,13 @@ from threading import Thread
 from urllib.parse import quote
 
 import psycopg
+from tests.patience import PATIENCE
 from tests.postgres_binaries import Binaries, give_away, run, spawn, within_reach
 
-PASSWORD = "hush:h/u@sh"  # awkward in a URL, and unique enough to search for in logs
+PASSWORD = "hush:h/u@sh"  # awkward in a URL, and to be found nowhere else
 
-_DEADLINE = 30.0  # seconds for a start or a stop, which normally take one
-_PORTS = range(20_000, 30_000)  # below the ephemeral ports
+_DEADLINE = PATIENCE
+_PORTS = range(20_000, 30_000)  # below those that connections are made from
 _SETTINGS = (
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
@@ -145,8 +146,15 @@ def _on_a_free_port(found: Binaries, folder: Path, settings: Sequence[str]) -> S
                 continue
         all_settings = [*_SETTINGS, f"port={port}", *settings]
         server = Server(binaries=found, folder=folder, port=port, settings=all_settings)
-        server.start()
-        return server
+        try:
+            server.start()
+        except AssertionError:  # somebody may have taken the port meanwhile
+            server.stop()
+            if "could not bind" not in server.log.read_text():
+                raise
+            server.log.unlink()
+        else:
+            return server
     raise AssertionError("no port is free")
 
 

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 from forewarn.stores.postgres_connect import OLDEST
 
 MISSING = "no PostgreSQL server: install one, or run scripts/test"
 
-_DEADLINE = 30.0  # seconds; one is normally enough
+_DEADLINE = PATIENCE
 _PR_SET_PDEATHSIG = 1
 
 

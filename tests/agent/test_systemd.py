@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 from forewarn.agent.systemd import SystemdNotifier
 
@@ -14,7 +15,7 @@ from forewarn.agent.systemd import SystemdNotifier
 def ear(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(str(tmp_path / "notify"))
-        ear.settimeout(5)
+        ear.settimeout(PATIENCE)
         yield ear
 
 
@@ -60,7 +61,7 @@ def test_an_abstract_socket_is_supported() -> None:
     name = f"forewarn-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind("\0" + name)
-        ear.settimeout(5)
+        ear.settimeout(PATIENCE)
         assert SystemdNotifier({"NOTIFY_SOCKET": f"@{name}"}).ready()
         assert ear.recv(4096) == b"READY=1"
 

@@ -170,7 +170,7 @@ def test_a_host_wears_out_fails_and_recovers(visitor: Visitor, serve: Serve) -> 
     press(page, "Recovered: host-b", "Tell its VMs")
     said(page, "Reboot of host-b.")
     press(page, "Recovered: host-b", "Tell its VMs")
-    said(page, "Reboot of host-b.")
+    said(page, "Nothing to do: the host is neither degraded nor failed.")
     causes = [each["cause"] for each in service.get("/v1/maintenances")["items"]]
     assert causes == ["degraded", "host-failure"]
 

@@ -10,8 +10,6 @@ from tests.browser.lively import a_lively_service
 from tests.browser.visitor import Rooms, Visitor, a_visitor
 from tests.server.support.service import RunningService
 
-SECOND = 1_000  # ms
-
 _SHIFTS = """() => {
   window.shifts = [];
   new PerformanceObserver((list) => {
@@ -105,11 +103,9 @@ def test_each_number_leads_to_what_it_counts(lively: Page) -> None:
     expect(heading).to_be_focused()
 
 
-def test_an_announcement_appears_by_itself_within_a_second(
-    page: Page, shared: RunningService
-) -> None:
+def test_an_announcement_appears_by_itself(page: Page, shared: RunningService) -> None:
     shared.announce(type="Freeze", host="host-b")
-    expect(card(page, "Freeze of host-b")).to_be_visible(timeout=SECOND)
+    expect(card(page, "Freeze of host-b")).to_be_visible()
 
 
 def test_who_has_seen_and_approved_an_event_is_told(
@@ -196,12 +192,17 @@ def test_facts_wait_while_somebody_reads(page: Page, shared: RunningService) -> 
 
 
 def test_nothing_that_is_read_moves_when_data_arrive(
-    page: Page, shared: RunningService
+    visitor: Visitor, service: RunningService
 ) -> None:
-    page.mouse.move(0, 0)
+    # On a page of its own: what another test announced may still be on its way, and
+    # moves what stands below it.
+    service.announce(host="host-a")
+    page = visitor.opens(service)
+    expect(card(page, "Reboot of host-a")).to_be_visible()
+    page.evaluate(_DRAWN_AGAIN)
     page.evaluate(_SHIFTS)
     for days in (30, 31, 32):
-        shared.announce(type="Freeze", vms=["lone"], notice_seconds=days * 86_400)
+        service.announce(type="Freeze", vms=["lone"], notice_seconds=days * 86_400)
     expect(card(page, "Freeze of lone")).to_have_count(3)
     page.evaluate(_DRAWN_AGAIN)
     assert page.evaluate("window.shifts") == []

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browser.watch import Watch
+from tests.patience import PATIENCE
 from tests.server.support.service import RunningService
 
 Scheme = Literal["light", "dark"]
@@ -15,7 +16,7 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 #: Each page sets this mark when its first data are drawn.
 _DRAWN = """(name) => new Promise((drawn, failed) => {
   const late = () => failed(new Error(`the page has not set the mark ${name}`));
-  const timer = setTimeout(late, 10_000);
+  const timer = setTimeout(late, 60_000);
   new PerformanceObserver((list, observer) => {
     if (!list.getEntriesByName(name).length) return;
     clearTimeout(timer);
@@ -27,7 +28,9 @@ _DRAWN = """(name) => new Promise((drawn, failed) => {
 #: What stands for something that is still to come.
 _UNFINISHED = "main .skeleton, main [aria-busy=true]"
 
-_PATIENCE = 10_000  # ms; nothing takes one second, but on a busy machine
+_PATIENCE = PATIENCE * 1000  # ms
+
+expect.set_options(timeout=_PATIENCE)
 
 
 class Rooms:

@@ -15,6 +15,7 @@ from tests.client.support.service import (
     says,
     sends,
 )
+from tests.patience import PATIENCE
 
 from forewarn import client as threaded
 from forewarn.client.aio import Client
@@ -25,6 +26,8 @@ from forewarn.errors import (
     Refused,
     Unreachable,
 )
+
+SOON = 10.0  # seconds; half of the longest pause here
 
 ONE = {"DocumentIncarnation": 7, "Events": [{"EventId": "E0"}]}
 
@@ -80,7 +83,7 @@ def test_a_canceled_long_poll_ends_immediately() -> None:
         held = asyncio.create_task(client.read())
         await asyncio.to_thread(service.wait)
         held.cancel()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(SOON):
             with pytest.raises(asyncio.CancelledError):
                 await held
             assert (await client.document()).incarnation == 7
@@ -96,7 +99,7 @@ def test_closing_ends_a_watch_in_another_task() -> None:
         watching = asyncio.create_task(watch())
         await asyncio.to_thread(service.wait, 2)
         await client.close()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(SOON):
             assert await watching == 1
         with pytest.raises(ClientClosed):
             await client.document()
@@ -109,7 +112,7 @@ def test_closing_ends_a_retry_pause() -> None:
         request = asyncio.create_task(client.document())
         await asyncio.to_thread(service.wait)
         await client.close()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(SOON):
             with pytest.raises(ClientClosed):
                 await request
 
@@ -148,7 +151,7 @@ def test_a_bad_response_is_an_error(name: str) -> None:
             await client.read()
         assert service.url in str(caught.value)
 
-    seconds = 0.2 if name in ("never", "drip") else 5.0
+    seconds = 0.2 if name in ("never", "drip") else PATIENCE
     awaiting(test, act, timeout=seconds, first_timeout=seconds)
 
 

@@ -15,6 +15,7 @@ from tests.client.support.service import (
     says,
     sends,
 )
+from tests.patience import PATIENCE
 
 from forewarn.client import Client
 from forewarn.errors import (
@@ -184,7 +185,7 @@ def test_an_approval_does_not_wait_for_a_long_poll() -> None:
             "POST /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1"
         )
         client.close()
-        held.join(5)
+        held.join(PATIENCE)
         assert not held.is_alive()
 
 
@@ -203,7 +204,7 @@ def test_closing_ends_a_retry_pause() -> None:
         thread.start()
         service.wait()
         client.close()
-        thread.join(5)
+        thread.join(10)  # half of the pause
         assert len(ends) == 1
 
 
@@ -268,7 +269,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_response_is_an_error_that_names_the_problem(name: str) -> None:
     act, kind, why = BAD[name]
-    seconds = 0.2 if "within" in why else 5
+    seconds = 0.2 if "within" in why else PATIENCE
     with (
         a_service(act) as service,
         Client(service.url, timeout=seconds, first_timeout=seconds) as client,

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 import forewarn
 
 SOURCE = str(Path(forewarn.__file__).parent.parent)
@@ -54,7 +56,7 @@ def python(program: str) -> str:
         env={"PYTHONPATH": SOURCE},
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

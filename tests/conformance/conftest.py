@@ -56,6 +56,8 @@ def pytest_collection_modifyitems(
 ) -> None:
     facts = config.stash[_FACTS]
     for item in items:
+        if _option(config, "endpoint") is not None:
+            item.add_marker(pytest.mark.timeout(600))  # its first answers may be slow
         numbers = _numbers(item)
         if not facts.keys() >= {*numbers}:
             raise pytest.UsageError(f"{item.name}: wire.md lacks one of {numbers}")

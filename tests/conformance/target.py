@@ -11,10 +11,11 @@ from tests.conformance.control import Control
 from tests.conformance.stage import Stage
 from tests.conformance.wire import Pace
 from tests.end_to_end.program import serving
+from tests.patience import PATIENCE
 
 _POLITE = 0.21  # seconds between requests: fewer than 5 a second
 _PATIENCE = 130.0  # seconds: a first request may take two minutes (10.1b)
-_OWN_PATIENCE = 10.0
+_OWN_PATIENCE = PATIENCE
 
 NEEDS_EVENT = "needs an event: --control URL --token T, or run it while there is one"
 NEEDS_CONTROL = "needs a control plane that makes events: --control URL --token T"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.drivers.scripts import MakeDriver, write_script
+from tests.patience import PATIENCE
 
 from forewarn.drivers.script import ScriptDriver
 
@@ -17,7 +18,7 @@ def run(tmp_path: Path) -> Iterator[MakeDriver]:
         def make(
             text: str,
             *,
-            timeout: float = 10.0,
+            timeout: float = PATIENCE,
             grace: float = 0.2,
             held: Path | None = None,
         ) -> ScriptDriver:

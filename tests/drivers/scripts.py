@@ -4,13 +4,15 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 from forewarn.core.fleet import VM
 from forewarn.core.lifecycle.model import Cause
 from forewarn.drivers.script import ScriptDriver
 from forewarn.ports import Printed, Report, Work
 from forewarn.protocol.types import EventSource, EventType
 
-LONG = 10.0  # seconds; only reached if something is broken
+LONG = PATIENCE
 
 Said = Report | Printed | Sequence[Report]
 

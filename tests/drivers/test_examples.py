@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.drivers.scripts import a_work, output, reports, write_script
+from tests.patience import PATIENCE
 
 from forewarn.drivers.script import ScriptDriver
 from forewarn.ports import Report
@@ -48,7 +49,7 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("name", ["libvirt.sh", "libvirt.py"])
 def test_the_script_acts_on_every_vm(trace: Path, name: str) -> None:
-    driver = ScriptDriver([str(EXAMPLES / "scripts" / name)], timeout=10)
+    driver = ScriptDriver([str(EXAMPLES / "scripts" / name)], timeout=PATIENCE)
     results = reports(driver.carry_out(a_work()))
     assert [(report.vm, report.failed) for report in results] == [
         ("web-0", False),
@@ -59,14 +60,14 @@ def test_the_script_acts_on_every_vm(trace: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["libvirt.sh", "libvirt.py"])
 def test_a_freeze_of_unknown_duration_ends(trace: Path, name: str) -> None:
-    driver = ScriptDriver([str(EXAMPLES / "scripts" / name)], timeout=10)
+    driver = ScriptDriver([str(EXAMPLES / "scripts" / name)], timeout=PATIENCE)
     work = a_work("web-0", type=EventType.FREEZE)
     assert reports(driver.carry_out(work)) == [Report(vm="web-0")]
     assert trace.read_text() == "suspend web-0\nresume web-0\n"
 
 
 def test_sh_example_stops_at_the_first_failure(trace: Path) -> None:
-    driver = ScriptDriver([str(EXAMPLES / "scripts" / "libvirt.sh")], timeout=10)
+    driver = ScriptDriver([str(EXAMPLES / "scripts" / "libvirt.sh")], timeout=PATIENCE)
     results = [*driver.carry_out(a_work("broken", "web-1"))]
     assert {report.detail for report in reports(results)} == {
         "exit code 1: error: domain broken is gone"
@@ -76,7 +77,7 @@ def test_sh_example_stops_at_the_first_failure(trace: Path) -> None:
 
 
 def test_python_example_continues_after_a_failure(trace: Path) -> None:
-    driver = ScriptDriver([str(EXAMPLES / "scripts" / "libvirt.py")], timeout=10)
+    driver = ScriptDriver([str(EXAMPLES / "scripts" / "libvirt.py")], timeout=PATIENCE)
     results = reports(driver.carry_out(a_work("broken", "web-1")))
     assert results == [
         Report(vm="broken", failed=True, detail="error: domain broken is gone"),

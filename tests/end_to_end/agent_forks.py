@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 
 from tests.end_to_end.program import environment_of
+from tests.patience import PATIENCE
 
 
 class Nursery:
@@ -51,7 +52,7 @@ def a_nursery(folder: Path) -> Iterator[Nursery]:
         finally:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(20)
+            process.wait(PATIENCE)
 
 
 def main() -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.end_to_end.program import FOREWARN, environment_of, until
+from tests.patience import PATIENCE
 
-_DEADLINE = 20.0  # seconds for an end; it takes much less than one
+_DEADLINE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Agent:
         """What its record has of events, in order, in a word each."""
         return [each["what"] for each in self.lines() if each["event"]]
 
-    def wait_for(self, what: str, times: int = 1, seconds: float = 10.0) -> Any:
+    def wait_for(self, what: str, times: int = 1, seconds: float = PATIENCE) -> Any:
         """Wait until its record has a line; answer the last one."""
         until(lambda: len(self.lines(what)) >= times, seconds)
         return self.lines(what)[-1]
@@ -49,7 +50,7 @@ class Agent:
         """Wait until it has read a document."""
         self.wait_for_log("documents are read from")
 
-    def wait_for_log(self, text: str, seconds: float = 10.0) -> None:
+    def wait_for_log(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until something is logged."""
         until(lambda: text in self.log, seconds)
 

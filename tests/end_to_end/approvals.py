@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 
 from tests.end_to_end.program import Program, serving
+from tests.patience import PATIENCE
 
 MANY = """\
 [[groups]]
@@ -55,6 +56,6 @@ def approve_until_killed(program: Program, ids: Sequence[str]) -> list[str]:
     with ThreadPoolExecutor(8) as pool:
         for number, event in enumerate(ids):
             pool.submit(approve, number, event)
-        assert enough.wait(10)
+        assert enough.wait(PATIENCE)
         program.kill()
     return answered

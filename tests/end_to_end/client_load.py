@@ -6,6 +6,7 @@ from threading import Thread
 from typing import Any
 
 from tests.end_to_end.program import until
+from tests.patience import PATIENCE
 from tests.server.support.service import RunningService
 
 
@@ -28,12 +29,12 @@ class Rush:
 
     def until_answered(self, count: int) -> None:
         """Wait until `count` items were answered."""
-        until(lambda: len(self.answered) >= count, 30)
+        until(lambda: len(self.answered) >= count)
 
     def join(self) -> None:
         """Wait until every client is done, or has lost the service."""
         for each in self._threads:
-            each.join(30)
+            each.join(PATIENCE)
             assert not each.is_alive()
 
     def _run(self, items: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
+from tests.patience import PATIENCE
 from tests.server.support.service import TOKEN, RunningService
 
 import forewarn
@@ -21,7 +23,9 @@ import forewarn
 DEMO = Path(forewarn.__file__).parent / "demo.toml"
 FOREWARN = (sys.executable, "-m", "forewarn")
 
-_DEADLINE = 20.0  # seconds for a start or an end; it takes one
+SOON = 20.0  # seconds: a program that waits for its clients takes longer to end
+
+_DEADLINE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +190,15 @@ def serving(
             scribe.join()
 
 
+@contextmanager
+def a_kept_address() -> Iterator[str]:
+    """Keep an address for programs that listen on it one after the other."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{kept.getsockname()[1]}"
+
+
 def _write_down(process: subprocess.Popen[bytes], path: Path) -> None:
     """Keep what is logged; by a pipe, so that a full disk does not matter."""
     assert process.stderr is not None
@@ -231,7 +244,7 @@ def _addresses(
 
 
 def until(
-    is_true: Callable[[], bool], seconds: float = 5.0, every: float = 0.01
+    is_true: Callable[[], bool], seconds: float = PATIENCE, every: float = 0.01
 ) -> None:
     """Ask again and again until it is so; fail after some `seconds`."""
     deadline = time.monotonic() + seconds

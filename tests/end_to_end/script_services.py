@@ -7,9 +7,10 @@ from typing import Any
 
 from tests.drivers.scripts import write_script
 from tests.end_to_end.program import Program, until
+from tests.patience import PATIENCE
 from tests.server.support.service import RunningService
 
-LONG = 15.0  # seconds; only what is broken needs them
+LONG = PATIENCE
 
 
 def a_fleet(folder: Path) -> Path:

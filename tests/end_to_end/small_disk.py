@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 _NAMESPACE = ("unshare", "--map-root-user", "--mount")
 _MOUNT = 'mount -t tmpfs -o size=8m tmpfs "$1" && echo mounted && exec cat'
@@ -39,7 +40,7 @@ class SmallDisk:
     def make_read_only(self) -> None:
         """Let nobody write from now on."""
         remount = ("mount", "-o", "remount,ro", str(self.folder))
-        subprocess.run([*self.within, *remount], check=True, timeout=10)
+        subprocess.run([*self.within, *remount], check=True, timeout=PATIENCE)
 
 
 def _write_all(number: int, block: bytes) -> None:

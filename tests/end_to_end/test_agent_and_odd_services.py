@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.end_to_end.agents import Agent, an_agent
 from tests.end_to_end.program import until
+from tests.patience import PATIENCE
 
 EVENT = {
     "EventId": "11111111-2222-3333-4444-555555555555",
@@ -36,7 +37,7 @@ name = "all"
 prepare = ["drain"]
 undo = ["undo"]
 """
-TOP = {"name": "vm", "poll_seconds": 0.05, "blind_after_seconds": 1}
+TOP = {"name": "vm", "poll_seconds": 0.05, "blind_after_seconds": 3}
 
 
 class Odd:
@@ -61,7 +62,7 @@ def odd() -> Iterator[Odd]:
         def do_GET(self) -> None:
             service.asked += 1
             if service.is_silent:
-                service.closing.wait(30)
+                service.closing.wait(PATIENCE)
             if self.path.startswith("/metadata/instance"):
                 self.answer(404, b'{ "error": "Not found" }')
             else:
@@ -103,7 +104,7 @@ def agent(odd: Odd, tmp_path: Path) -> Iterator[Agent]:
 
 def asked_again(odd: Odd, times: int = 5) -> None:
     before = odd.asked
-    until(lambda: odd.asked >= before + times, 20)
+    until(lambda: odd.asked >= before + times)
 
 
 def test_html_is_said_once_and_once_when_it_is_over(odd: Odd, agent: Agent) -> None:
@@ -222,6 +223,6 @@ def test_a_file_that_is_wrong_is_refused_at_the_start(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
     with an_agent(tmp_path, "http://127.0.0.1:1", text) as agent:
-        assert agent.process.wait(20) == 1
+        assert agent.process.wait(PATIENCE) == 1
         assert complaint in agent.log
         assert "Traceback" not in agent.log

@@ -14,6 +14,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 from tests.end_to_end.agents import Agent, an_agent
 from tests.end_to_end.program import serving, until
+from tests.patience import PATIENCE
 
 RULE = '[[rules]]\nname = "all"\napprove = "never"\n'
 
@@ -44,7 +45,7 @@ def page(agent: Agent, path: str) -> tuple[int, str]:
     told = r"metrics are told at http://([\d.:]+)/metrics"
     until(lambda: re.search(told, agent.log) is not None)
     (address,) = set(re.findall(told, agent.log))
-    connection = HTTPConnection(address, timeout=10)
+    connection = HTTPConnection(address, timeout=PATIENCE)
     try:
         connection.request("GET", path)
         response = connection.getresponse()
@@ -107,7 +108,7 @@ def test_an_agent_whose_address_is_taken_does_not_start(tmp_path: Path) -> None:
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         text = f'[metrics]\nlisten = "{taken}"\n{RULE}'
         with an_agent(tmp_path / "vm", "http://127.0.0.1:1", text) as agent:
-            assert agent.process.wait(20) == 1
+            assert agent.process.wait(PATIENCE) == 1
     assert agent.log == (
         f"forewarn: metrics cannot be told at {taken}: Address already in use\n"
     )

@@ -17,6 +17,7 @@ from azure.core.exceptions import (
 from azure.core.polling import LROPoller
 from tests.end_to_end.azure_sdk import SUBSCRIPTION, Sdk, an_sdk
 from tests.end_to_end.program import environment_of, finish, serving, until
+from tests.patience import PATIENCE
 from tests.server.support.certificates import Authority
 from tests.server.support.service import RunningService, a_service
 
@@ -62,7 +63,7 @@ spot = true
 [[vms]]
 name = "lone"
 """
-_PATIENCE = 10.0  # seconds for what should take two
+_PATIENCE = PATIENCE
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tests.end_to_end.program import Program, serving, until
+from tests.end_to_end.program import SOON, Program, serving, until
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.pollers import Poller, events_of
 
@@ -26,7 +26,8 @@ group = "web"
 name = "lone"
 """
 
-AT_ONCE = 0.7  # seconds: less than a delay of a second
+DELAY = 4  # seconds
+AT_ONCE = 3.0  # seconds: less than the delay
 NEVER = "120"  # seconds: longer than any test
 
 GET = a_request(events_of("web-0"), "Metadata: true")
@@ -54,7 +55,7 @@ def test_a_group_is_answered_late_while_it_is_switched_on_and_then_at_once(
     tmp_path: Path,
 ) -> None:
     with (
-        answering_after(tmp_path, "1") as program,
+        answering_after(tmp_path, str(DELAY)) as program,
         Poller(program.metadata[0]) as first,
         Poller(program.metadata[0], "web-1") as second,
     ):
@@ -63,11 +64,10 @@ def test_a_group_is_answered_late_while_it_is_switched_on_and_then_at_once(
         until(lambda: began(program))
         second.socket.sendall(GET)
         program.service.announce(vms=["web-1"])
-        assert not first.is_answered()
         said = first.answer()
         late = time.monotonic() - start
         assert second.answer().status == 200
-        assert 1 <= late <= time.monotonic() - start < late + AT_ONCE
+        assert DELAY <= late <= time.monotonic() - start < late + AT_ONCE
         assert json.loads(said.body)["DocumentIncarnation"] == 1
         start = time.monotonic()
         assert first.ask().status == 200
@@ -105,7 +105,7 @@ def test_first_calls_do_not_keep_a_program_that_stops(tmp_path: Path) -> None:
         until(lambda: len(program.service.facts("ListeningBegan")) == 2)
         code, seconds = program.stop()
         assert code == 0
-        assert seconds < 5
+        assert seconds < SOON
         for poller in (web, lone):
             said = poller.answer()
             assert (said.status, said.header(b"connection")) == (200, b"close")
@@ -116,19 +116,19 @@ def test_a_first_call_is_answered_though_the_clock_runs_a_day_meanwhile(
     tmp_path: Path,
 ) -> None:
     with (
-        answering_after(tmp_path, "1", clock="x99999") as program,
+        answering_after(tmp_path, str(DELAY), clock="x99999") as program,
         Poller(program.metadata[0]) as poller,
     ):
         start = time.monotonic()
         assert poller.ask().status == 200
-        assert time.monotonic() - start >= 1
+        assert time.monotonic() - start >= DELAY
         assert began(program)
 
 
 def test_a_group_whose_first_caller_is_gone_is_switched_on_all_the_same(
     tmp_path: Path,
 ) -> None:
-    with answering_after(tmp_path, "1") as program:
+    with answering_after(tmp_path, str(DELAY)) as program:
         before = program.sockets
         with closing(sqlite3.connect(tmp_path / "state" / "forewarn.db")) as store:
             store.execute("BEGIN IMMEDIATE")  # so that the group cannot begin yet
@@ -139,7 +139,7 @@ def test_a_group_whose_first_caller_is_gone_is_switched_on_all_the_same(
             until(lambda: program.sockets == before)
             store.rollback()
         until(lambda: began(program))
-        time.sleep(1)
+        time.sleep(DELAY)
         start = time.monotonic()
         with Poller(program.metadata[0], "web-1") as poller:
             assert poller.ask().status == 200

@@ -9,6 +9,7 @@ from threading import Event
 import pytest
 from tests.end_to_end.program import Program, run_within, serving, until
 from tests.end_to_end.small_disk import SmallDisk, a_small_disk
+from tests.patience import PATIENCE
 from tests.server.support.service import Answer
 
 VMS = 64
@@ -72,10 +73,10 @@ class Clients:
         """Wait until all is approved."""
         try:
             for each in self._work:
-                each.result(20)
+                each.result(PATIENCE)
         finally:
             self._ended.set()
-            self._look.result(5)
+            self._look.result(PATIENCE)
             self._pool.shutdown()
 
     def _approve(self, ids: Sequence[str]) -> None:

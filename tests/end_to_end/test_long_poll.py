@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
-from tests.end_to_end.program import Program, serving, until
+from tests.end_to_end.program import SOON, Program, serving, until
+from tests.patience import PATIENCE
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.pollers import Poller, events_of
 
@@ -44,7 +45,7 @@ def test_a_wait_is_as_long_as_it_says_whatever_the_clock(
         begun = time.monotonic()
         poller.hold(wait=1)
         assert poller.answer().status == 304
-        assert 1 <= time.monotonic() - begun < 3
+        assert time.monotonic() - begun >= 1
 
 
 # --- clients that leave ------------------------------------------------------
@@ -76,7 +77,7 @@ def test_clients_that_leave_are_gone_at_once(tmp_path: Path, way: str) -> None:
             assert program.sockets == before + 200
             for poller in pollers:
                 leave(poller, way)
-            until(lambda: program.sockets == before, 2)
+            until(lambda: program.sockets == before, SOON)
         program.service.announce(vms=["web-0"])
         assert staying.answer().status == 200
         assert program.stop()[0] == 0
@@ -96,7 +97,7 @@ def test_clients_that_come_and_go_in_any_way_leave_nothing(tmp_path: Path) -> No
                 program.service.announce(vms=["web-0"])
                 for poller in pollers[30:]:
                     assert poller.answer().status == 200
-        until(lambda: program.sockets <= before, 2)
+        until(lambda: program.sockets <= before, SOON)
         assert len(program.service.document("web-1")["Events"]) == 7
         assert program.stop()[0] == 0
         assert program.log == ""
@@ -111,7 +112,7 @@ def test_a_thousand_who_wait_are_answered_when_the_program_stops(
     with serving(tmp_path) as program, waiting(program, 1000) as pollers:
         code, seconds = program.stop()
         assert code == 0
-        assert seconds < 5
+        assert seconds < SOON
         assert program.log == ""
         for poller in pollers:
             said = poller.answer()
@@ -132,10 +133,10 @@ def test_clients_that_do_not_read_do_not_keep_the_program(tmp_path: Path) -> Non
                 f"{program.service.control}/v1/stream",
                 headers={"Authorization": "Bearer t", "Last-Event-ID": "0"},
             )
-            with urlopen(follow, timeout=5):
+            with urlopen(follow, timeout=PATIENCE):
                 code, seconds = program.stop()
         assert code == 0
-        assert seconds < 5
+        assert seconds < SOON
         assert "Traceback" not in program.log
 
 
@@ -159,7 +160,7 @@ def test_clients_of_both_planes_together_do_not_keep_the_program(
         until(lambda: program.service.as_vm("web-1").status == 200)
         code, seconds = program.stop()
         assert code == 0
-        assert seconds < 5
+        assert seconds < SOON
 
 
 def test_approvals_that_are_answered_when_the_program_stops_are_kept(
@@ -178,7 +179,7 @@ def test_approvals_that_are_answered_when_the_program_stops_are_kept(
         assert posts[0].answer().status == 200
         code, seconds = program.stop()
         assert code == 0
-        assert seconds < 5
+        assert seconds < SOON
         answered = [events[0]]
         for event, poller in zip(events[1:], posts[1:], strict=True):
             if poller.is_answered() and not poller.is_closed():

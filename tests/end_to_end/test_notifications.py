@@ -8,6 +8,7 @@ from threading import Event
 from tests.end_to_end.program import Program, run, serving, until
 from tests.end_to_end.test_refusals import PORTS, check_sentence
 from tests.notifiers.receiver import Receiver, a_receiver, answering
+from tests.patience import PATIENCE
 
 MANUAL = ("--clock", "manual")
 
@@ -46,7 +47,7 @@ def test_killed_in_the_middle_it_tells_everything_at_least_once_and_in_order(
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
         if len(receiver.got) == 15:
-            killed.wait(10)
+            killed.wait(PATIENCE)
         answering(204)(handler)
 
     with a_receiver() as receiver:

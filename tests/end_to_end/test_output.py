@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import DEMO, environment_of, until
+from tests.patience import PATIENCE
 from tests.server.support.service import ask
 
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 SERVE = ("serve", "--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 COMPLAINING = ("--default-vm", "nobody")  # logs a warning when it starts
-LONG = 20.0  # seconds; only a program that hangs needs them
+LONG = PATIENCE
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.end_to_end.program import serving
 from tests.postgres import Server
 
@@ -11,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 LONG = 600  # seconds; it takes one minute where nothing else runs
 
 
+@pytest.mark.timeout(LONG + 60)
 def test_every_fact_of_the_wire_holds_on_postgresql(
     tmp_path: Path, postgres: Server
 ) -> None:

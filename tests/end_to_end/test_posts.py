@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.end_to_end.program import Program, serving
+from tests.patience import PATIENCE
 
 PATH = "/vm/web-0/metadata/scheduledevents?api-version=2020-07-01"
 
@@ -21,7 +22,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 def raw(program: Program, data: bytes) -> bytes:
     """Send `data`, then read to the end; nothing may be lost on the way."""
     where = urlsplit(program.metadata[0])
-    with socket.create_connection((where.hostname, where.port), timeout=5) as line:
+    with socket.create_connection(
+        (where.hostname, where.port), timeout=PATIENCE
+    ) as line:
         line.sendall(data)
         line.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: line.recv(65536), b""))

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.client.support.service import DATE, EMPTY, a_service, says
+from tests.end_to_end.program import a_kept_address
 from tests.end_to_end.small_disk import a_small_disk
+from tests.patience import PATIENCE
 from tests.recordings.recordings import (
     GUID,
     a_header,
@@ -29,7 +31,7 @@ from forewarn.testing.rehearsal.rehearsal import Rehearsal
 from forewarn.testing.replay.server import Replay
 
 FOREWARN = (sys.executable, "-m", "forewarn")
-_LONG = 20.0  # seconds; nothing here takes as long
+_LONG = PATIENCE
 
 
 class Running:
@@ -80,7 +82,11 @@ def outlines(tape: Recording) -> list[tuple[object, ...]]:
 
 def record_a_life(path: Path) -> None:
     """Record a reboot, a freeze that is canceled, an outage, and a new beginning."""
-    with Rehearsal() as rehearsal, running(*recording(path, rehearsal.endpoint)) as it:
+    with (
+        a_kept_address() as where,
+        Rehearsal(metadata=where) as rehearsal,
+        running(*recording(path, rehearsal.endpoint)) as it,
+    ):
         it.until("document 0")
         reboot = rehearsal.reboot("web-0")
         it.until("Reboot Scheduled")
@@ -93,7 +99,6 @@ def record_a_life(path: Path) -> None:
         it.until("Freeze Scheduled")
         freeze.cancel()
         it.until("document 5  nothing is coming")
-        where = rehearsal.base.removeprefix("http://")
         rehearsal.system.close()
         it.until("trouble: ")
         with Rehearsal(metadata=where):
@@ -113,7 +118,7 @@ def test_what_was_recorded_of_a_whole_life_is_replayed_in_the_same_order(
     assert troubles[-1].what is None
     heard: list[tuple[object, ...]] = []
     refused: set[int] = set()
-    with Replay(tape, speed=10_000, shown=0.2) as replay, Client(replay.base) as client:
+    with Replay(tape, speed=10_000, shown=1) as replay, Client(replay.base) as client:
         tag: str | None = None
         while not replay.is_over.wait(0.02):
             try:

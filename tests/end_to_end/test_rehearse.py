@@ -11,18 +11,19 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.end_to_end.program import FOREWARN, environment_of, run
+from tests.patience import PATIENCE
 from tests.testing.support.actors import EAGER, IDLE, an_actor
 
 SHORT = """\
 title = "A restart"
-patience = "500ms"
+patience = "60s"
 [[steps]]
 restart = "web-0"
 as = "restart"
 [[steps]]
 expect = "seen"
 event = "restart"
-within = "10s"
+within = "60s"
 [[steps]]
 expect = "approved"
 event = "restart"
@@ -54,6 +55,7 @@ def test_a_bad_program_fails_with_the_reason_and_code_1(
     tmp_path: Path, short: str
 ) -> None:
     program = an_actor("print('I do nothing', flush=True)\nforever(lambda e: None)")
+    Path(short).write_text(SHORT.replace('"60s"', '"500ms"', 1))
     done = run(tmp_path, "rehearse", short, "--quiet", "--", *program)
     assert done.code == 1
     told = " ".join(done.out.split())
@@ -186,8 +188,8 @@ def test_whoever_ends_the_rehearsal_ends_the_program(
         assert b"step 0 of 1" in process.stderr.readline()
         child = os.pidfd_open(int(note.read_text()))
         process.send_signal(number)
-        assert process.wait(20) == 128 + number
-        assert select([child], [], [], 10)[0]
+        assert process.wait(PATIENCE) == 128 + number
+        assert select([child], [], [], PATIENCE)[0]
         os.close(child)
         assert b"Traceback" not in process.stderr.read()
 
@@ -215,8 +217,8 @@ def test_whoever_ends_the_rehearsal_twice_need_not_wait_for_the_program(
         process.send_signal(number)
         child = os.pidfd_open(int(told.read_text()))  # it was told to end, and does not
         process.send_signal(number)
-        assert process.wait(20) == 128 + number
-        assert select([child], [], [], 10)[0]
+        assert process.wait(PATIENCE) == 128 + number
+        assert select([child], [], [], PATIENCE)[0]
         os.close(child)
         assert b"Traceback" not in process.stderr.read()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.drivers.scripts import is_alive, write_script
-from tests.end_to_end.program import Program, run, serving, until
+from tests.end_to_end.program import SOON, Program, run, serving, until
 from tests.end_to_end.script_services import LONG, a_fleet, settings
 from tests.end_to_end.test_refusals import PORTS, check_sentence
 
@@ -42,13 +42,13 @@ def test_a_script_that_hangs_is_ended_and_tried_again_by_itself(
     serve: Serve, tmp_path: Path
 ) -> None:
     text = f"test $FOREWARN_ATTEMPT != 1 || sleep 30; echo $0 >>{tmp_path}/trace"
-    with serve(text, timeout=0.3, retries=1, backoff=0.2) as program:
+    with serve(text, timeout=3, retries=1, backoff=0.2) as program:
         made = program.service.announce(vms=["a1"], emergency=True, reason="x")
         path = f"/v1/maintenances/{made['id']}"
         until(lambda: program.service.get(path)["phase"] == "COMPLETED", LONG)
         (failed,) = program.service.facts("WorkFailed")
         (retried,) = program.service.facts("WorkRetried")
-    assert failed["detail"] == "took longer than 0.3 s"
+    assert failed["detail"] == "took longer than 3 s"
     assert retried["by"] is None
 
 
@@ -86,7 +86,7 @@ def test_the_service_stops_soon_and_the_script_with_it(
         until((tmp_path / "pid").exists, LONG)
         code, seconds = program.stop()
         assert (code, "Traceback" in program.log) == (0, False)
-    assert seconds < 5
+    assert seconds < SOON
     assert not is_alive(int((tmp_path / "pid").read_text()))
     with serve(text) as program:
         path = f"/v1/maintenances/{made['id']}"
@@ -98,10 +98,10 @@ def test_the_service_stops_soon_and_the_script_with_it(
 
 def test_an_advance_waits_for_the_script(serve: Serve, tmp_path: Path) -> None:
     with serve("sleep 0.5", "--clock", "manual") as program:
-        program.service.announce(vms=["a1"], emergency=True, reason="x")
         began = time.monotonic()
+        program.service.announce(vms=["a1"], emergency=True, reason="x")
         program.service.advance(60)
-        assert time.monotonic() - began > 0.3
+        assert time.monotonic() - began >= 0.5
         assert len(program.service.facts("Completed")) == 1
 
 

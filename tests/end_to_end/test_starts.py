@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from tests.end_to_end.program import serving
 
 
+@pytest.mark.timeout(300)
 def test_twenty_starts_leave_a_store_its_lock_and_a_token(tmp_path: Path) -> None:
     for number in range(20):
         with serving(tmp_path, FOREWARN_TOKEN=None) as program:

@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from tests.end_to_end.program import serving
+from tests.end_to_end.program import SOON, serving
+from tests.patience import PATIENCE
 
 HEAD = (
     b"GET /vm/web-0/metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\n"
@@ -18,14 +19,14 @@ HEAD = (
 
 def connect(address: str) -> socket.socket:
     where = urlsplit(address)
-    return socket.create_connection((where.hostname, where.port), timeout=5)
+    return socket.create_connection((where.hostname, where.port), timeout=PATIENCE)
 
 
 def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
     with serving(tmp_path) as program:
         code, seconds = program.stop(signal.SIGINT)
         assert (code, program.rest_of_stdout(), program.log) == (0, b"", "")
-        assert seconds < 5
+        assert seconds < SOON
 
 
 def test_a_terminal_that_is_closed_ends_the_program(tmp_path: Path) -> None:
@@ -55,13 +56,19 @@ def test_signals_one_after_the_other_end_it_once(tmp_path: Path) -> None:
 
 
 def test_a_stop_costs_next_to_no_time_of_the_processor(tmp_path: Path) -> None:
-    with serving(tmp_path) as program:
+    best = min(seconds_of_a_stop(tmp_path) for _ in range(3))
+    assert best < 0.15  # taking the interpreter down would double it
+
+
+def seconds_of_a_stop(folder: Path) -> float:
+    """Seconds of the processor that a stop takes."""
+    with serving(folder) as program:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         before = seconds_used(program.process.pid)
         program.stop()
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     total = ended.ru_utime + ended.ru_stime - used.ru_utime - used.ru_stime
-    assert total - before < 0.15  # taking the interpreter down would double it
+    return total - before
 
 
 def seconds_used(pid: int) -> float:
@@ -80,7 +87,7 @@ def test_whoever_is_connected_does_not_keep_the_program(tmp_path: Path) -> None:
             connect(program.metadata[0]) as idle,
             connect(program.metadata[0]) as halfway,
             connect(program.service.control) as silent,
-            urlopen(follow, timeout=5) as stream,
+            urlopen(follow, timeout=PATIENCE) as stream,
         ):
             idle.sendall(HEAD + b"\r\n")
             assert idle.recv(65536).startswith(b"HTTP/1.1 200 OK")
@@ -89,7 +96,7 @@ def test_whoever_is_connected_does_not_keep_the_program(tmp_path: Path) -> None:
             said = stream.readline()
             code, seconds = program.stop(signal.SIGTERM)
             assert code == 0
-            assert seconds < 5
+            assert seconds < SOON
             assert "Traceback" not in program.log
             assert idle.recv(65536) == b""
             assert (said + stream.read()).endswith(b"\n\n")

@@ -1,7 +1,6 @@
 """The whole story: a reboot is announced, seen, approved, carried out, and gone."""
 
 import re
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -53,10 +52,9 @@ def test_the_story_in_real_time(tmp_path: Path) -> None:
         assert service.as_vm("db-0").body == EMPTY
 
 
-def test_the_story_by_hand_takes_less_than_a_second(tmp_path: Path) -> None:
+def test_the_story_with_a_manual_clock(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "manual") as program:
         service = program.service
-        began = time.monotonic()
         assert service.as_vm("web-0").body == EMPTY
         service.announce(vms=["web-0"])
         assert the_event(program, "web-1", 1)["EventStatus"] == "Scheduled"
@@ -68,7 +66,6 @@ def test_the_story_by_hand_takes_less_than_a_second(tmp_path: Path) -> None:
         service.advance(5)
         assert service.document("web-1") == {"DocumentIncarnation": 3, "Events": []}
         assert service.as_vm("db-0").body == EMPTY
-        assert time.monotonic() - began < 1
 
 
 def test_the_story_sixty_times_as_fast(tmp_path: Path) -> None:

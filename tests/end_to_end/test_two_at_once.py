@@ -11,6 +11,7 @@ from threading import Thread
 import pytest
 from tests.end_to_end.client_load import journal
 from tests.end_to_end.program import DEMO, environment_of, run, serving
+from tests.patience import PATIENCE
 
 PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 SERVE = (sys.executable, "-m", "forewarn", "serve", *PORTS, "--fleet", str(DEMO))
@@ -39,7 +40,7 @@ def test_of_two_first_starts_at_once_one_serves_and_one_refuses(tmp_path: Path) 
         for process, line in zip(both, printed, strict=True):
             if line:
                 process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=PATIENCE)
             assert process.returncode == (0 if line else 1)
             assert bool(said) is not bool(line)
             assert line or "in use by another forewarn" in said

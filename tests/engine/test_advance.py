@@ -23,6 +23,7 @@ from tests.engine.support.system import (
     counted,
     fail,
 )
+from tests.patience import PATIENCE
 
 from forewarn.clocks import SystemClock, make_clock
 from forewarn.core.lifecycle.announcements import Order
@@ -284,7 +285,7 @@ def test_the_number_of_waiting_advances_is_limited(
         for _ in range(32):
             pool.submit(move)
         try:
-            messages = {refused.get(timeout=10) for _ in range(12)}
+            messages = {refused.get(timeout=PATIENCE) for _ in range(12)}
         finally:
             script_ends.set()
     assert len(messages) == 1

@@ -17,6 +17,7 @@ from tests.engine.support.system import (
     a_system,
     an_emergency,
 )
+from tests.patience import PATIENCE
 
 from forewarn.core.fleet import VM
 from forewarn.core.lifecycle.announcements import Order
@@ -27,7 +28,7 @@ from forewarn.protocol.types import EventType
 
 THREADS = 6
 TURNS = 8
-LONG = 60.0  # seconds; only a deadlock takes that long
+LONG = PATIENCE
 
 
 def announce_something(system: System, random: Random, by: str) -> Maintenance:

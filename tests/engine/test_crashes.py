@@ -39,6 +39,7 @@ def beginning(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.timeout(600)
 def test_a_crash_between_any_two_statements_loses_and_invents_nothing(
     beginning: Path,
     tmp_path: Path,

@@ -9,7 +9,9 @@ from ssl import SSLContext
 from threading import Condition, Event, Thread
 from typing import Any
 
-_LONG = 10.0  # seconds; only reached if the sender is broken
+from tests.patience import PATIENCE
+
+_LONG = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

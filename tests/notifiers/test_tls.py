@@ -14,6 +14,7 @@ from cryptography.x509.oid import NameOID
 from tests.notifiers.receiver import Receiver, a_receiver
 from tests.notifiers.samples import a_notice
 from tests.notifiers.test_webhook import SHORT, a_webhook, refusal
+from tests.patience import PATIENCE
 
 from forewarn.clocks import SystemClock
 
@@ -102,4 +103,4 @@ def test_slow_response_times_out(
 
 def test_receiver_without_tls_is_refused(receiver: Receiver) -> None:
     url = receiver.url.replace("http://", "https://")
-    assert "cannot be reached" in refusal(a_webhook(url, timeout=5))
+    assert "cannot be reached" in refusal(a_webhook(url, timeout=PATIENCE))

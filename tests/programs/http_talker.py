@@ -10,7 +10,9 @@ from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
 
-_PATIENCE = 10.0  # seconds for a line, which normally takes a moment
+from tests.patience import PATIENCE
+
+_PATIENCE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.end_to_end.program import until
+from tests.patience import PATIENCE
 from tests.programs.network import Place, some_places
 
 PROGRAMS = ("libvirtd", "virsh", "qemu-system-x86_64", "jq", "setsid")
@@ -62,7 +63,7 @@ _DOMAIN = """\
 #: The format of virsh: time, VM, and detail if there is more than the event's name.
 _EVENT = re.compile(r"^(\S+ \S+): event '(.+?)' for domain '(.+?)'(?:: (.+))?$", re.M)
 _DISK = '<disk type="file"><source file="{file}"/><target dev="hda"/></disk>'
-_A_WHILE = 20.0  # seconds; only reached if something is broken
+_A_WHILE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

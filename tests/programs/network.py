@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 #: The address of the service; the one in Azure's documentation.
 ENDPOINT = "169.254.169.254"
@@ -19,7 +20,7 @@ ENDPOINT_6 = "fd00:77::254"
 HAS_IPV6 = Path("/proc/net/if_inet6").exists()
 
 _TOOLS = ("unshare", "nsenter", "ip", "hostname")
-_DEADLINE = 20.0  # seconds for a command, which normally takes a moment
+_DEADLINE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import Program, until
+from tests.patience import PATIENCE
 from tests.programs.front import Fault, Front, a_front
 from tests.programs.http_talker import Talker, talking
 from tests.programs.installed import PROGRAMS, needs, run_program
@@ -218,5 +219,8 @@ def test_a_sample_exits_on_sigterm(program: Program, start: Start) -> None:
         event = announced(program, type="Freeze", vms=["web-1"])
         sample.expect(f"{event} Freeze Scheduled")
         sample.end()
-        assert sample.lines.get(timeout=5) in {"ended with -15", "ended with 143"}
+        assert sample.lines.get(timeout=PATIENCE) in {
+            "ended with -15",
+            "ended with 143",
+        }
     program.service.advance(1200)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.drivers.scripts import write_script
 from tests.end_to_end.program import Program, run, serving, until
+from tests.patience import PATIENCE
 from tests.programs.installed import needs, run_program
 from tests.programs.libvirt_hosts import PROGRAMS, Hosts
 from tests.programs.page import PAGE, copied
@@ -20,9 +21,9 @@ pytestmark = needs(*PROGRAMS, "curl")
 
 HOW_TO = PAGE.with_name("maintain-a-host.md")
 SCRIPTS = Path(__file__).parents[2] / "examples" / "scripts"
-LONG = 20.0  # seconds; only reached if something is broken
+LONG = PATIENCE
 
-#: Appended to the settings of the page so that nothing is delayed.
+#: Joins the settings of the page: nothing is waited for that can be done at once.
 SWIFT = "lead = 0\n[shown]\nfreeze = 0\nreboot = 0\nredeploy = 0\n"
 
 #: moved.sh, for a service whose address is known only once it runs.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import Ended, until
+from tests.patience import PATIENCE
 from tests.programs.installed import needs, unpacked
 from tests.programs.recipe import OTHER, Stage, a_stage
 
@@ -118,7 +119,7 @@ def test_a_vm_waits_for_its_last_session(site: Site) -> None:
         until(lambda: site.states() == ["DRAIN", "DRAIN"])
         assert not hook.done()
         site.tell("one", "shutdown sessions server web/web-0")
-        assert hook.result(timeout=5).code == 0
+        assert hook.result(timeout=PATIENCE).code == 0
 
 
 def test_a_vm_with_sessions_at_the_deadline_is_not_ready(site: Site) -> None:

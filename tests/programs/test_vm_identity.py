@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.end_to_end.program import until
+from tests.patience import PATIENCE
 from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT, ENDPOINT_6, HAS_IPV6
 from tests.programs.record import approval, start_requests, witnesses
@@ -135,7 +136,7 @@ def test_a_link_that_goes_down_affects_nobody_else(tmp_path: Path) -> None:
         until(lambda: connections(site) == 2)
         site.network.cut("db-0")
         event = site.announce("reboot", "db-0")
-        assert held.wait(5) == 0
+        assert held.wait(PATIENCE) == 0
         assert held.stdout is not None
         assert event in held.stdout.read().decode()
         assert curl(site, "db-1", "-d", start_requests(event), URL) == (200, "")

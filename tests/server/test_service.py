@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.support.service import RunningService, ask
 
 ISOLATED = {"kind": "scale-set", "isolated": True}
@@ -14,7 +15,9 @@ ISOLATED = {"kind": "scale-set", "isolated": True}
 def raw(service: RunningService, data: bytes) -> bytes:
     """Send `data` to the metadata plane as it is, and read to the end."""
     where = urlsplit(service.metadata)
-    with socket.create_connection((where.hostname, where.port), timeout=5) as line:
+    with socket.create_connection(
+        (where.hostname, where.port), timeout=PATIENCE
+    ) as line:
         line.sendall(data)
         line.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: line.recv(65536), b""))
@@ -282,7 +285,9 @@ def test_pipelined_requests_are_answered_in_order(service: RunningService) -> No
 def test_a_connection_ends_when_the_client_asks_for_it(service: RunningService) -> None:
     where = urlsplit(service.metadata)
     head = b"GET /metadata/versions HTTP/1.1\r\nHost: vm\r\nMetadata: true\r\n"
-    with socket.create_connection((where.hostname, where.port), timeout=2) as line:
+    with socket.create_connection(
+        (where.hostname, where.port), timeout=PATIENCE
+    ) as line:
         line.sendall(head + b"Connection: close\r\n\r\n")
         answer = b"".join(iter(lambda: line.recv(65536), b""))
     assert b"\r\nConnection: close\r\n" in answer

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.timeout(360)
 def test_a_hundred_starts_leave_nothing_behind() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.starts", "--starts", "100"],

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Thread
 
+from tests.patience import PATIENCE
 from tests.stores.builders import (
     a_fleet,
     a_maintenance,
@@ -21,7 +22,7 @@ from forewarn.ports import Snapshot, Store
 WRITERS = 6
 ROUNDS = 20
 A_MOMENT = 0.2  # seconds; in memory a writer waits for readers, in a file it does not
-LONG = 30.0  # seconds; only reached if the store is broken
+LONG = PATIENCE
 
 
 def all_at_once(work: Callable[[int], object]) -> None:

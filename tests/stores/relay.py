@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
-_DEADLINE = 10.0  # seconds; only reached if the relay is broken
+from tests.patience import PATIENCE
+
+_DEADLINE = PATIENCE
 
 
 class Relay:

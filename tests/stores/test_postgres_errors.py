@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import psycopg
 import pytest
+from tests.patience import PATIENCE
 from tests.postgres import Server
 from tests.stores.builders import NOON, a_fleet, a_seen, everything, postgres_store, put
 from tests.stores.contract_of_observations import a_receipt
@@ -17,7 +18,7 @@ from forewarn.core.lifecycle.settlement import Step
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.ports import Store
 
-LONG = 30.0  # seconds; only reached if the store is broken
+LONG = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from threading import Event
 from threading import enumerate as threads
 
 import pytest
+from tests.patience import PATIENCE
 from tests.postgres import Server
 from tests.stores.builders import a_seen, postgres_store, put
 from tests.stores.relay import Relay, relayed
@@ -19,7 +20,7 @@ from forewarn.stores.store import SqlStore
 
 SHORT = PostgresLimits(connect=1.0, transaction=1.0)
 SOON = 10.0  # seconds; far less than an hour, and enough for a busy machine
-LONG = 30.0  # seconds; only reached if the store is broken
+LONG = PATIENCE
 
 
 @pytest.fixture

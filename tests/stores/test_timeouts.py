@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from threading import Event
 
 import pytest
+from tests.patience import PATIENCE
 
 from forewarn.errors import Unavailable
 from forewarn.stores.timeouts import StoreTimeouts
 
-LONG = 30.0  # seconds; only reached if `Patience` is broken
+LONG = PATIENCE
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from io import BufferedReader
 from urllib.parse import urlsplit
 
+from tests.patience import PATIENCE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
@@ -48,7 +50,7 @@ def a_line(url: str) -> Iterator[Line]:
     parts = urlsplit(url)
     where = (str(parts.hostname), int(parts.port or 80))
     with (
-        socket.create_connection(where, timeout=10) as connection,
+        socket.create_connection(where, timeout=PATIENCE) as connection,
         connection.makefile("rb") as answers,
     ):
         yield Line(connection=connection, answers=answers)

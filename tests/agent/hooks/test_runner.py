@@ -24,6 +24,7 @@ from tests.agent.support.hook_builders import (
 
 from forewarn.agent.config.plan import Hook
 from forewarn.agent.events.state import HookOutcome
+from forewarn.agent.hooks import runner
 from forewarn.agent.hooks.call import Cancellation
 from forewarn.agent.hooks.runner import HookResult
 
@@ -164,7 +165,7 @@ def test_the_end_of_long_output_is_kept() -> None:
 
 
 def test_an_endless_writer_is_ended_in_time() -> None:
-    ended = ran("yes", a_call(wait_left=until(time.monotonic() + 0.1)))
+    ended = ran("yes", a_call(wait_left=until(time.monotonic() + 2)))
     assert ended.outcome is HookOutcome.CUT
     assert len(ended.output) == 4096
 
@@ -234,14 +235,17 @@ def test_child_processes_have_time_to_clean_up(word: Word, tmp_path: Path) -> No
 
 
 def test_background_processes_of_a_finished_hook_live_on() -> None:
-    ended = ran("sleep 20 & echo $!")
+    ended = ran("sleep 120 & echo $!")
     pid = int(ended.output)
     assert ended.outcome is HookOutcome.DONE
     assert ended.seconds < LONG / 2  # though the background process holds the pipe
     os.kill(pid, signal.SIGKILL)
 
 
-def test_output_written_just_before_the_end_is_kept() -> None:
+def test_output_written_just_before_the_end_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runner, "_DRAIN", LONG)
     assert ran("(sleep 0.05; echo late) & exit 0").output == "late\n"
 
 

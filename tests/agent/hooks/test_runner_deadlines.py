@@ -21,9 +21,11 @@ from forewarn.agent.hooks.call import Cancellation
 
 
 def test_it_ends_at_the_event_s_deadline() -> None:
-    ended = ran(ON_AND_ON, a_call(wait_left=until(time.monotonic() + 0.1)))
+    deadline = time.monotonic() + 1
+    ended = ran(ON_AND_ON, a_call(wait_left=until(deadline)))
     assert (ended.outcome, ended.reason) == (HookOutcome.CUT, "its time was up")
-    assert 0.1 <= ended.seconds < LONG / 2
+    assert time.monotonic() >= deadline
+    assert ended.seconds < LONG / 2
 
 
 def test_it_ends_at_its_own_timeout() -> None:
@@ -80,7 +82,7 @@ def test_it_is_tried_as_often_as_configured() -> None:
 
 
 def test_a_try_that_timed_out_is_followed_by_another() -> None:
-    ended = ran(sh("test $FOREWARN_TRY = 2 || sleep 20", timeout=0.25, tries=2))
+    ended = ran(sh("test $FOREWARN_TRY = 2 || sleep 120", timeout=2, tries=2))
     assert (ended.outcome, ended.tries) == (HookOutcome.DONE, 2)
 
 
@@ -98,7 +100,7 @@ def test_the_pause_between_tries_uses_the_service_s_clock() -> None:
 
 
 def test_a_hook_past_the_event_s_deadline_is_not_retried() -> None:
-    call = a_call(wait_left=until(time.monotonic() + 0.1))
+    call = a_call(wait_left=until(time.monotonic() + 1))
     ended = ran(sh(ON_AND_ON, tries=5), call)
     assert (ended.outcome, ended.tries) == (HookOutcome.CUT, 1)
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import pytest
 from tests.agent.support.stored_states import ID, a_life
+from tests.patience import PATIENCE
 
 from forewarn.agent.storage.store import Disk, StateStore
 from forewarn.errors import CannotStart, Unavailable
@@ -123,7 +124,7 @@ def test_a_child_process_does_not_hold_the_lock(
         again = StateStore(tmp_path / "state", patience=0)
         again.open()
         again.close()
-        child.communicate(b"\n", timeout=10)
+        child.communicate(b"\n", timeout=PATIENCE)
 
 
 def test_a_folder_that_cannot_be_created_is_reported_in_a_sentence(

@@ -9,16 +9,18 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 from forewarn.agent.config.plan import Hook, HookPoint
 from forewarn.agent.hooks.call import Cancellation, HookCall
 from forewarn.agent.hooks.runner import HookResult, run_hook
 from forewarn.protocol.codec import decode
 from forewarn.protocol.types import ScheduledEvent
 
-LONG = 10.0  # seconds; only a failing test takes that long
+LONG = PATIENCE
 
-#: Runs longer than any test; TERM ends the shell while it waits.
-ON_AND_ON = "sleep 20 & wait"
+#: Goes on for longer than any test; TERM ends the shell while it waits.
+ON_AND_ON = "sleep 120 & wait"
 
 Left = Callable[[], float | None]
 
@@ -121,6 +123,6 @@ def is_gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([pidfd], [], [], 2.0)[0])
+        return bool(select.select([pidfd], [], [], LONG)[0])
     finally:
         os.close(pidfd)

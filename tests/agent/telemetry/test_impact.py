@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.agent.support.stored_states import NOON
+from tests.patience import PATIENCE
 
 from forewarn.agent.events.state import Impact
 from forewarn.agent.telemetry.impact import (
@@ -70,17 +71,17 @@ class Stage:
         assert seconds == EVERY
         self.waits += 1
         self._done.release()
-        self._turn.acquire(timeout=10)
+        self._turn.acquire(timeout=PATIENCE)
         return resting.is_set()
 
     def watch(self) -> None:
         self.pulse.watch()
-        self._done.acquire(timeout=10)
+        self._done.acquire(timeout=PATIENCE)
 
     def tick(self, after: float = EVERY) -> None:
         self.now += after
         self._turn.release()
-        self._done.acquire(timeout=10)
+        self._done.acquire(timeout=PATIENCE)
 
     def rest(self) -> None:
         self._turn.release()

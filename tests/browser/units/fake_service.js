@@ -192,7 +192,7 @@ export async function connectedPage(test, service) {
  * @param {() => boolean} isTrue
  */
 export async function until(model, isTrue) {
-  const limit = AbortSignal.timeout(5000);
+  const limit = AbortSignal.timeout(60_000);
   while (!isTrue()) {
     assert.ok(!limit.aborted, "the condition did not become true in 5 s");
     await new Promise((resolve) => setTimeout(resolve, 5));

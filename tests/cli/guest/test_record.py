@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.client.support.service import DATE, EMPTY, Act, a_service, hangs_up, says
+from tests.patience import PATIENCE
 from tests.recordings.recordings import (
     GUID,
     NOON,
@@ -45,7 +46,7 @@ def is_ended_by(number: signal.Signals) -> Act:
 
     def act(connection: socket.socket) -> bool:
         os.kill(os.getpid(), number)
-        connection.settimeout(10)
+        connection.settimeout(PATIENCE)
         return bool(connection.recv(1))
 
     return act

@@ -7,12 +7,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event, Semaphore, Thread
 
+from tests.patience import PATIENCE
+
 #: Serves one request; returns whether the connection stays open.
 Act = Callable[[socket.socket], bool]
 
 EMPTY: dict[str, object] = {"DocumentIncarnation": 0, "Events": []}
 DATE = "Sat, 31 Jan 2026 12:00:00 GMT"
-_LONG = 10.0  # seconds; an upper limit that no test reaches
+_LONG = PATIENCE
 
 
 @dataclass(slots=True)

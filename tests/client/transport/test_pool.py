@@ -10,6 +10,7 @@ from threading import Event
 
 import pytest
 from tests.client.support.service import EMPTY, Act, a_service, says
+from tests.patience import PATIENCE
 
 from forewarn.client import Client, aio
 from forewarn.errors import ClientClosed, Refused
@@ -27,7 +28,7 @@ def says_and_adds(more: bytes, when: Event, done: Event) -> Act:
 
     def act(connection: socket.socket) -> bool:
         answer(connection)
-        assert when.wait(10)
+        assert when.wait(PATIENCE)
         connection.sendall(more)
         done.set()
         return False
@@ -41,7 +42,7 @@ def test_unsolicited_bytes_are_not_taken_for_a_response() -> None:
     with a_service(*acts) as service, Client(service.url, patience=0) as client:
         client.document()
         when.set()
-        assert done.wait(10)
+        assert done.wait(PATIENCE)
         client.document()
     assert service.connections == 2
 
@@ -78,7 +79,7 @@ def test_a_forked_process_does_not_close_its_parent_s_connections() -> None:
     answer = Event()
 
     def act(connection: socket.socket) -> bool:
-        assert answer.wait(10)
+        assert answer.wait(PATIENCE)
         return says(EMPTY)(connection)
 
     with (
@@ -92,7 +93,7 @@ def test_a_forked_process_does_not_close_its_parent_s_connections() -> None:
         child.start()
         child.join()
         answer.set()
-        assert pending.result(10).events == ()
+        assert pending.result(PATIENCE).events == ()
 
 
 def test_an_async_client_works_in_several_event_loops() -> None:
@@ -120,7 +121,7 @@ def test_closing_the_client_does_not_end_a_response_without_length() -> None:
     def act(connection: socket.socket) -> bool:
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
         begun.set()
-        return not closed.wait(10)
+        return not closed.wait(PATIENCE)
 
     with (
         a_service(act) as service,
@@ -128,10 +129,10 @@ def test_closing_the_client_does_not_end_a_response_without_length() -> None:
         ThreadPoolExecutor(1) as pool,
     ):
         pending = pool.submit(client.document)
-        assert begun.wait(10)
+        assert begun.wait(PATIENCE)
         client.close()
         with pytest.raises(ClientClosed):
-            pending.result(10)
+            pending.result(PATIENCE)
         closed.set()
 
 

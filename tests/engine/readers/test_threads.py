@@ -14,6 +14,7 @@ from tests.engine.support.system import (
     a_reboot,
     counted,
 )
+from tests.patience import PATIENCE
 
 from forewarn.clocks import FastClock, ManualClock
 from forewarn.core.lifecycle.model import Phase
@@ -26,7 +27,7 @@ from forewarn.engine.readers.follower import Follower
 from forewarn.engine.timers import Timers
 from forewarn.ports import Clock, Store
 
-LONG = 10.0  # seconds; only a broken thread takes that long
+LONG = PATIENCE
 
 
 @contextmanager

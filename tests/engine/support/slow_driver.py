@@ -5,6 +5,7 @@ from queue import Queue
 from threading import Event
 
 from tests.engine.support.system import System
+from tests.patience import PATIENCE
 
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import WorkBegan
@@ -12,7 +13,7 @@ from forewarn.core.lifecycle.model import Maintenance
 from forewarn.ports import Printed, Report, Work
 from forewarn.protocol.types import EventType
 
-LONG = 10.0  # seconds; only a broken service takes that long
+LONG = PATIENCE
 
 
 def done(work: Work) -> list[Report]:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from threading import Event
 
 from tests.engine.support.system import FLEET, NOON, SECOND, a_reboot, counted
+from tests.patience import PATIENCE
 
 from forewarn.core.lifecycle.facts import Fact, OutageEnded
 from forewarn.core.lifecycle.model import Maintenance
@@ -15,7 +16,7 @@ from forewarn.engine.heartbeat import HEARTBEAT
 from forewarn.engine.observations import PendingObservations
 from forewarn.ports import Clock, Store
 
-LONG = 10.0  # seconds; only a broken thread takes that long
+LONG = PATIENCE
 
 
 class SystemTime:

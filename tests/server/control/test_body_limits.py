@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
+from tests.patience import PATIENCE
 from tests.server.support.service import TOKEN, RunningService
 
 from forewarn.server.control.http.body_limits import (
@@ -20,7 +21,7 @@ MIB = 1024 * 1024
 
 def connect(service: RunningService) -> socket.socket:
     where = urlsplit(service.control)
-    return socket.create_connection((where.hostname or "", where.port or 0), 10)
+    return socket.create_connection((where.hostname or "", where.port or 0), PATIENCE)
 
 
 def a_head(line: str, *headers: str, token: str = TOKEN) -> bytes:

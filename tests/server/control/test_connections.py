@@ -10,6 +10,7 @@ from email.parser import Parser
 import pytest
 from starlette.types import Receive, Scope, Send
 from tests.end_to_end.program import until
+from tests.patience import PATIENCE
 from tests.server.control.test_security_headers import ALWAYS
 from tests.server.support.certificates import Authority
 
@@ -61,7 +62,7 @@ def first_line(client: socket.socket) -> bytes:
 
 
 def ask(place: Place, sent: bytes = GET) -> bytes:
-    with socket.create_connection(place, 5) as client:
+    with socket.create_connection(place, PATIENCE) as client:
         client.sendall(sent)
         return first_line(client)
 
@@ -92,7 +93,7 @@ def ask_secretly(place: Place, authority: Authority) -> bytes:
     context = ssl.create_default_context(cafile=authority.file)
     try:
         with (
-            socket.create_connection(place, 5) as plain,
+            socket.create_connection(place, PATIENCE) as plain,
             context.wrap_socket(plain, server_hostname="127.0.0.1") as client,
         ):
             client.sendall(GET)
@@ -107,7 +108,7 @@ def test_those_who_shake_no_hands_count_as_connections(
     with a_plane(connections=2, tls=tls) as place, ExitStack() as stack:
         assert ask_secretly(place, authority) == OK
         for _ in range(2):
-            stack.enter_context(socket.create_connection(place, 5))
+            stack.enter_context(socket.create_connection(place, PATIENCE))
         assert ask_secretly(place, authority) == b""
         stack.close()
         until(lambda: ask_secretly(place, authority) == OK)
@@ -125,7 +126,7 @@ def test_those_who_fail_to_shake_hands_give_their_place_back(
 def test_who_shakes_no_hands_for_long_is_let_go(tls: ssl.SSLContext) -> None:
     with (
         a_plane(tls=tls, patience=ConnectionTimeouts(handshake=0.2)) as place,
-        socket.create_connection(place, 5) as client,
+        socket.create_connection(place, PATIENCE) as client,
     ):
         assert first_line(client) == b""
 
@@ -133,7 +134,7 @@ def test_who_shakes_no_hands_for_long_is_let_go(tls: ssl.SSLContext) -> None:
 def test_a_plane_with_tls_stops_while_hands_are_shaken(tls: ssl.SSLContext) -> None:
     with ExitStack() as stack:
         with a_plane(tls=tls) as place:
-            client = stack.enter_context(socket.create_connection(place, 5))
+            client = stack.enter_context(socket.create_connection(place, PATIENCE))
         assert first_line(client) == b""
 
 
@@ -154,8 +155,8 @@ def test_a_plane_with_tls_stops_while_hands_are_shaken(tls: ssl.SSLContext) -> N
 )
 def test_what_is_before_or_behind_a_body_is_small(sent: bytes) -> None:
     with (
-        a_plane(patience=ConnectionTimeouts(linger=0.2)) as place,
-        socket.create_connection(place, 5) as client,
+        a_plane(patience=ConnectionTimeouts(linger=1)) as place,
+        socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(sent)
         said = all_of(client)
@@ -164,7 +165,7 @@ def test_what_is_before_or_behind_a_body_is_small(sent: bytes) -> None:
 
 
 def test_a_large_head_is_refused_by_a_problem() -> None:
-    with a_plane() as place, socket.create_connection(place, 5) as client:
+    with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 500_000)
         head, _, body = client.recv(65536).partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
@@ -199,14 +200,14 @@ def test_a_slow_head_is_refused() -> None:
 def test_a_slow_second_head_is_refused() -> None:
     with (
         a_plane(patience=ConnectionTimeouts(head=0.2, linger=0.1)) as place,
-        socket.create_connection(place, 5) as client,
+        socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(GET + GET[:-2])
         assert b"HTTP/1.1 408 Request Timeout" in all_of(client)
 
 
 def test_what_is_not_http_is_refused_by_a_problem() -> None:
-    with a_plane() as place, socket.create_connection(place, 5) as client:
+    with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"nonsense\r\n\r\n")
         said = client.recv(65536)
     assert said.startswith(b"HTTP/1.1 400 Bad Request")
@@ -214,7 +215,7 @@ def test_what_is_not_http_is_refused_by_a_problem() -> None:
 
 
 def test_what_is_not_http_is_refused_safely_for_browsers() -> None:
-    with a_plane() as place, socket.create_connection(place, 5) as client:
+    with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"nonsense\r\n\r\n")
         said = client.recv(65536)
     headers = Parser().parsestr(said.partition(b"\r\n")[2].decode())
@@ -232,7 +233,7 @@ def test_what_is_not_http_is_refused_safely_for_browsers() -> None:
 def test_below_subscriptions_it_is_refused_as_arm_refuses(
     rest: bytes, code: str
 ) -> None:
-    with a_plane() as place, socket.create_connection(place, 5) as client:
+    with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"GET /%73ubscriptions/x?y HTTP/1.1\r\n" + rest)
         head, _, body = client.recv(65536).partition(b"\r\n\r\n")
     assert b"content-type: application/json" in head
@@ -245,21 +246,21 @@ def test_below_subscriptions_it_is_refused_as_arm_refuses(
 def test_who_was_answered_is_not_read_for_ever() -> None:
     with (
         a_plane(patience=ConnectionTimeouts(linger=0.2)) as place,
-        socket.create_connection(place, 5) as client,
+        socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\nslow")
         assert all_of(client).startswith(OK)
 
 
 def test_a_body_that_nobody_wants_does_not_hide_the_answer() -> None:
-    with a_plane() as place, socket.create_connection(place, 5) as client:
+    with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n")
         client.sendall(b"a" * 5_000_000)
         assert first_line(client) == OK
 
 
 def test_a_connection_is_used_again_after_a_body_that_nobody_wants() -> None:
-    with a_plane() as place, socket.create_connection(place, 5) as client:
+    with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         for _ in range(3):
             client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
             assert first_line(client) == OK

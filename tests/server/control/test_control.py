@@ -5,6 +5,7 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.support.service import RunningService, ask
 
 #: Every path of the API, with what can be done there.
@@ -129,7 +130,9 @@ def test_a_token_behind_the_body_is_none(shared: RunningService) -> None:
         b"Transfer-Encoding: chunked\r\n\r\n"
         b"2\r\n{}\r\n0\r\nAuthorization: Bearer t\r\n\r\n"
     )
-    with socket.create_connection((where.hostname, where.port or 0), 5) as client:
+    with socket.create_connection(
+        (where.hostname, where.port or 0), PATIENCE
+    ) as client:
         client.sendall(request)
         assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
 

@@ -5,6 +5,7 @@ import logging
 from urllib.parse import urlsplit
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.support.service import Answer, RunningService, ask
 
 FAULTS = "/v1/faults"
@@ -195,7 +196,7 @@ def test_refused_connections_are_taken_again_on_the_same_port(
     service: RunningService,
 ) -> None:
     where = urlsplit(service.metadata)
-    kept = http.client.HTTPConnection(where.hostname or "", where.port, timeout=5)
+    kept = http.client.HTTPConnection(where.hostname or "", where.port, PATIENCE)
     kept.connect()
     for _ in range(3):
         made(service, kind="refused")

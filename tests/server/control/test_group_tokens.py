@@ -7,6 +7,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.arm.test_tokens import LOCATION
 from tests.server.control.test_control import PATHS
 from tests.server.control.test_tokens import holding
@@ -224,7 +225,7 @@ def test_a_stream_tells_nothing_of_others(scene: Scene) -> None:
     url = f"{scene.web.control}/v1/stream"
     last = scene.web.get("/v1/journal?limit=1000")["items"][-1]["position"]
     text = ""
-    with urlopen(Request(url, headers=headers), timeout=5) as stream:
+    with urlopen(Request(url, headers=headers), timeout=PATIENCE) as stream:
         for line in stream:
             text += line.decode()
             if f"id: {last}\n" in text and text.endswith("\n\n"):

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.support.service import RunningService, ask
 
 
@@ -19,7 +20,7 @@ def following(
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     given["Authorization"] = f"Bearer {service.token}"
     request = Request(f"{service.control}/v1/stream{query}", headers=given)
-    with urlopen(request, timeout=5) as stream:
+    with urlopen(request, timeout=PATIENCE) as stream:
         yield stream
 
 

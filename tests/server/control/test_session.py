@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_tokens import holding
 from tests.server.support.browser_headers import Browser, kept, session_of, sign_in
@@ -74,7 +75,7 @@ def test_over_tls_the_cookie_stays_there_and_comes_from_nowhere_else(
     def asked(method: str, **headers: str) -> tuple[int, str]:
         url = f"{service.control}/v1/session"
         request = Request(url, headers=headers, method=method)
-        with urlopen(request, timeout=10, context=context) as answer:
+        with urlopen(request, timeout=PATIENCE, context=context) as answer:
             return answer.status, answer.headers.get("Set-Cookie", "")
 
     status, cookie = asked("POST", Authorization=f"Bearer {TOKEN}")

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_tokens import holding, refusals
 from tests.server.support.browser_headers import Browser, sign_in
@@ -126,16 +127,18 @@ def test_a_stream_of_a_session_ends_with_its_token(service: RunningService) -> N
     request = Request(
         f"{service.control}/v1/stream", headers={"Cookie": browser.cookie}
     )
-    with urlopen(request, timeout=5) as stream:
+    with urlopen(request, timeout=PATIENCE) as stream:
         assert stream.readline().startswith(b":")
         service.ask("DELETE", "/v1/tokens/ci")
         assert b"Announced" not in stream.read()
 
 
 def test_a_stream_of_a_session_does_not_outlive_it(service: RunningService) -> None:
-    brief = replace(sign_in(service), value=sealed(TOKEN, lasts=2))
+    brief = replace(sign_in(service), value=sealed(TOKEN, lasts=5))
     url = f"{service.control}/v1/stream"
-    with urlopen(Request(url, headers={"Cookie": brief.cookie}), timeout=5) as stream:
+    with urlopen(
+        Request(url, headers={"Cookie": brief.cookie}), timeout=PATIENCE
+    ) as stream:
         while brief.ask("GET", "/v1/session").status == 200:
             pass
         service.announce(vms=["lone"])

@@ -7,6 +7,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
+from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.support.certificates import FUTURE, PAST, Authority, Pair
 from tests.server.support.service import RunningService
@@ -37,7 +38,7 @@ def shake_hands(
     context = ssl.create_default_context(cafile=authority.file)
     context.minimum_version = context.maximum_version = version
     with (
-        socket.create_connection(place(service), timeout=10) as plain,
+        socket.create_connection(place(service), timeout=PATIENCE) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as secret,
     ):
         return secret.version()
@@ -52,7 +53,9 @@ def test_who_trusts_the_authority_is_answered(
     service: RunningService, authority: Authority
 ) -> None:
     context = ssl.create_default_context(cafile=authority.file)
-    with urlopen(f"{service.control}/healthz", timeout=10, context=context) as answer:
+    with urlopen(
+        f"{service.control}/healthz", timeout=PATIENCE, context=context
+    ) as answer:
         assert answer.read() == b'{"status":"ok"}'
 
 
@@ -64,7 +67,7 @@ def test_browsers_are_told_to_insist_on_tls_save_on_localhost(
 ) -> None:
     context = ssl.create_default_context(cafile=authority.file)
     request = Request(f"{service.control}/healthz", headers={"Host": host})
-    with urlopen(request, timeout=10, context=context) as answer:
+    with urlopen(request, timeout=PATIENCE, context=context) as answer:
         assert answer.headers["Strict-Transport-Security"] == told
 
 
@@ -83,7 +86,7 @@ def test_old_tls_is_refused(service: RunningService, authority: Authority) -> No
 
 
 def test_plain_http_is_not_answered(service: RunningService) -> None:
-    with socket.create_connection(place(service), timeout=10) as plain:
+    with socket.create_connection(place(service), timeout=PATIENCE) as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"HTTP" not in plain.recv(100)
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_control import GUARDED
 from tests.server.support.service import TOKEN, RunningService, a_service, ask
@@ -297,7 +298,7 @@ def test_a_stream_ends_with_its_token(service: RunningService) -> None:
     made = make(service, "ci", "viewer")
     headers = {"Authorization": f"Bearer {made['token']}"}
     with urlopen(
-        Request(f"{service.control}/v1/stream", headers=headers), timeout=5
+        Request(f"{service.control}/v1/stream", headers=headers), timeout=PATIENCE
     ) as stream:
         assert stream.readline().startswith(b":")
         service.ask("DELETE", "/v1/tokens/ci")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event
 
+from tests.patience import PATIENCE
 from tests.server.support.dialogs import a_request
 from tests.server.support.handlers import NOON, QUIET, a_reception, shown
 from tests.server.support.pollers import Poller
@@ -15,7 +16,7 @@ from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.limits import ConnectionLimits
 from forewarn.server.metadata.plane import MetadataPlane
 
-LONG = 10.0  # seconds; nothing here takes as long
+LONG = PATIENCE
 GROUPS = tuple(replace(QUIET, name=name) for name in ("a", "b", "c"))
 VMS = tuple(VM(name=each.name, group=each.name) for each in GROUPS)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
+from tests.patience import PATIENCE
 
 from forewarn.config.settings import Address
 from forewarn.server.metadata.transport.listener import Listener
@@ -15,7 +16,7 @@ ANY_PORT = Address(host="127.0.0.1", port=0)
 
 
 def knock(address: tuple[str, int]) -> None:
-    socket.create_connection(address, timeout=1).close()
+    socket.create_connection(address, timeout=PATIENCE).close()
 
 
 def with_a_door(play: Callable[[Listener, tuple[str, int]], None]) -> None:

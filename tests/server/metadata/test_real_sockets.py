@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.patience import PATIENCE
 from tests.server.support.dialogs import Said, a_post, a_request, read
 from tests.server.support.service import RunningService
 from tests.server.support.stream_driver import cut_anywhere
@@ -62,7 +63,9 @@ class Client:
         if self.end is reset:
             del self.pieces[random.randint(0, len(self.pieces)) :]
         place = urlsplit(service.metadata)
-        self.socket = socket.create_connection((place.hostname, place.port), timeout=10)
+        self.socket = socket.create_connection(
+            (place.hostname, place.port), timeout=PATIENCE
+        )
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self) -> None:
@@ -174,7 +177,9 @@ def test_a_request_behind_an_approval_sees_what_it_did(service: RunningService) 
     body = json.dumps({"StartRequests": [{"EventId": event}]}).encode()
     get, post = a_request(path, MARK), a_post(body, MARK, target=path)
     place = urlsplit(service.metadata)
-    with socket.create_connection((place.hostname, place.port), timeout=10) as made:
+    with socket.create_connection(
+        (place.hostname, place.port), timeout=PATIENCE
+    ) as made:
         made.sendall(get + post + get)
         made.shutdown(socket.SHUT_WR)
         written = b"".join(iter(lambda: made.recv(65536), b""))

@@ -3,19 +3,20 @@
 from threading import Event
 
 import pytest
+from tests.patience import PATIENCE
 
 from forewarn.errors import Unavailable
 from forewarn.server.metrics.sources import SharedQuery
 
 
 def test_an_answer_is_given() -> None:
-    assert SharedQuery(lambda: 7).ask(5) == 7
+    assert SharedQuery(lambda: 7).ask(PATIENCE) == 7
 
 
 def test_every_question_is_asked_anew() -> None:
     answers = iter((1, 2))
     asking = SharedQuery(lambda: next(answers))
-    assert [asking.ask(5), asking.ask(5)] == [1, 2]
+    assert [asking.ask(PATIENCE), asking.ask(PATIENCE)] == [1, 2]
 
 
 def test_a_question_that_hangs_is_asked_once() -> None:
@@ -24,13 +25,13 @@ def test_a_question_that_hangs_is_asked_once() -> None:
 
     def hang() -> int:
         asked.append(None)
-        goes_on.wait(5)
+        goes_on.wait(PATIENCE)
         return 7
 
     asking = SharedQuery(hang)
     assert [asking.ask(0.01), asking.ask(0.01)] == [None, None]
     goes_on.set()
-    assert asking.ask(5) == 7
+    assert asking.ask(PATIENCE) == 7
     assert len(asked) == 1
 
 
@@ -38,11 +39,11 @@ def test_what_is_refused_has_no_answer() -> None:
     def refuse() -> int:
         raise Unavailable("it is away")
 
-    assert SharedQuery(refuse).ask(5) is None
+    assert SharedQuery(refuse).ask(PATIENCE) is None
 
 
 def test_what_fails_by_our_own_fault_is_not_hidden() -> None:
     nothing: dict[str, int] = {}
     asking = SharedQuery(lambda: nothing["x"])
     with pytest.raises(KeyError):
-        asking.ask(5)
+        asking.ask(PATIENCE)

@@ -7,9 +7,10 @@ import struct
 from types import TracebackType
 from urllib.parse import urlsplit
 
+from tests.patience import PATIENCE
 from tests.server.support.dialogs import Said, a_request, read
 
-LONG = 10.0  # seconds; nothing here takes as long
+LONG = PATIENCE
 _LENGTH = re.compile(rb"\r\nContent-Length: ([0-9]+)\r\n")
 
 
@@ -42,7 +43,7 @@ class Poller:
         self.socket.sendall(a_request(self._target, "Metadata: true", *headers))
         return self.answer()
 
-    def hold(self, wait: int = 30, *, tag: str | None = None) -> str:
+    def hold(self, wait: int = 60, *, tag: str | None = None) -> str:
         """Wait for another tag than `tag`, or the present one; answer that.
 
         What is asked before in the same breath proves that the service has begun

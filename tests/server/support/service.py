@@ -13,6 +13,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from tests.patience import PATIENCE
 from tests.server.support.api_description import faults
 
 from forewarn.config.load import Config, SettingSources, load
@@ -93,7 +94,7 @@ def ask(method: str, url: str, body: bytes | None = None, **headers: str) -> Ans
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = Request(url, body, named, method=method)
     try:
-        with urlopen(request, timeout=10) as response:
+        with urlopen(request, timeout=PATIENCE) as response:
             return Answer(
                 status=response.status, headers=response.headers, body=response.read()
             )
@@ -197,8 +198,13 @@ def a_config(folder: Path, **flags: object) -> Config:
 
 @contextmanager
 def a_service(folder: Path, **flags: object) -> Iterator[RunningService]:
-    """Serve the fleet, with other `flags` if need be, until the block ends."""
-    with Service(a_config(folder, **flags), TOKEN) as system:
+    """Serve the fleet, with other `flags` if need be, until the block ends.
+
+    It is a guest: a full garbage collection of the process that runs the tests
+    takes far longer than the rest of a start.
+    """
+    with Service(a_config(folder, **flags), TOKEN, is_guest=True) as system:
+        system.open_control()
         yield RunningService(metadata=system.metadata[0], control=system.control)
 
 

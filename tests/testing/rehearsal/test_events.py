@@ -105,9 +105,9 @@ def test_wait_for_an_approval_ends_with_the_approval(
     begun = time.monotonic()
     program = Thread(target=approve, args=(rehearsal, "a"))
     program.start()
-    event.assert_approved(within="30s", by="a")
+    event.assert_approved(within="60s", by="a")
     program.join()
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 30
 
 
 def test_missing_approval_fails_with_a_timeline(rehearsal: Rehearsal) -> None:
@@ -142,7 +142,7 @@ def test_event_that_can_no_longer_be_approved_is_not_waited_for(
     begun = time.monotonic()
     with pytest.raises(AssertionError, match="was not approved: it started without"):
         event.assert_approved(within="1h")
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 30
 
 
 def test_assert_not_approved_checks_now_and_for_a_while(rehearsal: Rehearsal) -> None:
@@ -198,7 +198,7 @@ def test_wait_marked_and_wait_polled(rehearsal: Rehearsal) -> None:
     program = Thread(target=poll)
     program.start()
     try:
-        rehearsal.wait_polled(within="30s", by="b", times=2)
+        rehearsal.wait_polled(within="60s", by="b", times=2)
     finally:
         is_enough.set()
         program.join()

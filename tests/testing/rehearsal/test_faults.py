@@ -5,6 +5,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE
 
 from forewarn import Client
 from forewarn.core.lifecycle.model import Phase
@@ -29,7 +30,7 @@ def rehearsal(shared: Rehearsal) -> Iterator[Rehearsal]:
 
 @pytest.fixture
 def client(rehearsal: Rehearsal) -> Iterator[Client]:
-    with Client(rehearsal.endpoint, patience=HASTY, timeout=5) as created:
+    with Client(rehearsal.endpoint, patience=HASTY, timeout=PATIENCE) as created:
         yield created
 
 
@@ -217,8 +218,10 @@ def test_rehearsal_ends_while_responses_are_delayed() -> None:
 
         asking = Thread(target=ask)
         asking.start()
-        assert played.watching.wait(lambda: bool(played.watching.came_at("web-0")), 5)
-    asking.join(5)
+        assert played.watching.wait(
+            lambda: bool(played.watching.came_at("web-0")), PATIENCE
+        )
+    asking.join(PATIENCE)
     assert incarnations == [0]
 
 

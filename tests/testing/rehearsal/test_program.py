@@ -8,6 +8,7 @@ from threading import Event as Bell
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE
 
 from forewarn.errors import CannotStart
 from forewarn.testing.rehearsal.program import Program
@@ -18,7 +19,7 @@ PYTHON = [sys.executable, "-S", "-E", "-c"]
 def test_exit_code_is_known_after_the_end() -> None:
     ended = Bell()
     with Program([*PYTHON, "raise SystemExit(3)"], {}, on_end=ended.set) as program:
-        assert ended.wait(10)
+        assert ended.wait(PATIENCE)
         assert not program.is_running
         assert program.code == 3
         assert program.ended is not None
@@ -29,7 +30,7 @@ def test_program_gets_its_environment() -> None:
     code = "import os; print(os.environ['FOREWARN_ENDPOINT'])"
     environment = {"FOREWARN_ENDPOINT": "http://here"}
     with Program([*PYTHON, code], environment, on_end=ended.set) as program:
-        assert ended.wait(10)
+        assert ended.wait(PATIENCE)
     assert program.written == "http://here"
 
 
@@ -44,10 +45,10 @@ def test_children_of_a_program_end_with_it(tmp_path: Path) -> None:
     ended, note = Bell(), tmp_path / "pid"
     script = f"trap '' TERM; sleep 60 & echo $! > {note}"
     with Program(["sh", "-c", script], {}, on_end=ended.set):
-        assert ended.wait(10)
+        assert ended.wait(PATIENCE)
         child = os.pidfd_open(int(note.read_text()))
         assert not select([child], [], [], 0)[0]  # still running
-    assert select([child], [], [], 10)[0]
+    assert select([child], [], [], PATIENCE)[0]
     os.close(child)
 
 
@@ -65,7 +66,7 @@ def test_output_of_a_program_can_be_written_to_a_file(tmp_path: Path) -> None:
     ended, name = Bell(), tmp_path / "log"
     code = "import sys; print('out'); print('err', file=sys.stderr)"
     with Program([*PYTHON, code], {}, output=str(name), on_end=ended.set) as program:
-        assert ended.wait(10)
+        assert ended.wait(PATIENCE)
     assert sorted(name.read_text().split()) == ["err", "out"]
     assert program.written
 

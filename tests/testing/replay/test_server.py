@@ -10,6 +10,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.patience import PATIENCE
 from tests.recordings.recordings import (
     GUID,
     a_header,
@@ -26,7 +27,7 @@ from forewarn.recordings.format import Line, RecordedDocument, Recording
 from forewarn.testing.replay.projection import ReplayApproval
 from forewarn.testing.replay.server import Replay
 
-_LONG = 10.0  # seconds; nothing here takes as long
+_LONG = PATIENCE
 FAR = 1e6  # seconds into a recording, later than anything else
 
 

@@ -26,7 +26,7 @@ class Unheard:
 
 def rehearse(scenario: Scenario, command: Sequence[str]) -> ScenarioResult:
     """Play `scenario` to `command`."""
-    return play(scenario, ScenarioRun(command=command, seed=1, timeout=60), Unheard())
+    return play(scenario, ScenarioRun(command=command, seed=1, timeout=100), Unheard())
 
 
 def a_handler(name: str) -> Sequence[str]:

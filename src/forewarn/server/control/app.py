@@ -80,7 +80,8 @@ def make_app(
         system.docs_router,
         portal.router,
     ):
-        app.include_router(router)
+        # `include_router` would build every route again on the first request.
+        app.router.routes.extend(router.routes)
     return app
 
 

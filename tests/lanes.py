@@ -1,0 +1,44 @@
+"""The lane that tests run in: how large they are, and which files come first.
+
+`scripts/test` chooses the lane; CONTRIBUTING.md describes the three of them.
+"""
+
+import gc
+import os
+
+import pytest
+from hypothesis import settings
+
+IS_FULL = os.environ.get("FOREWARN_TEST_LANE") == "full"
+
+#: Seed of random tests. It is 0 except in the full lane, which draws a new one.
+SEED = int(os.environ.get("FOREWARN_TEST_SEED", "0"))
+
+#: The files that take longest in the normal lane, longest first. They start first,
+#: so that no worker is left with a long file when the others have finished.
+LONGEST: tuple[str, ...] = ()
+
+# The same examples in every run, so that a failure is about the change under test.
+settings.register_profile("steady", derandomize=True, database=None, deadline=None)
+settings.register_profile("fresh", database=None, deadline=None, print_blob=True)
+settings.load_profile("fresh" if IS_FULL else "steady")
+
+
+def size(normal: int, full: int) -> int:
+    """Return how much a test does in this lane."""
+    return full if IS_FULL else normal
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort the longest files to the front; the order inside a file stays."""
+    rank = {path: number for number, path in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.location[0], len(rank)))
+
+
+def pytest_collection_finish() -> None:
+    """Exclude everything collected from garbage collection.
+
+    Each full collection would otherwise visit thousands of tests, which takes about
+    half a second.
+    """
+    gc.freeze()
