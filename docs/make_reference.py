@@ -5,14 +5,15 @@ Run by `scripts/reference`; a test fails if the pages are out of date.
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import cast
+from unittest.mock import patch
 
 from forewarn.agent.telemetry.metrics import AGENT_METRICS, PREFIX
-from forewarn.cli.main import COMMANDS
+from forewarn.cli import main as main_
 from forewarn.config.settings import SETTINGS, Setting
 from forewarn.server.control.app import make_app
 from forewarn.server.control.context import Services
@@ -72,7 +73,7 @@ def _commands() -> Iterator[str]:
     yield "and `rehearse`; 2 wrong usage; 130 after Ctrl-C, unless that is the usual"
     yield "end, as of `serve`; 141 when nobody reads the output any more. What went"
     yield "wrong is said on standard error."
-    for command in COMMANDS:
+    for command in main_.COMMANDS:
         yield from _help(command)
     yield ""
 
@@ -92,13 +93,12 @@ def _help(*words: str) -> Iterator[str]:
 
 
 def _said(*words: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "forewarn", *words],
-        env={"COLUMNS": "80", "PATH": os.environ.get("PATH", "")},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.rstrip()
+    output = StringIO()
+    environment = patch.dict(os.environ, {"COLUMNS": "80"}, clear=True)
+    with environment, redirect_stdout(output):
+        if main_.main(words):
+            raise RuntimeError(f"forewarn {' '.join(words)} failed")
+    return output.getvalue().rstrip()
 
 
 def _api() -> Iterator[str]:

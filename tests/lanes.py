@@ -16,7 +16,34 @@ SEED = int(os.environ.get("FOREWARN_TEST_SEED", "0"))
 
 #: The files that take longest in the normal lane, longest first. They start first,
 #: so that no worker is left with a long file when the others have finished.
-LONGEST: tuple[str, ...] = ()
+LONGEST = (
+    "tests/end_to_end/test_agent_kills.py",
+    "tests/engine/test_advance.py",
+    "tests/browser/test_accessible.py",
+    "tests/stores/test_postgres.py",
+    "tests/engine/test_crashes.py",
+    "tests/drivers/test_hypervisor_scripts.py",
+    "tests/end_to_end/test_refusals.py",
+    "tests/server/metadata/test_any_bytes.py",
+    "tests/browser/test_acts.py",
+    "tests/end_to_end/test_zipapp_alone.py",
+    "tests/browser/test_live.py",
+    "tests/browser/test_timeline.py",
+    "tests/end_to_end/test_postgres.py",
+    "tests/service/test_starts.py",
+    "tests/browser/test_units.py",
+    "tests/end_to_end/test_postgres_conformance.py",
+    "tests/end_to_end/test_load_kill.py",
+    "tests/end_to_end/test_readme.py",
+    "tests/service/test_restarts.py",
+    "tests/end_to_end/test_output.py",
+    "tests/end_to_end/test_stop.py",
+    "tests/core/lifecycle/test_properties.py",
+    "tests/end_to_end/test_agent_stops.py",
+    "tests/stores/test_postgres_hangs.py",
+    "tests/end_to_end/test_agent_without_root.py",
+    "tests/client/test_dhcp_server.py",
+)
 
 # The same examples in every run, so that a failure is about the change under test.
 settings.register_profile("steady", derandomize=True, database=None, deadline=None)

@@ -46,6 +46,7 @@ def test_no_page_keeps_anybody_out(
         assert violations(page) == [], name
 
 
+@pytest.mark.full
 def test_nothing_is_wider_than_the_narrowest_telephone(
     visitor: Visitor, lively: RunningService
 ) -> None:
@@ -55,6 +56,7 @@ def test_nothing_is_wider_than_the_narrowest_telephone(
         assert page.evaluate("document.documentElement.scrollWidth") == 320, name
 
 
+@pytest.mark.full
 def test_no_panel_and_no_dialog_keeps_anybody_out(
     visitor: Visitor, lively: RunningService, axe: str
 ) -> None:
@@ -74,6 +76,7 @@ def test_no_panel_and_no_dialog_keeps_anybody_out(
     assert violations(page, ".story") == [], "a story"
 
 
+@pytest.mark.full
 def test_what_is_chosen_is_seen_without_the_portals_colors(
     visitor: Visitor, lively: RunningService
 ) -> None:
@@ -92,6 +95,7 @@ def test_what_is_chosen_is_seen_without_the_portals_colors(
     page.emulate_media(forced_colors="none")
 
 
+@pytest.mark.full
 def test_who_asks_the_browser_for_larger_text_gets_it(
     visitor: Visitor, lively: RunningService
 ) -> None:
@@ -101,6 +105,7 @@ def test_who_asks_the_browser_for_larger_text_gets_it(
     expect(page.locator("html")).to_have_css("font-size", "30px")
 
 
+@pytest.mark.full
 def test_the_focus_is_not_behind_the_header(
     visitor: Visitor, lively: RunningService
 ) -> None:

@@ -71,6 +71,7 @@ def test_all_events_are_approved_at_once(
     assert shared.ask("POST", f"/v1/maintenances/{made['id']}/complete").status == 200
 
 
+@pytest.mark.full
 def test_one_event_is_approved_and_the_other_left_out(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -152,6 +153,7 @@ def test_a_vm_is_acted_on(visitor: Visitor, shared: RunningService) -> None:
     }
 
 
+@pytest.mark.full
 def test_only_a_spot_vm_can_be_evicted(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -160,6 +162,7 @@ def test_only_a_spot_vm_can_be_evicted(
     assert buttons(page) == shown
 
 
+@pytest.mark.full
 def test_a_host_wears_out_fails_and_recovers(visitor: Visitor, serve: Serve) -> None:
     service = serve()
     page = mounted(visitor, service, "HostActions", name="host-b")
@@ -175,6 +178,7 @@ def test_a_host_wears_out_fails_and_recovers(visitor: Visitor, serve: Serve) -> 
     assert causes == ["degraded", "host-failure"]
 
 
+@pytest.mark.full
 def test_until_when_a_host_lasts_is_told_in_the_zone_of_him_who_tells_it(
     visitor: Visitor, serve: Serve
 ) -> None:
@@ -188,6 +192,7 @@ def test_until_when_a_host_lasts_is_told_in_the_zone_of_him_who_tells_it(
     said(page, "not before 3 Jul 2035 12:00:00")
 
 
+@pytest.mark.full
 def test_announcing_begins_with_what_it_is_for(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -244,6 +249,7 @@ def test_a_click_that_comes_twice_is_done_once(
     assert len(shared.facts("Announced")) == before + 1
 
 
+@pytest.mark.full
 def test_what_is_asked_again_after_a_lost_answer_is_done_once(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -264,6 +270,7 @@ def test_what_is_asked_again_after_a_lost_answer_is_done_once(
     assert len(shared.facts("Announced")) == before + 1
 
 
+@pytest.mark.full
 def test_escape_leaves_all_as_it_is_and_gives_the_focus_back(
     visitor: Visitor, shared: RunningService
 ) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.test_accessible import violations
 from tests.browser.visitor import Visitor
@@ -95,6 +96,7 @@ def test_a_form_that_has_changed_is_previewed_again(
     expect(confirming(dialog)).to_be_enabled()
 
 
+@pytest.mark.full
 def test_too_little_notice_is_refused_in_the_services_own_words(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -110,6 +112,7 @@ def test_too_little_notice_is_refused_in_the_services_own_words(
     expect(confirming(dialog)).to_be_disabled()
 
 
+@pytest.mark.full
 def test_several_vms_are_chosen_by_name_and_left_out_again(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -148,6 +151,7 @@ def test_an_announcement_whose_answer_was_lost_is_made_once(
     assert len(announced(shared, "lost")) == 1
 
 
+@pytest.mark.full
 def test_a_long_name_fits_a_small_screen(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -160,6 +164,7 @@ def test_a_long_name_fits_a_small_screen(
     assert page.evaluate(_WIDEST) <= 390
 
 
+@pytest.mark.full
 def test_the_dialog_keeps_nobody_out(visitor: Visitor, shared: RunningService) -> None:
     node_module("axe-core")
     page = visitor.opens(shared)
@@ -173,6 +178,7 @@ def test_the_dialog_keeps_nobody_out(visitor: Visitor, shared: RunningService) -
     assert violations(page) == []
 
 
+@pytest.mark.full
 def test_a_viewer_cannot_announce(visitor: Visitor, shared: RunningService) -> None:
     body = {"name": "onlooker", "role": "viewer"}
     token = shared.ask("POST", "/v1/tokens", body).json["token"]

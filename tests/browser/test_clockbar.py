@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.visitor import Visitor
@@ -36,11 +37,13 @@ def moved(page: Page, service: RunningService, before: datetime) -> float:
     return (time_of(service) - before).total_seconds()
 
 
+@pytest.mark.full
 def test_the_systems_clock_is_not_shown(visitor: Visitor, serve: Serve) -> None:
     page = visitor.opens(serve(clock="system"))
     expect(bar(page)).to_have_count(0)
 
 
+@pytest.mark.full
 def test_a_fast_clock_says_how_fast_it_is(visitor: Visitor, serve: Serve) -> None:
     page = visitor.opens(serve(clock="x60"))
     expect(bar(page)).to_contain_text("60 times as fast")
@@ -61,6 +64,7 @@ def test_a_manual_clock_is_moved_by_minutes_or_any_duration(
     assert moved(page, shared, before) == 9000
 
 
+@pytest.mark.full
 def test_a_manual_clock_is_moved_to_the_next_not_before(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -73,6 +77,7 @@ def test_a_manual_clock_is_moved_to_the_next_not_before(
     assert time_of(shared) == datetime.fromisoformat(made["not_before"])
 
 
+@pytest.mark.full
 def test_a_step_that_is_none_or_too_long_is_refused_in_words(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -88,6 +93,7 @@ def test_a_step_that_is_none_or_too_long_is_refused_in_words(
     expect(alert).to_have_text(said)
 
 
+@pytest.mark.full
 def test_a_clock_that_others_move_is_followed(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -113,6 +119,7 @@ def test_faults_stand_out_as_long_as_they_last(
     expect(faults).to_have_count(0)
 
 
+@pytest.mark.full
 def test_nothing_moves_when_the_clock_and_faults_appear(
     visitor: Visitor, shared: RunningService
 ) -> None:

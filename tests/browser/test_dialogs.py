@@ -1,5 +1,6 @@
 """Dialogs: what is half done in them, and what comes when they are gone."""
 
+import pytest
 from playwright.sync_api import Route, expect
 from tests.browser.mounted import mounted
 from tests.browser.test_acts import press, said
@@ -25,6 +26,7 @@ def test_a_refusal_that_comes_after_the_dialog_was_left_is_told_all_the_same(
     said(page, "has started; complete or close it")
 
 
+@pytest.mark.full
 def test_a_dialog_that_was_left_does_not_take_the_focus_when_its_answer_comes(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -42,6 +44,7 @@ def test_a_dialog_that_was_left_does_not_take_the_focus_when_its_answer_comes(
     expect(elsewhere).to_be_focused()
 
 
+@pytest.mark.full
 def test_a_key_that_is_held_down_does_nothing_again_and_again(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -58,6 +61,7 @@ def test_a_key_that_is_held_down_does_nothing_again_and_again(
     said(page, "Nothing to do")
 
 
+@pytest.mark.full
 def test_a_day_without_a_time_is_not_taken_for_nothing(
     visitor: Visitor, shared: RunningService
 ) -> None:

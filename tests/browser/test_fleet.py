@@ -172,6 +172,7 @@ def test_a_long_name_of_a_host_leaves_room_for_what_it_touches(page: Page) -> No
     assert reach["height"] < 200
 
 
+@pytest.mark.full
 def test_the_fleet_comes_with_its_marks_and_does_not_move(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -188,6 +189,7 @@ def test_the_fleet_comes_with_its_marks_and_does_not_move(
     expect(host(page, "host-a")).to_be_visible()
 
 
+@pytest.mark.full
 def test_nothing_is_wider_than_a_telephone(
     visitor: Visitor, small: RunningService
 ) -> None:
@@ -211,6 +213,7 @@ def test_an_event_is_marked_on_its_vm_when_it_is_announced(
     assert "#/fleet/" in page.url
 
 
+@pytest.mark.full
 def test_a_vm_that_leaves_is_no_longer_shown(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -221,6 +224,7 @@ def test_a_vm_that_leaves_is_no_longer_shown(
     expect(page.get_by_text("It is no longer in the fleet.")).to_be_visible()
 
 
+@pytest.mark.full
 def test_a_large_fleet_is_drawn_as_far_as_one_looks(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
@@ -243,6 +247,7 @@ def _vm(group: int, number: int) -> str:
     return f'[[vms]]\nname = "g{group}-{number}"\ngroup = "g{group}"\nhost = "h"\n'
 
 
+@pytest.mark.full
 def test_without_a_fleet_the_page_says_how_to_get_one_also_on_a_telephone(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.visitor import Visitor, signed_in
 from tests.end_to_end.program import a_kept_address, run, serving
@@ -29,6 +30,7 @@ def test_what_the_command_announces_appears_by_itself(
     expect(heading).to_be_visible()
 
 
+@pytest.mark.full
 def test_what_has_ended_is_asked_for_again_if_a_break_kept_it_away(
     visitor: Visitor, shared: RunningService
 ) -> None:

@@ -147,6 +147,7 @@ def test_what_ends_is_among_what_has_just_ended(
 # --- when there is nothing ---------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_first_visit_is_told_what_to_do_until_there_is_a_fleet(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_nothing_that_is_read_moves_when_data_arrive(
     assert page.evaluate("window.shifts") == []
 
 
+@pytest.mark.full
 def test_long_names_do_not_widen_a_narrow_page(
     page: Page, shared: RunningService
 ) -> None:

@@ -1,5 +1,6 @@
 """Signing in and out, where others sit before the same browser."""
 
+import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.visitor import Visitor, drawn, sign_in
 from tests.server.support.service import RunningService
@@ -29,6 +30,7 @@ def test_who_signs_in_on_one_page_is_who_acts_on_the_others(
     expect(page.get_by_role("button", name="Announce…")).to_have_count(0)
 
 
+@pytest.mark.full
 def test_what_was_said_to_one_is_not_shown_to_the_next(
     visitor: Visitor, shared: RunningService
 ) -> None:

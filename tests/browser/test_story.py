@@ -28,6 +28,7 @@ def test_a_story_can_be_linked_to(
     expect(story).to_contain_text("New memory.")
 
 
+@pytest.mark.full
 def test_a_story_tells_times_in_the_zone_of_its_reader(
     visitor: Visitor, shared: RunningService, told: str
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_click_opens_the_story_and_escape_leads_back(
     expect(link).to_be_focused()
 
 
+@pytest.mark.full
 def test_the_whole_card_opens_the_story_and_the_button_closes_it(
     visitor: Visitor, shared: RunningService, told: str
 ) -> None:
@@ -65,6 +67,7 @@ def test_the_whole_card_opens_the_story_and_the_button_closes_it(
     expect(page).to_have_url(re.compile("#/now$"))
 
 
+@pytest.mark.full
 def test_a_story_goes_on_while_it_is_read(
     visitor: Visitor, service: RunningService
 ) -> None:
@@ -77,6 +80,7 @@ def test_a_story_goes_on_while_it_is_read(
     expect(story).to_contain_text("everybody having approved")
 
 
+@pytest.mark.full
 def test_the_story_of_nothing_is_told_in_the_words_of_the_service(
     visitor: Visitor, shared: RunningService
 ) -> None:
@@ -86,6 +90,7 @@ def test_the_story_of_nothing_is_told_in_the_words_of_the_service(
     expect(page.get_by_role("alert")).to_have_text(unknown)
 
 
+@pytest.mark.full
 def test_on_a_narrow_screen_only_the_story_can_be_reached(
     visitor: Visitor, shared: RunningService, told: str
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_host_has_a_lane_with_a_bar_for_each_maintenance(page: Page) -> None:
     expect(bar(page, "host-4", "Preempt of render-8")).to_be_visible()
 
 
+@pytest.mark.full
 def test_lanes_are_groups_if_one_likes_and_stay_so(page: Page) -> None:
     choose(page, "Groups")
     page.reload()
@@ -198,6 +199,7 @@ def test_what_is_announced_appears_and_now_moves_by_the_clock(
     )
 
 
+@pytest.mark.full
 def test_what_ended_long_ago_is_there_when_one_goes_back(
     visitor: Visitor, service: RunningService
 ) -> None:
@@ -210,6 +212,7 @@ def test_what_ended_long_ago_is_there_when_one_goes_back(
     expect(bar(page, "host-a", "Canceled: Reboot of host-a")).to_be_visible()
 
 
+@pytest.mark.full
 def test_what_is_elsewhere_is_found(visitor: Visitor, service: RunningService) -> None:
     service.announce(host="host-a", notice_seconds=900)
     page = visitor.opens(service, "timeline")
@@ -232,6 +235,7 @@ def test_the_same_is_there_as_a_table(page: Page) -> None:
     expect(page).to_have_url(re.compile("#/timeline/."))
 
 
+@pytest.mark.full
 def test_a_narrow_screen_has_the_names_of_lanes_above_their_bars(
     visitor: Visitor, lively: RunningService
 ) -> None:
@@ -244,6 +248,7 @@ def test_a_narrow_screen_has_the_names_of_lanes_above_their_bars(
     assert name["y"] + name["height"] <= below["y"]
 
 
+@pytest.mark.full
 def test_a_narrow_screen_is_wide_enough_for_names_without_spaces(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
@@ -261,6 +266,7 @@ def test_a_narrow_screen_is_wide_enough_for_names_without_spaces(
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.full
 def test_an_empty_fleet_is_told_what_to_do(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
@@ -270,6 +276,7 @@ def test_an_empty_fleet_is_told_what_to_do(
     expect(page.get_by_text("forewarn fleet apply fleet.toml")).to_be_visible()
 
 
+@pytest.mark.full
 def test_many_lanes_come_a_hundred_at_a_time(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:

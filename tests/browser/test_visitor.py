@@ -1,5 +1,6 @@
 """Tests of other files can rely on who visits the portal."""
 
+import pytest
 from tests.browser.visitor import Visitor, drawn, sign_in
 from tests.server.support.service import RunningService
 
@@ -22,6 +23,7 @@ def test_nothing_is_known_of_who_comes_next(
     assert page.evaluate("() => localStorage.length") == 0
 
 
+@pytest.mark.full
 def test_two_at_once_do_not_know_of_each_other(
     visitor: Visitor, shared: RunningService
 ) -> None:

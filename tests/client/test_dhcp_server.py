@@ -12,7 +12,7 @@ from tests.end_to_end.program import Ended, environment_of, finish, serving
 from tests.programs.installed import needs
 from tests.programs.network import Place, lay_wire, some_places
 
-pytestmark = needs("dnsmasq", "ip", "unshare", "nsenter")
+pytestmark = [pytest.mark.slow, needs("dnsmasq", "ip", "unshare", "nsenter")]
 
 HOST, VM = "10.77.0.1", "10.77.0.5"
 TELLS = "--dhcp-option-force=245,0a:4d:00:01"  # HOST

@@ -126,6 +126,7 @@ def test_a_reboot_is_approved_when_its_hook_has_succeeded(
     assert (agent.folder / "fill").read_text() == "recover\n"
 
 
+@pytest.mark.full
 def test_a_reboot_whose_hook_fails_is_not_approved_and_starts_at_its_time(
     fast: Program, tmp_path: Path
 ) -> None:
@@ -144,6 +145,7 @@ def test_a_reboot_whose_hook_fails_is_not_approved_and_starts_at_its_time(
     assert moment(told["started_at"]) >= moment(told["not_before"])
 
 
+@pytest.mark.full
 def test_what_is_called_off_is_undone(fast: Program, tmp_path: Path) -> None:
     folder = tmp_path / "vm"
     folder.mkdir()
@@ -159,6 +161,7 @@ def test_what_is_called_off_is_undone(fast: Program, tmp_path: Path) -> None:
     assert (agent.folder / "fill").read_text() == "undo\n"
 
 
+@pytest.mark.full
 def test_a_hook_that_needs_more_than_a_preempt_gives_is_cut_at_the_budget(
     tmp_path: Path,
 ) -> None:
@@ -188,6 +191,7 @@ prepare = ["drain"]
     assert not (agent.folder / "late").exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("together", "posts"), [("leader", 1), ("each", 2), ("when-ready", 2)]
 )
@@ -222,6 +226,7 @@ ready = "all-here"
         assert [each["approved_elsewhere"] for each in started] == [False, True]
 
 
+@pytest.mark.full
 def test_a_dry_run_runs_nothing_and_approves_nothing(
     fast: Program, tmp_path: Path
 ) -> None:
@@ -237,6 +242,7 @@ def test_a_dry_run_runs_nothing_and_approves_nothing(
     assert approvals(fast, "dry") == []
 
 
+@pytest.mark.full
 def test_what_a_dry_run_has_decided_binds_no_agent_after_it(
     fast: Program, tmp_path: Path
 ) -> None:
@@ -249,6 +255,7 @@ def test_what_a_dry_run_has_decided_binds_no_agent_after_it(
         agent.wait_for("approved")
 
 
+@pytest.mark.full
 def test_what_another_approves_is_noticed(fast: Program, tmp_path: Path) -> None:
     never = HOOKS + RULE + 'approve = "never"\n'
     with an_agent(tmp_path / "vm", endpoint(fast, "other"), never) as agent:
@@ -279,6 +286,7 @@ prepare = ["drain"]
     assert (folder / "drain").read_text() == "0\n1\n"
 
 
+@pytest.mark.full
 def test_a_second_agent_on_the_same_state_is_refused(
     fast: Program, tmp_path: Path
 ) -> None:

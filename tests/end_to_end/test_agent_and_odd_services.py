@@ -107,6 +107,7 @@ def asked_again(odd: Odd, times: int = 5) -> None:
     until(lambda: odd.asked >= before + times)
 
 
+@pytest.mark.full
 def test_html_is_said_once_and_once_when_it_is_over(odd: Odd, agent: Agent) -> None:
     odd.body = HTML
     agent.wait_for("blind")
@@ -134,6 +135,7 @@ def test_an_answer_without_a_byte_does_not_end_an_event_until_it_is_repeated(
     assert (agent.folder / "undo").read_text() == "undo\n"
 
 
+@pytest.mark.full
 def test_a_service_that_never_answers_is_an_alarm(odd: Odd, agent: Agent) -> None:
     odd.is_silent = True
     agent.wait_for("blind")
@@ -141,6 +143,7 @@ def test_a_service_that_never_answers_is_an_alarm(odd: Odd, agent: Agent) -> Non
     assert agent.process.poll() is None
 
 
+@pytest.mark.full
 def test_a_service_that_is_away_is_no_end_of_an_event(odd: Odd, agent: Agent) -> None:
     odd.body = SOMETHING
     agent.wait_for("approved")
@@ -152,6 +155,7 @@ def test_a_service_that_is_away_is_no_end_of_an_event(odd: Odd, agent: Agent) ->
     assert agent.lines("hook-began")[-1]["step"] == "prepare"
 
 
+@pytest.mark.full
 def test_an_approval_that_is_not_taken_is_said_once_and_sent_again(
     odd: Odd, agent: Agent
 ) -> None:
@@ -167,6 +171,7 @@ def test_an_approval_that_is_not_taken_is_said_once_and_sent_again(
     assert (agent.folder / "drain").read_text() == "prepare\n"
 
 
+@pytest.mark.full
 def test_what_is_not_prepared_is_never_approved_whatever_the_service_does(
     odd: Odd, agent: Agent
 ) -> None:
@@ -178,6 +183,7 @@ def test_what_is_not_prepared_is_never_approved_whatever_the_service_does(
     assert odd.posted == []
 
 
+@pytest.mark.full
 def test_fields_that_are_missing_and_types_that_nobody_knows_are_put_up_with(
     odd: Odd, agent: Agent
 ) -> None:

@@ -21,9 +21,10 @@ import pytest
 from tests.end_to_end.agent_forks import Nursery, a_nursery
 from tests.end_to_end.agents import a_plan, wait_until
 from tests.end_to_end.program import Program, serving, until
+from tests.lanes import SEED, size
 from tests.server.support.service import TOKEN, ask
 
-KILLS = int(os.environ.get("KILLS", "200"))
+KILLS = int(os.environ.get("KILLS") or size(96, 200))
 LANES = 8
 LONGEST = 0.7  # seconds from the announcement, in which a life takes place
 
@@ -132,7 +133,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Lane]]:
     fleet = folder / "fleet.toml"
     fleet.write_text(FLEET)
     options = ("--store", "memory", "--driver", "operator")
-    seed = random.randrange(1_000_000)
+    seed = SEED or random.randrange(1_000_000)
     print(f"seed {seed}")  # noqa: T201  # shown if it fails
     with (
         serving(folder, *options, fleet=fleet, FOREWARN_SHOWN_REBOOT="0") as program,

@@ -114,6 +114,7 @@ def test_a_restart_returns_when_the_event_is_over_and_not_before(
     assert statuses(sdk)[-1] == "Succeeded"
 
 
+@pytest.mark.full
 def test_the_sdk_redeploys_and_reimages_and_waits_for_both(
     sdk: Sdk, service: RunningService
 ) -> None:
@@ -129,6 +130,7 @@ def test_the_sdk_redeploys_and_reimages_and_waits_for_both(
         wait_for(each)
 
 
+@pytest.mark.full
 def test_a_deletion_is_over_when_the_vm_is_gone(
     sdk: Sdk, service: RunningService
 ) -> None:
@@ -143,6 +145,7 @@ def test_a_deletion_is_over_when_the_vm_is_gone(
         members.get("rg", "pool", "2")
 
 
+@pytest.mark.full
 def test_a_spot_vm_is_evicted(sdk: Sdk, service: RunningService) -> None:
     sdk.compute.virtual_machines.simulate_eviction("rg", "spare_0")
     (event,) = service.document("spare_0")["Events"]
@@ -150,6 +153,7 @@ def test_a_spot_vm_is_evicted(sdk: Sdk, service: RunningService) -> None:
     approve_all(service, "spare_0")
 
 
+@pytest.mark.full
 def test_a_vm_of_a_scale_set_is_restarted_and_read(
     sdk: Sdk, service: RunningService
 ) -> None:
@@ -169,6 +173,7 @@ def test_a_vm_of_a_scale_set_is_restarted_and_read(
     assert [each.instance_id for each in members.list("rg", "pool")][:2] == ["0", "1"]
 
 
+@pytest.mark.full
 def test_several_vms_of_a_scale_set_are_restarted_at_once(
     sdk: Sdk, service: RunningService
 ) -> None:
@@ -199,6 +204,7 @@ def test_events_are_approved_by_the_sdk_one_by_one(
     assert late.value.error.code == "Conflict"
 
 
+@pytest.mark.full
 def test_events_are_approved_by_the_sdk_in_a_list(
     sdk: Sdk, service: RunningService
 ) -> None:
@@ -214,6 +220,7 @@ def test_events_are_approved_by_the_sdk_in_a_list(
     assert service.document("web-0")["Events"] == []
 
 
+@pytest.mark.full
 def test_of_a_mixed_list_the_sdk_is_told_what_failed(
     sdk: Sdk, service: RunningService
 ) -> None:
@@ -230,6 +237,7 @@ def test_of_a_mixed_list_the_sdk_is_told_what_failed(
     assert service.get(f"/v1/events/{good}")["status"] == "Started"
 
 
+@pytest.mark.full
 def test_what_is_not_there_is_an_error_of_the_sdk(sdk: Sdk) -> None:
     machines = sdk.compute.virtual_machines
     with pytest.raises(ResourceNotFoundError) as unknown:
@@ -240,6 +248,7 @@ def test_what_is_not_there_is_an_error_of_the_sdk(sdk: Sdk) -> None:
         machines.get("other", "web-0")
 
 
+@pytest.mark.full
 def test_what_is_not_possible_is_an_error_of_the_sdk(sdk: Sdk) -> None:
     with pytest.raises(HttpResponseError) as refused:
         sdk.compute.virtual_machines.simulate_eviction("rg", "web-0")
@@ -248,6 +257,7 @@ def test_what_is_not_possible_is_an_error_of_the_sdk(sdk: Sdk) -> None:
     assert refused.value.error.code == "OperationNotAllowed"
 
 
+@pytest.mark.full
 def test_what_is_called_off_is_an_error_of_the_sdk(
     sdk: Sdk, service: RunningService
 ) -> None:
@@ -261,6 +271,7 @@ def test_what_is_called_off_is_an_error_of_the_sdk(
     assert canceled.value.error.code == "OperationCanceled"
 
 
+@pytest.mark.full
 def test_without_the_token_the_sdk_is_not_let_in(service: RunningService) -> None:
     stranger = RunningService(metadata="", control=service.control, token="wrong")
     with an_sdk(stranger) as sdk, pytest.raises(ClientAuthenticationError) as refused:
@@ -269,6 +280,7 @@ def test_without_the_token_the_sdk_is_not_let_in(service: RunningService) -> Non
     assert refused.value.error.code == "AuthenticationFailed"
 
 
+@pytest.mark.full
 def test_the_sdk_reads_vms_and_sets(sdk: Sdk) -> None:
     machines = sdk.compute.virtual_machines
     vm = machines.get("rg", "web-0", expand="instanceView")
@@ -288,6 +300,7 @@ def test_the_sdk_reads_vms_and_sets(sdk: Sdk) -> None:
     assert web.platform_update_domain_count == 2
 
 
+@pytest.mark.full
 def test_on_the_systems_clock_one_waits_for_as_long_as_it_takes(
     tmp_path: Path,
 ) -> None:
@@ -302,6 +315,7 @@ def test_on_the_systems_clock_one_waits_for_as_long_as_it_takes(
         assert service.document("lone")["Events"] == []
 
 
+@pytest.mark.full
 def test_the_program_on_the_page_works_as_it_stands(tmp_path: Path) -> None:
     program = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
     # A clock so fast that 15 minutes pass at once, and nothing is shown for long.
@@ -332,6 +346,7 @@ def test_over_tls_the_sdks_need_nothing_but_a_credential(tmp_path: Path) -> None
             )
 
 
+@pytest.mark.full
 def test_over_tls_a_service_that_is_not_trusted_is_not_asked(tmp_path: Path) -> None:
     flags = Authority(tmp_path).sign("127.0.0.1").flags
     with (

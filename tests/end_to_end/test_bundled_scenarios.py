@@ -31,6 +31,7 @@ def test_the_agent_passes(name: str, tmp_path: Path) -> None:
     assert played.has_passed
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", parser.bundled_names())
 def test_a_plain_handler_that_polls_passes(name: str) -> None:
     played = rehearse(parser.load_scenario(name), a_handler("careful_handler"))
@@ -38,6 +39,7 @@ def test_a_plain_handler_that_polls_passes(name: str) -> None:
     assert played.has_passed
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["concurrent-events", "scale-in", "silence"])
 def test_it_goes_the_same_way_each_time(name: str) -> None:
     first, second = (

@@ -21,12 +21,21 @@ CAUGHT = {
     "outage": ("ends_when_refused", "ended with exit code 1"),
 }
 
+#: Two that take little time; the others are only played in the full lane.
+USUAL = ("scale-in", "outage")
+
 
 def test_every_shipped_scenario_catches_something() -> None:
     assert sorted(CAUGHT) == [*parser.bundled_names()]
 
 
-@pytest.mark.parametrize("name", CAUGHT)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in USUAL else pytest.mark.full)
+        for name in CAUGHT
+    ],
+)
 def test_a_handler_with_a_fault_fails(name: str) -> None:
     fault, said = CAUGHT[name]
     played = rehearse(

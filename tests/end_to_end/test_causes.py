@@ -54,6 +54,7 @@ def id_in(done: Ended) -> str:
     return told(done).split(" id ")[1].split()[0]
 
 
+@pytest.mark.full
 def test_what_begins_at_once_is_explained_by_its_group(forewarn: Forewarn) -> None:
     for words, said in {
         "restart web-0": "group web has never asked for events: web-0 is restarted",
@@ -67,6 +68,7 @@ def test_what_begins_at_once_is_explained_by_its_group(forewarn: Forewarn) -> No
         assert said in out
 
 
+@pytest.mark.full
 def test_who_gives_terminate_notice_gets_it_and_leaves_at_its_end(
     forewarn: Forewarn,
 ) -> None:
@@ -79,6 +81,7 @@ def test_who_gives_terminate_notice_gets_it_and_leaves_at_its_end(
     assert said in told(forewarn("journal"))
 
 
+@pytest.mark.full
 def test_a_host_has_news_only_once(forewarn: Forewarn) -> None:
     told(forewarn("host degraded host-a --fails-by 2d"))
     again = told(forewarn("host degraded host-a --fails-by 3d"))
@@ -93,6 +96,7 @@ def test_a_host_has_news_only_once(forewarn: Forewarn) -> None:
     assert over == "nothing to do: host-a is neither degraded nor failed"
 
 
+@pytest.mark.full
 def test_a_degraded_host_that_is_well_has_its_maintenance_canceled(
     forewarn: Forewarn,
 ) -> None:
@@ -101,6 +105,7 @@ def test_a_degraded_host_that_is_well_has_its_maintenance_canceled(
     assert over == f"canceled: Redeploy of host-b (lone, web-1) ({made})"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
 def test_of_an_empty_host_nobody_is_told(forewarn: Forewarn, command: str) -> None:
     said = "bare has no VMs; nobody was told"
@@ -120,6 +125,7 @@ def test_what_waits_is_explained_and_what_is_over_has_a_story(
     assert story.endswith("Never approved by lone, web.")
 
 
+@pytest.mark.full
 def test_an_event_whose_vms_have_left_is_shown_as_withdrawn(
     forewarn: Forewarn,
 ) -> None:

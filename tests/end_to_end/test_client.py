@@ -80,6 +80,7 @@ def watching(client: Client) -> Iterator[list[tuple[float, Change]]]:
         assert not thread.is_alive()
 
 
+@pytest.mark.full
 def test_a_change_comes_at_once_because_the_question_is_held(
     program: Program,
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_change_comes_at_once_because_the_question_is_held(
         assert [each.resources for each in change.appeared] == [("held",)]
 
 
+@pytest.mark.full
 def test_an_approval_goes_out_while_a_watch_is_held(tmp_path: Path) -> None:
     with (
         serving(tmp_path, "--clock", "manual") as program,
@@ -118,6 +120,7 @@ def test_an_event_that_is_called_off_was_canceled(program: Program) -> None:
         assert len(found[1][1].canceled) == 1
 
 
+@pytest.mark.full
 def test_a_watch_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
     with (
         a_kept_address() as where,
@@ -133,6 +136,7 @@ def test_a_watch_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
                 assert len(found[1][1].events) == 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("clock", ["x10", "manual"])
 def test_time_is_reckoned_by_the_clock_of_the_service(
     tmp_path: Path, clock: str

@@ -112,5 +112,6 @@ def test_after_a_kill_life_goes_on(survivor: Survivor) -> None:
     assert positions == [*range(1, len(positions) + 1)]
 
 
+@pytest.mark.full
 def test_an_approval_that_was_answered_survives_a_kill(tmp_path: Path) -> None:
     check_that_approvals_survive_a_kill(tmp_path)

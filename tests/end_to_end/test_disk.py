@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from tests.end_to_end.program import Program, run_on_a_full_disk, serving
 
 #: The group lone is silent until it asks for the first time.
@@ -72,6 +73,7 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
         assert all("message" in json.loads(line) for line in program.log.splitlines())
 
 
+@pytest.mark.full
 def test_on_a_full_disk_an_operator_can_still_look(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "manual") as program:
         service = program.service

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
 from tests.end_to_end.program import SOON, Program, serving, until
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.pollers import Poller, events_of
@@ -51,6 +52,7 @@ def began(program: Program) -> bool:
     return len(program.service.facts("ListeningBegan")) == 1
 
 
+@pytest.mark.full
 def test_a_group_is_answered_late_while_it_is_switched_on_and_then_at_once(
     tmp_path: Path,
 ) -> None:
@@ -76,6 +78,7 @@ def test_a_group_is_answered_late_while_it_is_switched_on_and_then_at_once(
         assert began(program)
 
 
+@pytest.mark.full
 def test_an_approval_is_carried_out_though_its_client_does_not_wait(
     tmp_path: Path,
 ) -> None:
@@ -112,6 +115,7 @@ def test_first_calls_do_not_keep_a_program_that_stops(tmp_path: Path) -> None:
         assert program.log == ""
 
 
+@pytest.mark.full
 def test_a_first_call_is_answered_though_the_clock_runs_a_day_meanwhile(
     tmp_path: Path,
 ) -> None:
@@ -125,6 +129,7 @@ def test_a_first_call_is_answered_though_the_clock_runs_a_day_meanwhile(
         assert began(program)
 
 
+@pytest.mark.full
 def test_a_group_whose_first_caller_is_gone_is_switched_on_all_the_same(
     tmp_path: Path,
 ) -> None:

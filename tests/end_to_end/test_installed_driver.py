@@ -78,6 +78,7 @@ def test_it_acts_and_what_it_reports_is_written_down(
     assert failed["detail"] == "HTTP Error 503: Service Unavailable"
 
 
+@pytest.mark.full
 def test_without_what_it_needs_there_is_a_sentence(
     tmp_path: Path, installed: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_without_what_it_needs_there_is_a_sentence(
     check_sentence(ended, 1, "http", "forewarn_driver_http:HttpDriver", "url")
 
 
+@pytest.mark.full
 def test_where_it_is_not_installed_those_that_are_there_are_listed(
     tmp_path: Path,
 ) -> None:

@@ -73,6 +73,7 @@ OK = b"HTTP/1.1 200 OK"
 # --- connections -------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_vm_may_have_some_connections_and_others_have_theirs(tmp_path: Path) -> None:
     with (
         serving(
@@ -94,6 +95,7 @@ def test_a_vm_may_have_some_connections_and_others_have_theirs(tmp_path: Path) -
         assert program.log.count("\n") == 1
 
 
+@pytest.mark.full
 def test_there_may_be_some_connections_in_all(tmp_path: Path) -> None:
     with serving(tmp_path, FOREWARN_CONNECTIONS="5") as program, ExitStack() as stack:
         where = program.metadata[0]
@@ -189,6 +191,7 @@ def test_a_program_that_runs_out_of_files_goes_on(tmp_path: Path) -> None:
 # --- memory ------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_clients_that_ask_much_and_read_nothing_cost_little(tmp_path: Path) -> None:
     with serving(tmp_path) as program, ExitStack() as stack:
         for _ in range(30):
@@ -210,6 +213,7 @@ def test_clients_that_ask_much_and_read_nothing_cost_little(tmp_path: Path) -> N
 # --- requests ----------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_who_asks_too_often_is_refused_and_approves_nothing(tmp_path: Path) -> None:
     with serving(tmp_path, FOREWARN_REQUESTS_PER_SECOND="2") as program:
         service = program.service

@@ -34,6 +34,7 @@ def waiting(program: Program, count: int) -> Iterator[list[Poller]]:
 # --- time --------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("clock", ["system", "x3600", "manual"])
 def test_a_wait_is_as_long_as_it_says_whatever_the_clock(
     tmp_path: Path, clock: str
@@ -66,6 +67,7 @@ def leave(poller: Poller, way: str) -> None:
     poller.socket.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "way", ["close", "half-close", "reset", "amid the next request"]
 )
@@ -84,6 +86,7 @@ def test_clients_that_leave_are_gone_at_once(tmp_path: Path, way: str) -> None:
         assert program.log == ""
 
 
+@pytest.mark.full
 def test_clients_that_come_and_go_in_any_way_leave_nothing(tmp_path: Path) -> None:
     dice = random.Random(7)
     with serving(tmp_path) as program:
@@ -120,6 +123,7 @@ def test_a_thousand_who_wait_are_answered_when_the_program_stops(
             assert poller.is_closed()
 
 
+@pytest.mark.full
 def test_clients_that_do_not_read_do_not_keep_the_program(tmp_path: Path) -> None:
     with serving(tmp_path) as program, waiting(program, 10):
         for _ in range(40):
@@ -140,6 +144,7 @@ def test_clients_that_do_not_read_do_not_keep_the_program(tmp_path: Path) -> Non
         assert "Traceback" not in program.log
 
 
+@pytest.mark.full
 def test_clients_of_both_planes_together_do_not_keep_the_program(
     tmp_path: Path,
 ) -> None:
@@ -163,6 +168,7 @@ def test_clients_of_both_planes_together_do_not_keep_the_program(
         assert seconds < SOON
 
 
+@pytest.mark.full
 def test_approvals_that_are_answered_when_the_program_stops_are_kept(
     tmp_path: Path,
 ) -> None:

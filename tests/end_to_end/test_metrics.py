@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from tests.end_to_end.program import serving, until
 from tests.postgres import Server
 from tests.server.support.scrapes import scrape
 
 
+@pytest.mark.full
 def test_while_the_database_is_away_the_rest_is_told(
     tmp_path: Path, durable_postgres: Server
 ) -> None:

@@ -5,6 +5,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event
 
+import pytest
 from tests.end_to_end.program import Program, run, serving, until
 from tests.end_to_end.test_refusals import PORTS, check_sentence
 from tests.notifiers.receiver import Receiver, a_receiver, answering
@@ -70,6 +71,7 @@ def test_killed_in_the_middle_it_tells_everything_at_least_once_and_in_order(
     assert told_after[0] <= told_before[-1]
 
 
+@pytest.mark.full
 def test_stopped_in_order_it_tells_nothing_twice(tmp_path: Path) -> None:
     ends = []
     with a_receiver() as receiver:
@@ -82,6 +84,7 @@ def test_stopped_in_order_it_tells_nothing_twice(tmp_path: Path) -> None:
         assert receiver.positions == [*range(receiver.positions[0], ends[-1] + 1)]
 
 
+@pytest.mark.full
 def test_whoever_hangs_delays_nothing_and_not_the_end(tmp_path: Path) -> None:
     with a_receiver() as hanging, a_receiver() as prompt:
         hanging.reply = hanging.hang
@@ -103,6 +106,7 @@ def types(receiver: Receiver) -> list[str]:
     return [each.event["type"] for each in receiver.got]
 
 
+@pytest.mark.full
 def test_a_receiver_that_is_down_for_a_while_misses_nothing(tmp_path: Path) -> None:
     with a_receiver() as receiver:
         answers = iter([503, 500, 204])
@@ -124,6 +128,7 @@ def test_a_receiver_that_is_down_for_a_while_misses_nothing(tmp_path: Path) -> N
     assert "hush" not in log
 
 
+@pytest.mark.full
 def test_the_log_tells_in_json_whatever_its_level(tmp_path: Path) -> None:
     text = '[[notify.targets]]\nname = "log"\nkind = "log"\n'
     options = ("--log-format", "json", "--log-level", "error", *MANUAL)

@@ -35,13 +35,10 @@ def outages(program: Program) -> list[Any]:
     return [fact["outage"] for fact in program.service.facts("OutageEnded")]
 
 
-ENDS: dict[str, Callable[[Program], object]] = {
-    "killed": Program.kill,
-    "stopped": Program.stop,
-}
+STOPPED = pytest.param(Program.stop, id="stopped", marks=pytest.mark.full)
 
 
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("end", [pytest.param(Program.kill, id="killed"), STOPPED])
 def test_a_reboot_that_was_down_from_minute_1_to_30_starts_in_minute_44(
     tmp_path: Path, end: Callable[[Program], object]
 ) -> None:
@@ -58,6 +55,7 @@ def test_a_reboot_that_was_down_from_minute_1_to_30_starts_in_minute_44(
         assert len(outages(program)) == 1
 
 
+@pytest.mark.full
 def test_after_30_hours_without_the_program_a_tag_still_holds(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.toml"
     fleet.write_text(FLEET)
@@ -72,6 +70,7 @@ def test_after_30_hours_without_the_program_a_tag_still_holds(tmp_path: Path) ->
         assert len(outages(program)) == 1
 
 
+@pytest.mark.full
 def test_an_operator_is_told_of_an_outage(tmp_path: Path) -> None:
     with serving(tmp_path, *MANUAL) as program:
         program.stop()
@@ -108,6 +107,7 @@ def beat_earlier(folder: Path, gap: timedelta) -> datetime:
     return last
 
 
+@pytest.mark.full
 def test_a_machine_that_was_off_for_an_hour_is_noticed_once(tmp_path: Path) -> None:
     with serving(tmp_path) as program:
         program.kill()
@@ -120,6 +120,7 @@ def test_a_machine_that_was_off_for_an_hour_is_noticed_once(tmp_path: Path) -> N
         assert HOUR < time_of(outage["until"]) - last < HOUR + timedelta(minutes=1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("hours", "is_one"), [(5, False), (30, True)])
 def test_on_a_clock_600_times_as_fast_a_gap_is_600_times_as_long(
     tmp_path: Path, hours: int, is_one: bool
@@ -133,6 +134,7 @@ def test_on_a_clock_600_times_as_fast_a_gap_is_600_times_as_long(
         assert bool(outages(program)) is is_one
 
 
+@pytest.mark.full
 def test_a_fast_clock_that_is_ahead_goes_on_without_an_outage(tmp_path: Path) -> None:
     fast = ("--clock", "x86400")  # a day in a second
     with serving(tmp_path, *fast) as program:

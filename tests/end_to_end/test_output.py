@@ -83,6 +83,7 @@ def test_a_reader_that_leaves_after_the_first_line_does_not_matter(
         check_that_it_serves(process)
 
 
+@pytest.mark.full
 def test_readers_that_were_never_there_do_not_matter(tmp_path: Path) -> None:
     with started_by_a_shell(tmp_path, "") as process:
         assert process.stdout is not None
@@ -92,6 +93,7 @@ def test_readers_that_were_never_there_do_not_matter(tmp_path: Path) -> None:
         check_that_it_serves(process)
 
 
+@pytest.mark.full
 def test_addresses_that_cannot_be_printed_are_logged(tmp_path: Path) -> None:
     with started_by_a_shell(tmp_path, ">/dev/full") as process:
         assert process.stderr is not None

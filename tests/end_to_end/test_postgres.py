@@ -22,6 +22,7 @@ def url(durable_postgres: Server) -> str:
     return durable_postgres.url(schema=durable_postgres.new_schema())
 
 
+@pytest.mark.full
 def test_the_story_goes_on_after_a_restart(tmp_path: Path, url: str) -> None:
     options = ("--clock", "manual", "--store", url)
     with serving(tmp_path, *options) as program:
@@ -114,6 +115,7 @@ def check_log(program: Program) -> None:
     assert "hush" not in program.log
 
 
+@pytest.mark.full
 def test_what_was_kept_though_its_commit_got_lost_is_shown_soon(
     tmp_path: Path, durable_postgres: Server
 ) -> None:
@@ -134,6 +136,7 @@ def test_what_was_kept_though_its_commit_got_lost_is_shown_soon(
 # --- a server that hangs -----------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_database_that_hangs_does_not_keep_the_program(
     tmp_path: Path, durable_postgres: Server
 ) -> None:
@@ -162,6 +165,7 @@ def test_a_database_that_hangs_does_not_keep_the_program(
 # --- starts that are refused -------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_wrong_password_is_told_in_one_sentence(
     tmp_path: Path, durable_postgres: Server
 ) -> None:
@@ -177,6 +181,7 @@ def test_a_wrong_password_is_told_in_one_sentence(
         assert "Traceback" not in ended.err
 
 
+@pytest.mark.full
 def test_the_password_may_come_from_where_libpq_finds_it(
     tmp_path: Path, url: str, durable_postgres: Server
 ) -> None:
@@ -206,6 +211,7 @@ def test_without_the_driver_a_sentence_says_what_to_install(tmp_path: Path) -> N
     assert len(ended.err.splitlines()) == 1
 
 
+@pytest.mark.full
 def test_without_postgresql_its_driver_is_not_imported(tmp_path: Path) -> None:
     (tmp_path / "psycopg.py").write_text("raise SystemExit('imported')")
     with serving(tmp_path, "--store", "memory", PYTHONPATH=str(tmp_path)) as program:

@@ -107,6 +107,7 @@ def record_a_life(path: Path) -> None:
             assert it.end() == 0
 
 
+@pytest.mark.full
 def test_what_was_recorded_of_a_whole_life_is_replayed_in_the_same_order(
     tmp_path: Path,
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_recording_that_is_killed_can_be_gone_on_with(tmp_path: Path) -> None:
     assert [each[0] for each in outlines(read_recording(path))] == [0, 1]
 
 
+@pytest.mark.full
 def test_troubles_are_on_the_tape_and_the_recording_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     instance, busy = says({}), says({"error": "busy"}, 503)
@@ -163,6 +165,7 @@ def test_troubles_are_on_the_tape_and_the_recording_goes_on(tmp_path: Path) -> N
     assert [each.what for each in lines] == ["503", None, "400"]
 
 
+@pytest.mark.full
 def test_an_approval_of_a_replay_is_told_with_who_gave_it(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(written(a_tape(a_showing(a_raw_event()))))

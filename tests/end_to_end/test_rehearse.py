@@ -66,6 +66,7 @@ def test_a_bad_program_fails_with_the_reason_and_code_1(
     assert done.err == ""
 
 
+@pytest.mark.full
 def test_every_report_is_written(tmp_path: Path, short: str) -> None:
     words = ("--json", "--junit", "r.xml", "--transcript", "t.jsonl", "--output", "o")
     program = an_actor("print('hello', flush=True)\nforever(approve)")
@@ -98,6 +99,7 @@ def test_a_full_disk_is_said_and_the_verdict_is_told_all_the_same(
     assert done.out.splitlines()[-1].startswith("PASSED short")
 
 
+@pytest.mark.full
 def test_the_same_seed_makes_the_same_transcript(tmp_path: Path, short: str) -> None:
     for name in ("one", "two"):
         words = ("--seed", "7", "--transcript", name)
@@ -106,6 +108,7 @@ def test_the_same_seed_makes_the_same_transcript(tmp_path: Path, short: str) -> 
     assert one.read_bytes() == two.read_bytes()
 
 
+@pytest.mark.full
 def test_options_can_come_from_the_environment(tmp_path: Path, short: str) -> None:
     done = run(
         tmp_path,
@@ -139,6 +142,7 @@ def test_wrong_usage_is_a_sentence_and_code_2(
     assert said in done.err
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -157,6 +161,7 @@ def test_what_cannot_be_done_is_a_sentence_and_code_1(
     assert "Traceback" not in done.err + done.out
 
 
+@pytest.mark.full
 def test_what_was_not_played_leaves_no_empty_report(tmp_path: Path) -> None:
     done = run(
         tmp_path, "rehearse", "user-reboot", "--junit", "report.xml", "--", "no-such"
@@ -223,6 +228,7 @@ def test_whoever_ends_the_rehearsal_twice_need_not_wait_for_the_program(
         assert b"Traceback" not in process.stderr.read()
 
 
+@pytest.mark.full
 def test_a_program_with_options_of_its_own_keeps_them(
     tmp_path: Path, short: str
 ) -> None:
@@ -233,6 +239,7 @@ def test_a_program_with_options_of_its_own_keeps_them(
     assert (tmp_path / "o").read_text() == "['--json', '--', '-x']\n"
 
 
+@pytest.mark.full
 def test_a_program_that_is_slow_to_begin_is_waited_for(
     tmp_path: Path, short: str
 ) -> None:
@@ -240,6 +247,7 @@ def test_a_program_that_is_slow_to_begin_is_waited_for(
     assert run(tmp_path, "rehearse", short, "--", *slow).code == 0
 
 
+@pytest.mark.full
 def test_a_rehearsal_ends_when_its_time_is_over(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text('title = "Long"\n[[steps]]\nwait = "60s"\n')

@@ -38,6 +38,7 @@ def serve(tmp_path: Path) -> Serve:
     return start
 
 
+@pytest.mark.full
 def test_a_script_that_hangs_is_ended_and_tried_again_by_itself(
     serve: Serve, tmp_path: Path
 ) -> None:
@@ -68,6 +69,7 @@ def test_a_kill_of_the_service_ends_the_script_before_the_next_begins(
     assert (tmp_path / "trace").read_text() == "begin 1\nbegin 2\n"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "stubborn",
     ["", "trap '' TERM;", "trap 'exit 0' TERM;"],
@@ -96,6 +98,7 @@ def test_the_service_stops_soon_and_the_script_with_it(
     assert "WorkFailed" not in kinds
 
 
+@pytest.mark.full
 def test_an_advance_waits_for_the_script(serve: Serve, tmp_path: Path) -> None:
     with serve("sleep 0.5", "--clock", "manual") as program:
         began = time.monotonic()
@@ -108,11 +111,13 @@ def test_an_advance_waits_for_the_script(serve: Serve, tmp_path: Path) -> None:
 # --- starts that cannot be ---------------------------------------------------
 
 
+@pytest.mark.full
 def test_without_a_command_there_is_no_start(tmp_path: Path) -> None:
     ended = run(tmp_path, "serve", *PORTS, "--driver", "script")
     check_sentence(ended, 1, "--driver-command", "FOREWARN_DRIVER_COMMAND")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("command", "why"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
+import pytest
 from tests.end_to_end.program import SOON, serving
 from tests.patience import PATIENCE
 
@@ -55,6 +56,7 @@ def test_signals_one_after_the_other_end_it_once(tmp_path: Path) -> None:
             assert program.log == ""
 
 
+@pytest.mark.full
 def test_a_stop_costs_next_to_no_time_of_the_processor(tmp_path: Path) -> None:
     best = min(seconds_of_a_stop(tmp_path) for _ in range(3))
     assert best < 0.15  # taking the interpreter down would double it

@@ -6,6 +6,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.end_to_end.program import Program, run, serving, until
 
 EMPTY = b'{"DocumentIncarnation":0,"Events":[]}'
@@ -52,6 +53,7 @@ def test_the_story_in_real_time(tmp_path: Path) -> None:
         assert service.as_vm("db-0").body == EMPTY
 
 
+@pytest.mark.full
 def test_the_story_with_a_manual_clock(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "manual") as program:
         service = program.service
@@ -68,6 +70,7 @@ def test_the_story_with_a_manual_clock(tmp_path: Path) -> None:
         assert service.as_vm("db-0").body == EMPTY
 
 
+@pytest.mark.full
 def test_the_story_sixty_times_as_fast(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "x60", FOREWARN_SHOWN_PREEMPT="0.3") as program:
         service = program.service

@@ -39,6 +39,7 @@ def test_the_page_makes_a_certificate_that_commands_trust(certified: Path) -> No
         assert "--ca FILE" in stranger.err
 
 
+@pytest.mark.full
 def test_the_journal_is_followed_over_tls(certified: Path) -> None:
     with serving(certified, *TLS, FOREWARN_STORE="memory") as program:
         words = ("--url", program.service.control, "--ca", "ca.pem", "--json")

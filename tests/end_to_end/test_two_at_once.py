@@ -56,6 +56,7 @@ def fleets(tmp_path: Path) -> Sequence[Path]:
     return DEMO, more
 
 
+@pytest.mark.full
 def test_a_fleet_is_applied_while_the_clock_is_advanced(
     tmp_path: Path, fleets: Sequence[Path]
 ) -> None:

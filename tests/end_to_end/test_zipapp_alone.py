@@ -136,6 +136,7 @@ def test_one_file_has_every_command(archive: Path) -> None:
         assert f"\n    {command} " in said
 
 
+@pytest.mark.full
 def test_one_file_has_the_agent(archive: Path) -> None:
     assert alone(archive, "agent", "--help").startswith("usage: forewarn agent ")
 
@@ -160,6 +161,7 @@ def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.full
 def test_one_file_records_but_does_not_replay(archive: Path, tmp_path: Path) -> None:
     tape = tmp_path / "tape.jsonl"
     tape.write_text(written(a_tape(a_showing(a_raw_event()))))
@@ -172,6 +174,7 @@ def test_one_file_records_but_does_not_replay(archive: Path, tmp_path: Path) -> 
     assert "replay needs the server extra" in done.stderr
 
 
+@pytest.mark.full
 def test_the_same_sources_give_the_same_bytes(archive: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "again.pyz").read_bytes() == archive.read_bytes()
     with zipfile.ZipFile(archive) as content:

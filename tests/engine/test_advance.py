@@ -39,6 +39,8 @@ from forewarn.errors import Conflict, InvalidInput, Unavailable
 from forewarn.ports import Bell, Driver, Report, Work
 from forewarn.protocol.types import EventSource, EventType
 
+pytestmark = pytest.mark.slow
+
 #: Enough time for everything that `scenario` begins.
 SPAN = 20 * MINUTE
 

@@ -17,6 +17,7 @@ from tests.engine.support.system import (
     a_system,
     an_emergency,
 )
+from tests.lanes import SEED
 from tests.patience import PATIENCE
 
 from forewarn.core.fleet import VM
@@ -25,6 +26,8 @@ from forewarn.core.lifecycle.facts import Announced, Approved
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.errors import Conflict
 from forewarn.protocol.types import EventType
+
+pytestmark = pytest.mark.slow
 
 THREADS = 6
 TURNS = 8
@@ -74,7 +77,7 @@ def all_together(system: System, seed: int) -> None:
 
 
 @pytest.mark.parametrize("is_file", [True, False])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(SEED, SEED + 2))
 def test_concurrent_commands_lose_and_invent_nothing(
     open_store: OpenStore, tmp_path: Path, seed: int, is_file: bool
 ) -> None:

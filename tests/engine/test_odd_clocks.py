@@ -22,6 +22,7 @@ from tests.engine.support.system import (
     an_emergency,
     counted,
 )
+from tests.lanes import SEED
 
 from forewarn.clocks import END, FastClock, ManualClock, make_clock
 from forewarn.core.lifecycle import facts as f
@@ -174,7 +175,7 @@ def test_a_clock_set_forward_by_mistake_and_back_again_loses_nothing(
     check_lives(machine.facts(), "forth and back")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(SEED, SEED + 20))
 def test_the_promised_notice_is_given_whatever_the_clock_shows(
     open_store: OpenStore, seed: int
 ) -> None:

@@ -14,7 +14,7 @@ from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT, HAS_IPV6
 from tests.programs.watch import arrived
 
-pytestmark = needs("curl", "nft", "bridge")
+pytestmark = [pytest.mark.full, needs("curl", "nft", "bridge")]
 
 VICTIM, THIEF, STRANGER = CARDS["web-0"], CARDS["web-1"], CARDS[OUTSIDE]
 

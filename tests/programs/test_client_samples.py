@@ -28,6 +28,9 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "scheduled_events.go": ("go",),
 }
 
+#: The sample that is run in the normal lane.
+USUAL = "scheduled-events.sh"
+
 ASSEMBLIES = ("-r:System.Net.Http.dll", "-r:System.Runtime.Serialization.dll")
 NOBODY = "http://127.0.0.1:9"  # the discard port; requests sent to this proxy fail
 
@@ -65,7 +68,13 @@ def built(sample: str, folder: Path) -> list[str]:
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(e, marks=needs(*NEEDS[e])) for e in NEEDS]
+    scope="module",
+    params=[
+        pytest.param(e, marks=needs(*NEEDS[e]))
+        if e == USUAL
+        else pytest.param(e, marks=[needs(*NEEDS[e]), pytest.mark.full])
+        for e in NEEDS
+    ],
 )
 def command(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

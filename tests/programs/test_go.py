@@ -8,6 +8,8 @@ from tests.end_to_end.program import Program
 from tests.programs.installed import run_program, unpacked
 from tests.programs.record import approval, start_requests
 
+pytestmark = pytest.mark.full
+
 MARK = ("-H", "Metadata: true")
 
 

@@ -22,7 +22,7 @@ from tests.programs.network import ENDPOINT
 from tests.programs.page import labels
 from tests.programs.watch import LINK_LOCAL, arrived
 
-pytestmark = needs("curl", "nft", "bridge")
+pytestmark = [pytest.mark.full, needs("curl", "nft", "bridge")]
 
 STEPS = ("address", "rules", "undo", "add", "remove")
 VICTIM, THIEF, STRANGER = CARDS["web-0"], CARDS["web-1"], CARDS[OUTSIDE]

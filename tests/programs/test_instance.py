@@ -9,6 +9,8 @@ import pytest
 from tests.programs.installed import NODE_MODULES, needs, node_module, unpacked
 from tests.programs.site import Site
 
+pytestmark = pytest.mark.full
+
 NO_MAC = pytest.mark.xfail(reason="the fleet file has no MAC addresses to tell")
 
 #: Reads the instance as the datasource does at boot, and generates network settings.

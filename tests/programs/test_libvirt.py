@@ -18,7 +18,7 @@ from forewarn.drivers.script import ScriptDriver
 from forewarn.ports import Report
 from forewarn.protocol.types import EventType
 
-pytestmark = needs(*PROGRAMS)
+pytestmark = [pytest.mark.full, needs(*PROGRAMS)]
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "scripts" / "maintain-libvirt.sh"
 

@@ -17,7 +17,7 @@ from tests.programs.libvirt_hosts import PROGRAMS, Hosts
 from tests.programs.page import PAGE, copied
 from tests.server.support.service import RunningService
 
-pytestmark = needs(*PROGRAMS, "curl")
+pytestmark = [pytest.mark.full, needs(*PROGRAMS, "curl")]
 
 HOW_TO = PAGE.with_name("maintain-a-host.md")
 SCRIPTS = Path(__file__).parents[2] / "examples" / "scripts"

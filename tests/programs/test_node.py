@@ -7,7 +7,7 @@ from tests.end_to_end.program import Program
 from tests.programs.installed import NODE_MODULES, needs, node_module, run_program
 from tests.programs.poller import lead
 
-pytestmark = needs("node")
+pytestmark = [pytest.mark.full, needs("node")]
 
 POLL = Path(__file__).parent / "node" / "poll.js"
 OF_NPM = ("axios", "node-fetch")

@@ -14,6 +14,8 @@ from tests.programs.installed import unpacked
 from tests.programs.record import approval, witnesses
 from tests.programs.site import Site
 
+pytestmark = pytest.mark.full
+
 COMMANDS = Path(__file__).parent / "cluster"
 
 

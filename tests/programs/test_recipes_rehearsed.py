@@ -9,6 +9,8 @@ from tests.end_to_end.agents import Agent, an_agent
 from tests.end_to_end.program import Program, serving, until
 from tests.programs.recipe import RECIPES, Stage, a_stage
 
+pytestmark = pytest.mark.full
+
 FLEET = '[[vms]]\nname = "node-0"\n'
 
 #: A node that remembers whether it is cordoned, and for which events.

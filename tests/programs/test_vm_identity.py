@@ -16,7 +16,7 @@ from tests.programs.network import ENDPOINT, ENDPOINT_6, HAS_IPV6
 from tests.programs.record import approval, start_requests, witnesses
 from tests.programs.site import URL, Site, a_site
 
-pytestmark = needs("curl")
+pytestmark = [pytest.mark.full, needs("curl")]
 
 ROOT = f"http://{ENDPOINT}"
 INSTANCE = f"{ROOT}/metadata/instance/compute/name?api-version=2021-02-01&format=text"

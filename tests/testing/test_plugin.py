@@ -151,6 +151,7 @@ def run_alone(
     return pytester.runpytest_subprocess("-q", "-p", "forewarn.testing.plugin")
 
 
+@pytest.mark.slow
 def test_project_with_warnings_as_errors_can_use_every_feature(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

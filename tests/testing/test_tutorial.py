@@ -7,6 +7,8 @@ import pytest
 
 from forewarn.testing import Event, Rehearsal
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial" / "survive-a-reboot.md").read_text()
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -41,6 +42,8 @@ from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.settlement import Step
 from forewarn.errors import Conflict, TooLate
 from forewarn.protocol.types import EventType
+
+pytestmark = pytest.mark.slow
 
 #: The phase a command acts in, and the one it leaves alone; otherwise it is too late.
 DOES: Mapping[str, tuple[Phase, Phase | None]] = {

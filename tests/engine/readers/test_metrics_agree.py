@@ -20,6 +20,7 @@ from tests.engine.support.system import (
     counted,
     fail,
 )
+from tests.lanes import SEED
 
 from forewarn.core.fleet import AutoApproval, Fleet, Listening
 from forewarn.core.lifecycle import facts as f
@@ -218,7 +219,7 @@ def check(
     assert numbers.outage_seconds.all()[()] == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(SEED, SEED + 12))
 def test_metrics_and_reports_match_the_journal(
     open_store: OpenStore, seed: int
 ) -> None:

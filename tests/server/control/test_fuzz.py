@@ -8,6 +8,7 @@ from zlib import crc32
 import pytest
 import schemathesis
 from schemathesis import BaseSchema, Case, Config, GenerationMode
+from tests.lanes import IS_FULL, SEED, size
 from tests.server.support.api_description import description
 from tests.server.support.service import TOKEN, RunningService, a_service
 
@@ -37,9 +38,10 @@ def a_schema(
 ) -> BaseSchema:
     config = Config.from_dict(
         {
+            "seed": SEED,
             "generation": {
                 "max-examples": int(EXAMPLES or examples),
-                "deterministic": EXAMPLES is None,
+                "deterministic": EXAMPLES is None and not IS_FULL,
                 "database": "none",
             },
             "checks": checks,
@@ -76,8 +78,8 @@ def orderly(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 #: What has a body has no parameters in the query; but the fleet has both.
 SENT, ALONE = ["POST", "PUT"], "^/v1/(?!fleet)"
 
-reading = a_schema(6, *GenerationMode).exclude(method=SENT, path_regex=ALONE)
-sending = a_schema(6, *GenerationMode, checks=STRICT).include(
+reading = a_schema(size(6, 30), *GenerationMode).exclude(method=SENT, path_regex=ALONE)
+sending = a_schema(size(6, 30), *GenerationMode, checks=STRICT).include(
     method=SENT, path_regex=ALONE
 )
 
@@ -105,7 +107,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "hosts": ("host-a", "host-b"),
     "tokens": ("ci",),
 }
-known = a_schema(15, GenerationMode.POSITIVE, limits=False).exclude(method="DELETE")
+known = a_schema(size(15, 60), GenerationMode.POSITIVE, limits=False).exclude(
+    method="DELETE"
+)
 
 
 @known.exclude(path="/v1/fleet").parametrize()

@@ -15,6 +15,8 @@ from forewarn.testing.scenario import model as s
 from forewarn.testing.scenario.player import ScenarioRun, play
 from forewarn.testing.scenario.results import ScenarioResult, StepResult, StepVerdict
 
+pytestmark = pytest.mark.slow
+
 REBOOT = s.OperateStep(operation=VmOperation.RESTART, vm="web-0", called="reboot")
 SEEN = s.ExpectStep(demand=s.Expectation.SEEN, event="reboot", seconds=60)
 APPROVED = s.ExpectStep(
