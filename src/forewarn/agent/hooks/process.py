@@ -147,7 +147,7 @@ class HookProcess:
 
     def _is_gone(self) -> bool:
         if self.has_ended and not self._others:
-            pids = processes.of_group(self._process.pid)
+            pids = processes.group_members(self._process.pid)
             for pid in islice(pids, _MOST_WATCHED):
                 self._watch(pid)
         return self.has_ended and not self._others
