@@ -21,7 +21,7 @@ from forewarn.agent.events.progress import (
     EventStep,
     PostApproval,
 )
-from forewarn.agent.events.state import UNTOUCHED, EventState, HookOutcome, Impact
+from forewarn.agent.events.state import NO_IMPACT, EventState, HookOutcome, Impact
 from forewarn.agent.hooks.executor import (
     ApprovalResult,
     Executor,
@@ -122,14 +122,14 @@ class Agent:
         self,
         plan: Plan,
         *,
-        myself: LocalVm,
+        local_vm: LocalVm,
         clock: ServiceClock,
         memory: StateMemory,
-        recording: AgentRecorder,
-        pulse: FreezeDetector,
+        recorder: AgentRecorder,
+        freeze_detector: FreezeDetector,
         beat: Callable[[], float],
         boot: str,
-        felt: Impact,
+        impact: Impact,
         token: Callable[[], str],
         is_dry: bool = False,
     ) -> None:
@@ -139,14 +139,14 @@ class Agent:
         `felt` is the downtime of this VM since the agent last ran.
         """
         self._plan = plan
-        self._myself = myself
+        self._local_vm = local_vm
         self._clock = clock
         self._memory = memory
-        self._recording = recording
-        self._pulse = pulse
+        self._recorder = recorder
+        self._freeze_detector = freeze_detector
         self._beat = beat
         self._boot = boot
-        self._felt = felt
+        self._impact = impact
         self._token = token
         self._is_dry = is_dry
         self._ahead = ClockJumpDetector()
@@ -159,16 +159,16 @@ class Agent:
         self._stops = False
         self.inbox: SimpleQueue[Item] = SimpleQueue()
 
-    def run(self, hands: Executor) -> None:
+    def run(self, executor: Executor) -> None:
         """Process the inbox until a `Stop` arrives."""
         while not self._stops:
-            self.turn(hands, self._pause())
+            self.turn(executor, self._pause())
 
-    def turn(self, hands: Executor, pause: float = 0.0) -> None:
+    def turn(self, executor: Executor, pause: float = 0.0) -> None:
         """Wait at most `pause` seconds for an item, then do everything that is due."""
         items = self._taken(pause)
         for item in items:
-            self._take(item, hands)
+            self._take(item, executor)
         if not items or any(
             isinstance(received, DocumentRead | ReadFailed) for received in items
         ):
@@ -176,12 +176,12 @@ class Agent:
         self._memory.save_again()
         if self._stops:
             return
-        for life in self._memory.unfinished():
-            if self._may_go_on(life):
-                self._go_on(life, hands)
+        for state in self._memory.unfinished():
+            if self._may_go_on(state):
+                self._go_on(state, executor)
         self._memory.forget_old(self._clock.now())
         self._watch_over()
-        self._recording.show(self._memory.lives.values(), running=hands.count)
+        self._recorder.show(self._memory.states.values(), running=executor.count)
 
     def _taken(self, pause: float) -> Sequence[Item]:
         """Return all items in the inbox; wait up to `pause` seconds for one."""
@@ -203,17 +203,17 @@ class Agent:
 
     # --- inbox ------------------------------------------------------------------------
 
-    def _take(self, item: Item, hands: Executor) -> None:
+    def _take(self, item: Item, executor: Executor) -> None:
         match item:
             case DocumentRead():
                 self._saw(item)
             case ReadFailed():
                 self._was_away = True
-                self._recording.lost(item.error)
+                self._recorder.lost(item.error)
             case NameLearned():
-                hands.name = self._named(item)
+                executor.name = self._named(item)
             case HookEnded():
-                hands.forget(item.run.token)
+                executor.forget(item.run.token)
                 self._ended(item)
             case ApprovalResult():
                 self._answered(item)
@@ -225,21 +225,21 @@ class Agent:
                 assert_never(item)
 
     def _named(self, item: NameLearned) -> str:
-        name = self._myself.learn(item.name)
-        self._recording.named(name)
+        name = self._local_vm.learn(item.name)
+        self._recorder.named(name)
         if self._document is None:
-            self._recording.name_fits(self._myself.mismatch(None))
+            self._recorder.name_fits(self._local_vm.mismatch(None))
         else:
             self._see(self._document)  # it may name this VM after all
         return name
 
     def _saw(self, saw: DocumentRead) -> None:
-        reading, felt = saw.reading, self._pulse.taken()
+        reading, impact = saw.reading, self._freeze_detector.taken()
         if reading.reckoning is not None:
             self._clock.hear(reading.reckoning)
-            felt = self._ahead.heard(reading.reckoning, felt)
-        self._felt += felt.scaled(self._clock.rate)  # as announced durations are
-        self._recording.saw(reading)
+            impact = self._ahead.heard(reading.reckoning, impact)
+        self._impact += impact.scaled(self._clock.rate)  # as announced durations are
+        self._recorder.saw(reading)
         self._blanks = self._blanks + 1 if reading.is_blank else 0
         if 0 < self._blanks < _BLANKS and any(self._memory.live()):
             return  # it may mean "no change"
@@ -249,137 +249,137 @@ class Agent:
 
     def _see(self, document: Document) -> None:
         self._document = document
-        self._recording.name_fits(self._myself.mismatch(document))
-        sight = Observation(
+        self._recorder.name_fits(self._local_vm.mismatch(document))
+        observation = Observation(
             now=self._clock.now(),
             boot=self._boot,
-            position=self._myself.position,
-            judge=self._myself.judge,
-            felt=self._felt,
+            position=self._local_vm.position,
+            decide=self._local_vm.decide,
+            impact=self._impact,
             was_away=self._was_away,
         )
-        self._felt = UNTOUCHED
-        sighted = observe(self._memory.lives, document, sight)
-        for life in sighted.lives:
-            self._memory.keep(life)
-        self._write(sighted.notes)
+        self._impact = NO_IMPACT
+        observed = observe(self._memory.states, document, observation)
+        for state in observed.states:
+            self._memory.keep(state)
+        self._write(observed.entries)
 
     def _ended(self, item: HookEnded) -> None:
-        life = self._memory.find(item.event)
-        if life is None or (self._stops and item.run.outcome is not HookOutcome.DONE):
+        state = self._memory.find(item.event)
+        if state is None or (self._stops and item.run.outcome is not HookOutcome.DONE):
             return  # a hook that was cut because the agent stops runs again
-        self._put(progress.end(life, item.run, self._clock.now()))
+        self._put(progress.end_hook(state, item.run, self._clock.now()))
 
     def _answered(self, item: ApprovalResult) -> None:
-        life = self._memory.find(item.event)
-        if life is None:
+        state = self._memory.find(item.event)
+        if state is None:
             return
         if item.error is None:
             self._approvals.forget(normalize_event_id(item.event))
-            self._put(progress.approve(life, "200", self._clock.now()))
+            self._put(progress.mark_approved(state, "200", self._clock.now()))
             return
         self._approvals.refused(
             normalize_event_id(item.event), item.error, time.monotonic()
         )
-        self._recording.not_taken(item.error)
-        self._hold(life, str(item.error), what="approval-failed")
+        self._recorder.not_taken(item.error)
+        self._hold(state, str(item.error), what="approval-failed")
 
     def _told(self, item: ReadyResult) -> None:
         again_at = time.monotonic() + self._clock.real(self._plan.ready_every)
         self._approvals.told(
             normalize_event_id(item.event), is_ready=item.is_ready, again_at=again_at
         )
-        life = self._memory.find(item.event)
-        if self._stops or life is None or item.is_ready:
+        state = self._memory.find(item.event)
+        if self._stops or state is None or item.is_ready:
             return
-        if progress.is_awaited(life):
-            self._hold(life, f"not all are ready: {item.why}")
+        if progress.is_scheduled(state):
+            self._hold(state, f"not all are ready: {item.why}")
 
     # --- decisions --------------------------------------------------------------------
 
-    def _may_go_on(self, life: EventState) -> bool:
+    def _may_go_on(self, state: EventState) -> bool:
         """Return whether the agent may act on an event yet.
 
         Until the first document, an event may already be over. Even an event that
         surely waits is held until a response has set the clock or the service has
         failed to respond.
         """
-        may_wait = life.boot == self._boot and progress.is_awaited(life)
+        may_wait = state.boot == self._boot and progress.is_scheduled(state)
         return self._document is not None or (self._has_looked and may_wait)
 
-    def _go_on(self, life: EventState, hands: Executor) -> None:
-        running = hands.running(life.id)
-        about = EventContext(
+    def _go_on(self, state: EventState, executor: Executor) -> None:
+        running = executor.running(state.id)
+        context = EventContext(
             now=self._clock.now(),
             running=running,
             token=self._token,
             reserve=self._plan.reserve,
             is_dry=self._is_dry,
         )
-        step = progress.advance(life, about)
+        step = progress.advance(state, context)
         self._put(step)
         for order in step.orders:
             match order:
                 case BeginHook():
-                    hands.begin(step.life, order)
+                    executor.begin(step.state, order)
                 case CancelHook():
-                    hands.cut(order.token, order.reason)
+                    executor.cut(order.token, order.reason)
                 case CheckReady() | PostApproval():
-                    self._approve(step.life, order, about, hands)
+                    self._approve(step.state, order, context, executor)
                 case _:
                     assert_never(order)
-        if not progress.is_awaited(life):
-            self._approvals.forget(normalize_event_id(life.id))
-            hands.ask_no_more(life.id, progress.NEWS[life.seen])
+        if not progress.is_scheduled(state):
+            self._approvals.forget(normalize_event_id(state.id))
+            executor.ask_no_more(state.id, progress.CANCEL_REASONS[state.seen])
         elif not step.orders and not running:
-            self._hold(step.life, progress.not_approved(step.life))
+            self._hold(step.state, progress.why_not_approved(step.state))
 
     def _approve(
         self,
-        life: EventState,
+        state: EventState,
         order: CheckReady | PostApproval,
-        about: EventContext,
-        hands: Executor,
+        context: EventContext,
+        executor: Executor,
     ) -> None:
         """Send the approval if it is due and its reason is on disk."""
-        name = normalize_event_id(life.id)
-        if not self._memory.is_safe(life):
+        name = normalize_event_id(state.id)
+        if not self._memory.is_safe(state):
             return
         if not self._approvals.take(name, time.monotonic()):
             return
         if isinstance(order, CheckReady) and not self._approvals.is_ready(name):
-            hands.ask_ready(life, progress.question(life, order.hook, about))
+            executor.ask_ready(state, progress.ready_check(state, order.hook, context))
             return
-        step = progress.post(life, about.now)
+        step = progress.mark_posted(state, context.now)
         self._put(step)
-        if self._memory.is_safe(step.life):
-            hands.post(step.life)
+        if self._memory.is_safe(step.state):
+            executor.post(step.state)
         else:
             self._approvals.again(name)
 
     def _hold(
-        self, life: EventState, reason: str | None, what: str = "not-approved"
+        self, state: EventState, reason: str | None, what: str = "not-approved"
     ) -> None:
         """Write down why an event is not approved, once for each reason."""
-        name = normalize_event_id(life.id)
-        if life.approved_at is None and reason and self._held.get(name) != reason:
+        name = normalize_event_id(state.id)
+        if state.approved_at is None and reason and self._held.get(name) != reason:
             self._held[name] = reason
-            self._write([event_entry(what, life, self._clock.now(), reason=reason)])
+            self._write([event_entry(what, state, self._clock.now(), reason=reason)])
 
     def _put(self, step: EventStep) -> None:
-        self._memory.keep(step.life)
-        self._write(step.notes)
-        if step.life.over_at is not None:
-            self._held.pop(normalize_event_id(step.life.id), None)
-            self._approvals.forget(normalize_event_id(step.life.id))
+        self._memory.keep(step.state)
+        self._write(step.entries)
+        if step.state.over_at is not None:
+            self._held.pop(normalize_event_id(step.state.id), None)
+            self._approvals.forget(normalize_event_id(step.state.id))
 
-    def _write(self, notes: Iterable[AuditEntry]) -> None:
-        self._recording.write(notes, self._memory.find)
+    def _write(self, entries: Iterable[AuditEntry]) -> None:
+        self._recorder.write(entries, self._memory.find)
 
     def _watch_over(self) -> None:
         """Measure downtime of this VM while an event may cause it."""
         now = self._clock.now()
-        if any(progress.is_near(life, now) for life in self._memory.live()):
-            self._pulse.watch()
+        if any(progress.is_near(state, now) for state in self._memory.live()):
+            self._freeze_detector.watch()
         else:
-            self._pulse.rest()
+            self._freeze_detector.rest()

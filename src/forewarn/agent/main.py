@@ -19,7 +19,7 @@ from forewarn.agent.audit.entries import AuditEntry
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.config.preflight import check_machine
-from forewarn.agent.events.state import UNTOUCHED, HookOutcome, Impact
+from forewarn.agent.events.state import NO_IMPACT, HookOutcome, Impact
 from forewarn.agent.hooks import orphans
 from forewarn.agent.hooks.executor import Executor
 from forewarn.agent.identity import LocalVm
@@ -77,10 +77,10 @@ class _Running:
         self._client = stack.enter_context(
             Client(plan.endpoint, api_version=plan.api_version, patience=0)
         )
-        keeping = StateStore(plan.state)
-        keeping.open()
-        stack.callback(keeping.close)
-        self._recording = AgentRecorder(
+        store = StateStore(plan.state)
+        store.open()
+        stack.callback(store.close)
+        self._recorder = AgentRecorder(
             audit=AuditLog(plan.state / "audit.jsonl"),
             metrics=self._metrics,
             conditions=self._conditions,
@@ -88,10 +88,10 @@ class _Running:
             endpoint=self._client.endpoint,
             blind_after=plan.blind_after,
         )
-        self._memory = StateMemory(keeping, self._recording.disk)
+        self._memory = StateMemory(store, self._recorder.disk)
         self._alive = AliveFile(plan.state / "alive")
-        self._pulse = FreezeDetector(self._alive)
-        stack.callback(self._pulse.rest)
+        self._freeze_detector = FreezeDetector(self._alive)
+        stack.callback(self._freeze_detector.rest)
         self._textfile = _textfile(plan, self._metrics, self._conditions)
         if plan.metrics is not None:
             health = HealthServer(plan.metrics, self._metrics, self._conditions)
@@ -116,32 +116,32 @@ class _Running:
     def _work(self, agent: Agent) -> None:
         plan = self._plan
         hook_plan = replace(plan, endpoint=self._client.endpoint)  # for hooks to see
-        hands = Executor(hook_plan, self._client, self._clock, agent.inbox.put)
-        eyes = DocumentPoller(
+        executor = Executor(hook_plan, self._client, self._clock, agent.inbox.put)
+        poller = DocumentPoller(
             self._client,
             agent.inbox.put,
             poll=plan.poll,
             hold=_hold(plan),
             needs_name=plan.name is None,
         )
-        threading.Thread(target=eyes.run, name="eyes", daemon=True).start()
-        agent.run(hands)
+        threading.Thread(target=poller.run, name="eyes", daemon=True).start()
+        agent.run(executor)
         self._systemd.stopping()
-        eyes.stop()
-        hands.stop()
-        agent.turn(hands)  # saves what ended by itself meanwhile
+        poller.stop()
+        executor.stop()
+        agent.turn(executor)  # saves what ended by itself meanwhile
 
     def _agent(self, boot: str) -> Agent:
         return Agent(
             self._plan,
-            myself=LocalVm(self._plan, self._clock, identity.host_name()),
+            local_vm=LocalVm(self._plan, self._clock, identity.host_name()),
             clock=self._clock,
             memory=self._memory,
-            recording=self._recording,
-            pulse=self._pulse,
+            recorder=self._recorder,
+            freeze_detector=self._freeze_detector,
             beat=self._beat,
             boot=boot,
-            felt=self._downtime(boot),
+            impact=self._downtime(boot),
             token=lambda: urandom(12).hex(),
             is_dry=self._is_dry,
         )
@@ -149,14 +149,14 @@ class _Running:
     def _downtime(self, boot: str) -> Impact:
         """Return how long this VM was down, if an event preceded its restart."""
         seconds = self._alive.seconds_since()
-        if all(life.boot == boot for life in self._memory.live()):
-            return UNTOUCHED
+        if all(state.boot == boot for state in self._memory.live()):
+            return NO_IMPACT
         return Impact(seconds=seconds, total=seconds)
 
     def _end_leftovers(self) -> None:
         """End processes of hooks that were running when the agent died."""
-        for life in self._memory.unfinished():
-            for run in life.runs:
+        for state in self._memory.unfinished():
+            for run in state.runs:
                 if run.outcome is not HookOutcome.RUNNING:
                     continue
                 number = orphans.end_orphans(
@@ -164,7 +164,7 @@ class _Running:
                 )
                 if number:
                     message = "%s of %s was still running, and was ended: %d processes"
-                    _log.warning(message, run.hook, life.id, number)
+                    _log.warning(message, run.hook, state.id, number)
 
     def _begin(self, complaints: Sequence[str]) -> None:
         self._metrics.set("up", 1.0)
@@ -174,16 +174,16 @@ class _Running:
             version=__version__,
             endpoint=self._client.endpoint,
             dry_run=self._is_dry,
-            recovered=[life.id for life in self._memory.unfinished()],
+            recovered=[state.id for state in self._memory.unfinished()],
             complaints=complaints,
         )
-        self._recording.named(self._plan.name or "")
+        self._recorder.named(self._plan.name or "")
         self._systemd.ready(f"watching {self._client.endpoint}")
 
     def _beat(self) -> float:
         """Send heartbeats; return the seconds until the next ones are due."""
         self._systemd.alive()
-        due = self._recording.look_out()
+        due = self._recorder.look_out()
         if self._textfile is not None:
             self._textfile.write(time.monotonic())
             due = min(due, self._textfile.due(time.monotonic()))
@@ -191,9 +191,9 @@ class _Running:
             due if self._systemd.interval is None else min(due, self._systemd.interval)
         )
 
-    def _note(self, what: str, **said: object) -> None:
-        note = AuditEntry(at=self._clock.now(), what=what, said=said)
-        self._recording.write([note], self._memory.find)
+    def _note(self, what: str, **details: object) -> None:
+        entry = AuditEntry(at=self._clock.now(), what=what, details=details)
+        self._recorder.write([entry], self._memory.find)
 
 
 def _hold(plan: Plan) -> float | None:

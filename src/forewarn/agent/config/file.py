@@ -33,7 +33,7 @@ from forewarn.agent.config.schema import (
     fields,
     invalid_value,
 )
-from forewarn.agent.rules import taken_before
+from forewarn.agent.rules import covering_rules
 from forewarn.configfile.diagnostics import Diagnostics, Location, nearest, suggestion
 from forewarn.configfile.toml import lines_of
 from forewarn.errors import CannotStart, FaultyFile, InvalidInput
@@ -68,25 +68,25 @@ class ScriptFolder:
     rules: tuple[Rule, ...] = ()
 
 
-def read_script_folder(folder: Path, place: Location) -> ScriptFolder:
+def read_script_folder(folder: Path, location: Location) -> ScriptFolder:
     """Read a folder; report its errors and warnings at `place`."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        place.refuse(f"{folder} cannot be read: {why}")
+        location.refuse(f"{folder} cannot be read: {why}")
         return ScriptFolder()
     by_step: dict[tuple[EventType, HookPoint], str] = {}
     for name in names:
         meaning = _meaning(name)
         if meaning is None:
             if not name.startswith("."):
-                place.warn(f"{name} in {folder} is ignored{_meant(name)}")
+                location.warn(f"{name} in {folder} is ignored{_meant(name)}")
         elif meaning in by_step:
-            place.refuse(f"{by_step[meaning]} and {name} in {folder} mean the same")
+            location.refuse(f"{by_step[meaning]} and {name} in {folder} mean the same")
         else:
             by_step[meaning] = name
-            _check(folder / name, place)
+            _check(folder / name, location)
     hooks = {
         name: Hook(name=name, command=(str(folder.absolute() / name),))
         for name in by_step.values()
@@ -134,20 +134,22 @@ def _meant(name: str) -> str:
     return f'; did you mean "{near}"?'
 
 
-def _check(path: Path, place: Location) -> None:
+def _check(path: Path, location: Location) -> None:
     if not path.is_file():
-        place.refuse(f"{path} is not a file")
+        location.refuse(f"{path} is not a file")
     elif not os.access(path, os.X_OK):
-        place.refuse(f"{path} is not executable; `chmod +x` makes it so")
+        location.refuse(f"{path} is not executable; `chmod +x` makes it so")
 
 
 def add_warnings(plan: Plan, top: Location, *, of_file: int) -> None:
     """Add all warnings; the first `of_file` rules are in the file itself."""
     for number, rule in enumerate(plan.rules):
         is_written = number < of_file
-        place = top.below("rules").below(number) if is_written else top.below("scripts")
+        location = (
+            top.below("rules").below(number) if is_written else top.below("scripts")
+        )
         for warning in (*_late(plan, number, rule), *_untold(plan, rule), *_odd(rule)):
-            place.warn(f'rule "{rule.name}" {warning}')
+            location.warn(f'rule "{rule.name}" {warning}')
     used = {name for rule in plan.rules for name in hooks_of(rule)}
     for name in plan.hooks:
         if name not in used:
@@ -169,7 +171,7 @@ def hooks_of(rule: Rule) -> Iterator[str]:
 
 
 def _late(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
-    takers = taken_before(plan.rules[:number], rule)
+    takers = covering_rules(plan.rules[:number], rule)
     if takers:
         names = " and ".join(f'"{name}"' for name in takers)
         yield f"never matches, as {names} before it takes all that it could match"
@@ -211,13 +213,13 @@ def read_plan(path: Path) -> Plan:
     text = _text(path)
     try:
         plain = tomllib.loads(text)
-        complaints = Diagnostics(file=path, lines=lines_of(text))
+        diagnostics = Diagnostics(file=path, lines=lines_of(text))
     except (ValueError, RecursionError) as error:
         raise CannotStart(_not_toml(path, text, error)) from error
-    plan = _plan(plain, Location(complaints=complaints))
-    if complaints.errors:
-        raise FaultyFile("\n".join(complaints.errors))
-    return replace(plan, warnings=complaints.warnings)
+    plan = _plan(plain, Location(diagnostics=diagnostics))
+    if diagnostics.errors:
+        raise FaultyFile("\n".join(diagnostics.errors))
+    return replace(plan, warnings=diagnostics.warnings)
 
 
 # --- the file itself ---------------------------------------------------------
@@ -275,23 +277,23 @@ def _as_it_is(value: object, _: Location) -> object:
     return value
 
 
-def _metrics(table: object, place: Location) -> dict[str, Any]:
+def _metrics(table: object, location: Location) -> dict[str, Any]:
     try:
-        return fields(table, METRICS, place)
+        return fields(table, METRICS, location)
     except InvalidInput as error:
-        place.refuse(str(error))
+        location.refuse(str(error))
         return {}
 
 
 def _check_whole(plan: Plan, top: Location, *, of_file: int) -> None:
     """Check what only the whole file shows; its first `of_file` rules are its own."""
-    if not plan.rules and not top.complaints.errors:
+    if not plan.rules and not top.diagnostics.errors:
         top.refuse("there are no rules, so the agent would do nothing; add [[rules]]")
     seen: set[str] = set()
     for number, rule in enumerate(plan.rules):
         if rule.name in seen:
-            place = top.below("rules").below(number).below("name")
-            place.refuse(f'two rules are called "{rule.name}"')
+            location = top.below("rules").below(number).below("name")
+            location.refuse(f'two rules are called "{rule.name}"')
         seen.add(rule.name)
     add_warnings(plan, top, of_file=of_file)
 
@@ -299,27 +301,29 @@ def _check_whole(plan: Plan, top: Location, *, of_file: int) -> None:
 # --- hooks -------------------------------------------------------------------
 
 
-def _hooks(table: object, place: Location) -> dict[str, Hook]:
+def _hooks(table: object, location: Location) -> dict[str, Hook]:
     if not isinstance(table, dict):
-        place.refuse(str(invalid_value("tables such as [hooks.drain]", table)))
+        location.refuse(str(invalid_value("tables such as [hooks.drain]", table)))
         return {}
-    return {name: _hook(name, hook_table, place) for name, hook_table in table.items()}
+    return {
+        name: _hook(name, hook_table, location) for name, hook_table in table.items()
+    }
 
 
 def _hook(name: str, table: object, above: Location) -> Hook:
-    place = above.below(name, f"[hooks.{name}]")
+    location = above.below(name, f"[hooks.{name}]")
     if not _NAME.fullmatch(name):
-        place.refuse("a hook is called by at most 64 letters, digits, dots, - and _")
+        location.refuse("a hook is called by at most 64 letters, digits, dots, - and _")
     try:
-        settings = fields(table, HOOK, place)
+        settings = fields(table, HOOK, location)
     except InvalidInput as error:
-        place.refuse(f"{error}; what it runs is its command")
+        location.refuse(f"{error}; what it runs is its command")
         return Hook(name=name)
     targets = [key for key in ("command", "python") if key in _keys(table)]
     if len(targets) > 1:
-        place.key("python").refuse("a hook has a command or a python, not both")
+        location.key("python").refuse("a hook has a command or a python, not both")
     elif not targets:
-        place.refuse("a hook needs a command, or a python")
+        location.refuse("a hook needs a command, or a python")
     return Hook(name=name, **settings)
 
 
@@ -331,29 +335,29 @@ def _keys(table: object) -> frozenset[str]:
 # --- rules -------------------------------------------------------------------
 
 
-def _rules(tables: object, place: Location, hooks: Mapping[str, Hook]) -> list[Rule]:
+def _rules(tables: object, location: Location, hooks: Mapping[str, Hook]) -> list[Rule]:
     if isinstance(tables, dict):
-        place.refuse("rules are a list: write [[rules]], not [rules]")
+        location.refuse("rules are a list: write [[rules]], not [rules]")
         return []
     if not isinstance(tables, list):
-        place.refuse(f"rules: {invalid_value('tables called [[rules]]', tables)}")
+        location.refuse(f"rules: {invalid_value('tables called [[rules]]', tables)}")
         return []
     return [
-        _rule(table, number, place.below(number), hooks)
+        _rule(table, number, location.below(number), hooks)
         for number, table in enumerate(tables)
     ]
 
 
 def _rule(
-    table: object, number: int, place: Location, hooks: Mapping[str, Hook]
+    table: object, number: int, location: Location, hooks: Mapping[str, Hook]
 ) -> Rule:
     name = table.get("name") if isinstance(table, dict) else None
     title = f'"{name}"' if isinstance(name, str) else f"number {number + 1}"
-    place = replace(place, label=f"[[rules]] {title}")
+    location = replace(location, label=f"[[rules]] {title}")
     try:
-        settings = fields(table, RULE, place)
+        settings = fields(table, RULE, location)
     except InvalidInput as error:
-        place.refuse(str(error))
+        location.refuse(str(error))
         return Rule(name=f"rule {number + 1}")
     by_step = {
         HookPoint(key.field): settings.pop(key.field)
@@ -364,11 +368,11 @@ def _rule(
     rule = Rule(
         hooks={step: names for step, names in by_step.items() if names}, **settings
     )
-    for used, at in _used_hooks(rule, place):
+    for used, at in _used_hooks(rule, location):
         if used not in hooks:
             at.refuse(f'there is no hook "{used}"{_instead(used, hooks)}')
     if rule.together is SharedApproval.WHEN_READY and rule.ready is None:
-        place.key("together").refuse(
+        location.key("together").refuse(
             '"when-ready" needs a key `ready`, the hook that tells whether all are'
         )
     return rule
@@ -381,9 +385,9 @@ def _instead(used: str, hooks: Mapping[str, Hook]) -> str:
     return "; write [hooks.NAME] with this as its command, and NAME here"
 
 
-def _used_hooks(rule: Rule, place: Location) -> Iterator[tuple[str, Location]]:
+def _used_hooks(rule: Rule, location: Location) -> Iterator[tuple[str, Location]]:
     for name, key in STEPS.items():
         for number, hook in enumerate(rule.hooks.get(HookPoint(key.field), ())):
-            yield hook, place.key(name).below(number)
+            yield hook, location.key(name).below(number)
     if rule.ready is not None:
-        yield rule.ready, place.key("ready")
+        yield rule.ready, location.key("ready")

@@ -53,18 +53,18 @@ _A_WINDOW = 'a window such as {from = "22:00", to = "06:00"}'
 # --- parsing -----------------------------------------------------------------
 
 
-def read_days(value: object, place: Location) -> frozenset[int]:
+def read_days(value: object, location: Location) -> frozenset[int]:
     """Parse weekdays by their first three letters, in any case."""
-    words = texts(value, place)
+    words = texts(value, location)
     if not value:
         raise InvalidInput("an empty list is a window that is never open")
     return frozenset(_day(word, at) for word, at in words)
 
 
-def _day(word: str, place: Location) -> int:
+def _day(word: str, location: Location) -> int:
     numbers = [number for number, day in enumerate(DAYS) if day == word.capitalize()]
     if not numbers:
-        place.refuse(str(invalid_value(f"one of {', '.join(DAYS)}", word)))
+        location.refuse(str(invalid_value(f"one of {', '.join(DAYS)}", word)))
     return numbers[0] if numbers else 0
 
 
@@ -80,9 +80,9 @@ def read_clock(value: object, _: Location) -> time:
     return time(int(parts[1]), int(parts[2]))
 
 
-def read_zone(value: object, place: Location) -> str:
+def read_zone(value: object, location: Location) -> str:
     """Parse the name of a time zone."""
-    name = read_text(value, place)
+    name = read_text(value, location)
     if name.upper() == "UTC":
         return "UTC"
     try:
@@ -155,25 +155,25 @@ def member_of(kind: type[_Enum]) -> Reader:
     """Return a reader for one member of `kind`."""
     read_word = one_of(*kind)
 
-    def read(value: object, place: Location) -> _Enum:
-        return kind(read_word(value, place))
+    def read(value: object, location: Location) -> _Enum:
+        return kind(read_word(value, location))
 
     return read
 
 
-def read_version(value: object, place: Location) -> str:
+def read_version(value: object, location: Location) -> str:
     """Parse an api-version."""
-    return str(one_of(*VERSIONS)(value, place))
+    return str(one_of(*VERSIONS)(value, location))
 
 
-def texts(value: object, place: Location) -> list[tuple[str, Location]]:
+def texts(value: object, location: Location) -> list[tuple[str, Location]]:
     """Parse a list of texts, each with its place; duplicates are errors."""
     if not isinstance(value, list):
         near = f"; write [{toml_value(value)}]" if isinstance(value, str) else ""
         raise InvalidInput(f"expected a list of texts, not {toml_value(value)}{near}")
     places: dict[str, Location] = {}
     for number, text in enumerate(value):
-        at = place.below(number)
+        at = location.below(number)
         if not isinstance(text, str) or not text:
             at.refuse(str(invalid_value("text", text)))
         elif text in places:
@@ -183,9 +183,9 @@ def texts(value: object, place: Location) -> list[tuple[str, Location]]:
     return [*places.items()]
 
 
-def read_names(value: object, place: Location) -> tuple[str, ...]:
+def read_names(value: object, location: Location) -> tuple[str, ...]:
     """Parse a list of names."""
-    return tuple(name for name, _ in texts(value, place))
+    return tuple(name for name, _ in texts(value, location))
 
 
 def some_of(kind: type[StrEnum], what: str) -> Reader:
@@ -194,8 +194,8 @@ def some_of(kind: type[StrEnum], what: str) -> Reader:
     An unknown word is an error: a rule for it would never match.
     """
 
-    def read(value: object, place: Location) -> frozenset[str]:
-        words = texts(value, place)
+    def read(value: object, location: Location) -> frozenset[str]:
+        words = texts(value, location)
         if not value:
             raise InvalidInput("an empty list matches no event; leave the key out")
         return frozenset(_known(word, at, kind, what) for word, at in words)
@@ -203,13 +203,13 @@ def some_of(kind: type[StrEnum], what: str) -> Reader:
     return read
 
 
-def _known(word: str, place: Location, kind: type[StrEnum], what: str) -> str:
+def _known(word: str, location: Location, kind: type[StrEnum], what: str) -> str:
     exact = {member.lower(): member.value for member in kind}.get(word.lower())
     if exact is not None:
         return exact
     near = nearest(word, kind)
     hint = f'did you mean "{near}"?' if near else f"known are {', '.join(kind)}"
-    place.refuse(f"{toml_value(word)} is no {what}; {hint}")
+    location.refuse(f"{toml_value(word)} is no {what}; {hint}")
     return word
 
 
@@ -237,14 +237,14 @@ def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> R
 # --- addresses, paths, commands ----------------------------------------------
 
 
-def read_endpoint(value: object, place: Location) -> str:
+def read_endpoint(value: object, location: Location) -> str:
     """Parse the URL of the metadata service."""
-    text = read_text(value, place)
+    text = read_text(value, location)
     endpoint.parse(text)
     return text
 
 
-def read_address(value: object, place: Location) -> str:
+def read_address(value: object, location: Location) -> str:
     """Parse an address to listen on."""
     if not isinstance(value, str) or address_of(value) is None:
         raise invalid_value('an address to listen on such as "127.0.0.1:9254"', value)
@@ -270,12 +270,12 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-def read_path(value: object, place: Location) -> Path:
+def read_path(value: object, location: Location) -> Path:
     """Parse a path; relative paths start at the file's folder."""
-    return place.folder / read_text(value, place)
+    return location.folder / read_text(value, location)
 
 
-def read_command(value: object, place: Location) -> tuple[str, ...]:
+def read_command(value: object, location: Location) -> tuple[str, ...]:
     """Parse a list of words, or a command line for the shell."""
     if isinstance(value, str) and value.strip():
         return _without_zeros((*SHELL, value))
@@ -285,11 +285,11 @@ def read_command(value: object, place: Location) -> tuple[str, ...]:
         )
     for number, word in enumerate(value):
         if not isinstance(word, str):
-            place.below(number).refuse(str(invalid_value("text", word)))
+            location.below(number).refuse(str(invalid_value("text", word)))
     words = tuple(str(word) for word in value)
     if not words[0].strip():
         raise InvalidInput("the first word, which is to be run, is empty")
-    first = str(place.folder / words[0]) if "/" in words[0] else words[0]
+    first = str(location.folder / words[0]) if "/" in words[0] else words[0]
     return _without_zeros((first, *words[1:]))
 
 
@@ -299,9 +299,9 @@ def _without_zeros(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def read_function(value: object, place: Location) -> str:
+def read_function(value: object, location: Location) -> str:
     """Parse the name of a Python function."""
-    text = read_text(value, place)
+    text = read_text(value, location)
     if _FUNCTION.fullmatch(text):
         return text
     raise invalid_value('a function such as "package.module:function"', value)
@@ -335,7 +335,7 @@ WINDOW: Keys = MappingProxyType(
 
 
 def fields(
-    table: object, keys: Keys, place: Location, *, expected: str = "a table"
+    table: object, keys: Keys, location: Location, *, expected: str = "a table"
 ) -> dict[str, Any]:
     """Parse the values of a table; report unknown keys and invalid values."""
     if not isinstance(table, dict):
@@ -344,9 +344,9 @@ def fields(
     for name, value in table.items():
         key = keys.get(name)
         if key is None:
-            place.below(name, "").refuse(_unknown(name, keys, place))
+            location.below(name, "").refuse(_unknown(name, keys, location))
             continue
-        at = place.key(name)
+        at = location.key(name)
         try:
             values[key.field] = key.read(value, at)
         except InvalidInput as error:
@@ -354,8 +354,8 @@ def fields(
     return values
 
 
-def _unknown(name: str, keys: Keys, place: Location) -> str:
-    sentence = f'unknown key "{name}"{place.inside}'
+def _unknown(name: str, keys: Keys, location: Location) -> str:
+    sentence = f'unknown key "{name}"{location.inside}'
     homes = [home for home, others in TABLES.items() if name in others]
     if homes:
         return f"{sentence}; it belongs {' or '.join(homes)}"
@@ -365,8 +365,8 @@ def _unknown(name: str, keys: Keys, place: Location) -> str:
     return f'{sentence}; did you mean "{near}"?'
 
 
-def _read_range(value: object, place: Location) -> NumberRange:
-    bounds = NumberRange(**fields(value, RANGE, place, expected=_A_RANGE))
+def _read_range(value: object, location: Location) -> NumberRange:
+    bounds = NumberRange(**fields(value, RANGE, location, expected=_A_RANGE))
     if bounds.least is not None and bounds.most is not None:
         if bounds.least > bounds.most:
             raise InvalidInput(
@@ -377,8 +377,8 @@ def _read_range(value: object, place: Location) -> NumberRange:
     return bounds
 
 
-def _read_window(value: object, place: Location) -> Window:
-    return Window(**fields(value, WINDOW, place, expected=_A_WINDOW))
+def _read_window(value: object, location: Location) -> Window:
+    return Window(**fields(value, WINDOW, location, expected=_A_WINDOW))
 
 
 TOP: Keys = MappingProxyType(

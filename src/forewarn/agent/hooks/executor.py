@@ -94,19 +94,19 @@ class Executor:
         """The number of running hooks."""
         return len(self._running)
 
-    def begin(self, life: EventState, order: BeginHook) -> None:
+    def begin(self, state: EventState, order: BeginHook) -> None:
         """Start a hook."""
         cut = Cancellation()
-        call = self._call(life, order, cut)
-        self._running[order.run.token] = (normalize_event_id(life.id), cut)
+        call = self._call(state, order, cut)
+        self._running[order.run.token] = (normalize_event_id(state.id), cut)
 
         def without(why: str) -> Report:
             failed = HookResult(
                 outcome=HookOutcome.FAILED, reason=f"it cannot be run: {why}"
             )
-            return self._ended(life, order.run, failed)
+            return self._ended(state, order.run, failed)
 
-        self._start(lambda: self._run(life, order.run, call), without)
+        self._start(lambda: self._run(state, order.run, call), without)
 
     def cut(self, token: str, reason: str) -> None:
         """End a running hook."""
@@ -117,23 +117,23 @@ class Executor:
         """Drop a hook whose end was processed."""
         self._running.pop(token, None)
 
-    def post(self, life: EventState) -> None:
+    def post(self, state: EventState) -> None:
         """Send the approval of the event."""
 
         def without(why: str) -> Report:
-            return ApprovalResult(event=life.id, error=Unreachable(why))
+            return ApprovalResult(event=state.id, error=Unreachable(why))
 
-        self._start(lambda: self._post(life), without)
+        self._start(lambda: self._post(state), without)
 
-    def ask_ready(self, life: EventState, order: BeginHook) -> None:
+    def ask_ready(self, state: EventState, order: BeginHook) -> None:
         """Start the readiness hook."""
-        cut = self._questions[normalize_event_id(life.id)] = Cancellation()
-        hook, call = order.run.hook, self._call(life, order, cut)
+        cut = self._questions[normalize_event_id(state.id)] = Cancellation()
+        hook, call = order.run.hook, self._call(state, order, cut)
 
         def without(why: str) -> Report:
-            return ReadyResult(event=life.id, is_ready=False, why=why)
+            return ReadyResult(event=state.id, is_ready=False, why=why)
 
-        self._start(lambda: self._ask(life, hook, call), without)
+        self._start(lambda: self._ask(state, hook, call), without)
 
     def ask_no_more(self, event: str, reason: str) -> None:
         """End the readiness hook of an event if it is running."""
@@ -151,10 +151,10 @@ class Executor:
 
     # --- in other threads -------------------------------------------------------------
 
-    def _run(self, life: EventState, begun: HookRun, call: HookCall) -> Report:
-        return self._ended(life, begun, self._carry_out(begun.hook, call))
+    def _run(self, state: EventState, begun: HookRun, call: HookCall) -> Report:
+        return self._ended(state, begun, self._carry_out(begun.hook, call))
 
-    def _ended(self, life: EventState, begun: HookRun, done: HookResult) -> Report:
+    def _ended(self, state: EventState, begun: HookRun, done: HookResult) -> Report:
         ended = replace(
             begun,
             outcome=done.outcome,
@@ -164,13 +164,13 @@ class Executor:
             output=done.output,
             reason=done.reason,
         )
-        return HookEnded(event=life.id, run=ended)
+        return HookEnded(event=state.id, run=ended)
 
-    def _ask(self, life: EventState, hook: str, call: HookCall) -> Report:
+    def _ask(self, state: EventState, hook: str, call: HookCall) -> Report:
         done = self._carry_out(hook, call)
         is_ready = done.outcome is HookOutcome.DONE
         why = done.reason or done.output.strip()
-        return ReadyResult(event=life.id, is_ready=is_ready, why=why)
+        return ReadyResult(event=state.id, is_ready=is_ready, why=why)
 
     def _carry_out(self, name: str, call: HookCall) -> HookResult:
         hook: Hook | None = self._plan.hooks.get(name)
@@ -180,20 +180,20 @@ class Executor:
         kill_after = self._clock.real(self._plan.kill_after)
         return run_hook(hook, call, kill_after=kill_after)
 
-    def _post(self, life: EventState) -> Report:
+    def _post(self, state: EventState) -> Report:
         error: ForewarnError | None = None
         try:
-            self._approver.approve(life.id)
+            self._approver.approve(state.id)
         except ForewarnError as refused:
             error = refused
-        return ApprovalResult(event=life.id, error=error)
+        return ApprovalResult(event=state.id, error=error)
 
-    def _call(self, life: EventState, order: BeginHook, cut: Cancellation) -> HookCall:
+    def _call(self, state: EventState, order: BeginHook, cut: Cancellation) -> HookCall:
         deadline, clock = order.deadline, self._clock
         return HookCall(
-            event=life.event,
+            event=state.event,
             step=order.run.step,
-            rule=life.course.rule if life.course else "",
+            rule=state.course.rule if state.course else "",
             name=self.name,
             endpoint=self._plan.endpoint or "",
             token=order.run.token,

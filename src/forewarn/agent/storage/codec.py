@@ -26,13 +26,13 @@ from forewarn.protocol.types import ScheduledEvent
 VERSION = 1
 
 
-def encode(life: EventState) -> bytes:
+def encode(state: EventState) -> bytes:
     """Encode `life` as one line."""
     try:
-        return _encode(life)
+        return _encode(state)
     except (RecursionError, Malformed):
         # The event is nested just within the parser's depth limit.
-        return _encode(replace(life, event=replace(life.event, raw={})))
+        return _encode(replace(state, event=replace(state.event, raw={})))
 
 
 def decode(text: bytes) -> EventState:
@@ -45,10 +45,10 @@ def decode(text: bytes) -> EventState:
     if version != VERSION:
         raise Malformed(f"it is of version {version}, and {VERSION} is understood")
     try:
-        life: EventState = _life(plain)
+        state: EventState = _state(plain)
     except (AttributeError, TypeError, ValueError, Malformed) as error:
         raise Malformed(f"it is not the life of an event ({error})") from error
-    return life
+    return state
 
 
 def rfc3339(moment: datetime) -> str:
@@ -59,9 +59,9 @@ def rfc3339(moment: datetime) -> str:
 # --- encoding ----------------------------------------------------------------
 
 
-def _encode(life: EventState) -> bytes:
+def _encode(state: EventState) -> bytes:
     # Escaped: a service may send lone surrogates, which UTF-8 cannot encode.
-    plain = {"version": VERSION, **_plain_fields(life)}
+    plain = {"version": VERSION, **_plain_fields(state)}
     return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
@@ -162,7 +162,7 @@ def _runs(plain: list[dict[str, Any]]) -> tuple[HookRun, ...]:
     return tuple(map(_run, plain))
 
 
-_life = _made(
+_state = _made(
     EventState,
     {
         "event": _event,

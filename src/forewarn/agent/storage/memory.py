@@ -15,52 +15,54 @@ class StateMemory:
     """Event states, and which of them are not on disk yet."""
 
     def __init__(
-        self, keeping: StateStore, complain: Callable[[Unavailable | None], None]
+        self, store: StateStore, complain: Callable[[Unavailable | None], None]
     ) -> None:
         """Store states via `keeping`; pass disk errors to `complain`, None if over."""
-        self._keeping = keeping
+        self._store = store
         self._complain = complain
-        self._lives: dict[str, EventState] = {}
+        self._states: dict[str, EventState] = {}
         self._unsaved: set[str] = set()
 
     def recall(self) -> tuple[str, ...]:
         """Load the states from disk; return what was wrong with them."""
-        loaded = self._keeping.load()
-        self._lives = {
-            normalize_event_id(name): life for name, life in loaded.lives.items()
+        loaded = self._store.load()
+        self._states = {
+            normalize_event_id(name): state for name, state in loaded.states.items()
         }
         return loaded.complaints
 
     @property
-    def lives(self) -> Mapping[str, EventState]:
+    def states(self) -> Mapping[str, EventState]:
         """Every state, by the key of its event."""
-        return self._lives
+        return self._states
 
     def live(self) -> Iterator[EventState]:
         """Return the states of events that are not gone."""
         return (
-            life for life in self._lives.values() if life.seen is not LastStatus.GONE
+            state
+            for state in self._states.values()
+            if state.seen is not LastStatus.GONE
         )
 
     def unfinished(self) -> list[EventState]:
         """Return the states that still need action."""
-        return [life for life in self._lives.values() if life.over_at is None]
+        return [state for state in self._states.values() if state.over_at is None]
 
     def find(self, event: str) -> EventState | None:
         """Return the state of an event; None if it is unknown."""
-        return self._lives.get(normalize_event_id(event))
+        return self._states.get(normalize_event_id(event))
 
-    def keep(self, life: EventState) -> None:
+    def keep(self, state: EventState) -> None:
         """Store a state if it has changed."""
-        name = normalize_event_id(life.id)
-        if self._lives.get(name) == life and name not in self._unsaved:
+        name = normalize_event_id(state.id)
+        if self._states.get(name) == state and name not in self._unsaved:
             return
-        self._lives[name] = life
+        self._states[name] = state
         self._save(name)
 
-    def is_safe(self, life: EventState) -> bool:
+    def is_safe(self, state: EventState) -> bool:
         """Return whether the event's current state is on disk."""
-        return normalize_event_id(life.id) not in self._unsaved
+        return normalize_event_id(state.id) not in self._unsaved
 
     @property
     def is_full(self) -> bool:
@@ -76,20 +78,20 @@ class StateMemory:
         """Delete states that have been complete for a week."""
         old = [
             name
-            for name, life in self._lives.items()
-            if life.over_at is not None and now - life.over_at > _KEPT
+            for name, state in self._states.items()
+            if state.over_at is not None and now - state.over_at > _KEPT
         ]
         for name in old:
-            life = self._lives.pop(name)
+            state = self._states.pop(name)
             self._unsaved.discard(name)
             try:
-                self._keeping.forget(life.id)
+                self._store.forget(state.id)
             except Unavailable as error:
                 self._complain(error)
 
     def _save(self, name: str) -> None:
         try:
-            self._keeping.save(self._lives[name])
+            self._store.save(self._states[name])
         except Unavailable as error:
             self._unsaved.add(name)
             self._complain(error)

@@ -115,7 +115,7 @@ class Disk:
 class LoadedStates:
     """The states found on disk."""
 
-    lives: Mapping[str, EventState]  # by the `key` of their ids
+    states: Mapping[str, EventState]  # by the `key` of their ids
     complaints: tuple[str, ...] = ()  # what was wrong and what was done, as sentences
 
 
@@ -168,22 +168,22 @@ class StateStore:
 
     def load(self) -> LoadedStates:
         """Read every state; use the older copy of broken ones and report it."""
-        lives: dict[str, EventState] = {}
+        states: dict[str, EventState] = {}
         complaints: list[str] = []
         names = self._names()
         stems = {match_[1] for name in names if (match_ := _KEPT.fullmatch(name))}
         for stem in sorted(stems):
-            life, problems = self._load(_Copies(self._events, stem))
+            state, problems = self._load(_Copies(self._events, stem))
             complaints += problems
-            if life is not None:
-                lives[normalize_event_id(life.id)] = life
-        return LoadedStates(lives=lives, complaints=tuple(complaints))
+            if state is not None:
+                states[normalize_event_id(state.id)] = state
+        return LoadedStates(states=states, complaints=tuple(complaints))
 
-    def save(self, life: EventState) -> None:
+    def save(self, state: EventState) -> None:
         """Save `life`; it is on disk when this returns, else the old state stays."""
-        copies = _Copies(self._events, _stem(life.id))
+        copies = _Copies(self._events, _stem(state.id))
         try:
-            self._disk.fill(copies.fresh, _sealed(codec.encode(life)))
+            self._disk.fill(copies.fresh, _sealed(codec.encode(state)))
             self._keep_older(copies)
             self._disk.replace(copies.fresh, copies.whole)
             self._disk.settle(self._events)
@@ -280,10 +280,10 @@ def _read(path: Path, stem: str) -> EventState | str | None:
     if parts is None or _sum(parts[2]).encode() != parts[1]:
         return "it is not whole" if sealed.strip(b"\0") else "it is empty"
     try:
-        life = codec.decode(parts[2])
+        state = codec.decode(parts[2])
     except Malformed as error:
         return str(error)
-    return life if _stem(life.id) == stem else f"it is about event {life.id}"
+    return state if _stem(state.id) == stem else f"it is about event {state.id}"
 
 
 def _complaint(copies: _Copies, found: object, former: object) -> str:

@@ -81,7 +81,7 @@ class FreezeDetector:
         self._wait = wait
         self._lock = threading.Lock()
         self._last: ClockReading | None = None  # None while it is off
-        self._felt = Impact()
+        self._impact = Impact()
         self._resting = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -90,7 +90,7 @@ class FreezeDetector:
         if self._thread is not None:
             return
         self._alive.touch()
-        self._last, self._felt = self._look(), Impact()
+        self._last, self._impact = self._look(), Impact()
         self._resting.clear()
         thread = threading.Thread(target=self._tick, name="pulse", daemon=True)
         try:
@@ -111,8 +111,8 @@ class FreezeDetector:
         """Return the impact since `watch` or since the previous call."""
         self._note()
         with self._lock:
-            felt, self._felt = self._felt, Impact()
-        return felt
+            impact, self._impact = self._impact, Impact()
+        return impact
 
     def _tick(self) -> None:
         touched = self._look().boottime
@@ -129,7 +129,7 @@ class FreezeDetector:
                 return
             tick = self._look()
             if missed := gap(self._last, tick):
-                self._felt += lasting(missed)
+                self._impact += lasting(missed)
             self._last = tick
 
 
@@ -148,22 +148,22 @@ class ClockJumpDetector:
         self._rate = 0.0
         self._zeros: deque[datetime] = deque(maxlen=_MOST)  # service's time at our 0
 
-    def heard(self, reckoning: ClockEstimate, felt: Impact) -> Impact:
+    def heard(self, reckoning: ClockEstimate, impact: Impact) -> Impact:
         """Return `felt` plus the impact that only this date reveals."""
         rate = reckoning.rate
         if rate != self._rate:
             self._zeros.clear()
             self._rate = rate
         if not rate:
-            return felt  # a manual clock
+            return impact  # a manual clock
         zero = reckoning.date - timedelta(seconds=reckoning.at * rate)
-        unfelt = self._ahead(zero) - felt.total
+        unfelt = self._ahead(zero) - impact.total
         if unfelt <= 1 / rate + LATE:  # dates have whole seconds
             self._zeros.append(zero)
-            return felt
+            return impact
         self._zeros.clear()
         self._zeros.append(zero)
-        return felt + lasting(unfelt)
+        return impact + lasting(unfelt)
 
     def _ahead(self, zero: datetime) -> float:
         if len(self._zeros) < _FEWEST:

@@ -180,15 +180,13 @@ AGENT_METRICS: Sequence[MetricSpec] = (
 )
 
 
-def series_from_the_start(measure: MetricSpec) -> Iterator[tuple[str, ...]]:
+def series_from_the_start(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
     """Yield the series that exist before anything has happened.
 
     A counter that first appears with its first event hides that event from `increase`.
     """
-    if measure.kind is not MetricKind.GAUGE and len(measure.known) == len(
-        measure.labels
-    ):
-        yield from product(*measure.known)
+    if spec.kind is not MetricKind.GAUGE and len(spec.known) == len(spec.labels):
+        yield from product(*spec.known)
 
 
 class _Spread:
@@ -204,19 +202,19 @@ class _Spread:
 class AgentMetrics:
     """All metrics of one agent."""
 
-    def __init__(self, measures: Sequence[MetricSpec] = AGENT_METRICS) -> None:
+    def __init__(self, specs: Sequence[MetricSpec] = AGENT_METRICS) -> None:
         """Start with the series that are known to be zero."""
         self._lock = Lock()
-        self._measures = {measure.name: measure for measure in measures}
+        self._specs = {spec.name: spec for spec in specs}
         self._values: dict[str, dict[Labels, Value]] = {}
         self._spreads: dict[str, dict[Labels, _Spread]] = {}
-        for measure in measures:
-            zeros = [*series_from_the_start(measure)]
-            self._values[measure.name] = dict.fromkeys(zeros, 0.0)
-            if measure.kind is MetricKind.HISTOGRAM:
-                self._values[measure.name] = {}
-                self._spreads[measure.name] = {
-                    labels: _Spread(len(measure.buckets)) for labels in zeros
+        for spec in specs:
+            zeros = [*series_from_the_start(spec)]
+            self._values[spec.name] = dict.fromkeys(zeros, 0.0)
+            if spec.kind is MetricKind.HISTOGRAM:
+                self._values[spec.name] = {}
+                self._spreads[spec.name] = {
+                    labels: _Spread(len(spec.buckets)) for labels in zeros
                 }
 
     def set(self, name: str, value: Value, /, **labels: str) -> None:
@@ -228,9 +226,9 @@ class AgentMetrics:
 
     def replace(self, name: str, values: Mapping[Labels, float]) -> None:
         """Replace all series of a gauge; the keys are its label values."""
-        measure = self._measure(name, MetricKind.GAUGE)
-        if any(len(key) != len(measure.labels) for key in values):
-            raise ValueError(f"{name} has the labels {measure.labels}")
+        spec = self._measure(name, MetricKind.GAUGE)
+        if any(len(key) != len(spec.labels) for key in values):
+            raise ValueError(f"{name} has the labels {spec.labels}")
         with self._lock:
             self._values[name].clear()
             for key, value in values.items():
@@ -246,7 +244,7 @@ class AgentMetrics:
     def observe(self, name: str, value: float, /, **labels: str) -> None:
         """Add a value to a histogram."""
         key = self._key(name, MetricKind.HISTOGRAM, labels)
-        bounds = self._measures[name].buckets
+        bounds = self._specs[name].buckets
         with self._lock:
             if not self._has_room(self._spreads[name], key):
                 return
@@ -256,7 +254,7 @@ class AgentMetrics:
 
     def value(self, name: str, /, **labels: str) -> float | None:
         """Return the current value of a series; None if there is none."""
-        key = self._key(name, self._measures[name].kind, labels)
+        key = self._key(name, self._specs[name].kind, labels)
         with self._lock:
             value = self._values[name].get(key)
         return value() if callable(value) else value
@@ -264,41 +262,41 @@ class AgentMetrics:
     def render(self) -> str:
         """Return all metrics in Prometheus text format 0.0.4."""
         return "".join(
-            line for measure in self._measures.values() for line in self._lines(measure)
+            line for spec in self._specs.values() for line in self._lines(spec)
         )
 
-    def _lines(self, measure: MetricSpec) -> Iterator[str]:
-        name = PREFIX + measure.name
+    def _lines(self, spec: MetricSpec) -> Iterator[str]:
+        name = PREFIX + spec.name
         with self._lock:
-            values = {**self._values[measure.name]}
+            values = {**self._values[spec.name]}
             spreads = {
                 labels: ([*spread.counts], spread.total)
-                for labels, spread in self._spreads.get(measure.name, {}).items()
+                for labels, spread in self._spreads.get(spec.name, {}).items()
             }
         # Called without the lock: a value function may hold a lock of its own.
         numbers = {
             key: source() if callable(source) else source
             for key, source in values.items()
         }
-        yield f"# HELP {name} {_escaped(measure.help)}\n"
-        yield f"# TYPE {name} {measure.kind}\n"
+        yield f"# HELP {name} {_escaped(spec.help)}\n"
+        yield f"# TYPE {name} {spec.kind}\n"
         for labels, value in sorted(numbers.items()):
             if value is not None:
-                yield f"{name}{_shown(measure.labels, labels)} {_number(value)}\n"
+                yield f"{name}{_shown(spec.labels, labels)} {_number(value)}\n"
         for labels, (counts, total) in sorted(spreads.items()):
-            yield from _spread_lines(measure, labels, counts, total)
+            yield from _spread_lines(spec, labels, counts, total)
 
     def _key(self, name: str, kind: MetricKind, labels: Mapping[str, str]) -> Labels:
-        measure = self._measure(name, kind)
-        if labels.keys() != {*measure.labels}:
-            raise ValueError(f"{name} has the labels {measure.labels}, not {labels}")
-        return tuple(labels[label] for label in measure.labels)
+        spec = self._measure(name, kind)
+        if labels.keys() != {*spec.labels}:
+            raise ValueError(f"{name} has the labels {spec.labels}, not {labels}")
+        return tuple(labels[label] for label in spec.labels)
 
     def _measure(self, name: str, kind: MetricKind) -> MetricSpec:
-        measure = self._measures[name]
-        if measure.kind is not kind:
-            raise ValueError(f"{name} is a {measure.kind}, not a {kind}")
-        return measure
+        spec = self._specs[name]
+        if spec.kind is not kind:
+            raise ValueError(f"{name} is a {spec.kind}, not a {kind}")
+        return spec
 
     def _has_room(self, series: Mapping[Labels, object], key: Labels) -> bool:
         if key in series or len(series) < _MOST_SERIES:
@@ -317,17 +315,17 @@ class AgentMetrics:
 
 
 def _spread_lines(
-    measure: MetricSpec, labels: Labels, counts: Sequence[int], total: float
+    spec: MetricSpec, labels: Labels, counts: Sequence[int], total: float
 ) -> Iterator[str]:
-    name = PREFIX + measure.name
+    name = PREFIX + spec.name
     so_far = 0
-    names = (*measure.labels, "le")
-    for bound, count in zip((*measure.buckets, math.inf), counts, strict=True):
+    names = (*spec.labels, "le")
+    for bound, count in zip((*spec.buckets, math.inf), counts, strict=True):
         so_far += count
         shown = _shown(names, (*labels, _number(bound)))
         yield f"{name}_bucket{shown} {so_far}\n"
-    yield f"{name}_sum{_shown(measure.labels, labels)} {_number(total)}\n"
-    yield f"{name}_count{_shown(measure.labels, labels)} {so_far}\n"
+    yield f"{name}_sum{_shown(spec.labels, labels)} {_number(total)}\n"
+    yield f"{name}_count{_shown(spec.labels, labels)} {so_far}\n"
 
 
 def _shown(names: Sequence[str], values: Labels) -> str:

@@ -22,14 +22,16 @@ _log = logging.getLogger("forewarn.agent")
 
 
 def count_entry(
-    note: AuditEntry, life: EventState | None, metrics: AgentMetrics
+    entry: AuditEntry, state: EventState | None, metrics: AgentMetrics
 ) -> None:
     """Update the metrics for one audit entry."""
-    details, event_type = note.said, "" if life is None else str(life.event.type)
-    match note.what:
+    details, event_type = entry.details, "" if state is None else str(state.event.type)
+    match entry.what:
         case "decided":
             metrics.add("decisions_total", rule=str(details["rule"] or "none"))
-            _observe(metrics, "notice_given_seconds", life and life.notice, event_type)
+            _observe(
+                metrics, "notice_given_seconds", state and state.notice, event_type
+            )
         case "hook-ended":
             step, outcome = str(details["step"]), str(details["outcome"])
             metrics.add("hooks_total", step=step, outcome=outcome)
@@ -46,9 +48,9 @@ def count_entry(
             )
         case "started" if details["approved_elsewhere"]:
             metrics.add("approved_elsewhere_total")
-        case "gone" if details["after_start"] and life is not None:
-            metrics.add("boots_total", float(life.impact.boots))
-            _observe(metrics, "impact_seconds", life.impact.seconds, event_type)
+        case "gone" if details["after_start"] and state is not None:
+            metrics.add("boots_total", float(state.impact.boots))
+            _observe(metrics, "impact_seconds", state.impact.seconds, event_type)
 
 
 def _observe(metrics: AgentMetrics, name: str, value: object, event_type: str) -> None:
@@ -62,9 +64,9 @@ def count_refusal(error: ForewarnError, metrics: AgentMetrics) -> None:
     metrics.add("approvals_total", answer=answer)
 
 
-def show_events(lives: Iterable[EventState], metrics: AgentMetrics) -> None:
+def show_events(states: Iterable[EventState], metrics: AgentMetrics) -> None:
     """Export the events that are in the document."""
-    live = [life for life in lives if life.seen is not LastStatus.GONE]
+    live = [state for state in states if state.seen is not LastStatus.GONE]
     events: Mapping[tuple[str, ...], int] = Counter(
         (
             str(state.event.type),
@@ -116,16 +118,16 @@ class AgentRecorder:
         metrics.set("blind", lambda: float(self._is_blind))
 
     def write(
-        self, notes: Iterable[AuditEntry], find: Callable[[str], EventState | None]
+        self, entries: Iterable[AuditEntry], find: Callable[[str], EventState | None]
     ) -> None:
         """Write audit entries, log and count them; a failing disk is only reported."""
-        for note in notes:
-            life = find(note.event or "")
-            count_entry(note, life, self._metrics)
-            if (saying := log_line(note, life)) is not None:
-                _log.log(saying.level, "%s", saying.text, extra={"event": note.event})
+        for entry in entries:
+            state = find(entry.event or "")
+            count_entry(entry, state, self._metrics)
+            if (saying := log_line(entry, state)) is not None:
+                _log.log(saying.level, "%s", saying.text, extra={"event": entry.event})
             try:
-                self._audit.write(note.line())
+                self._audit.write(entry.line())
             except Unavailable as error:
                 self._metrics.add("state_errors_total")
                 self._conditions.say("audit", True, str(error))
@@ -181,10 +183,10 @@ class AgentRecorder:
         text = f"no document could be read for {seconds:.0f} s: events would be missed"
         self._conditions.say("blind", is_blind, text if is_blind else "no longer blind")
         what = "blind" if is_blind else "sees-again"
-        note = AuditEntry(
-            at=self._clock.now(), what=what, said={"seconds": round(seconds, 1)}
+        entry = AuditEntry(
+            at=self._clock.now(), what=what, details={"seconds": round(seconds, 1)}
         )
-        self.write([note], lambda _: None)
+        self.write([entry], lambda _: None)
 
     # --- other ------------------------------------------------------------------------
 
@@ -200,10 +202,10 @@ class AgentRecorder:
         self._metrics.set("name_mismatch", float(trouble is not None))
         text = trouble or "this VM's names fit now"
         if self._conditions.say("name-mismatch", trouble is not None, text, kind=text):
-            note = AuditEntry(
-                at=self._clock.now(), what="name-mismatch", said={"reason": trouble}
+            entry = AuditEntry(
+                at=self._clock.now(), what="name-mismatch", details={"reason": trouble}
             )
-            self.write([note], lambda _: None)
+            self.write([entry], lambda _: None)
 
     def disk(self, error: Unavailable | None) -> None:
         """Record whether event states can be saved."""
@@ -216,7 +218,7 @@ class AgentRecorder:
         """Record a failed approval."""
         count_refusal(error, self._metrics)
 
-    def show(self, lives: Iterable[EventState], *, running: int) -> None:
+    def show(self, states: Iterable[EventState], *, running: int) -> None:
         """Update the metrics of current events and hooks."""
-        show_events(lives, self._metrics)
+        show_events(states, self._metrics)
         self._metrics.set("hook_running", float(running))
