@@ -51,7 +51,7 @@ def agent(plan: Plan, memory: StateMemory) -> Agent:
         plan,
         local_vm=LocalVm(plan, clock, "host"),
         clock=clock,
-        memory=memory,
+        states=memory,
         recorder=AgentRecorder(
             audit=AuditLog(plan.state / "audit.jsonl"),
             metrics=AgentMetrics(),
@@ -83,9 +83,9 @@ def test_a_name_learned_late_applies_to_known_events(
         DocumentRead(reading=Reading(document=document, tag='"1"', is_held=True))
     )
     agent.turn(executor)
-    (before,) = memory.states.values()
+    (before,) = memory.by_id.values()
     agent.inbox.put(NameLearned(name="web-0"))
     agent.turn(executor)
-    (after,) = memory.states.values()
+    (after,) = memory.by_id.values()
     assert (before.is_mine, after.is_mine) == (False, True)
     assert after.course is not None

@@ -38,7 +38,7 @@ def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
     with pytest.raises(Unavailable, match="No space left on device"):
         store.save(NEW)
     assert store.load().states == {ID: FORMER}
-    assert store.load().complaints == ()
+    assert store.load().problems == ()
     disk.free()
     store.save(NEW)
     assert store.load().states == {ID: NEW}

@@ -124,7 +124,7 @@ class Agent:
         *,
         local_vm: LocalVm,
         clock: ServiceClock,
-        memory: StateMemory,
+        states: StateMemory,
         recorder: AgentRecorder,
         freeze_detector: FreezeDetector,
         beat: Callable[[], float],
@@ -141,7 +141,7 @@ class Agent:
         self._plan = plan
         self._local_vm = local_vm
         self._clock = clock
-        self._memory = memory
+        self._states = states
         self._recorder = recorder
         self._freeze_detector = freeze_detector
         self._beat = beat
@@ -173,15 +173,15 @@ class Agent:
             isinstance(received, DocumentRead | ReadFailed) for received in items
         ):
             self._has_looked = True
-        self._memory.save_again()
+        self._states.retry_unsaved()
         if self._stops:
             return
-        for state in self._memory.unfinished():
+        for state in self._states.unfinished():
             if self._may_go_on(state):
                 self._go_on(state, executor)
-        self._memory.forget_old(self._clock.now())
+        self._states.delete_old(self._clock.now())
         self._watch_over()
-        self._recorder.show(self._memory.states.values(), running=executor.count)
+        self._recorder.show(self._states.by_id.values(), running=executor.count)
 
     def _taken(self, pause: float) -> Sequence[Item]:
         """Return all items in the inbox; wait up to `pause` seconds for one."""
@@ -196,7 +196,7 @@ class Agent:
     def _pause(self) -> float:
         """Call `beat`; return the seconds until something is due."""
         beat = min(self._beat(), _LONG)
-        if self._memory.is_full:
+        if self._states.has_unsaved:
             return min(beat, _SHORT)
         due = self._approvals.next_due - time.monotonic()
         return max(0.0, min(due, beat))
@@ -241,7 +241,7 @@ class Agent:
         self._impact += impact.scaled(self._clock.rate)  # as announced durations are
         self._recorder.saw(reading)
         self._blanks = self._blanks + 1 if reading.is_blank else 0
-        if 0 < self._blanks < _BLANKS and any(self._memory.live()):
+        if 0 < self._blanks < _BLANKS and any(self._states.live()):
             return  # it may mean "no change"
         if reading.document is not None:
             self._see(reading.document)
@@ -259,19 +259,19 @@ class Agent:
             was_away=self._was_away,
         )
         self._impact = NO_IMPACT
-        observed = observe(self._memory.states, document, observation)
+        observed = observe(self._states.by_id, document, observation)
         for state in observed.states:
-            self._memory.keep(state)
+            self._states.put(state)
         self._write(observed.entries)
 
     def _ended(self, item: HookEnded) -> None:
-        state = self._memory.find(item.event)
+        state = self._states.find(item.event)
         if state is None or (self._stops and item.run.outcome is not HookOutcome.DONE):
             return  # a hook that was cut because the agent stops runs again
         self._put(progress.end_hook(state, item.run, self._clock.now()))
 
     def _answered(self, item: ApprovalResult) -> None:
-        state = self._memory.find(item.event)
+        state = self._states.find(item.event)
         if state is None:
             return
         if item.error is None:
@@ -289,7 +289,7 @@ class Agent:
         self._approvals.told(
             normalize_event_id(item.event), is_ready=item.is_ready, again_at=again_at
         )
-        state = self._memory.find(item.event)
+        state = self._states.find(item.event)
         if self._stops or state is None or item.is_ready:
             return
         if progress.is_scheduled(state):
@@ -343,7 +343,7 @@ class Agent:
     ) -> None:
         """Send the approval if it is due and its reason is on disk."""
         name = normalize_event_id(state.id)
-        if not self._memory.is_safe(state):
+        if not self._states.is_saved(state):
             return
         if not self._approvals.take(name, time.monotonic()):
             return
@@ -352,7 +352,7 @@ class Agent:
             return
         step = progress.mark_posted(state, context.now)
         self._put(step)
-        if self._memory.is_safe(step.state):
+        if self._states.is_saved(step.state):
             executor.post(step.state)
         else:
             self._approvals.again(name)
@@ -367,19 +367,19 @@ class Agent:
             self._write([event_entry(what, state, self._clock.now(), reason=reason)])
 
     def _put(self, step: EventStep) -> None:
-        self._memory.keep(step.state)
+        self._states.put(step.state)
         self._write(step.entries)
         if step.state.over_at is not None:
             self._held.pop(normalize_event_id(step.state.id), None)
             self._approvals.forget(normalize_event_id(step.state.id))
 
     def _write(self, entries: Iterable[AuditEntry]) -> None:
-        self._recorder.write(entries, self._memory.find)
+        self._recorder.write(entries, self._states.find)
 
     def _watch_over(self) -> None:
         """Measure downtime of this VM while an event may cause it."""
         now = self._clock.now()
-        if any(progress.is_near(state, now) for state in self._memory.live()):
+        if any(progress.is_near(state, now) for state in self._states.live()):
             self._freeze_detector.watch()
         else:
             self._freeze_detector.rest()

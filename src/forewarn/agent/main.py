@@ -88,7 +88,7 @@ class _Running:
             endpoint=self._client.endpoint,
             blind_after=plan.blind_after,
         )
-        self._memory = StateMemory(store, self._recorder.disk)
+        self._states = StateMemory(store, self._recorder.disk)
         self._alive = AliveFile(plan.state / "alive")
         self._freeze_detector = FreezeDetector(self._alive)
         stack.callback(self._freeze_detector.rest)
@@ -100,7 +100,7 @@ class _Running:
 
     def run(self) -> None:
         """Load the state, then poll, decide and act until stopped."""
-        complaints = self._memory.recall()
+        complaints = self._states.load()
         for complaint in complaints:
             _log.warning("%s", complaint)
         agent = self._agent(boot_id())
@@ -136,7 +136,7 @@ class _Running:
             self._plan,
             local_vm=LocalVm(self._plan, self._clock, identity.host_name()),
             clock=self._clock,
-            memory=self._memory,
+            states=self._states,
             recorder=self._recorder,
             freeze_detector=self._freeze_detector,
             beat=self._beat,
@@ -149,13 +149,13 @@ class _Running:
     def _downtime(self, boot: str) -> Impact:
         """Return how long this VM was down, if an event preceded its restart."""
         seconds = self._alive.seconds_since()
-        if all(state.boot == boot for state in self._memory.live()):
+        if all(state.boot == boot for state in self._states.live()):
             return NO_IMPACT
         return Impact(seconds=seconds, total=seconds)
 
     def _end_leftovers(self) -> None:
         """End processes of hooks that were running when the agent died."""
-        for state in self._memory.unfinished():
+        for state in self._states.unfinished():
             for run in state.runs:
                 if run.outcome is not HookOutcome.RUNNING:
                     continue
@@ -174,7 +174,7 @@ class _Running:
             version=__version__,
             endpoint=self._client.endpoint,
             dry_run=self._is_dry,
-            recovered=[state.id for state in self._memory.unfinished()],
+            recovered=[state.id for state in self._states.unfinished()],
             complaints=complaints,
         )
         self._recorder.named(self._plan.name or "")
@@ -193,7 +193,7 @@ class _Running:
 
     def _note(self, what: str, **details: object) -> None:
         entry = AuditEntry(at=self._clock.now(), what=what, details=details)
-        self._recorder.write([entry], self._memory.find)
+        self._recorder.write([entry], self._states.find)
 
 
 def _hold(plan: Plan) -> float | None:

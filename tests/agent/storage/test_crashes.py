@@ -47,7 +47,7 @@ def test_a_power_cut_leaves_the_previous_state_or_the_new_one(
         for files in leftovers(moment):
             restored = loaded(tmp_path, files)
             assert restored.states.get(ID) in allowed, files.keys()
-            assert restored.complaints == (), files.keys()
+            assert restored.problems == (), files.keys()
 
 
 @pytest.mark.parametrize("former", range(3))
@@ -62,7 +62,7 @@ def test_a_state_being_deleted_does_not_revert_to_an_older_one(
     tmp_path: Path,
 ) -> None:
     recorder = Recorder(saved(tmp_path, LIVES))
-    StateStore(tmp_path, recorder.disk()).forget(ID)
+    StateStore(tmp_path, recorder.disk()).delete(ID)
     for moment in recorder.moments[:2]:  # `older` is removed first
         for files in leftovers(moment):
             assert loaded(tmp_path, files).states == {ID: NEW}
@@ -106,7 +106,7 @@ for fatal in range(100):
     died = os.waitpid(child, 0)[1] != 0
     found = StateStore(folder).load()
     boots = [each.boot for each in found.states.values()]
-    print("died" if died else "lived", *boots, *found.complaints)
+    print("died" if died else "lived", *boots, *found.problems)
     if not died:
         break
 """

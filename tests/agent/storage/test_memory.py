@@ -29,9 +29,9 @@ def store(tmp_path: Path, space: Space) -> Iterator[StateStore]:
 
 
 def test_a_saved_state_is_restored(store: StateStore) -> None:
-    StateMemory(store, lambda _: None).keep(a_state())
+    StateMemory(store, lambda _: None).put(a_state())
     memory = StateMemory(store, lambda _: None)
-    assert memory.recall() == ()
+    assert memory.load() == ()
     assert memory.find("e1") == a_state()
 
 
@@ -41,10 +41,10 @@ def test_a_state_refused_by_a_full_disk_is_known_but_not_safe(
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
     space.is_full = True
-    memory.keep(a_state())
+    memory.put(a_state())
     assert memory.find("E1") == a_state()
-    assert not memory.is_safe(a_state())
-    assert memory.is_full
+    assert not memory.is_saved(a_state())
+    assert memory.has_unsaved
     assert "No space left" in str(complaints[-1])
 
 
@@ -54,11 +54,11 @@ def test_saving_is_retried_until_the_disk_accepts_it(
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
     space.is_full = True
-    memory.keep(a_state())
-    memory.save_again()
+    memory.put(a_state())
+    memory.retry_unsaved()
     space.is_full = False
-    memory.save_again()
-    assert memory.is_safe(a_state())
+    memory.retry_unsaved()
+    assert memory.is_saved(a_state())
     assert complaints[-1] is None
     assert store.load().states["E1"] == a_state()
 
@@ -70,17 +70,17 @@ def test_live_and_unfinished_events_are_distinguished(
     gone = replace(a_state(event=an_event("E2")), seen=LastStatus.GONE)
     over = replace(a_state(event=an_event("E3")), seen=LastStatus.GONE, over_at=NOON)
     for state in (a_state(), gone, over):
-        memory.keep(state)
+        memory.put(state)
     assert [state.id for state in memory.live()] == ["E1"]
     assert [state.id for state in memory.unfinished()] == ["E1", "E2"]
 
 
 def test_an_event_is_forgotten_a_week_after_its_end(store: StateStore) -> None:
     memory = StateMemory(store, lambda _: None)
-    memory.keep(replace(a_state(), seen=LastStatus.GONE, over_at=NOON))
-    memory.forget_old(NOON + timedelta(days=7))
+    memory.put(replace(a_state(), seen=LastStatus.GONE, over_at=NOON))
+    memory.delete_old(NOON + timedelta(days=7))
     assert memory.find("E1") is not None
-    memory.forget_old(NOON + timedelta(days=7, seconds=1))
+    memory.delete_old(NOON + timedelta(days=7, seconds=1))
     assert memory.find("E1") is None
     assert store.load().states == {}
 
@@ -91,14 +91,14 @@ def test_the_warning_ends_only_when_everything_is_saved(
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
     space.is_full = True
-    memory.keep(a_state())
-    memory.keep(a_state(event=an_event("E2")))
+    memory.put(a_state())
+    memory.put(a_state(event=an_event("E2")))
     space.is_full = False
-    memory.keep(a_state())
+    memory.put(a_state())
     assert None not in complaints
-    assert memory.is_safe(a_state())
-    assert memory.is_full
-    memory.save_again()
+    assert memory.is_saved(a_state())
+    assert memory.has_unsaved
+    memory.retry_unsaved()
     assert complaints[-1] is None
 
 
@@ -106,8 +106,8 @@ def test_a_forgotten_event_is_not_saved_again(store: StateStore, space: Space) -
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
     space.is_full = True
-    memory.keep(replace(a_state(), seen=LastStatus.GONE, over_at=NOON))
-    memory.forget_old(NOON + timedelta(days=8))
-    assert not memory.is_full
-    memory.save_again()
+    memory.put(replace(a_state(), seen=LastStatus.GONE, over_at=NOON))
+    memory.delete_old(NOON + timedelta(days=8))
+    assert not memory.has_unsaved
+    memory.retry_unsaved()
     assert memory.find("E1") is None

@@ -39,7 +39,7 @@ def test_the_last_saved_state_is_loaded(store: StateStore) -> None:
     store.save(SECOND)
     loaded = store.load()
     assert loaded.states == {ID: SECOND}
-    assert loaded.complaints == ()
+    assert loaded.problems == ()
 
 
 def test_each_event_has_its_own_state(store: StateStore) -> None:
@@ -52,21 +52,21 @@ def test_each_event_has_its_own_state(store: StateStore) -> None:
 def test_a_deleted_state_is_not_loaded_again(store: StateStore, file: Path) -> None:
     store.save(FIRST)
     store.save(SECOND)
-    store.forget(ID)
+    store.delete(ID)
     assert store.load().states == {}
     assert [*file.parent.iterdir()] == []
 
 
 def test_deleting_an_unknown_event_is_no_error(store: StateStore) -> None:
-    store.forget("E9")
-    assert store.load().complaints == ()
+    store.delete("E9")
+    assert store.load().problems == ()
 
 
 def test_ids_that_differ_only_in_case_are_the_same(store: StateStore) -> None:
     store.save(a_state(event_id="ab-1", boot="first"))
     store.save(a_state(event_id="AB-1", boot="second"))
     assert [state.boot for state in store.load().states.values()] == ["second"]
-    store.forget("Ab-1")
+    store.delete("Ab-1")
     assert store.load().states == {}
 
 
@@ -82,7 +82,7 @@ def test_an_id_that_is_no_file_name_is_stored_within_the_folder(
     store.save(state)
     assert [*store.load().states.values()] == [state]
     assert len([*file.parent.iterdir()]) == 1
-    store.forget(event_id)
+    store.delete(event_id)
     assert [*file.parent.iterdir()] == []
 
 
@@ -101,7 +101,7 @@ def test_a_second_agent_is_refused_with_the_process_id(
     with pytest.raises(
         CannotStart, match=rf"in use by another agent, process {os.getpid()}$"
     ):
-        StateStore(tmp_path / "state", patience=0).open()
+        StateStore(tmp_path / "state", lock_timeout=0).open()
 
 
 def test_a_closed_folder_can_be_opened_again(store: StateStore, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_child_process_does_not_hold_the_lock(
     command = [sys.executable, "-c", "input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, close_fds=False) as child:
         store.close()
-        again = StateStore(tmp_path / "state", patience=0)
+        again = StateStore(tmp_path / "state", lock_timeout=0)
         again.open()
         again.close()
         child.communicate(b"\n", timeout=10)
@@ -159,7 +159,7 @@ def test_the_older_copy_replaces_a_damaged_file_with_a_warning(
     file.write_bytes(cut(file.read_bytes()))
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert loaded.complaints == (
+    assert loaded.problems == (
         f"{file} cannot be used: it is {why}; the older copy is used",
     )
 
@@ -171,7 +171,7 @@ def test_the_warning_is_given_once(store: StateStore, file: Path) -> None:
     store.load()
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert loaded.complaints == ()
+    assert loaded.problems == ()
 
 
 def test_saving_afterwards_keeps_the_copy_that_was_used(
@@ -195,7 +195,7 @@ def test_two_damaged_copies_are_moved_aside_with_a_warning(
     file.with_name(f"{file.name}.old").write_bytes(b"second")
     loaded = store.load()
     assert loaded.states == {}
-    assert loaded.complaints == (
+    assert loaded.problems == (
         f"{file} cannot be used: it is not whole; nor can the older copy: it is not"
         " whole; both are moved aside, and the event is new again",
     )
@@ -203,7 +203,7 @@ def test_two_damaged_copies_are_moved_aside_with_a_warning(
         f"{file.name}.bad": b"first",
         f"{file.name}.bad.old": b"second",
     }
-    assert store.load().complaints == ()
+    assert store.load().problems == ()
 
 
 def test_a_damaged_file_does_not_affect_others(store: StateStore, file: Path) -> None:
@@ -222,7 +222,7 @@ def test_the_older_copy_replaces_a_file_of_a_later_version(
     file.write_bytes(sealed(later.replace(b'"version":1', b'"version":2')))
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert "it is of version 2, and 1 is understood" in loaded.complaints[0]
+    assert "it is of version 2, and 1 is understood" in loaded.problems[0]
 
 
 def sealed(text: bytes) -> bytes:
@@ -237,7 +237,7 @@ def test_a_file_copied_under_another_name_is_refused(
     (file.parent / "E1.json").write_bytes(file.read_bytes())
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert f"it is about event {ID}" in loaded.complaints[0]
+    assert f"it is about event {ID}" in loaded.problems[0]
 
 
 def test_a_folder_instead_of_a_file_is_moved_aside(
@@ -246,7 +246,7 @@ def test_a_folder_instead_of_a_file_is_moved_aside(
     file.mkdir()
     loaded = store.load()
     assert loaded.states == {}
-    assert "Is a directory" in loaded.complaints[0]
+    assert "Is a directory" in loaded.problems[0]
     store.save(FIRST)
     assert store.load().states == {ID: FIRST}
 
@@ -254,7 +254,7 @@ def test_a_folder_instead_of_a_file_is_moved_aside(
 def test_foreign_files_are_left_alone(store: StateStore, file: Path) -> None:
     entries = file.parent / "README"
     entries.write_text("do not touch")
-    assert store.load().complaints == ()
+    assert store.load().problems == ()
     assert entries.exists()
 
 
@@ -265,7 +265,7 @@ def test_remains_of_an_interrupted_save_are_removed(
     left.write_bytes(b"half")
     loaded = store.load()
     assert loaded.states == {}
-    assert loaded.complaints == ()
+    assert loaded.problems == ()
     assert not left.exists()
 
 
@@ -290,7 +290,7 @@ def test_a_disk_error_keeps_the_previous_state_and_is_reported(
         refusing.save(SECOND)
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert loaded.complaints == ()
+    assert loaded.problems == ()
 
 
 def test_partial_writes_are_completed(tmp_path: Path, store: StateStore) -> None:

@@ -142,12 +142,12 @@ class Stage:
             blind_after=30.0,
         )
         self.memory = StateMemory(self._store, recorder.disk)
-        self.memory.recall()
+        self.memory.load()
         self.agent = Agent(
             self.plan,
             local_vm=LocalVm(self.plan, clock, "web-0"),
             clock=clock,
-            memory=self.memory,
+            states=self.memory,
             recorder=recorder,
             freeze_detector=self._freeze_detector,
             beat=lambda: LONG,

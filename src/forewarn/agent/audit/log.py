@@ -45,7 +45,7 @@ class AuditLog:
             finally:
                 self._disk.close(number)
             if is_new:
-                self._disk.settle(self._path.parent)
+                self._disk.sync_folder(self._path.parent)
         except OSError as error:
             why = error.strerror or error
             raise Unavailable(f"{self._path} cannot be written: {why}") from error
