@@ -61,7 +61,7 @@ def agent(plan: Plan, memory: StateMemory) -> Agent:
             blind_after=30.0,
         ),
         freeze_detector=FreezeDetector(AliveFile(plan.state / "alive")),
-        beat=lambda: 1.0,
+        heartbeat=lambda: 1.0,
         boot="boot-1",
         impact=NO_IMPACT,
         token=counting(),

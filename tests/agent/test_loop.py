@@ -161,7 +161,7 @@ def test_an_unsaved_event_is_prepared_but_not_approved(stage: Staging) -> None:
     agent.executor.stop()
     assert agent.runs() == [("drain", "done", 1)]
     assert agent.approver.approved == []
-    assert "state-unwritable" in agent.conditions.are_there()
+    assert "state-unwritable" in agent.conditions.active()
     assert agent.metrics.value("state_errors_total")
 
 
@@ -174,7 +174,7 @@ def test_it_is_approved_once_the_disk_has_space(stage: Staging) -> None:
     agent.turn(seeing(an_event()))
     agent.turn()
     assert agent.approver.approved == ["E1"]
-    assert agent.conditions.are_there() == {}
+    assert agent.conditions.active() == {}
 
 
 def test_a_finished_event_is_saved_once_the_disk_has_space(stage: Staging) -> None:
@@ -183,10 +183,10 @@ def test_a_finished_event_is_saved_once_the_disk_has_space(stage: Staging) -> No
     agent.space.is_full = True
     agent.turn(seeing())
     assert agent.state().over_at is not None
-    assert "state-unwritable" in agent.conditions.are_there()
+    assert "state-unwritable" in agent.conditions.active()
     agent.space.is_full = False
     agent.turn(seeing())
-    assert agent.conditions.are_there() == {}
+    assert agent.conditions.active() == {}
 
 
 def test_an_approval_is_not_sent_until_it_is_on_disk(

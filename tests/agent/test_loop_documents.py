@@ -152,7 +152,7 @@ def test_a_name_mismatch_is_an_alarm(stage: Staging) -> None:
     agent = stage()
     agent.turn(NameLearned(name="db-0"))
     assert agent.metrics.value("name_mismatch") == 1
-    assert "name-mismatch" in agent.conditions.are_there()
+    assert "name-mismatch" in agent.conditions.active()
     assert len(agent.lines("name-mismatch")) == 1
 
 

@@ -1,6 +1,10 @@
-"""Schedule of approvals and their retries; kept only while the agent runs.
+"""Agent loop: follows this VM's events, and decides when approvals are sent.
 
-Sending an approval twice is harmless, so none of this is stored.
+1. Everything arrives through the inbox: documents from the poller, results from the
+   executor, and the request to stop. Only this thread changes event states.
+2. A state is saved before the agent acts on it. If the disk is full, hooks still run,
+   but nothing is approved.
+3. Retries of approvals are not stored, because sending one twice is harmless.
 """
 
 import time
@@ -25,12 +29,12 @@ from forewarn.agent.events.state import NO_IMPACT, EventState, HookOutcome, Impa
 from forewarn.agent.hooks.executor import (
     ApprovalResult,
     Executor,
+    ExecutorResult,
     HookEnded,
     ReadyResult,
-    Report,
 )
 from forewarn.agent.identity import LocalVm
-from forewarn.agent.poller import DocumentRead, Look, NameLearned, ReadFailed
+from forewarn.agent.poller import DocumentRead, NameLearned, PollResult, ReadFailed
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.telemetry.impact import ClockJumpDetector, FreezeDetector
 from forewarn.agent.telemetry.recorder import AgentRecorder
@@ -40,71 +44,9 @@ from forewarn.errors import ForewarnError
 from forewarn.protocol.types import Document
 
 _NEVER = float("inf")
-_RELUCTANT = 300.0  # seconds until a rejected approval is retried
-
-
+_REJECTED_PAUSE = 300.0  # seconds until a rejected approval is retried
 _BLANKS = 3  # consecutive empty responses that mean "no events"
 _SHORT, _LONG = 1.0, 10.0  # seconds between two turns: if something waits; if not
-
-
-@dataclass(slots=True)
-class _State:
-    due: float = 0.0  # on the monotonic clock
-    failures: int = 0
-    is_ready: bool = False  # a hook reported that everyone is ready
-
-
-class ApprovalRetries:
-    """Pending approvals, by event."""
-
-    def __init__(self) -> None:
-        """Start without any."""
-        self._states: dict[str, _State] = {}
-
-    def take(self, event: str, now: float) -> bool:
-        """Return whether an approval or a readiness check is due.
-
-        If it is, nothing is due for the event until its result is reported.
-        """
-        state = self._states.setdefault(event, _State())
-        if state.due > now:
-            return False
-        state.due = _NEVER
-        return True
-
-    def is_ready(self, event: str) -> bool:
-        """Return whether the readiness hook succeeded."""
-        return event in self._states and self._states[event].is_ready
-
-    def told(self, event: str, *, is_ready: bool, again_at: float) -> None:
-        """Store the result of a readiness check; if negative, retry `again_at`."""
-        state = self._states.get(event)
-        if state is None:
-            return  # it was forgotten meanwhile
-        state.is_ready = is_ready
-        state.due = 0.0 if is_ready else again_at
-
-    def again(self, event: str) -> None:
-        """Make an approval due again that was not sent after all."""
-        self._states[event].due = 0.0
-
-    def refused(self, event: str, error: ForewarnError, now: float) -> None:
-        """Schedule the retry of a failed approval."""
-        state = self._states.get(event)
-        if state is None:
-            return
-        pause = delay(error, state.failures)
-        state.failures += 1
-        state.due = now + (_RELUCTANT if pause is None else pause)
-
-    def forget(self, event: str) -> None:
-        """Drop an event that needs no approval any more."""
-        self._states.pop(event, None)
-
-    @property
-    def next_due(self) -> float:
-        """When the next one is due, on the monotonic clock."""
-        return min((state.due for state in self._states.values()), default=_NEVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +54,7 @@ class Stop:
     """Request to end the agent."""
 
 
-Item = Look | Report | Stop
+Message = PollResult | ExecutorResult | Stop
 
 
 class Agent:
@@ -127,7 +69,7 @@ class Agent:
         states: StateMemory,
         recorder: AgentRecorder,
         freeze_detector: FreezeDetector,
-        beat: Callable[[], float],
+        heartbeat: Callable[[], float],
         boot: str,
         impact: Impact,
         token: Callable[[], str],
@@ -135,8 +77,8 @@ class Agent:
     ) -> None:
         """Set up the agent to follow `plan`; nothing starts before `run`.
 
-        `beat` is called in every turn and returns the seconds until the next call.
-        `felt` is the downtime of this VM since the agent last ran.
+        `heartbeat` is called in every turn and returns the seconds until the next call.
+        `impact` is the downtime of this VM since the agent last ran.
         """
         self._plan = plan
         self._local_vm = local_vm
@@ -144,112 +86,114 @@ class Agent:
         self._states = states
         self._recorder = recorder
         self._freeze_detector = freeze_detector
-        self._beat = beat
+        self._heartbeat = heartbeat
         self._boot = boot
         self._impact = impact
         self._token = token
         self._is_dry = is_dry
-        self._ahead = ClockJumpDetector()
+        self._clock_jumps = ClockJumpDetector()
         self._approvals = ApprovalRetries()
-        self._held: dict[str, str] = {}  # latest reason for not approving, by event
+        self._hold_reasons: dict[str, str] = {}  # why not approved, by event
         self._blanks = 0
         self._was_away = True  # it was not running before
         self._document: Document | None = None  # None before the first one
-        self._has_looked = False  # or has waited long enough for a document
-        self._stops = False
-        self.inbox: SimpleQueue[Item] = SimpleQueue()
+        self._has_polled = False  # or has waited long enough for a document
+        self._is_stopping = False
+        self.inbox: SimpleQueue[Message] = SimpleQueue()
 
     def run(self, executor: Executor) -> None:
         """Process the inbox until a `Stop` arrives."""
-        while not self._stops:
+        while not self._is_stopping:
             self.turn(executor, self._pause())
 
     def turn(self, executor: Executor, pause: float = 0.0) -> None:
-        """Wait at most `pause` seconds for an item, then do everything that is due."""
-        items = self._taken(pause)
-        for item in items:
-            self._take(item, executor)
-        if not items or any(
-            isinstance(received, DocumentRead | ReadFailed) for received in items
+        """Wait at most `pause` seconds for a message, then do what is due."""
+        messages = self._receive(pause)
+        for message in messages:
+            self._handle(message, executor)
+        if not messages or any(
+            isinstance(message, DocumentRead | ReadFailed) for message in messages
         ):
-            self._has_looked = True
+            self._has_polled = True
         self._states.retry_unsaved()
-        if self._stops:
+        if self._is_stopping:
             return
         for state in self._states.unfinished():
-            if self._may_go_on(state):
-                self._go_on(state, executor)
+            if self._can_advance(state):
+                self._advance(state, executor)
         self._states.delete_old(self._clock.now())
-        self._watch_over()
-        self._recorder.show(self._states.by_id.values(), running=executor.count)
+        self._watch_for_freezes()
+        self._recorder.update_gauges(
+            self._states.by_id.values(), running=executor.running_count
+        )
 
-    def _taken(self, pause: float) -> Sequence[Item]:
-        """Return all items in the inbox; wait up to `pause` seconds for one."""
-        items: list[Item] = []
+    def _receive(self, pause: float) -> Sequence[Message]:
+        """Return all messages in the inbox; wait up to `pause` seconds for one."""
+        messages: list[Message] = []
         try:
-            items.append(self.inbox.get(timeout=max(pause, 0.001)))
+            messages.append(self.inbox.get(timeout=max(pause, 0.001)))
             while True:
-                items.append(self.inbox.get_nowait())
+                messages.append(self.inbox.get_nowait())
         except Empty:
-            return items
+            return messages
 
     def _pause(self) -> float:
-        """Call `beat`; return the seconds until something is due."""
-        beat = min(self._beat(), _LONG)
+        """Send the heartbeat; return the seconds until something is due."""
+        pause = min(self._heartbeat(), _LONG)
         if self._states.has_unsaved:
-            return min(beat, _SHORT)
+            return min(pause, _SHORT)
         due = self._approvals.next_due - time.monotonic()
-        return max(0.0, min(due, beat))
+        return max(0.0, min(due, pause))
 
-    # --- inbox ------------------------------------------------------------------------
+    # --- inbox ---------------------------------------------------------------------
 
-    def _take(self, item: Item, executor: Executor) -> None:
-        match item:
+    def _handle(self, message: Message, executor: Executor) -> None:
+        match message:
             case DocumentRead():
-                self._saw(item)
+                self._document_read(message)
             case ReadFailed():
                 self._was_away = True
-                self._recorder.lost(item.error)
+                self._recorder.read_failed(message.error)
             case NameLearned():
-                executor.name = self._named(item)
+                executor.name = self._name_learned(message)
             case HookEnded():
-                executor.forget(item.run.token)
-                self._ended(item)
+                executor.forget(message.run.token)
+                self._hook_ended(message)
             case ApprovalResult():
-                self._answered(item)
+                self._approval_result(message)
             case ReadyResult():
-                self._told(item)
+                self._ready_result(message)
             case Stop():
-                self._stops = True
+                self._is_stopping = True
             case _:
-                assert_never(item)
+                assert_never(message)
 
-    def _named(self, item: NameLearned) -> str:
-        name = self._local_vm.learn(item.name)
-        self._recorder.named(name)
+    def _name_learned(self, message: NameLearned) -> str:
+        name = self._local_vm.learn(message.name)
+        self._recorder.name_learned(name)
         if self._document is None:
-            self._recorder.name_fits(self._local_vm.mismatch(None))
+            self._recorder.name_checked(self._local_vm.mismatch(None))
         else:
-            self._see(self._document)  # it may name this VM after all
+            self._observe(self._document)  # it may name this VM after all
         return name
 
-    def _saw(self, saw: DocumentRead) -> None:
-        reading, impact = saw.reading, self._freeze_detector.taken()
+    def _document_read(self, message: DocumentRead) -> None:
+        reading, impact = message.reading, self._freeze_detector.take()
         if reading.reckoning is not None:
             self._clock.hear(reading.reckoning)
-            impact = self._ahead.heard(reading.reckoning, impact)
+            impact = self._clock_jumps.add(reading.reckoning, impact)
         self._impact += impact.scaled(self._clock.rate)  # as announced durations are
-        self._recorder.saw(reading)
+        self._recorder.document_read(reading)
         self._blanks = self._blanks + 1 if reading.is_blank else 0
         if 0 < self._blanks < _BLANKS and any(self._states.live()):
             return  # it may mean "no change"
         if reading.document is not None:
-            self._see(reading.document)
+            self._observe(reading.document)
         self._was_away = False
 
-    def _see(self, document: Document) -> None:
+    def _observe(self, document: Document) -> None:
         self._document = document
-        self._recorder.name_fits(self._local_vm.mismatch(document))
+        self._recorder.name_checked(self._local_vm.mismatch(document))
         observation = Observation(
             now=self._clock.now(),
             boot=self._boot,
@@ -264,40 +208,44 @@ class Agent:
             self._states.put(state)
         self._write(observed.entries)
 
-    def _ended(self, item: HookEnded) -> None:
-        state = self._states.find(item.event)
-        if state is None or (self._stops and item.run.outcome is not HookOutcome.DONE):
-            return  # a hook that was cut because the agent stops runs again
-        self._put(progress.end_hook(state, item.run, self._clock.now()))
+    def _hook_ended(self, message: HookEnded) -> None:
+        state = self._states.find(message.event)
+        if state is None or (
+            self._is_stopping and message.run.outcome is not HookOutcome.DONE
+        ):
+            return  # a hook that was canceled because the agent stops runs again
+        self._save(progress.end_hook(state, message.run, self._clock.now()))
 
-    def _answered(self, item: ApprovalResult) -> None:
-        state = self._states.find(item.event)
+    def _approval_result(self, message: ApprovalResult) -> None:
+        state = self._states.find(message.event)
         if state is None:
             return
-        if item.error is None:
-            self._approvals.forget(normalize_event_id(item.event))
-            self._put(progress.mark_approved(state, "200", self._clock.now()))
+        if message.error is None:
+            self._approvals.forget(normalize_event_id(message.event))
+            self._save(progress.mark_approved(state, "200", self._clock.now()))
             return
-        self._approvals.refused(
-            normalize_event_id(item.event), item.error, time.monotonic()
+        self._approvals.failed(
+            normalize_event_id(message.event), message.error, time.monotonic()
         )
-        self._recorder.not_taken(item.error)
-        self._hold(state, str(item.error), what="approval-failed")
+        self._recorder.approval_failed(message.error)
+        self._hold(state, str(message.error), what="approval-failed")
 
-    def _told(self, item: ReadyResult) -> None:
-        again_at = time.monotonic() + self._clock.real(self._plan.ready_every)
-        self._approvals.told(
-            normalize_event_id(item.event), is_ready=item.is_ready, again_at=again_at
+    def _ready_result(self, message: ReadyResult) -> None:
+        retry_at = time.monotonic() + self._clock.real(self._plan.ready_every)
+        self._approvals.set_ready(
+            normalize_event_id(message.event),
+            is_ready=message.is_ready,
+            retry_at=retry_at,
         )
-        state = self._states.find(item.event)
-        if self._stops or state is None or item.is_ready:
+        state = self._states.find(message.event)
+        if self._is_stopping or state is None or message.is_ready:
             return
         if progress.is_scheduled(state):
-            self._hold(state, f"not all are ready: {item.why}")
+            self._hold(state, f"not all are ready: {message.why}")
 
     # --- decisions --------------------------------------------------------------------
 
-    def _may_go_on(self, state: EventState) -> bool:
+    def _can_advance(self, state: EventState) -> bool:
         """Return whether the agent may act on an event yet.
 
         Until the first document, an event may already be over. Even an event that
@@ -305,10 +253,10 @@ class Agent:
         failed to respond.
         """
         may_wait = state.boot == self._boot and progress.is_scheduled(state)
-        return self._document is not None or (self._has_looked and may_wait)
+        return self._document is not None or (self._has_polled and may_wait)
 
-    def _go_on(self, state: EventState, executor: Executor) -> None:
-        running = executor.running(state.id)
+    def _advance(self, state: EventState, executor: Executor) -> None:
+        running = executor.running_tokens(state.id)
         context = EventContext(
             now=self._clock.now(),
             running=running,
@@ -317,20 +265,20 @@ class Agent:
             is_dry=self._is_dry,
         )
         step = progress.advance(state, context)
-        self._put(step)
+        self._save(step)
         for order in step.orders:
             match order:
                 case BeginHook():
-                    executor.begin(step.state, order)
+                    executor.start_hook(step.state, order)
                 case CancelHook():
-                    executor.cut(order.token, order.reason)
+                    executor.cancel(order.token, order.reason)
                 case CheckReady() | PostApproval():
                     self._approve(step.state, order, context, executor)
                 case _:
                     assert_never(order)
         if not progress.is_scheduled(state):
             self._approvals.forget(normalize_event_id(state.id))
-            executor.ask_no_more(state.id, progress.CANCEL_REASONS[state.seen])
+            executor.cancel_ready_check(state.id, progress.CANCEL_REASONS[state.seen])
         elif not step.orders and not running:
             self._hold(step.state, progress.why_not_approved(step.state))
 
@@ -345,41 +293,110 @@ class Agent:
         name = normalize_event_id(state.id)
         if not self._states.is_saved(state):
             return
-        if not self._approvals.take(name, time.monotonic()):
+        if not self._approvals.claim(name, time.monotonic()):
             return
         if isinstance(order, CheckReady) and not self._approvals.is_ready(name):
-            executor.ask_ready(state, progress.ready_check(state, order.hook, context))
+            executor.check_ready(
+                state, progress.ready_check(state, order.hook, context)
+            )
             return
         step = progress.mark_posted(state, context.now)
-        self._put(step)
+        self._save(step)
         if self._states.is_saved(step.state):
-            executor.post(step.state)
+            executor.send_approval(step.state)
         else:
-            self._approvals.again(name)
+            self._approvals.make_due(name)
 
     def _hold(
         self, state: EventState, reason: str | None, what: str = "not-approved"
     ) -> None:
         """Write down why an event is not approved, once for each reason."""
         name = normalize_event_id(state.id)
-        if state.approved_at is None and reason and self._held.get(name) != reason:
-            self._held[name] = reason
+        if (
+            state.approved_at is None
+            and reason
+            and self._hold_reasons.get(name) != reason
+        ):
+            self._hold_reasons[name] = reason
             self._write([event_entry(what, state, self._clock.now(), reason=reason)])
 
-    def _put(self, step: EventStep) -> None:
+    def _save(self, step: EventStep) -> None:
         self._states.put(step.state)
         self._write(step.entries)
         if step.state.over_at is not None:
-            self._held.pop(normalize_event_id(step.state.id), None)
+            self._hold_reasons.pop(normalize_event_id(step.state.id), None)
             self._approvals.forget(normalize_event_id(step.state.id))
 
     def _write(self, entries: Iterable[AuditEntry]) -> None:
         self._recorder.write(entries, self._states.find)
 
-    def _watch_over(self) -> None:
+    def _watch_for_freezes(self) -> None:
         """Measure downtime of this VM while an event may cause it."""
         now = self._clock.now()
         if any(progress.is_near(state, now) for state in self._states.live()):
-            self._freeze_detector.watch()
+            self._freeze_detector.start()
         else:
-            self._freeze_detector.rest()
+            self._freeze_detector.stop()
+
+
+# --- approvals ---------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Retry:
+    due: float = 0.0  # on the monotonic clock
+    failures: int = 0
+    is_ready: bool = False  # a hook reported that everyone is ready
+
+
+class ApprovalRetries:
+    """Pending approvals, by event."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._retries: dict[str, _Retry] = {}
+
+    def claim(self, event: str, now: float) -> bool:
+        """Return whether an approval or a readiness check is due.
+
+        If it is, nothing is due for the event until its result is reported.
+        """
+        retry = self._retries.setdefault(event, _Retry())
+        if retry.due > now:
+            return False
+        retry.due = _NEVER
+        return True
+
+    def is_ready(self, event: str) -> bool:
+        """Return whether the readiness hook succeeded."""
+        return event in self._retries and self._retries[event].is_ready
+
+    def set_ready(self, event: str, *, is_ready: bool, retry_at: float) -> None:
+        """Store the result of a readiness check; if negative, retry at `retry_at`."""
+        retry = self._retries.get(event)
+        if retry is None:
+            return  # it was forgotten meanwhile
+        retry.is_ready = is_ready
+        retry.due = 0.0 if is_ready else retry_at
+
+    def make_due(self, event: str) -> None:
+        """Make an approval due again that was not sent after all."""
+        self._retries[event].due = 0.0
+
+    def failed(self, event: str, error: ForewarnError, now: float) -> None:
+        """Schedule the retry of a failed approval."""
+        retry = self._retries.get(event)
+        if retry is None:
+            return
+        pause = delay(error, retry.failures)
+        retry.failures += 1
+        retry.due = now + (_REJECTED_PAUSE if pause is None else pause)
+
+    def forget(self, event: str) -> None:
+        """Drop an event that needs no approval any more."""
+        self._retries.pop(event, None)
+
+    @property
+    def next_due(self) -> float:
+        """When the next one is due, on the monotonic clock."""
+        return min((retry.due for retry in self._retries.values()), default=_NEVER)

@@ -17,9 +17,9 @@ from forewarn.agent.events.state import NO_IMPACT, HookOutcome
 from forewarn.agent.hooks.executor import (
     ApprovalResult,
     Executor,
+    ExecutorResult,
     HookEnded,
     ReadyResult,
-    Report,
 )
 from forewarn.agent.telemetry.impact import AliveFile, ClockReading, FreezeDetector
 from forewarn.client.service_clock import ServiceClock
@@ -49,33 +49,33 @@ def deaf() -> Iterator[Deaf]:
 
 
 @pytest.fixture
-def reports() -> SimpleQueue[Report]:
+def reports() -> SimpleQueue[ExecutorResult]:
     return SimpleQueue()
 
 
 @pytest.fixture
-def executor(deaf: Deaf, reports: SimpleQueue[Report]) -> Executor:
+def executor(deaf: Deaf, reports: SimpleQueue[ExecutorResult]) -> Executor:
     return Executor(PLAN, deaf, ServiceClock(), reports.put)
 
 
 def test_stopping_waits_no_longer_for_many_than_for_one(executor: Executor) -> None:
     for number in range(10):
-        executor.post(a_state(event=an_event(f"E{number}")))
+        executor.send_approval(a_state(event=an_event(f"E{number}")))
     began = time.monotonic()
-    executor.stop(patience=0.1)
+    executor.stop(timeout=0.1)
     assert 0.1 <= time.monotonic() - began < 0.9
 
 
 @pytest.mark.parametrize("is_stop", [True, False])
 def test_a_readiness_check_is_ended(
-    executor: Executor, reports: SimpleQueue[Report], *, is_stop: bool
+    executor: Executor, reports: SimpleQueue[ExecutorResult], *, is_stop: bool
 ) -> None:
     question = BeginHook(run=a_run("sleep"), deadline=NOON.replace(year=2999) + MINUTE)
-    executor.ask_ready(a_state(), question)
+    executor.check_ready(a_state(), question)
     if is_stop:
         executor.stop()
     else:
-        executor.ask_no_more("e1", "the event is gone")
+        executor.cancel_ready_check("e1", "the event is gone")
     report = reports.get(timeout=5)
     assert isinstance(report, ReadyResult)
     why = "the agent is stopping" if is_stop else "the event is gone"
@@ -92,19 +92,19 @@ def no_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_threads")
 def test_work_fails_if_no_thread_can_be_started(
-    executor: Executor, reports: SimpleQueue[Report]
+    executor: Executor, reports: SimpleQueue[ExecutorResult]
 ) -> None:
     order = BeginHook(run=a_run("sleep", outcome=HookOutcome.RUNNING), deadline=None)
-    executor.begin(a_state(), order)
+    executor.start_hook(a_state(), order)
     ended = reports.get_nowait()
     assert isinstance(ended, HookEnded)
     assert (ended.run.outcome, ended.run.code) == (HookOutcome.FAILED, None)
     assert ended.run.reason == "it cannot be run: can't start new thread"
-    executor.ask_ready(a_state(), order)
+    executor.check_ready(a_state(), order)
     readiness = reports.get_nowait()
     assert isinstance(readiness, ReadyResult)
     assert not readiness.is_ready
-    executor.post(a_state())
+    executor.send_approval(a_state())
     answered = reports.get_nowait()
     assert isinstance(answered, ApprovalResult)
     assert isinstance(answered.error, Unreachable)
@@ -119,6 +119,6 @@ def test_without_a_thread_nothing_is_measured_and_nothing_breaks(
         AliveFile(tmp_path / "alive"),
         lambda: ClockReading(monotonic=next(hours), boottime=0.0),
     )
-    freeze_detector.watch()
-    assert freeze_detector.taken() == NO_IMPACT
-    freeze_detector.rest()
+    freeze_detector.start()
+    assert freeze_detector.take() == NO_IMPACT
+    freeze_detector.stop()

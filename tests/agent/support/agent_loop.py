@@ -19,7 +19,7 @@ from tests.agent.support.events import NOON, an_event
 from tests.agent.support.full_disk import Space
 from tests.agent.support.hook_builders import LONG, ON_AND_ON, Word
 
-from forewarn.agent.agent import Agent, Item
+from forewarn.agent.agent import Agent, Message
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.config.plan import (
     ApprovalPolicy,
@@ -141,7 +141,7 @@ class Stage:
             endpoint="http://127.0.0.1:1",
             blind_after=30.0,
         )
-        self.memory = StateMemory(self._store, recorder.disk)
+        self.memory = StateMemory(self._store, recorder.save_result)
         self.memory.load()
         self.agent = Agent(
             self.plan,
@@ -150,7 +150,7 @@ class Stage:
             states=self.memory,
             recorder=recorder,
             freeze_detector=self._freeze_detector,
-            beat=lambda: LONG,
+            heartbeat=lambda: LONG,
             boot=self.boot,
             impact=self.impact,
             token=lambda: urandom(12).hex(),
@@ -182,7 +182,7 @@ class Stage:
             ),
         )
 
-    def turn(self, *items: Item) -> None:
+    def turn(self, *items: Message) -> None:
         """Run one turn of the agent, with `items` or with what is reported next."""
         for item in items:
             self.agent.inbox.put(item)
@@ -206,7 +206,7 @@ class Stage:
 
     def close(self) -> None:
         """Stop everything, as if the agent had died."""
-        self._freeze_detector.rest()
+        self._freeze_detector.stop()
         self.executor.stop()
         self._store.close()
 

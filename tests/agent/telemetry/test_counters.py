@@ -60,8 +60,8 @@ def test_an_approval_counts_with_the_notice_used() -> None:
 
 def test_a_failed_approval_counts_by_its_response() -> None:
     metrics = AgentMetrics()
-    recorder.count_refusal(Refused("no", status=400), metrics)
-    recorder.count_refusal(Unreachable("nobody is there"), metrics)
+    recorder.count_failed_approval(Refused("no", status=400), metrics)
+    recorder.count_failed_approval(Unreachable("nobody is there"), metrics)
     assert metrics.value("approvals_total", answer="400") == 1
     assert metrics.value("approvals_total", answer="unreachable") == 1
 
@@ -91,9 +91,9 @@ def test_the_impact_counts_only_if_the_event_took_place() -> None:
 def test_only_events_in_the_document_are_shown() -> None:
     metrics = AgentMetrics()
     gone = a_state(event=an_event("E2"), seen=LastStatus.GONE)
-    recorder.show_events([a_state(), gone], metrics)
+    recorder.export_events([a_state(), gone], metrics)
     labels = {"type": "Reboot", "mine": "1"}
     assert metrics.value("events", status="Scheduled", **labels) == 1
     assert metrics.value("events", status="gone", **labels) is None
-    recorder.show_events([gone], metrics)
+    recorder.export_events([gone], metrics)
     assert metrics.value("events", status="Scheduled", **labels) is None

@@ -70,16 +70,16 @@ def test_being_blind_is_reported_once_until_a_document_is_read(
     tmp_path: Path, caplog: Log
 ) -> None:
     outputs = telling(tmp_path)
-    outputs.recorder.saw(READ)
+    outputs.recorder.document_read(READ)
     outputs.clocks.seconds += 30
-    assert outputs.recorder.look_out() == 30
+    assert outputs.recorder.check_blind() == 30
     outputs.clocks.seconds += 30
-    outputs.recorder.look_out()
+    outputs.recorder.check_blind()
     assert outputs.metrics.value("blind") == 1
     assert outputs.metrics.value("blind_seconds") == 60
     (warning,) = warnings(caplog)
     assert "no document could be read for 30 s" in warning
-    outputs.recorder.saw(READ)
+    outputs.recorder.document_read(READ)
     assert outputs.metrics.value("blind") == 0
     assert outputs.metrics.value("blind_seconds") == 0
     assert outputs.whats() == ["blind", "sees-again"]
@@ -88,28 +88,28 @@ def test_being_blind_is_reported_once_until_a_document_is_read(
 def test_the_alarm_is_not_raised_early(tmp_path: Path) -> None:
     outputs = telling(tmp_path)
     outputs.clocks.seconds += 10
-    outputs.recorder.saw(READ)
-    outputs.recorder.lost(AWAY)
+    outputs.recorder.document_read(READ)
+    outputs.recorder.read_failed(AWAY)
     outputs.clocks.seconds += 29
-    assert outputs.recorder.look_out() == 1
+    assert outputs.recorder.check_blind() == 1
     assert outputs.metrics.value("blind") == 0
 
 
 def test_the_first_response_may_take_two_minutes(tmp_path: Path) -> None:
     outputs = telling(tmp_path)
     outputs.clocks.seconds += 120
-    assert outputs.recorder.look_out() == 10
+    assert outputs.recorder.check_blind() == 10
     assert outputs.metrics.value("blind") == 0
     outputs.clocks.seconds += 10
-    outputs.recorder.look_out()
+    outputs.recorder.check_blind()
     assert outputs.metrics.value("blind") == 1
 
 
 def test_a_failure_at_the_start_ends_the_two_minutes(tmp_path: Path) -> None:
     outputs = telling(tmp_path)
-    outputs.recorder.lost(AWAY)
+    outputs.recorder.read_failed(AWAY)
     outputs.clocks.seconds += 30
-    outputs.recorder.look_out()
+    outputs.recorder.check_blind()
     assert outputs.metrics.value("blind") == 1
 
 
@@ -126,7 +126,7 @@ def test_each_kind_of_read_failure_is_logged_once(tmp_path: Path, caplog: Log) -
         Refused("down", status=503),
         Misunderstood("that is HTML"),
     ):
-        outputs.recorder.lost(error)
+        outputs.recorder.read_failed(error)
     assert warnings(caplog) == [
         "no document: nobody is there",
         "no document: busy",
@@ -144,7 +144,7 @@ def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
         document=Document(incarnation=0), tag=None, is_held=False, is_blank=True
     )
     for reading in (READ, same, same, blank):
-        outputs.recorder.saw(reading)
+        outputs.recorder.document_read(reading)
     count = {
         result: outputs.metrics.value("readings_total", result=result)
         for result in ("document", "unchanged", "blank", "failed")
@@ -156,7 +156,7 @@ def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
 
 def test_the_incarnation_is_exported(tmp_path: Path) -> None:
     outputs = telling(tmp_path)
-    outputs.recorder.saw(READ)
+    outputs.recorder.document_read(READ)
     assert outputs.metrics.value("document_incarnation") == 7
 
 
@@ -184,8 +184,8 @@ def test_a_disk_failure_and_its_end_are_logged_once(
     caplog.set_level(logging.INFO)
     outputs = telling(tmp_path)
     for _ in range(2):
-        outputs.recorder.disk(Unavailable("no space left"))
-    outputs.recorder.disk(None)
+        outputs.recorder.save_result(Unavailable("no space left"))
+    outputs.recorder.save_result(None)
     assert warnings(caplog) == ["no space left"]
     assert caplog.messages[-1] == "what the agent knows can be kept again"
     assert outputs.metrics.value("state_errors_total") == 2
@@ -196,7 +196,7 @@ def test_a_name_mismatch_is_logged_and_recorded_once(
 ) -> None:
     outputs = telling(tmp_path)
     for trouble in (None, "it is called db-0", "it is called db-0", None):
-        outputs.recorder.name_fits(trouble)
+        outputs.recorder.name_checked(trouble)
     assert warnings(caplog) == ["it is called db-0"]
     assert outputs.whats() == ["name-mismatch", "name-mismatch"]
     assert outputs.metrics.value("name_mismatch") == 0

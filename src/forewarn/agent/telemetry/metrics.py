@@ -1,7 +1,7 @@
-"""Metrics catalog of the agent, as a table.
+"""Metrics of the agent: their catalog as tables, and the registry of their values.
 
 Label values are few and bounded. Values from a server or a file can become labels, but
-`Metrics` limits each metric to a few hundred series.
+`AgentMetrics` limits each metric to a few hundred series.
 """
 
 import math
@@ -15,12 +15,10 @@ from typing import TypeAlias
 
 #: Prefix of every name.
 PREFIX = "forewarn_agent_"
-
-
 #: Content type of `render`.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_MOST_SERIES = 256  # of one metric; a server may announce any number of events
+_SERIES_LIMIT = 256  # of one metric; a server may announce any number of events
 
 Labels: TypeAlias = tuple[str, ...]
 #: A number, or a function that returns one; None if there is no value.
@@ -47,7 +45,7 @@ class MetricSpec:
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()  # of a histogram: upper bounds, without +Inf
-    known: tuple[tuple[str, ...], ...] = ()  # values of each label that start at 0
+    label_values: tuple[tuple[str, ...], ...] = ()  # of series that start at 0
 
 
 _STEPS = ("prepare", "started", "started-without-notice", "recover", "undo")
@@ -162,7 +160,11 @@ AGENT_METRICS: Sequence[MetricSpec] = (
     ),
     *(
         MetricSpec(
-            name=name, kind=MetricKind.COUNTER, help=text, labels=labels, known=known
+            name=name,
+            kind=MetricKind.COUNTER,
+            help=text,
+            labels=labels,
+            label_values=known,
         )
         for name, labels, text, known in _COUNTERS
     ),
@@ -173,23 +175,23 @@ AGENT_METRICS: Sequence[MetricSpec] = (
             help=text,
             labels=(label,),
             buckets=buckets,
-            known=(known,),
+            label_values=(known,),
         )
         for name, label, known, buckets, text in _HISTOGRAMS
     ),
 )
 
 
-def series_from_the_start(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
+def initial_series(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
     """Yield the series that exist before anything has happened.
 
     A counter that first appears with its first event hides that event from `increase`.
     """
-    if spec.kind is not MetricKind.GAUGE and len(spec.known) == len(spec.labels):
-        yield from product(*spec.known)
+    if spec.kind is not MetricKind.GAUGE and len(spec.label_values) == len(spec.labels):
+        yield from product(*spec.label_values)
 
 
-class _Spread:
+class _HistogramSeries:
     """Bucket counts and sum of one histogram series."""
 
     __slots__ = ("counts", "total")
@@ -207,14 +209,14 @@ class AgentMetrics:
         self._lock = Lock()
         self._specs = {spec.name: spec for spec in specs}
         self._values: dict[str, dict[Labels, Value]] = {}
-        self._spreads: dict[str, dict[Labels, _Spread]] = {}
+        self._histograms: dict[str, dict[Labels, _HistogramSeries]] = {}
         for spec in specs:
-            zeros = [*series_from_the_start(spec)]
+            zeros = [*initial_series(spec)]
             self._values[spec.name] = dict.fromkeys(zeros, 0.0)
             if spec.kind is MetricKind.HISTOGRAM:
                 self._values[spec.name] = {}
-                self._spreads[spec.name] = {
-                    labels: _Spread(len(spec.buckets)) for labels in zeros
+                self._histograms[spec.name] = {
+                    labels: _HistogramSeries(len(spec.buckets)) for labels in zeros
                 }
 
     def set(self, name: str, value: Value, /, **labels: str) -> None:
@@ -226,7 +228,7 @@ class AgentMetrics:
 
     def replace(self, name: str, values: Mapping[Labels, float]) -> None:
         """Replace all series of a gauge; the keys are its label values."""
-        spec = self._measure(name, MetricKind.GAUGE)
+        spec = self._spec(name, MetricKind.GAUGE)
         if any(len(key) != len(spec.labels) for key in values):
             raise ValueError(f"{name} has the labels {spec.labels}")
         with self._lock:
@@ -239,18 +241,20 @@ class AgentMetrics:
         """Increase a counter."""
         key = self._key(name, MetricKind.COUNTER, labels)
         with self._lock:
-            self._grow(name, key, amount)
+            self._increase(name, key, amount)
 
     def observe(self, name: str, value: float, /, **labels: str) -> None:
         """Add a value to a histogram."""
         key = self._key(name, MetricKind.HISTOGRAM, labels)
         bounds = self._specs[name].buckets
         with self._lock:
-            if not self._has_room(self._spreads[name], key):
+            if not self._has_room(self._histograms[name], key):
                 return
-            spread = self._spreads[name].setdefault(key, _Spread(len(bounds)))
-            spread.counts[bisect_left(bounds, value)] += 1
-            spread.total += value
+            histogram = self._histograms[name].setdefault(
+                key, _HistogramSeries(len(bounds))
+            )
+            histogram.counts[bisect_left(bounds, value)] += 1
+            histogram.total += value
 
     def value(self, name: str, /, **labels: str) -> float | None:
         """Return the current value of a series; None if there is none."""
@@ -269,42 +273,43 @@ class AgentMetrics:
         name = PREFIX + spec.name
         with self._lock:
             values = {**self._values[spec.name]}
-            spreads = {
-                labels: ([*spread.counts], spread.total)
-                for labels, spread in self._spreads.get(spec.name, {}).items()
+            histograms = {
+                labels: ([*histogram.counts], histogram.total)
+                for labels, histogram in self._histograms.get(spec.name, {}).items()
             }
         # Called without the lock: a value function may hold a lock of its own.
         numbers = {
             key: source() if callable(source) else source
             for key, source in values.items()
         }
-        yield f"# HELP {name} {_escaped(spec.help)}\n"
+        yield f"# HELP {name} {_escape(spec.help)}\n"
         yield f"# TYPE {name} {spec.kind}\n"
         for labels, value in sorted(numbers.items()):
             if value is not None:
-                yield f"{name}{_shown(spec.labels, labels)} {_number(value)}\n"
-        for labels, (counts, total) in sorted(spreads.items()):
-            yield from _spread_lines(spec, labels, counts, total)
+                shown = _label_text(spec.labels, labels)
+                yield f"{name}{shown} {_format_number(value)}\n"
+        for labels, (counts, total) in sorted(histograms.items()):
+            yield from _histogram_lines(spec, labels, counts, total)
 
     def _key(self, name: str, kind: MetricKind, labels: Mapping[str, str]) -> Labels:
-        spec = self._measure(name, kind)
+        spec = self._spec(name, kind)
         if labels.keys() != {*spec.labels}:
             raise ValueError(f"{name} has the labels {spec.labels}, not {labels}")
         return tuple(labels[label] for label in spec.labels)
 
-    def _measure(self, name: str, kind: MetricKind) -> MetricSpec:
+    def _spec(self, name: str, kind: MetricKind) -> MetricSpec:
         spec = self._specs[name]
         if spec.kind is not kind:
             raise ValueError(f"{name} is a {spec.kind}, not a {kind}")
         return spec
 
     def _has_room(self, series: Mapping[Labels, object], key: Labels) -> bool:
-        if key in series or len(series) < _MOST_SERIES:
+        if key in series or len(series) < _SERIES_LIMIT:
             return True
-        self._grow("series_dropped_total", (), 1.0)
+        self._increase("series_dropped_total", (), 1.0)
         return False
 
-    def _grow(self, name: str, key: Labels, amount: float) -> None:
+    def _increase(self, name: str, key: Labels, amount: float) -> None:
         series = self._values[name]
         if self._has_room(series, key):
             before = series.get(key, 0.0)
@@ -314,7 +319,7 @@ class AgentMetrics:
 # --- text format -------------------------------------------------------------
 
 
-def _spread_lines(
+def _histogram_lines(
     spec: MetricSpec, labels: Labels, counts: Sequence[int], total: float
 ) -> Iterator[str]:
     name = PREFIX + spec.name
@@ -322,28 +327,28 @@ def _spread_lines(
     names = (*spec.labels, "le")
     for bound, count in zip((*spec.buckets, math.inf), counts, strict=True):
         so_far += count
-        shown = _shown(names, (*labels, _number(bound)))
+        shown = _label_text(names, (*labels, _format_number(bound)))
         yield f"{name}_bucket{shown} {so_far}\n"
-    yield f"{name}_sum{_shown(spec.labels, labels)} {_number(total)}\n"
-    yield f"{name}_count{_shown(spec.labels, labels)} {so_far}\n"
+    yield f"{name}_sum{_label_text(spec.labels, labels)} {_format_number(total)}\n"
+    yield f"{name}_count{_label_text(spec.labels, labels)} {so_far}\n"
 
 
-def _shown(names: Sequence[str], values: Labels) -> str:
+def _label_text(names: Sequence[str], values: Labels) -> str:
     pairs = zip(names, values, strict=True)
     inside = ",".join(
-        '{}="{}"'.format(name, _escaped(value).replace('"', r"\""))
+        '{}="{}"'.format(name, _escape(value).replace('"', r"\""))
         for name, value in pairs
     )
     return f"{{{inside}}}" if inside else ""
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     # One character that cannot be encoded would break the whole page.
     clean = text.encode("utf-8", "replace").decode()
     return clean.replace("\\", r"\\").replace("\n", r"\n")
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from forewarn.agent import main
 from forewarn.agent.audit.entries import RecordedEntry, format_duration
 from forewarn.agent.audit.log import AuditLogReader
 from forewarn.agent.audit.sentences import EventStory, StoryEntry, story_of_event
@@ -261,10 +260,10 @@ def _folder(args: argparse.Namespace) -> Path:
     if args.state is not None:
         return Path(args.state)
     if args.config is not None:
-        return main.state_of(Path(args.config))
+        return file.state_folder_of(Path(args.config))
     if file.DEFAULT.exists():
-        return main.state_of(file.DEFAULT)
-    return main.state_folder()
+        return file.state_folder_of(file.DEFAULT)
+    return file.default_state_folder()
 
 
 def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
