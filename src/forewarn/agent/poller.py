@@ -74,7 +74,7 @@ class DocumentPoller:
         long_poll: float | None,
         needs_name: bool,
     ) -> None:
-        """Poll `source` every `interval` seconds, or with `long_poll` seconds each.
+        """Poll `source` every `interval` seconds, or with long polls of `long_poll`.
 
         If it `needs_name`, no document is read before the name is known.
         """
@@ -143,11 +143,11 @@ class DocumentPoller:
         )
         self._failures = 0
         self._tag = reading.tag
-        reckoning = reading.reckoning
-        self._has_manual_clock = reckoning is not None and not reckoning.rate
+        estimate = reading.reckoning
+        self._has_manual_clock = estimate is not None and not estimate.rate
         self._deliver(DocumentRead(reading=reading))
-        is_news = reading.document is not None
-        is_soon = may_hold or (reading.is_held and (was_held or is_news))
+        has_document = reading.document is not None
+        is_soon = may_hold or (reading.is_held and (was_held or has_document))
         return 0.0 if is_soon else self._interval
 
 

@@ -54,7 +54,7 @@ def test_a_late_tick_measures_how_long_nothing_ran(
 
 
 class Stage:
-    """Clocks for a pulse, and a turn for each of its ticks."""
+    """Clocks for a freeze detector, and a turn for each of its ticks."""
 
     def __init__(self, path: Path) -> None:
         self.now = 1000.0

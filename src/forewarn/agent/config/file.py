@@ -284,7 +284,7 @@ class _ScriptFolder:
 
 
 def _read_script_folder(folder: Path, location: Location) -> _ScriptFolder:
-    """Read a folder; report its errors and warnings at `place`."""
+    """Read a folder; report its errors and warnings at `location`."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:

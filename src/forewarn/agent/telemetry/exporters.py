@@ -31,7 +31,6 @@ _ACCEPT_PAUSE = 1.0  # seconds until the next attempt if no file descriptor is f
 
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
-
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -42,31 +41,11 @@ _REASONS = {
     503: "Service Unavailable",
 }
 
-_log = logging.getLogger(__name__)
-
-
 #: Seconds between two writes if nothing happens.
 _INTERVAL = 15.0
-
 _CONDITION = "textfile-unwritable"
 
-
-def read_address(text: str) -> tuple[str, int]:
-    """Parse HOST:PORT; an IPv6 address is in brackets."""
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if "[" in host else host
-    if not host or (":" in host and "[" not in text):
-        raise InvalidInput(f"{text} is not HOST:PORT, such as 127.0.0.1:9254")
-    if not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise InvalidInput(f"{text} does not end with a port, such as :9254")
-    return host, int(port)
-
-
-def reaches_others(address: str) -> bool:
-    """Return whether other machines can connect to an IP address."""
-    from ipaddress import ip_address  # half a megabyte that few agents need
-
-    return not ip_address(address.partition("%")[0]).is_loopback
+_log = logging.getLogger(__name__)
 
 
 class HealthServer:
@@ -150,69 +129,6 @@ class HealthServer:
         return 503 if reasons else 200, _JSON, json.dumps(body) + "\n"
 
 
-def _listen(text: str) -> socket.socket:
-    host, port = read_address(text)
-    try:
-        family, socket_type, _, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, socket_type)
-    except OSError as error:
-        raise CannotStart(f"metrics cannot be told at {text}: {error}") from error
-    try:
-        # Otherwise a restarted agent would wait for its predecessor's connections.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        reason = error.strerror or error
-        raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
-    if reaches_others(str(address[0])):
-        _log.warning("whoever reaches %s can read this agent's metrics", text)
-    return listener
-
-
-# --- bytes -------------------------------------------------------------------
-
-
-def _read_head(connection: socket.socket, until: float) -> bytes:
-    """Read up to the blank line, but at most `_HEAD_LIMIT` bytes."""
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < _HEAD_LIMIT:
-        connection.settimeout(max(until - time.monotonic(), 0.001))
-        more = connection.recv(_HEAD_LIMIT - len(head))
-        if not more:
-            return b""
-        head += more
-    return head
-
-
-def _send(connection: socket.socket, response: bytes, until: float) -> None:
-    """Send `response` and make sure it arrives before the connection is closed."""
-    connection.settimeout(max(until - time.monotonic(), 0.001))
-    connection.sendall(response)
-    connection.shutdown(socket.SHUT_WR)
-    # Unread input would make the kernel discard the response in transit.
-    left = 8 * _HEAD_LIMIT
-    while left > 0:
-        connection.settimeout(max(until - time.monotonic(), 0.001))
-        more = connection.recv(_HEAD_LIMIT)
-        if not more:
-            return
-        left -= len(more)
-
-
-def _response(status: int, content_type: str, text: str, headers: str = "") -> bytes:
-    body = text.encode()
-    head = (
-        f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
-        f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
-        f"Cache-Control: no-store\r\nConnection: close\r\n{headers}\r\n"
-    )
-    return head.encode() + body
-
-
 class TextfileExporter:
     """One metrics file that is kept current."""
 
@@ -263,3 +179,87 @@ class TextfileExporter:
             os.fchmod(number, 0o644)  # despite the umask; a collector is another user
             file.write(text)
         self._new_path.replace(self._path)
+
+
+# --- listening ---------------------------------------------------------------
+
+
+def _listen(text: str) -> socket.socket:
+    host, port = read_address(text)
+    try:
+        family, socket_type, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, socket_type)
+    except OSError as error:
+        raise CannotStart(f"metrics cannot be told at {text}: {error}") from error
+    try:
+        # Otherwise a restarted agent would wait for its predecessor's connections.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or error
+        raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
+    if reaches_others(str(address[0])):
+        _log.warning("whoever reaches %s can read this agent's metrics", text)
+    return listener
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Parse HOST:PORT; an IPv6 address is in brackets."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if "[" in host else host
+    if not host or (":" in host and "[" not in text):
+        raise InvalidInput(f"{text} is not HOST:PORT, such as 127.0.0.1:9254")
+    if not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise InvalidInput(f"{text} does not end with a port, such as :9254")
+    return host, int(port)
+
+
+def reaches_others(address: str) -> bool:
+    """Return whether other machines can connect to an IP address."""
+    from ipaddress import ip_address  # half a megabyte that few agents need
+
+    return not ip_address(address.partition("%")[0]).is_loopback
+
+
+# --- bytes -------------------------------------------------------------------
+
+
+def _read_head(connection: socket.socket, until: float) -> bytes:
+    """Read up to the blank line, but at most `_HEAD_LIMIT` bytes."""
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < _HEAD_LIMIT:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        more = connection.recv(_HEAD_LIMIT - len(head))
+        if not more:
+            return b""
+        head += more
+    return head
+
+
+def _send(connection: socket.socket, response: bytes, until: float) -> None:
+    """Send `response` and make sure it arrives before the connection is closed."""
+    connection.settimeout(max(until - time.monotonic(), 0.001))
+    connection.sendall(response)
+    connection.shutdown(socket.SHUT_WR)
+    # Unread input would make the kernel discard the response in transit.
+    left = 8 * _HEAD_LIMIT
+    while left > 0:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        more = connection.recv(_HEAD_LIMIT)
+        if not more:
+            return
+        left -= len(more)
+
+
+def _response(status: int, content_type: str, text: str, headers: str = "") -> bytes:
+    body = text.encode()
+    head = (
+        f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
+        f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+        f"Cache-Control: no-store\r\nConnection: close\r\n{headers}\r\n"
+    )
+    return head.encode() + body

@@ -149,7 +149,7 @@ class ClockJumpDetector:
         self._zeros: deque[datetime] = deque(maxlen=_MOST_DATES)  # service's at our 0
 
     def add(self, estimate: ClockEstimate, impact: Impact) -> Impact:
-        """Return `felt` plus the impact that only this date reveals."""
+        """Return `impact` plus the impact that only this date reveals."""
         rate = estimate.rate
         if rate != self._rate:
             self._zeros.clear()

@@ -48,6 +48,9 @@ class MetricSpec:
     label_values: tuple[tuple[str, ...], ...] = ()  # of series that start at 0
 
 
+# --- catalog -----------------------------------------------------------------
+
+
 _STEPS = ("prepare", "started", "started-without-notice", "recover", "undo")
 _OUTCOMES = ("done", "failed", "cut")
 _RESULTS = ("document", "unchanged", "blank", "failed")
@@ -182,13 +185,7 @@ AGENT_METRICS: Sequence[MetricSpec] = (
 )
 
 
-def initial_series(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
-    """Yield the series that exist before anything has happened.
-
-    A counter that first appears with its first event hides that event from `increase`.
-    """
-    if spec.kind is not MetricKind.GAUGE and len(spec.label_values) == len(spec.labels):
-        yield from product(*spec.label_values)
+# --- registry ----------------------------------------------------------------
 
 
 class _HistogramSeries:
@@ -211,7 +208,7 @@ class AgentMetrics:
         self._values: dict[str, dict[Labels, Value]] = {}
         self._histograms: dict[str, dict[Labels, _HistogramSeries]] = {}
         for spec in specs:
-            zeros = [*initial_series(spec)]
+            zeros = [*_initial_series(spec)]
             self._values[spec.name] = dict.fromkeys(zeros, 0.0)
             if spec.kind is MetricKind.HISTOGRAM:
                 self._values[spec.name] = {}
@@ -314,6 +311,15 @@ class AgentMetrics:
         if self._has_room(series, key):
             before = series.get(key, 0.0)
             series[key] = (0.0 if callable(before) else before) + amount
+
+
+def _initial_series(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
+    """Yield the series that exist before anything has happened.
+
+    A counter that first appears with its first event hides that event from `increase`.
+    """
+    if spec.kind is not MetricKind.GAUGE and len(spec.label_values) == len(spec.labels):
+        yield from product(*spec.label_values)
 
 
 # --- text format -------------------------------------------------------------

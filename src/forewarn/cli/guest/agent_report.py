@@ -269,7 +269,7 @@ def _folder(args: argparse.Namespace) -> Path:
 def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
     record = AuditLogReader(folder / _FILE)
     try:
-        if not record.is_there():
+        if not record.exists():
             raise NotFound(
                 f"no agent has written anything in {folder}; --state or --config says"
                 " where one has"
